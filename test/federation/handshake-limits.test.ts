@@ -6,14 +6,14 @@ import type { ConfigurationOverrides } from '../support/servers/server.ts';
 import { registerAdmin } from '../support/users/register-admin.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
-const few = { per_second: 0, burst_count: 2 };
+const twoRequests = { per_second: 0, burst_count: 2 };
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('limits on what is done across servers', () => {
+  describe('limits on joins and invites across servers', () => {
     let several: SeveralServers;
     afterEach(() => several.stop());
 
-    /** `anna` on a server without limits, and `ben` on one that is configured so. */
+    /** Opens `anna` on a server without limits, and `ben` on a server with this configuration. */
     async function open(config: ConfigurationOverrides) {
       several = new SeveralServers(kind);
       const a = await several.homeserver('a.test');
@@ -21,16 +21,16 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return { a, b, anna: await a.registerClient('anna'), ben: await b.registerClient('ben') };
     }
 
-    const join = (person: TestClient, roomId: string, via = ['a.test', 'b.test']) =>
-      person.call('POST', `/join/${enc(roomId)}`, {}, { via });
-    const invite = (person: TestClient, roomId: string, userId: string) =>
-      person.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: userId });
-    const isIn = async (person: TestClient, roomId: string) => {
-      const { joined_rooms: rooms } = await person.do('GET', '/joined_rooms');
+    const join = (user: TestClient, roomId: string, via = ['a.test', 'b.test']) =>
+      user.call('POST', `/join/${enc(roomId)}`, {}, { via });
+    const invite = (user: TestClient, roomId: string, userId: string) =>
+      user.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: userId });
+    const isJoined = async (user: TestClient, roomId: string) => {
+      const { joined_rooms: rooms } = await user.do('GET', '/joined_rooms');
       return (rooms as string[]).includes(roomId);
     };
 
-    it('rooms that are too complex are not joined [option: limit_remote_rooms.enabled, limit_remote_rooms.complexity, limit_remote_rooms.complexity_error, limit_remote_rooms.admins_can_join]', async () => {
+    it('refuses to join a remote room that is too complex [option: limit_remote_rooms.enabled, limit_remote_rooms.complexity, limit_remote_rooms.complexity_error, limit_remote_rooms.admins_can_join]', async () => {
       const limit = {
         enabled: true,
         complexity: 0.02,
@@ -49,18 +49,18 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
       const { joined } = await anna.do('GET', `/rooms/${enc(complex)}/joined_members`);
       assert.deepEqual(Object.keys(joined as object), [anna.id]);
-      // Of rooms that are not public the other server does not tell: it is found out by joining.
+      // The other server does not reveal the complexity of a private room: the join finds it out.
       const secret = await anna.createRoom({ preset: 'private_chat' });
       for (let i = 0; i < 10; i++) await anna.setState(secret, 'org.example.entry', { i }, String(i));
       await invite(anna, secret, ben.id);
       assert.equal((await join(ben, secret)).body['errcode'], 'M_RESOURCE_LIMIT_EXCEEDED');
-      assert.equal(await isIn(ben, secret), false);
+      assert.equal(await isJoined(ben, secret), false);
       const admin = await registerAdmin(b);
       assert.equal((await join(admin, complex)).status, 200);
     });
 
-    it('joins of rooms that the server is not in [option: rc_joins.remote]', async () => {
-      const { anna, ben } = await open({ rateLimits: { rc_joins: { remote: few } } });
+    it('limits the rate of joins to rooms that the server is not in [option: rc_joins.remote]', async () => {
+      const { anna, ben } = await open({ rateLimits: { rc_joins: { remote: twoRequests } } });
       const rooms = await Promise.all([1, 2, 3].map(() => anna.createRoom()));
       const statuses = [];
       for (const roomId of rooms) statuses.push((await join(ben, roomId)).status);
@@ -69,8 +69,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await join(ben, own)).status, 200);
     });
 
-    it('joins by users of other servers count for the room [option: rc_joins_per_room]', async () => {
-      const { b, anna, ben } = await open({ rateLimits: { rc_joins_per_room: few } });
+    it('counts joins of remote users against the limit per room [option: rc_joins_per_room]', async () => {
+      const { b, anna, ben } = await open({ rateLimits: { rc_joins_per_room: twoRequests } });
       const roomId = await ben.createRoom();
       const albert = await several.homeserver('c.test').then((c) => c.registerClient('albert'));
       assert.equal((await join(anna, roomId)).status, 200);
@@ -79,8 +79,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await join(benno, roomId)).status, 429);
     });
 
-    it('invites by users of other servers [option: rc_invites.per_user]', async () => {
-      const { anna, ben } = await open({ rateLimits: { rc_invites: { per_user: few } } });
+    it('limits the rate of invites from remote servers per user [option: rc_invites.per_user]', async () => {
+      const { anna, ben } = await open({ rateLimits: { rc_invites: { per_user: twoRequests } } });
       const statuses = [];
       for (let i = 0; i < 3; i++) {
         statuses.push((await invite(anna, await anna.createRoom(), ben.id)).status);
@@ -88,8 +88,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(statuses, [200, 200, 429]);
     });
 
-    it('invites to one room by users of other servers [option: rc_invites.per_room]', async () => {
-      const { b, anna, ben } = await open({ rateLimits: { rc_invites: { per_room: few } } });
+    it('limits the rate of invites from remote servers per room [option: rc_invites.per_room]', async () => {
+      const { b, anna, ben } = await open({ rateLimits: { rc_invites: { per_room: twoRequests } } });
       const roomId = await anna.createRoom();
       const [benno, bert] = [await b.registerClient('benno'), await b.registerClient('bert')];
       const statuses = [];
@@ -97,13 +97,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(statuses, [200, 200, 429]);
     });
 
-    it('invites are refused altogether [option: block_non_admin_invites]', async () => {
+    it('refuses invites from remote users when non-admin invites are blocked [option: block_non_admin_invites]', async () => {
       const { anna, ben } = await open({ rooms: { block_non_admin_invites: true } });
       const { status, body } = await invite(anna, await anna.createRoom(), ben.id);
       assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('no invite comes from those whom a user blocks', async () => {
+    it('refuses remote invites to a user whose m.invite_permission_config blocks them', async () => {
       const { anna, ben } = await open({});
       await ben.do('PUT', `/user/${enc(ben.id)}/account_data/m.invite_permission_config`, {
         default_action: 'block',

@@ -21,14 +21,14 @@ const policyKey = newSigningKey('policy_server');
 const refusal: ScriptedAnswer = [400, { errcode: 'M_FORBIDDEN', error: 'This looks like spam' }];
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('rooms with a policy server', () => {
+  describe('a room with a policy server', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let policy: ScriptedServer;
     let b: ScriptedServer;
     let anna: TestClient;
     let roomId: string;
-    let visitor: ScriptedMember;
+    let remoteMember: ScriptedMember;
 
     before(async () => {
       several = new SeveralServers(kind);
@@ -47,12 +47,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const ofServer = (signed(pdu, key)['signatures'] as Record<string, JsonObject>)[policy.name];
       return { [policy.name]: { [policyKeyId]: ofServer![policyKeyId]! } };
     };
-    const asked = () => policy.asked.filter(({ path }) => path === '/_matrix/policy/v1/sign');
+    const signRequests = () => policy.asked.filter(({ path }) => path === '/_matrix/policy/v1/sign');
     const content = () => ({ via: policy.name, public_keys: { ed25519: policyKey.publicKey.base64 } });
     const usePolicy = () => anna.setState(roomId, 'm.room.policy', content());
     const send = (body: string, txnId = `t${Math.random()}`) =>
       anna.call('PUT', `/rooms/${enc(roomId)}/send/m.room.message/${txnId}`, { msgtype: 'm.text', body });
-    const said = async () => {
+    const messageBodies = async () => {
       const { chunk } = await anna.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
         dir: 'b',
         limit: 100,
@@ -60,25 +60,26 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const events = chunk as { type: string; content: { body: string } }[];
       return events.filter(({ type }) => type === 'm.room.message').map((event) => event.content.body);
     };
-    const isSaid = (body: string) => eventually(body, async () => (await said()).includes(body));
+    const waitForMessage = (body: string) =>
+      eventually(body, async () => (await messageBodies()).includes(body));
 
     beforeEach(async () => {
       roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
       policy.on(signPath, ({ body }) => sign(body));
       await ScriptedMember.join(policy, 'a.test', roomId, '@bot:policy.test');
-      visitor = await ScriptedMember.join(b, 'a.test', roomId, '@bob:b.test');
+      remoteMember = await ScriptedMember.join(b, 'a.test', roomId, '@bob:b.test');
       policy.asked.splice(0);
     });
 
-    it('send nothing that it has not signed, and say what it says', async () => {
+    it('sends only events that the policy server has signed, and passes its refusal on', async () => {
       assert.equal((await send('before')).status, 200);
       await usePolicy();
-      assert.equal(asked().length, 0);
+      assert.equal(signRequests().length, 0);
       const { status, body } = await send('signed', 'once');
       assert.equal(status, 200, JSON.stringify(body));
       assert.deepEqual((await send('signed', 'once')).body, body);
-      assert.equal(asked().length, 1);
-      assert.equal((asked()[0]!.body['content'] as JsonObject)['body'], 'signed');
+      assert.equal(signRequests().length, 1);
+      assert.equal((signRequests()[0]!.body['content'] as JsonObject)['body'], 'signed');
       const path = `/_matrix/federation/v1/event/${enc(String(body['event_id']))}`;
       const { body: answer } = await b.ask('a.test', 'GET', path);
       const [pdu] = answer['pdus'] as [Record<string, Record<string, JsonObject>>];
@@ -93,11 +94,11 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
       const topic = await anna.call('PUT', `/rooms/${enc(roomId)}/state/m.room.topic/`, { topic: 'spam' });
       assert.equal(topic.status, 400);
-      assert.deepEqual(await said(), ['signed', 'before']);
-      assert.ok(!visitor.received.some(({ content: { body: text } }) => text === 'spam'));
+      assert.deepEqual(await messageBodies(), ['signed', 'before']);
+      assert.ok(!remoteMember.received.some(({ content: { body: text } }) => text === 'spam'));
     });
 
-    it('send nothing while it is away, until it is dismissed', async () => {
+    it('sends nothing while the policy server fails, until m.room.policy is emptied', async () => {
       await usePolicy();
       const answers: ScriptedAnswer[] = [
         [500, {}],
@@ -120,13 +121,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       policy.on(signPath, () => [429, { errcode: 'M_LIMIT_EXCEEDED', error: 'slow', retry_after_ms: 7 }]);
       assert.deepEqual((await send('unsigned')).body['retry_after_ms'], 7);
       await anna.setState(roomId, 'm.room.policy', {});
-      const before = asked().length;
+      const before = signRequests().length;
       assert.equal((await send('free')).status, 200);
-      assert.equal(asked().length, before);
-      assert.deepEqual(await said(), ['free']);
+      assert.equal(signRequests().length, before);
+      assert.deepEqual(await messageBodies(), ['free']);
     });
 
-    it('are those that say so rightly', async () => {
+    it('ignores an invalid m.room.policy, and a policy server that is not in the room', async () => {
       const wrong: JsonObject[] = [
         { ...content(), via: 'nobody.test' },
         { ...content(), via: 'a.test' },
@@ -139,68 +140,68 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await anna.setState(roomId, 'm.room.policy', one);
         assert.equal((await send('free')).status, 200, JSON.stringify(one));
       }
-      assert.equal(asked().length, 0);
+      assert.equal(signRequests().length, 0);
       const enabled = await usePolicy();
       assert.equal((await send('asked')).status, 200);
-      assert.equal(asked().length, 1);
+      assert.equal(signRequests().length, 1);
       await anna.redact(roomId, enabled);
       assert.equal((await send('free again')).status, 200);
-      assert.equal(asked().length, 2);
+      assert.equal(signRequests().length, 2);
       await usePolicy();
       await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: '@bot:policy.test' });
       assert.equal((await send('without it')).status, 200);
-      assert.equal(asked().length, 3);
+      assert.equal(signRequests().length, 3);
     });
 
-    it('ask it about events of other servers that it has not signed', async () => {
+    it('asks the policy server about remote events without its signature', async () => {
       await usePolicy();
-      await eventually('the policy', () => visitor.latest.type === 'm.room.policy');
-      const ready = visitor.message('signed already');
-      await visitor.send(signed(ready.event.pdu));
-      visitor.advanceTo(ready);
-      await isSaid('signed already');
-      assert.equal(asked().length, 0);
+      await eventually('the policy', () => remoteMember.latest.type === 'm.room.policy');
+      const signedMessage = remoteMember.message('signed already');
+      await remoteMember.send(signed(signedMessage.event.pdu));
+      remoteMember.advanceTo(signedMessage);
+      await waitForMessage('signed already');
+      assert.equal(signRequests().length, 0);
 
-      await visitor.say('signed on demand');
-      await isSaid('signed on demand');
-      assert.equal(asked().length, 1);
-      const path = `/_matrix/federation/v1/event/${enc(visitor.latest.eventId)}`;
+      await remoteMember.say('signed on demand');
+      await waitForMessage('signed on demand');
+      assert.equal(signRequests().length, 1);
+      const path = `/_matrix/federation/v1/event/${enc(remoteMember.latest.eventId)}`;
       const { body: answer } = await b.ask('a.test', 'GET', path);
       const [pdu] = answer['pdus'] as [JsonObject];
       assert.deepEqual(Object.keys(pdu['signatures'] as JsonObject).sort(), ['b.test', 'policy.test']);
 
-      const wrong = visitor.message('signed with another key');
-      await visitor.send(signed(wrong.event.pdu, newSigningKey('policy_server')));
-      visitor.advanceTo(wrong);
-      await isSaid('signed with another key');
-      assert.equal(asked().length, 2);
+      const wrong = remoteMember.message('signed with another key');
+      await remoteMember.send(signed(wrong.event.pdu, newSigningKey('policy_server')));
+      remoteMember.advanceTo(wrong);
+      await waitForMessage('signed with another key');
+      assert.equal(signRequests().length, 2);
 
       policy.on(signPath, () => refusal);
-      await visitor.say('spam');
-      // The event was taken, and is looked at by and by: the answer must stay what it is until then.
-      await eventually('the refusal', () => asked().length === 3);
+      await remoteMember.say('spam');
+      // The event is checked asynchronously: the scripted refusal must stay until then.
+      await eventually('the refusal', () => signRequests().length === 3);
       policy.on(signPath, ({ body }) => sign(body));
-      await visitor.say('after all');
-      await isSaid('after all');
-      assert.ok(!(await said()).includes('spam'));
+      await remoteMember.say('after all');
+      await waitForMessage('after all');
+      assert.ok(!(await messageBodies()).includes('spam'));
       assert.equal((await send('still here')).status, 200);
     });
 
-    it('leave out what it can not be asked about, and go on', async () => {
+    it('drops remote events while the policy server fails, and accepts signed ones', async () => {
       await usePolicy();
-      await eventually('the policy', () => visitor.latest.type === 'm.room.policy');
+      await eventually('the policy', () => remoteMember.latest.type === 'm.room.policy');
       policy.on(signPath, () => [500, {}]);
-      await visitor.say('one');
-      await visitor.say('two');
-      const ready = visitor.message('signed');
-      await visitor.send(signed(ready.event.pdu));
-      await isSaid('signed');
-      assert.deepEqual(await said(), ['signed']);
-      // It was not asked a second time right away.
-      assert.equal(asked().length, 1);
+      await remoteMember.say('one');
+      await remoteMember.say('two');
+      const signedMessage = remoteMember.message('signed');
+      await remoteMember.send(signed(signedMessage.event.pdu));
+      await waitForMessage('signed');
+      assert.deepEqual(await messageBodies(), ['signed']);
+      // It is not asked again right after a failure.
+      assert.equal(signRequests().length, 1);
     });
 
-    it('let nobody in, and invite nobody, whom it does not want', async () => {
+    it('refuses joins and invites that the policy server refuses', async () => {
       await usePolicy();
       const c = await several.scripted(`c${kind}.test`);
       policy.on(signPath, () => refusal);

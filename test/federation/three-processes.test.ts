@@ -7,8 +7,8 @@ import { federatingHearth } from '../clients/two-hearths.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 
-/** Milliseconds until what was said has gone round. */
-const patience = 180_000;
+/** Maximal time in milliseconds until all servers have all events. */
+const convergenceTimeout = 180_000;
 
 interface StateEvent {
   readonly type: string;
@@ -18,10 +18,10 @@ interface StateEvent {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** Somebody who says what comes to their mind, again and again until their server has taken it. */
-class Speaker {
+/** A user who sends events again and again, and retries each until the server has acknowledged it. */
+class Sender {
   readonly client: ApiClient;
-  /** Ids of what their server has acknowledged, by room. */
+  /** Ids of acknowledged events by room. */
   readonly acknowledged = new Map<string, string[]>();
   #count = 0;
 
@@ -29,12 +29,12 @@ class Speaker {
     this.client = client;
   }
 
-  /** Talks, and changes the state of the rooms, until told to stop. */
-  async talk(roomIds: readonly string[], isOver: () => boolean): Promise<void> {
-    while (!isOver()) for (const roomId of roomIds) await this.say(roomId);
+  /** Sends messages and state events into the rooms until `isOver`. */
+  async sendUntil(roomIds: readonly string[], isOver: () => boolean): Promise<void> {
+    while (!isOver()) for (const roomId of roomIds) await this.sendNext(roomId);
   }
 
-  async say(roomId: string): Promise<void> {
+  async sendNext(roomId: string): Promise<void> {
     const { client } = this;
     const number = this.#count++;
     const room = `/rooms/${encodeURIComponent(roomId)}`;
@@ -51,7 +51,7 @@ class Speaker {
         this.acknowledged.set(roomId, [...all, eventId]);
         return;
       } catch (error) {
-        // Nobody answers while the server is away.
+        // Requests fail while the server is down.
         if (error instanceof ApiError) throw error;
         await sleep(20);
       }
@@ -74,29 +74,29 @@ class Speaker {
   }
 }
 
-describe('three servers, each a process of its own, over TLS', () => {
+describe('three servers, each in its own process, over TLS', () => {
   let authority: TestAuthority;
   let hearths: HearthProcess[] = [];
-  let speakers: Speaker[];
+  let senders: Sender[];
   const roomIds: string[] = [];
 
   before(async () => {
     authority = makeTestAuthority();
     hearths = await Promise.all([1, 2, 3].map(() => federatingHearth(authority)));
     await Promise.all(hearths.map((hearth) => hearth.start()));
-    speakers = await Promise.all(
-      hearths.map(async ({ url }, index) => new Speaker(await ApiClient.register(url, `speaker${index}`))),
+    senders = await Promise.all(
+      hearths.map(async ({ url }, index) => new Sender(await ApiClient.register(url, `sender${index}`))),
     );
-    for (const [index, { client }] of speakers.entries()) roomIds.push(await makeRoom(client, index));
+    for (const [index, { client }] of senders.entries()) roomIds.push(await makeRoom(client, index));
   });
   after(async () => {
     await Promise.all(hearths.map((hearth) => hearth.remove()));
     authority?.remove();
   });
 
-  /** A room of one of them that the others join, and in which all may do a lot. */
+  /** Creates a room of one user that the others join; all may send state events. */
   async function makeRoom(owner: ApiClient, index: number): Promise<string> {
-    const others = speakers.map(({ client }) => client).filter((client) => client !== owner);
+    const others = senders.map(({ client }) => client).filter((client) => client !== owner);
     const { room_id: roomId } = await owner.request<{ room_id: string }>('POST', '/createRoom', {
       preset: 'public_chat',
       room_version: ['10', '11', '12'][index],
@@ -110,51 +110,53 @@ describe('three servers, each a process of its own, over TLS', () => {
     return roomId;
   }
 
-  it('have everything and agree on the state, though one of them is killed while they talk', async () => {
+  it('converges on all events and the same state on three servers although one is killed meanwhile', async () => {
     let isOver = false;
-    const talking = speakers.map((speaker) => speaker.talk(roomIds, () => isOver));
-    const said = () =>
-      speakers.map(({ acknowledged }) =>
-        [...acknowledged.values()].reduce((sum, ids) => sum + ids.length, 0),
-      );
+    const sending = senders.map((sender) => sender.sendUntil(roomIds, () => isOver));
+    const acknowledgedCounts = () =>
+      senders.map(({ acknowledged }) => [...acknowledged.values()].reduce((sum, ids) => sum + ids.length, 0));
     const progress = async (what: string, of: readonly number[]) => {
-      const before = said();
-      await eventually(what, () => of.every((index) => said()[index]! >= before[index]! + 20), patience);
+      const before = acknowledgedCounts();
+      await eventually(
+        what,
+        () => of.every((index) => acknowledgedCounts()[index]! >= before[index]! + 20),
+        convergenceTimeout,
+      );
     };
-    await progress('all to talk', [0, 1, 2]);
+    await progress('all users to send events', [0, 1, 2]);
     await hearths[2]!.kill();
-    await progress('the others to talk', [0, 1]);
+    await progress('the others to send events', [0, 1]);
     await hearths[2]!.start();
-    await progress('all to talk again', [0, 1, 2]);
+    await progress('all users to send events again', [0, 1, 2]);
     isOver = true;
-    await Promise.all(talking);
+    await Promise.all(sending);
 
     for (const roomId of roomIds) {
-      const everything = speakers.flatMap(({ acknowledged }) => acknowledged.get(roomId) ?? []);
-      assert.equal(new Set(everything).size, everything.length);
-      for (const speaker of speakers) {
-        const missing = new Set(everything);
+      const allEventIds = senders.flatMap(({ acknowledged }) => acknowledged.get(roomId) ?? []);
+      assert.equal(new Set(allEventIds).size, allEventIds.length);
+      for (const sender of senders) {
+        const missing = new Set(allEventIds);
         await eventually(
-          `${speaker.client.userId} to have everything`,
+          `${sender.client.userId} to have all events`,
           async () => {
             for (const eventId of missing) {
-              if (!(await speaker.has(roomId, eventId))) return false;
+              if (!(await sender.has(roomId, eventId))) return false;
               missing.delete(eventId);
             }
             return true;
           },
-          patience,
+          convergenceTimeout,
         );
       }
       let states: ReadonlyMap<string, StateEvent>[] = [];
       const isAgreed = async () => {
-        states = await Promise.all(speakers.map((speaker) => speaker.state(roomId)));
+        states = await Promise.all(senders.map((sender) => sender.state(roomId)));
         const [first, ...others] = states.map((state) =>
           [...state.values()].map((one) => one.event_id).sort(),
         );
         return others.every((ids) => JSON.stringify(ids) === JSON.stringify(first));
       };
-      await eventually('agreement', isAgreed, 15_000).catch(() => {});
+      await eventually('agreement on the state', isAgreed, 15_000).catch(() => {});
       const [first, ...others] = states.map((state) =>
         Object.fromEntries(
           [...state]

@@ -9,7 +9,7 @@ import type { TestClient } from '../support/users/test-client.ts';
 let transactions = 0;
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('transactions of other servers', () => {
+  describe('PUT /_matrix/federation/v1/send/{txnId}', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let c: ScriptedServer;
@@ -42,7 +42,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       },
     });
     let since: string | undefined;
-    /** Ids of the messages to Alice's device that have come since the last time. */
+    /** Returns the ids of the to-device messages that Alice has received since the last call. */
     const received = async () => {
       const query = { timeout: 0, ...(since !== undefined && { since }) };
       const { to_device: toDevice, next_batch: next } = await alice.do('GET', '/sync', undefined, query);
@@ -51,7 +51,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return events.map(({ content }) => content.id);
     };
 
-    it('take effect once, and are answered the same again, also after a restart', async () => {
+    it('processes a transaction once and repeats its response, also after a restart', async () => {
       const first = await send({ edus: [message('1')] }, 'once');
       assert.deepEqual(first, { status: 200, body: { pdus: {} } });
       assert.deepEqual(await send({ edus: [message('2')] }, 'once'), first);
@@ -63,13 +63,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await a.restart();
       assert.deepEqual(await send({ edus: [message('5')] }, 'once'), first);
       await send({ edus: [message('6')] }, 'another');
-      const came = await received();
-      assert.equal(came.length, 3);
-      assert.deepEqual([came[0], came[2]], ['1', '6']);
-      assert.ok(['3', '4'].includes(came[1]!));
+      const receivedIds = await received();
+      assert.equal(receivedIds.length, 3);
+      assert.deepEqual([receivedIds[0], receivedIds[2]], ['1', '6']);
+      assert.ok(['3', '4'].includes(receivedIds[1]!));
     });
 
-    it('of one server are not those of another', async () => {
+    it('distinguishes equal transaction ids of different servers', async () => {
       const d = await several.scripted('d.test');
       await send({ edus: [message('of c')] }, 'same');
       const content = { ...(message('of d')['content'] as JsonObject), sender: '@dave:d.test' };
@@ -82,7 +82,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await received(), ['of c', 'of d']);
     });
 
-    it('are refused when they are too large, or from somebody else', async () => {
+    it('rejects transactions that are too large, malformed or of another origin', async () => {
       const many = (count: number) => Array.from({ length: count }, () => ({}));
       for (const [status, body] of [
         [400, { pdus: many(51) }],
@@ -98,7 +98,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await send({}, 'x'.repeat(300))).status, 400);
     });
 
-    it('say of each event what became of it', async () => {
+    it('returns an error for each PDU of an unknown room', async () => {
       const room = { room_id: '!unknown:c.test', type: 'm.room.message', sender: '@carol:c.test' };
       const pdus = [{ ...room, event_id: '$one:c.test' }, {}, null, 5, { ...room, room_id: 7 }, 'event'];
       const { status, body } = await send({ pdus: pdus as JsonObject[] });
@@ -108,7 +108,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.ok(Object.values(outcomes).every(({ error }) => typeof error === 'string'));
     });
 
-    it('are limited with all that their server asks [option: rc_federation.sleep_limit, rc_federation.reject_limit]', async () => {
+    it('limits the rate of all requests of a server [option: rc_federation.sleep_limit, rc_federation.reject_limit]', async () => {
       const limits = { window_size: 60_000, sleep_limit: 2, sleep_delay: 1, reject_limit: 0, concurrent: 5 };
       const strict = await several.homeserver('strict.test', {
         config: { rateLimits: { rc_federation: limits } },
@@ -126,8 +126,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await other.ask(strict.name, 'GET', path)).status, 404);
     });
 
-    it('are not stopped by EDUs that make no sense', async () => {
-      const strange: unknown[] = [
+    it('processes valid EDUs beside malformed ones', async () => {
+      const malformedEdus: unknown[] = [
         null,
         'edu',
         [],
@@ -144,16 +144,16 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         'm.direct_to_device',
       ]) {
         for (const content of [{}, [], { push: [null, {}] }, { '!x:c.test': { 'm.read': { '@a:b': 5 } } }]) {
-          strange.push({ edu_type: type, content });
+          malformedEdus.push({ edu_type: type, content });
         }
       }
-      const { status } = await send({ edus: [...strange, message('after all')] as JsonObject[] });
+      const { status } = await send({ edus: [...malformedEdus, message('after all')] as JsonObject[] });
       assert.equal(status, 200);
       assert.deepEqual(await received(), ['after all']);
     });
 
-    it('are not stopped by an event that is nested too deeply', async () => {
-      // Deeper than this program writes JSON: the text is made by hand.
+    it('processes EDUs beside a PDU that is nested too deeply', async () => {
+      // `canonicalJson` refuses such depths, so the text is written by hand.
       const text = (levels: number, id: string) => {
         const edus = canonicalJson([message(id)]);
         const pdus = `[{"a":${'['.repeat(levels)}${']'.repeat(levels)}},{}]`;

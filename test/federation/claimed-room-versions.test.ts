@@ -1,0 +1,305 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import {
+  type FederatedServer,
+  SeveralServers,
+  withoutRetries,
+} from '../support/other-servers/several-servers.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+
+/** The true version of the rooms of `b.test` in these tests. */
+const trueVersion = '10';
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe("a remote server that claims a false room version for another server's room", () => {
+    let several: SeveralServers;
+    let [a, b]: FederatedServer[] = [];
+    let evil: ScriptedServer;
+    let anna: TestClient;
+    let alan: TestClient;
+    let ben: TestClient;
+    let roomId: string;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], withoutRetries);
+      several = opened.several;
+      [a, b] = opened.servers;
+      evil = await several.scripted('evil.test');
+      anna = await a!.registerClient('anna');
+      alan = await a!.registerClient('alan');
+      ben = await b!.registerClient('ben');
+    });
+    after(() => several.stop());
+    beforeEach(async () => {
+      evil.asked.splice(0);
+      for (const path of ['make_join', 'make_leave', 'make_knock']) {
+        evil.on(`GET ${v1}/${path}/`, () => [403, { errcode: 'M_FORBIDDEN', error: 'no' }]);
+      }
+      roomId = await roomOf('public');
+    });
+
+    const roomOf = (rule: string) =>
+      ben.createRoom({
+        preset: 'private_chat',
+        room_version: trueVersion,
+        name: 'True',
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: rule } }],
+      });
+    const inviteFromB = (guest: TestClient) =>
+      ben.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: guest.id });
+
+    /** A room under the same id, as the hostile server claims it to be. */
+    function falseRoom(version: string): SignedRoom {
+      const room = new SignedRoom(version, { serverName: 'evil.test', key: evil.key });
+      room.roomId = roomId;
+      return room;
+    }
+    /** The hostile server's own room under the id of the other room, consistent in itself. */
+    function completeFalseRoom(version: string): SignedRoom {
+      const room = falseRoom(version);
+      const made = [...room.state.values()].map(({ event }) => event);
+      room.state.clear();
+      for (const { type, content, stateKey } of made) room.setState(type, content, stateKey);
+      return room;
+    }
+    const memberEvent = (room: SignedRoom, guest: TestClient, membership: string) =>
+      room.build({
+        type: 'm.room.member',
+        sender: room.creator,
+        stateKey: guest.id,
+        content: { membership },
+      }).event;
+    function sendFalseInvite(version: string, guest: TestClient, room = falseRoom(version)) {
+      const name = { type: 'm.room.name', state_key: '', sender: room.creator, content: { name: 'Trap' } };
+      const { eventId, pdu } = memberEvent(room, guest, 'invite');
+      const body = { room_version: version, event: pdu, invite_room_state: [name] };
+      return evil.ask('a.test', 'PUT', `${v2}/invite/${enc(roomId)}/${enc(eventId)}`, body);
+    }
+    const acceptsFalseInvite = async (version: string, guest: TestClient) =>
+      assert.equal((await sendFalseInvite(version, guest)).status, 200);
+    const inviteRoomName = async (guest: TestClient) => {
+      const events = (await guest.sync()).rooms?.invite?.[roomId]?.invite_state.events;
+      return events?.find(({ type }) => type === 'm.room.name')?.content['name'];
+    };
+    const membershipAtB = async (guest: TestClient) =>
+      (await ben.call('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(guest.id)}`)).body[
+        'membership'
+      ];
+    const joinAs = (guest: TestClient, via?: string) =>
+      guest.call('POST', `/join/${enc(roomId)}`, {}, via === undefined ? {} : { via });
+    const isJoined = async (guest: TestClient) =>
+      ((await guest.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId);
+
+    async function joinsAndReceives(guest: TestClient, via?: string) {
+      const { status, raw } = await joinAs(guest, via);
+      assert.equal(status, 200, raw);
+      assert.equal(await isJoined(guest), true);
+      await until(async () => (await membershipAtB(guest)) === 'join');
+      const create = await guest.do('GET', `/rooms/${enc(roomId)}/state/m.room.create/`);
+      assert.equal(create['room_version'], trueVersion);
+      await guest.do('PUT', `/rooms/${enc(roomId)}/send/m.room.message/${guest.id}`, { body: 'hello' });
+      await ben.do('PUT', `/rooms/${enc(roomId)}/state/m.room.topic/`, { topic: `for ${guest.id}` });
+      await until(async () => {
+        const { status: known, body } = await guest.call('GET', `/rooms/${enc(roomId)}/state/m.room.topic/`);
+        return known === 200 && body['topic'] === `for ${guest.id}`;
+      });
+    }
+
+    for (const falseVersion of ['1', '3', '8', '11']) {
+      it(`lets users join the room although an invite claimed version ${falseVersion}`, async () => {
+        await acceptsFalseInvite(falseVersion, alan);
+        await acceptsFalseInvite(falseVersion, anna);
+        assert.equal(await inviteRoomName(anna), 'Trap');
+        assert.equal((await inviteFromB(anna)).status, 200);
+        assert.equal(await inviteRoomName(anna), 'True');
+        assert.equal(await inviteRoomName(alan), 'Trap');
+        await joinsAndReceives(anna);
+        // Server b.test has never invited him.
+        assert.equal(await inviteRoomName(alan), undefined);
+        await joinsAndReceives(alan);
+      });
+    }
+
+    it('lets an invited user join through the right server after a false invite', async () => {
+      await acceptsFalseInvite('1', anna);
+      await joinsAndReceives(anna, 'b.test');
+    });
+
+    it('lets a user join who was invited by the right server before the false invite', async () => {
+      assert.equal((await inviteFromB(anna)).status, 200);
+      await acceptsFalseInvite('6', anna);
+      assert.equal(await inviteRoomName(anna), 'Trap');
+      await a!.restart();
+      await joinsAndReceives(anna);
+      assert.ok(evil.asked.some(({ path }) => path.includes('/make_join/')));
+    });
+
+    it('rejects an invite with another version of a known room, even after all local users have left it', async () => {
+      await joinsAndReceives(anna, 'b.test');
+      const inside = await sendFalseInvite('6', alan);
+      assert.deepEqual([inside.status, inside.body['errcode']], [400, 'M_INVALID_PARAM']);
+      await anna.leave(roomId);
+      const outside = await sendFalseInvite('6', alan);
+      assert.deepEqual([outside.status, outside.body['errcode']], [400, 'M_INVALID_PARAM']);
+      await acceptsFalseInvite(trueVersion, alan);
+      await a!.restart();
+      assert.equal((await sendFalseInvite('6', alan)).status, 400);
+      assert.equal(await inviteRoomName(alan), 'Trap');
+      await joinsAndReceives(alan, 'b.test');
+    });
+
+    it('sends the rejection of each invite to the server that sent it', async () => {
+      await acceptsFalseInvite('1', alan);
+      assert.equal((await inviteFromB(anna)).status, 200);
+      await anna.leave(roomId);
+      assert.equal(await inviteRoomName(anna), undefined);
+      assert.equal(await membershipAtB(anna), 'leave');
+      // Alan's invite is gone too, although the hostile server does not help; both users can be invited
+      // again.
+      await alan.leave(roomId);
+      assert.equal(await inviteRoomName(alan), undefined);
+      await a!.restart();
+      assert.equal(await inviteRoomName(alan), undefined);
+      for (const guest of [anna, alan]) {
+        assert.equal((await inviteFromB(guest)).status, 200);
+        assert.equal(await inviteRoomName(guest), 'True');
+      }
+      await joinsAndReceives(alan);
+      await anna.leave(roomId);
+      await until(async () => (await membershipAtB(anna)) === 'leave');
+    });
+
+    it('answers a false invite with a leave event in the room version that make_leave claims', async () => {
+      await acceptsFalseInvite('1', alan);
+      const room = falseRoom('11');
+      evil.on(`GET ${v1}/make_leave/`, () => room.membershipTemplate(alan.id, 'leave'));
+      evil.on(`PUT ${v2}/send_leave/`, () => ({}));
+      await alan.leave(roomId);
+      const [sent] = evil.asked.filter(({ path }) => path.includes('/send_leave/'));
+      assert.ok(sent);
+      assert.equal(receivePdu(sent.body, room.version).hashMatches, true);
+      assert.equal(await inviteRoomName(alan), undefined);
+      await acceptsFalseInvite('6', alan);
+      assert.equal(await inviteRoomName(alan), 'Trap');
+      await alan.leave(roomId);
+      await joinsAndReceives(alan, 'b.test');
+    });
+
+    it('accepts a retraction from the hostile server for its own invite only, in the version it claimed', async () => {
+      const deliver = async (pdu: JsonObject, txn: string) => {
+        const content = { origin: 'evil.test', origin_server_ts: Date.now(), pdus: [pdu] };
+        const answer = await evil.ask('a.test', 'PUT', `${v1}/send/${kind}${txn}`, content);
+        assert.equal(answer.status, 200, JSON.stringify(answer.body));
+        return answer.body['pdus'] as Record<string, { error?: string }>;
+      };
+      await acceptsFalseInvite('6', alan);
+      assert.equal((await inviteFromB(anna)).status, 200);
+      const room = falseRoom('6');
+      const ofAnna = memberEvent(room, anna, 'leave');
+      const refused = await deliver(ofAnna.pdu, `${roomId}1`);
+      assert.ok(Object.values(refused).every(({ error }) => error !== undefined));
+      assert.equal(await inviteRoomName(anna), 'True');
+      const ofAlan = memberEvent(room, alan, 'leave');
+      assert.deepEqual(await deliver(ofAlan.pdu, `${roomId}2`), { [ofAlan.eventId]: {} });
+      assert.equal(await inviteRoomName(alan), undefined);
+      // Other events of the falsely claimed room are ignored.
+      const message = room.say('hello').event;
+      const nonsense: JsonObject[] = [
+        message.pdu,
+        { ...ofAnna.pdu, state_key: 5 },
+        { ...ofAnna.pdu, state_key: '@\0:a.test' },
+        { ...ofAnna.pdu, content: { membership: ['leave'] } },
+        { ...ofAnna.pdu, prev_events: {}, event_id: 7 },
+        { room_id: roomId, type: 'm.room.member', state_key: anna.id },
+        { room_id: roomId, type: 'm.room.member', state_key: anna.id, event_id: '$\0:evil.test' },
+      ];
+      for (const [index, pdu] of nonsense.entries()) await deliver(pdu, `${roomId}n${index}`);
+      assert.equal(await inviteRoomName(anna), 'True');
+      await joinsAndReceives(anna);
+    });
+
+    it("accepts the right server's retraction of its invite after a false invite", async () => {
+      await acceptsFalseInvite('1', alan);
+      assert.equal((await inviteFromB(anna)).status, 200);
+      await ben.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: anna.id });
+      await until(async () => (await inviteRoomName(anna)) === undefined);
+      assert.equal((await inviteFromB(anna)).status, 200);
+      await ben.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: anna.id });
+      await until(async () => (await inviteRoomName(anna)) === undefined);
+      const { status, body } = await joinAs(anna, 'b.test');
+      assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+      await joinsAndReceives(alan, 'b.test');
+    });
+
+    it("refuses a join to a room that the hostile server made up under another room's id", async () => {
+      await acceptsFalseInvite('11', anna);
+      const fake = completeFalseRoom('11');
+      evil.on(`GET ${v1}/make_join/`, () => fake.membershipTemplate(anna.id, 'join'));
+      evil.on(`PUT ${v2}/send_join/`, () => ({ ...fake.stateAndAuthChain(), members_omitted: false }));
+      const { status } = await joinAs(anna);
+      assert.notEqual(status, 200);
+      assert.ok(evil.asked.some(({ path }) => path.includes('/send_join/')));
+      assert.equal(await isJoined(anna), false);
+      await joinsAndReceives(anna, 'b.test');
+    });
+
+    it('forgets the events of a failed join with a false version once a user joins with the true one', async () => {
+      const d = await several.scripted('d.test');
+      const room = new SignedRoom('9', { serverName: 'd.test', key: d.key });
+      roomId = room.roomId;
+      const guest = '@guest:d.test';
+      room.setState('m.room.member', { membership: 'join' }, guest, guest);
+      room.setState('m.room.topic', { topic: 'x' }, '', guest);
+      const { state: real } = room.stateAndAuthChain();
+      // The hostile server's room has the id of the true room, and its auth chain contains events of the true
+      // room.
+      const fake = completeFalseRoom('10');
+      const { state } = fake.stateAndAuthChain();
+      evil.on(`GET ${v1}/make_join/`, () => fake.membershipTemplate(anna.id, 'join'));
+      evil.on(`PUT ${v2}/send_join/`, () => ({ state, auth_chain: [...state, ...real] }));
+      assert.notEqual((await joinAs(anna, 'evil.test')).status, 200);
+      assert.ok(evil.asked.some(({ path }) => path.includes('/send_join/')));
+      // This response lacks one event: events that refer to it are dropped, although evil.test has sent the
+      // event before.
+      const stateWithoutGuest = real.filter(({ state_key: key }) => key !== guest);
+      d.on(`GET ${v1}/make_join/`, () => room.membershipTemplate(anna.id, 'join'));
+      d.on(`PUT ${v2}/send_join/`, () => ({ state: stateWithoutGuest, auth_chain: stateWithoutGuest }));
+      const { status, raw } = await joinAs(anna, 'd.test');
+      assert.equal(status, 200, raw);
+      assert.equal(await isJoined(anna), true);
+      const create = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.create/`);
+      assert.equal(create['room_version'], '9');
+    });
+
+    it('lets users knock although an invite claimed a false version', async () => {
+      roomId = await roomOf('knock');
+      await acceptsFalseInvite('1', alan);
+      const knocked = await anna.call('POST', `/knock/${enc(roomId)}`, {}, { via: 'b.test' });
+      assert.equal(knocked.status, 200, knocked.raw);
+      assert.ok((await anna.sync()).rooms?.knock?.[roomId]);
+      assert.equal(await membershipAtB(anna), 'knock');
+      assert.equal((await inviteFromB(anna)).status, 200);
+      await joinsAndReceives(anna);
+    });
+
+    it('forgets the falsely claimed version of a knock once the right server invites the user', async () => {
+      const room = falseRoom('11');
+      evil.on(`GET ${v1}/make_knock/`, () => room.membershipTemplate(anna.id, 'knock'));
+      evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
+      roomId = room.roomId = await roomOf('knock');
+      const knocked = await anna.call('POST', `/knock/${enc(roomId)}`, {}, { via: 'evil.test' });
+      assert.equal(knocked.status, 200, knocked.raw);
+      assert.ok((await anna.sync()).rooms?.knock?.[roomId]);
+      assert.equal((await inviteFromB(anna)).status, 200);
+      assert.equal(await inviteRoomName(anna), 'True');
+      await joinsAndReceives(anna);
+    });
+  });
+});

@@ -1,0 +1,10 @@
+import type { JsonObject } from '../../src/protocol/index.ts';
+
+/** Changes of a make_join, make_knock or make_leave template that no server should sign. */
+export const falseTemplates: readonly [what: string, change: (event: JsonObject) => JsonObject][] = [
+  ['of another type', (event) => ({ ...event, type: 'm.room.power_levels', state_key: '' })],
+  ['of another room', (event) => ({ ...event, room_id: '!other:a.test' })],
+  ['by another sender', (event) => ({ ...event, sender: '@admin:a.test' })],
+  ['about another user', (event) => ({ ...event, state_key: '@admin:a.test' })],
+  ['with invalid prev_events', (event) => ({ ...event, prev_events: ['x', { a: 1 }] })],
+];

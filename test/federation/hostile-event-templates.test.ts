@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { JsonObject } from '../../src/protocol/index.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+import { falseTemplates } from './false-event-templates.ts';
+
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+
+/** Templates that are false for knocks and leaves; for joins the first additional one would be correct. */
+const falseTemplatesBesideJoins: typeof falseTemplates = [
+  ...falseTemplates,
+  ['with the membership join', (event) => ({ ...event, content: { membership: 'join' } })],
+  ['without content', ({ content: _content, ...event }) => event],
+];
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('make_knock and make_leave templates that lie', () => {
+    let several: SeveralServers;
+    let evil: ScriptedServer;
+    let anna: TestClient;
+    let room: SignedRoom;
+    before(async () => {
+      ({
+        several,
+        peer: evil,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'evil.test', withoutRetries));
+    });
+    after(() => several.stop());
+    beforeEach(() => {
+      room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+      evil.asked.splice(0);
+    });
+
+    /**
+     * Answers make requests with templates that `change` has modified, and with content beyond the request.
+     */
+    const prepare = (membership: string, change = (event: JsonObject) => event) =>
+      evil.on(`GET ${v1}/make_${membership}/`, () => {
+        const right = room.membershipTemplate(anna.id, membership, { displayname: 'Fool', evil: true });
+        return { ...right, event: change(right['event'] as JsonObject) };
+      });
+    const sent = (membership: string) =>
+      evil.asked.filter(({ path }) => path.includes(`/send_${membership}/`));
+
+    describe('for a knock', () => {
+      const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'evil.test' });
+      const isShown = async () => (await anna.sync()).rooms?.knock?.[room.roomId] !== undefined;
+      beforeEach(() => {
+        room.setState('m.room.join_rules', { join_rule: 'knock' });
+        evil.on(`PUT ${v1}/send_knock/`, () => ({ knock_room_state: [] }));
+      });
+
+      for (const [what, change] of falseTemplatesBesideJoins) {
+        it(`fails without signing anything for a template ${what}`, async () => {
+          prepare('knock', change);
+          const { status, body } = await knock();
+          assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], JSON.stringify(body));
+          assert.deepEqual(sent('knock'), []);
+          assert.equal(await isShown(), false);
+        });
+      }
+
+      it('signs only its own content, not additional content of the template', async () => {
+        prepare('knock');
+        const { status, raw } = await knock();
+        assert.equal(status, 200, raw);
+        assert.deepEqual(sent('knock')[0]?.body['content'], { membership: 'knock', displayname: 'anna' });
+        assert.equal(await isShown(), true);
+      });
+    });
+
+    describe('for the rejection of an invite', () => {
+      const isShown = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
+      beforeEach(async () => {
+        evil.on(`PUT ${v2}/send_leave/`, () => ({}));
+        const draft = { type: 'm.room.member', sender: room.creator, stateKey: anna.id };
+        const { eventId, pdu } = room.build({ ...draft, content: { membership: 'invite' } }).event;
+        const strippedState = [...room.state.values()].map(({ event }) => event.pdu);
+        const path = `${v2}/invite/${enc(room.roomId)}/${enc(eventId)}`;
+        const body = { room_version: '11', event: pdu, invite_room_state: strippedState };
+        assert.equal((await evil.ask('a.test', 'PUT', path, body)).status, 200);
+        assert.equal(await isShown(), true);
+      });
+
+      for (const [what, change] of falseTemplatesBesideJoins) {
+        it(`ends the invite locally without signing anything for a template ${what}`, async () => {
+          prepare('leave', change);
+          await anna.leave(room.roomId);
+          assert.ok(evil.asked.some(({ path }) => path.includes('/make_leave/')));
+          assert.deepEqual(sent('leave'), []);
+          assert.equal(await isShown(), false);
+        });
+      }
+
+      it('signs only its own content, not additional content of the template', async () => {
+        prepare('leave');
+        await anna.leave(room.roomId);
+        const { body } = sent('leave')[0]!;
+        assert.deepEqual(
+          [body['content'], body['sender'], body['state_key'], body['room_id']],
+          [{ membership: 'leave' }, anna.id, anna.id, room.roomId],
+        );
+        assert.equal(await isShown(), false);
+      });
+    });
+  });
+});

@@ -1,0 +1,376 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { systemRandomness } from '../../src/kernel/randomness.ts';
+import { getRoomVersion, type JsonObject, signEvent } from '../../src/protocol/index.ts';
+import { eventAt, placeIn } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
+import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+const userId = '@mallory:evil.test';
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+
+type Asked = ReturnType<ScriptedServer['ask']>;
+
+async function isRefused(answer: Asked, status: number, errcode: string, what = '') {
+  const { status: actual, body } = await answer;
+  assert.deepEqual([actual, body['errcode']], [status, errcode], what + JSON.stringify(body));
+}
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('make and send requests of a hostile server', () => {
+    let several: SeveralServers;
+    let evil: ScriptedServer;
+    let anna: TestClient;
+    let roomId: string;
+    before(async () => {
+      several = new SeveralServers(kind);
+      const a = await several.homeserver('a.test');
+      evil = await several.scripted('evil.test');
+      anna = await a.registerClient('anna');
+    });
+    after(() => several.stop());
+    beforeEach(async () => {
+      roomId = await anna.createRoom({ preset: 'public_chat', room_version: '11' });
+    });
+
+    /** Sends a request and validates the response against the specification. */
+    async function ask(method: string, path: string, body?: JsonObject): Asked {
+      const answer = await evil.ask('a.test', method, path, body);
+      assert.deepEqual(validateResponse(method, path, answer.status, answer.body).problems, []);
+      return answer;
+    }
+    const prepare = (membership = 'join', user = userId, query = '?ver=11&ver=10') =>
+      ask('GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(user)}${query}`);
+
+    /** Builds a signed event of a user of the hostile server from a make_join template. */
+    async function build(change: Partial<Parameters<typeof eventAt>[1]> = {}, key = evil.key) {
+      const { body } = await prepare();
+      const version = getRoomVersion(String(body['room_version']))!;
+      const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
+      return eventAt(
+        placeIn(body['event'] as JsonObject, version),
+        { ...own, content: { membership: 'join' }, ...change },
+        version,
+        {
+          signer: { serverName: 'evil.test', key },
+          clock: systemClock,
+          randomness: systemRandomness,
+        },
+      ).event;
+    }
+    const putInvite = (event: { eventId: string; pdu: JsonObject }, action = 'join', query = '') =>
+      ask('PUT', `${v2}/send_${action}/${enc(roomId)}/${enc(event.eventId)}${query}`, event.pdu);
+    const membersOf = async () =>
+      Object.keys((await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object);
+
+    it("answer make requests only for the server's own users and in room versions that it supports", async () => {
+      const { status, body } = await prepare();
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(body['room_version'], '11');
+      await isRefused(prepare('join', anna.id), 403, 'M_FORBIDDEN');
+      await isRefused(prepare('leave', anna.id, ''), 403, 'M_FORBIDDEN');
+      await isRefused(prepare('join', '@x:third.test'), 403, 'M_FORBIDDEN');
+      await isRefused(prepare('join', 'mallory'), 403, 'M_FORBIDDEN');
+      await isRefused(prepare('join', userId, '?ver=9'), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await isRefused(prepare('join', userId, ''), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await isRefused(prepare('leave', userId, ''), 403, 'M_FORBIDDEN');
+      await isRefused(prepare('knock'), 403, 'M_FORBIDDEN');
+      roomId = '!unknown:a.test';
+      await isRefused(prepare(), 404, 'M_NOT_FOUND');
+    });
+
+    it('refuses make and send requests with 403 when the server ACL denies the server', async () => {
+      const event = await build();
+      await anna.setState(roomId, 'm.room.server_acl', { allow: ['*'], deny: ['evil.test'] });
+      await isRefused(prepare(), 403, 'M_FORBIDDEN');
+      await isRefused(putInvite(event), 403, 'M_FORBIDDEN');
+      assert.deepEqual(await membersOf(), [anna.id]);
+    });
+
+    it('lets a user join with a valid event, and returns the full state', async () => {
+      await anna.setState(roomId, 'm.room.topic', { topic: 'Truth' });
+      const event = await build();
+      const { status, body } = await putInvite(event);
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(body['members_omitted'], false);
+      const types = (body['state'] as JsonObject[]).map(({ type }) => type);
+      for (const type of ['m.room.create', 'm.room.member', 'm.room.topic']) assert.ok(types.includes(type));
+      assert.ok((body['auth_chain'] as unknown[]).length >= 3);
+      assert.deepEqual((await membersOf()).sort(), [anna.id, userId]);
+      assert.equal((await putInvite(event)).status, 200);
+    });
+
+    it('returns the state without members for omit_members', async () => {
+      await anna.setState(roomId, 'm.room.name', { name: 'Hall' });
+      const { body } = await putInvite(await build(), 'join', '?omit_members=true');
+      assert.equal(body['members_omitted'], true);
+      assert.deepEqual(body['servers_in_room'], ['a.test']);
+      const types = (body['state'] as JsonObject[]).map(({ type }) => type);
+      assert.ok(!types.includes('m.room.member'));
+      assert.ok(types.includes('m.room.name'));
+      // The auth chain contains the events that authorize the join, except for those in the state.
+      const chain = (body['auth_chain'] as JsonObject[]).map(({ type }) => type);
+      assert.deepEqual(chain, ['m.room.member']);
+    });
+
+    it('returns the heroes of a room without a name for omit_members', async () => {
+      const { body } = await putInvite(await build(), 'join', '?omit_members=true');
+      const members = (body['state'] as JsonObject[]).filter(({ type }) => type === 'm.room.member');
+      assert.deepEqual(
+        members.map(({ state_key: key }) => key),
+        [anna.id],
+      );
+    });
+
+    it("refuses events that are not a join of the server's user", async () => {
+      const wrongEvents: [what: string, change: Parameters<typeof build>[0]][] = [
+        ['another type', { type: 'm.room.topic', stateKey: '' }],
+        ['another sender', { sender: anna.id, stateKey: anna.id }],
+        ['another user', { stateKey: '@other:evil.test' }],
+        ['another membership', { content: { membership: 'invite' } }],
+        ['a leave', { content: { membership: 'leave' } }],
+        ['another room', { roomId: '!other:a.test' }],
+      ];
+      for (const [what, change] of wrongEvents) {
+        await isRefused(putInvite(await build(change)), 400, 'M_INVALID_PARAM', what);
+      }
+      assert.deepEqual(await membersOf(), [anna.id]);
+    });
+
+    it('refuses forged and altered join events', async () => {
+      const event = await build();
+      const path = `${v2}/send_join/${enc(roomId)}/`;
+      await isRefused(ask('PUT', `${path}$other`, event.pdu), 400, 'M_INVALID_PARAM');
+      await isRefused(putInvite(await build({}, newSigningKey('scripted'))), 400, 'M_INVALID_PARAM');
+      const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
+      await isRefused(putInvite(unsigned), 400, 'M_INVALID_PARAM');
+      const changed = { ...event, pdu: { ...event.pdu, content: { membership: 'join', displayname: 'x' } } };
+      await isRefused(putInvite(changed), 400, 'M_INVALID_PARAM');
+      await isRefused(putInvite({ ...event, pdu: { type: 'm.room.member' } }), 400, 'M_BAD_JSON');
+      await isRefused(putInvite({ ...event, pdu: { ...event.pdu, depth: -5 } }), 400, 'M_BAD_JSON');
+      assert.deepEqual(await membersOf(), [anna.id]);
+    });
+
+    it('refuses a join event with unknown prev_events', async () => {
+      const { body } = await prepare();
+      const template = body['event'] as JsonObject;
+      const elsewhere = { ...template, prev_events: [`$${'A'.repeat(43)}`] };
+      const event = eventAt(
+        placeIn(elsewhere, getRoomVersion('11')!),
+        {
+          roomId,
+          type: 'm.room.member',
+          sender: userId,
+          stateKey: userId,
+          content: { membership: 'join' },
+        },
+        getRoomVersion('11')!,
+        {
+          signer: { serverName: 'evil.test', key: evil.key },
+          clock: systemClock,
+          randomness: systemRandomness,
+        },
+      ).event;
+      await isRefused(putInvite(event), 400, 'M_INVALID_PARAM');
+    });
+
+    it('refuses join_authorised_via_users_server where it is not needed or not allowed', async () => {
+      const content = { membership: 'join', join_authorised_via_users_server: anna.id };
+      await isRefused(putInvite(await build({ content })), 403, 'M_FORBIDDEN');
+      const event = await build({ content });
+      const space = await anna.createRoom();
+      const join_rules = { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: space }] };
+      await anna.setState(roomId, 'm.room.join_rules', join_rules);
+      await isRefused(putInvite(event), 403, 'M_FORBIDDEN');
+      await isRefused(prepare(), 403, 'M_FORBIDDEN');
+      assert.deepEqual(await membersOf(), [anna.id]);
+    });
+
+    it('refuses a join after the user was banned, also with an event from before the ban', async () => {
+      const event = await build();
+      await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: userId });
+      await isRefused(putInvite(event), 403, 'M_FORBIDDEN');
+      await isRefused(prepare(), 403, 'M_FORBIDDEN');
+    });
+  });
+
+  describe('invites of a hostile server', () => {
+    let several: SeveralServers;
+    let a: FederatedServer;
+    let evil: ScriptedServer;
+    let anna: TestClient;
+    let room: SignedRoom;
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test');
+      evil = await several.scripted('evil.test');
+      anna = await a.registerClient('anna');
+    });
+    after(() => several.stop());
+    const newRoom = (version = '11') => new SignedRoom(version, { serverName: 'evil.test', key: evil.key });
+    beforeEach(() => {
+      room = newRoom();
+    });
+
+    const invitation = (change: Partial<Parameters<SignedRoom['build']>[0]> = {}) =>
+      room.build({
+        type: 'm.room.member',
+        sender: room.creator,
+        stateKey: anna.id,
+        content: { membership: 'invite' },
+        ...change,
+      }).event;
+    const strippedState = () => [...room.state.values()].map(({ event }) => event.pdu);
+    async function putInvite(event: { eventId: string; pdu: JsonObject }, more: JsonObject = {}): Asked {
+      const path = `${v2}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
+      const body = {
+        room_version: room.version.id,
+        event: event.pdu,
+        invite_room_state: strippedState(),
+        ...more,
+      };
+      return evil.ask('a.test', 'PUT', path, body);
+    }
+    const isShown = async () => (await anna.sync()).rooms?.invite?.[room.roomId] !== undefined;
+
+    for (const version of ['1', '6', '11', '12']) {
+      it(`signs and shows a valid invite in room version ${version}`, async () => {
+        room = newRoom(version);
+        const event = invitation();
+        const { status, body } = await putInvite(event);
+        assert.equal(status, 200, JSON.stringify(body));
+        const signed = body['event'] as JsonObject;
+        const { signatures, ...rest } = signed;
+        const { signatures: before, ...sent } = event.pdu;
+        assert.deepEqual(rest, sent);
+        assert.deepEqual(Object.keys(signatures as object).sort(), ['a.test', 'evil.test']);
+        assert.deepEqual((signatures as JsonObject)['evil.test'], (before as JsonObject)['evil.test']);
+        assert.equal(await isShown(), true);
+      });
+    }
+
+    it('accepts invites by the v1 endpoint for old room versions', async () => {
+      room = newRoom('1');
+      const event = invitation();
+      const path = `${v1}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
+      const body = { ...event.pdu, unsigned: { invite_room_state: strippedState() } };
+      const answer = await evil.ask('a.test', 'PUT', path, body);
+      assert.equal(answer.status, 200);
+      const [status, { event: signed }] = answer.body as unknown as [number, { event: JsonObject }];
+      assert.equal(status, 200);
+      assert.ok((signed['signatures'] as JsonObject)['a.test']);
+      assert.equal(await isShown(), true);
+    });
+
+    it('refuses invites that are not from a user of the sending server to a user of this server', async () => {
+      const wrongEvents: [what: string, change: Parameters<typeof invitation>[0]][] = [
+        ['another type', { type: 'm.room.power_levels', stateKey: '', content: {} }],
+        ['another membership', { content: { membership: 'join' } }],
+        ['a sender of this server', { sender: anna.id }],
+        ['a sender of a third server', { sender: '@x:third.test' }],
+        ['a user of a third server', { stateKey: '@x:third.test' }],
+        ['an invalid user id', { stateKey: 'anna' }],
+      ];
+      for (const [what, change] of wrongEvents) {
+        await isRefused(putInvite(invitation(change)), 400, 'M_INVALID_PARAM', what);
+      }
+      await isRefused(putInvite(invitation({ stateKey: '@nobody:a.test' })), 404, 'M_NOT_FOUND');
+      await isRefused(putInvite(invitation(), { room_version: '99' }), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
+      await isRefused(
+        putInvite(invitation(), { room_version: '__proto__' }),
+        400,
+        'M_INCOMPATIBLE_ROOM_VERSION',
+      );
+      const event = invitation();
+      await isRefused(putInvite({ ...event, eventId: `$${'A'.repeat(43)}` }), 400, 'M_INVALID_PARAM');
+      await isRefused(putInvite({ ...event, pdu: { ...event.pdu, signatures: {} } }), 400, 'M_INVALID_PARAM');
+      const changed = { ...event.pdu, content: { membership: 'invite', is_direct: true } };
+      await isRefused(putInvite({ ...event, pdu: changed }), 400, 'M_INVALID_PARAM');
+      const forged = signEvent(invitation(), {
+        serverName: 'evil.test',
+        key: newSigningKey('scripted'),
+      }).event;
+      await isRefused(putInvite(forged), 400, 'M_INVALID_PARAM');
+      assert.equal(await isShown(), false);
+    });
+
+    it('refuses an invite when the user is already in the room', async () => {
+      const roomId = await anna.createRoom({ room_version: '11' });
+      room.roomId = roomId;
+      await isRefused(putInvite(invitation()), 403, 'M_FORBIDDEN');
+    });
+
+    it('requires a valid create event in the stripped state of room version 12', async () => {
+      room = newRoom('12');
+      const event = invitation();
+      await isRefused(putInvite(event, { invite_room_state: [] }), 400, 'M_INVALID_PARAM');
+      const other = newRoom('12').state.values().next().value!.event.pdu;
+      await isRefused(putInvite(event, { invite_room_state: [other] }), 400, 'M_INVALID_PARAM');
+      const unsigned = strippedState().map((pdu) => ({ ...pdu, signatures: {} }));
+      await isRefused(putInvite(event, { invite_room_state: unsigned }), 400, 'M_INVALID_PARAM');
+      const stripped = { type: 'm.room.create', state_key: '', sender: room.creator, content: {} };
+      await isRefused(putInvite(event, { invite_room_state: [stripped] }), 400, 'M_INVALID_PARAM');
+      const many = Array<JsonObject>(101).fill(strippedState()[0]!);
+      await isRefused(putInvite(event, { invite_room_state: many }), 400, 'M_INVALID_PARAM');
+      assert.equal(await isShown(), false);
+    });
+
+    it('shows an invite with malformed stripped state in /sync', async () => {
+      const nonsense = [null, 5, 'x', [], {}, { type: 1, state_key: '', sender: 'x', content: {} }];
+      const odd = { type: 'm.room.name', state_key: '', sender: '', content: { name: { a: ['\0'] } } };
+      const long = {
+        type: 'm.room.topic',
+        state_key: '',
+        sender: 'x',
+        content: { topic: 'x'.repeat(200_000) },
+      };
+      const { status, body } = await putInvite(invitation(), { invite_room_state: [...nonsense, odd, long] });
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(await isShown(), true);
+      const raw = JSON.stringify(await anna.sync());
+      assert.ok(raw.length < 100_000);
+      await anna.leave(room.roomId);
+      assert.equal(await isShown(), false);
+    });
+
+    it('accepts the retraction of an invite from the inviting server only', async () => {
+      assert.equal((await putInvite(invitation())).status, 200);
+      const invited = room.setState('m.room.member', { membership: 'invite' }, anna.id);
+      assert.ok(invited);
+      const removal = room.build({
+        type: 'm.room.member',
+        sender: room.creator,
+        stateKey: anna.id,
+        content: { membership: 'leave' },
+      }).event;
+      const deliver = async (server: ScriptedServer, pdu: JsonObject, txn: string) => {
+        const content = { origin: server.name, origin_server_ts: Date.now(), pdus: [pdu] };
+        return (await server.ask('a.test', 'PUT', `${v1}/send/${txn}`, content)).body['pdus'] as JsonObject;
+      };
+      const third = await several.scripted('third.test');
+      const stranger = { serverName: 'third.test', key: third.key };
+      const foreign = new SignedRoom('11', stranger);
+      foreign.roomId = room.roomId;
+      const byStranger = foreign.build({
+        type: 'm.room.member',
+        sender: '@x:third.test',
+        stateKey: anna.id,
+        content: { membership: 'leave' },
+      }).event;
+      await deliver(third, byStranger.pdu, 'one');
+      assert.equal(await isShown(), true);
+      await deliver(evil, { ...removal.pdu, signatures: {} }, 'two');
+      assert.equal(await isShown(), true);
+      const outcome = await deliver(evil, removal.pdu, 'three');
+      assert.deepEqual(outcome, { [removal.eventId]: {} });
+      assert.equal(await isShown(), false);
+    });
+  });
+});

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type JsonObject, receivePdu, roomVersions, signEvent, signJson } from '../../src/protocol/index.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
+import type {
+  ScriptedAnswer,
+  ScriptedRequest,
+  ScriptedServer,
+} from '../support/other-servers/scripted-server.ts';
+import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+const guest = '@guest:far.test';
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('an invite to a user of a remote server', () => {
+    let several: SeveralServers;
+    let far: ScriptedServer;
+    let anna: TestClient;
+    let roomId: string;
+    let version: string;
+    before(async () => {
+      ({
+        several,
+        peer: far,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'far.test', withoutRetries));
+    });
+    after(() => several.stop());
+    beforeEach(async () => {
+      version = '11';
+      roomId = await anna.createRoom({ preset: 'private_chat', room_version: version, name: 'Inn' });
+      far.asked.splice(0);
+    });
+
+    const signedByFar = (event: JsonObject, key = far.key): JsonObject =>
+      signEvent(receivePdu(event, roomVersions.get(version)!).event, { serverName: 'far.test', key }).event
+        .pdu;
+    const answerInvites = (answer: (event: JsonObject, request: ScriptedRequest) => ScriptedAnswer) =>
+      far.on(`PUT ${v2}/invite/`, (request) => answer(request.body['event'] as JsonObject, request));
+    const invite = () => anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: guest });
+    async function guestMembership() {
+      const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(guest)}`;
+      const { status, body } = await anna.call('GET', path);
+      return status === 200 ? body['membership'] : undefined;
+    }
+
+    it("sends the stripped state and adds the remote server's signature", async () => {
+      answerInvites((event) => ({ event: { ...signedByFar(event), unsigned: { falseTemplates: true } } }));
+      const { status, raw } = await invite();
+      assert.equal(status, 200, raw);
+      assert.equal(await guestMembership(), 'invite');
+      const { body } = far.asked.find(({ path }) => path.includes('/invite/'))!;
+      assert.equal(body['room_version'], '11');
+      const inviteState = body['invite_room_state'] as JsonObject[];
+      const byType = new Map(inviteState.map((pdu) => [pdu['type'], pdu]));
+      assert.deepEqual(byType.get('m.room.name')?.['content'], { name: 'Inn' });
+      for (const pdu of inviteState) {
+        assert.equal(receivePdu(pdu, roomVersions.get('11')!).event.roomId, roomId);
+        assert.ok((pdu['signatures'] as JsonObject)['a.test']);
+      }
+      assert.ok(byType.has('m.room.create'));
+    });
+
+    const falseTemplates: [what: string, answer: (event: JsonObject) => ScriptedAnswer][] = [
+      ['without its signature', (event) => ({ event })],
+      [
+        'with other content',
+        (event) => ({ event: { ...signedByFar(event), content: { membership: 'join' } } }),
+      ],
+      ['of another room', (event) => ({ event: { ...signedByFar(event), room_id: '!other:a.test' } })],
+      ['of another user', (event) => ({ event: { ...signedByFar(event), state_key: anna.id } })],
+      ['with a signature of another key', (event) => ({ event: signedByFar(event, newSigningKey('other')) })],
+      ['with a forged signature', (event) => ({ event: signedByFar(event, newSigningKey('scripted')) })],
+      ['that is not an event', () => ({ event: 5 })],
+      ['that is an empty object', () => ({})],
+      ['with status 500', () => [500, {}]],
+      ['with M_INVALID_PARAM', () => [400, { errcode: 'M_INVALID_PARAM', error: 'no' }]],
+    ];
+    for (const [what, answer] of falseTemplates) {
+      it(`fails with 502 for a response ${what}`, async () => {
+        answerInvites(answer);
+        const { status, body, raw } = await invite();
+        assert.deepEqual([status, body['errcode']], [502, 'M_UNKNOWN'], raw);
+        assert.equal(await guestMembership(), undefined);
+      });
+    }
+
+    it('fails the invite with 403 when the remote server refuses it', async () => {
+      for (const errcode of ['M_FORBIDDEN', 'M_INVITE_BLOCKED']) {
+        answerInvites(() => [403, { errcode, error: 'no' }]);
+        const { status, body } = await invite();
+        assert.deepEqual([status, body['errcode']], [403, errcode]);
+      }
+      assert.equal(await guestMembership(), undefined);
+    });
+
+    it('falls back to the v1 endpoint for old servers in old room versions', async () => {
+      version = '1';
+      roomId = await anna.createRoom({ preset: 'private_chat', room_version: '1' });
+      answerInvites(() => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);
+      far.on(`PUT ${v1}/invite/`, ({ body: { unsigned, ...event } }, response) => {
+        assert.ok(Array.isArray((unsigned as JsonObject)['invite_room_state']));
+        const body = JSON.stringify([200, { event: signedByFar(event) }]);
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+        return undefined;
+      });
+      const { status, raw } = await invite();
+      assert.equal(status, 200, raw);
+      assert.equal(await guestMembership(), 'invite');
+    });
+
+    describe('PUT /exchange_third_party_invite/{roomId}', () => {
+      const identity = newSigningKey('identity');
+      const partial = (change: JsonObject = {}, sign = identity) => ({
+        type: 'm.room.member',
+        room_id: roomId,
+        sender: anna.id,
+        state_key: guest,
+        content: {
+          membership: 'invite',
+          third_party_invite: {
+            display_name: 'g...',
+            signedByFar: signJson({ mxid: guest, token: 'token', ...change }, 'identity.test', sign),
+          },
+        },
+      });
+      const exchange = (body: JsonObject) =>
+        far.ask('a.test', 'PUT', `${v1}/exchange_third_party_invite/${enc(roomId)}`, body);
+      beforeEach(async () => {
+        answerInvites((event) => ({ event: signedByFar(event) }));
+        const content = {
+          display_name: 'guest at example',
+          public_key: identity.publicKey.base64,
+          public_keys: [{ public_key: identity.publicKey.base64 }],
+        };
+        await anna.setState(roomId, 'm.room.third_party_invite', content, 'token');
+      });
+
+      it('turns a third-party invite into an invite of the user', async () => {
+        const { status, body } = await exchange(partial());
+        assert.deepEqual([status, body], [200, {}]);
+        assert.equal(await guestMembership(), 'invite');
+      });
+
+      it('refuses exchanges that are not authorized by the third-party invite', async () => {
+        const wrong: [what: string, body: JsonObject][] = [
+          ['another key', partial({}, newSigningKey('other'))],
+          ['another token', partial({ token: 'other' })],
+          ['signed for another', partial({ mxid: '@other:far.test' })],
+          ['another room', { ...partial(), room_id: '!other:a.test' }],
+          ['a user of this server', { ...partial({ mxid: anna.id }), state_key: anna.id }],
+          ['a sender of the remote server', { ...partial(), sender: guest }],
+          ['another membership', { ...partial(), content: { membership: 'join' } }],
+          ['no signed object', { ...partial(), content: { membership: 'invite' } }],
+          ['another type', { ...partial(), type: 'm.room.topic' }],
+        ];
+        for (const [what, body] of wrong) {
+          const { status } = await exchange(body);
+          assert.ok(status === 400 || status === 403, `${what}: ${status}`);
+        }
+        assert.equal(await guestMembership(), undefined);
+      });
+    });
+  });
+});

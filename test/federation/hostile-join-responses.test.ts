@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import type { JsonObject } from '../../src/protocol/index.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { newSigningKey } from '../support/inputs/signing-key.ts';
+import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { SeveralServers, withoutRetries } from '../support/other-servers/several-servers.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+import { falseTemplates } from './false-event-templates.ts';
+
+const makeJoin = 'GET /_matrix/federation/v1/make_join/';
+const sendJoin = 'PUT /_matrix/federation/v2/send_join/';
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('a join through a server that lies', () => {
+    let several: SeveralServers;
+    let evil: ScriptedServer;
+    let anna: TestClient;
+    let room: SignedRoom;
+    before(async () => {
+      ({
+        several,
+        peer: evil,
+        anna,
+      } = await SeveralServers.withScriptedServer(kind, 'evil.test', withoutRetries));
+    });
+    after(() => several.stop());
+    beforeEach(() => {
+      room = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+      evil.asked.splice(0);
+      evil.on(makeJoin, () => room.membershipTemplate(anna.id, 'join'));
+      evil.on(sendJoin, () => ({ ...room.stateAndAuthChain() }));
+    });
+
+    const join = () => anna.call('POST', `/join/${enc(room.roomId)}`, {}, { via: 'evil.test' });
+    const sendJoinRequests = () => evil.asked.filter(({ path }) => path.includes('/send_join/'));
+    const wasSent = () => sendJoinRequests().length > 0;
+    async function joinFails(status = 502, errcode = 'M_UNKNOWN') {
+      const answer = await join();
+      assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], answer.raw);
+      const { rooms } = await anna.sync();
+      assert.equal(rooms?.join?.[room.roomId], undefined);
+      const { joined_rooms: joined } = await anna.do('GET', '/joined_rooms');
+      assert.ok(!(joined as string[]).includes(room.roomId));
+    }
+
+    it('succeeds when the server answers correctly', async () => {
+      const { status, raw } = await join();
+      assert.equal(status, 200, raw);
+      const sent = sendJoinRequests()[0]!.body;
+      assert.deepEqual(
+        [sent['type'], sent['sender'], sent['state_key'], sent['room_id']],
+        ['m.room.member', anna.id, anna.id, room.roomId],
+      );
+      assert.equal((sent['content'] as JsonObject)['membership'], 'join');
+    });
+
+    const wrongTemplates: [what: string, change: (event: JsonObject) => JsonObject, more?: JsonObject][] = [
+      ...falseTemplates,
+      ['with another membership', (event) => ({ ...event, content: { membership: 'ban' } })],
+      ['without prev_events', ({ prev_events: _prev, ...event }) => event],
+      ['of an unknown room version', (event) => event, { room_version: '99' }],
+    ];
+    for (const [what, change, more] of wrongTemplates) {
+      it(`signs no event from a make_join template ${what}`, async () => {
+        evil.on(makeJoin, () => {
+          const right = room.membershipTemplate(anna.id, 'join');
+          return { ...right, event: change(right['event'] as JsonObject), ...more };
+        });
+        await joinFails();
+        assert.equal(wasSent(), false);
+      });
+    }
+
+    it('signs only its own content, not additional content of a template', async () => {
+      evil.on(makeJoin, () => room.membershipTemplate(anna.id, 'join', { displayname: 'Fool', evil: true }));
+      assert.equal((await join()).status, 200);
+      const { content } = sendJoinRequests()[0]!.body;
+      assert.deepEqual(content, { membership: 'join', displayname: 'anna' });
+    });
+
+    const answers: [what: string, answer: () => ScriptedAnswer][] = [
+      ['without a create event', () => ({ ...room.stateAndAuthChain(), state: [] })],
+      [
+        'with a state that was signed by another key',
+        () =>
+          new SignedRoom('11', {
+            serverName: 'evil.test',
+            key: newSigningKey('scripted'),
+          }).stateAndAuthChain(),
+      ],
+      [
+        'with the state of another room',
+        () => new SignedRoom('11', { serverName: 'evil.test', key: evil.key }).stateAndAuthChain(),
+      ],
+      [
+        'with an event of another room in the auth chain',
+        () => {
+          const other = new SignedRoom('11', { serverName: 'evil.test', key: evil.key });
+          const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
+          return { ...room.stateAndAuthChain(), auth_chain: [...room.stateAndAuthChain().auth_chain, topic] };
+        },
+      ],
+      [
+        'with a state that does not allow the join',
+        () => {
+          const closed = room.setState('m.room.join_rules', { join_rule: 'invite' });
+          assert.ok(closed);
+          return room.stateAndAuthChain();
+        },
+      ],
+      ['without state and auth chain', () => ({ hello: 'world' })],
+      ['that is a JSON array', () => [200, [] as unknown as JsonObject]],
+      ['whose lists are not arrays', () => ({ state: {}, auth_chain: 'x' })],
+      [
+        'that refuses with an unexpected errcode',
+        () => [401, { errcode: 'M_UNKNOWN_TOKEN', error: 'log out!' }],
+      ],
+      ['that calls the join event invalid', () => [400, { errcode: 'M_INVALID_PARAM', error: 'no' }]],
+    ];
+    for (const [what, answer] of answers) {
+      it(`fails for a send_join response ${what}`, async () => {
+        evil.on(sendJoin, answer);
+        await joinFails();
+        assert.ok(wasSent());
+      });
+    }
+
+    it('fails when the room version of make_join is not that of the room', async () => {
+      evil.on(makeJoin, () => ({ ...room.membershipTemplate(anna.id, 'join'), room_version: '10' }));
+      await joinFails();
+    });
+
+    it('fails for make_join responses that are endless, not JSON, redirected or cut off', async () => {
+      evil.on(makeJoin, (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' });
+        const flood = () => {
+          if (!response.destroyed) response.write(' '.repeat(256 * 1024), () => setImmediate(flood));
+        };
+        flood();
+        return undefined;
+      });
+      await joinFails();
+      evil.on(makeJoin, (_request, response) => {
+        const body = JSON.stringify(room.membershipTemplate(anna.id, 'join'));
+        response.writeHead(200, { 'content-type': 'text/html' }).end(body);
+        return undefined;
+      });
+      await joinFails();
+      evil.on(makeJoin, (_request, response) => {
+        response.writeHead(302, { location: 'https://a.test/_matrix/client/versions' }).end();
+        return undefined;
+      });
+      await joinFails();
+      evil.on(makeJoin, (_request, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{"event":');
+        return undefined;
+      });
+      await joinFails();
+      assert.equal(wasSent(), false);
+    });
+
+    it('falls back to send_join v1 for an old server', async () => {
+      evil.on(sendJoin, () => [404, { errcode: 'M_UNRECOGNIZED', error: 'Unrecognized' }]);
+      evil.on('PUT /_matrix/federation/v1/send_join/', (_request, response) => {
+        const body = JSON.stringify([200, { ...room.stateAndAuthChain(), origin: 'evil.test' }]);
+        response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+        return undefined;
+      });
+      const { status, raw } = await join();
+      assert.equal(status, 200, raw);
+    });
+  });
+});

@@ -1,0 +1,219 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { SignedRoom } from '../support/rooms/signed-room.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+const v1 = '/_matrix/federation/v1';
+const v2 = '/_matrix/federation/v2';
+
+let transactions = 0;
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('the lifecycle of invites and knocks', () => {
+    let several: SeveralServers;
+    let a: FederatedServer;
+    let d: ScriptedServer;
+    let third: ScriptedServer;
+    let anna: TestClient;
+    let room: SignedRoom;
+    let isReachable: boolean;
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test', {
+        config: { federationClient: { federation: { max_short_retries: 0 } } },
+      });
+      d = await several.scripted('d.test');
+      third = await several.scripted('third.test');
+      anna = await a.registerClient('anna');
+    });
+    after(() => several.stop());
+    beforeEach(() => {
+      room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
+      d.asked.splice(0);
+      isReachable = true;
+      const ifReachable = (answer: () => JsonObject) => () => (isReachable ? answer() : ([500, {}] as const));
+      for (const membership of ['join', 'leave', 'knock'])
+        d.on(
+          `GET ${v1}/make_${membership}/`,
+          ifReachable(() => room.membershipTemplate(anna.id, membership)),
+        );
+      d.on(
+        `PUT ${v2}/send_join/`,
+        ifReachable(() => ({ ...room.stateAndAuthChain() })),
+      );
+      d.on(
+        `PUT ${v2}/send_leave/`,
+        ifReachable(() => ({})),
+      );
+      d.on(
+        `PUT ${v1}/send_knock/`,
+        ifReachable(() => ({ knock_room_state: [] })),
+      );
+      d.on(`PUT ${v1}/send/`, () => ({ pdus: {} }));
+    });
+
+    const memberEvent = (membership: string, sender = room.creator, by = room) =>
+      by.build({ type: 'm.room.member', sender, stateKey: anna.id, content: { membership } }).event;
+    async function invite(event = memberEvent('invite')) {
+      const path = `${v2}/invite/${enc(room.roomId)}/${enc(event.eventId)}`;
+      const body = { room_version: '11', event: event.pdu, invite_room_state: [] };
+      const answer = await d.ask('a.test', 'PUT', path, body);
+      assert.equal(answer.status, 200, JSON.stringify(answer.body));
+      return event;
+    }
+    async function deliver(pdu: JsonObject, by = d) {
+      const content = { origin: by.name, origin_server_ts: Date.now(), pdus: [pdu] };
+      const path = `${v1}/send/over-time-${kind}-${transactions++}`;
+      const { status, body } = await by.ask('a.test', 'PUT', path, content);
+      assert.equal(status, 200, JSON.stringify(body));
+      return body['pdus'] as Record<string, { error?: string }>;
+    }
+    function roomOfThirdServer(): SignedRoom {
+      const other = new SignedRoom('11', { serverName: 'third.test', key: third.key });
+      other.roomId = room.roomId;
+      return other;
+    }
+    const asked = (what: string) => d.asked.filter(({ path }) => path.includes(`/${what}/`)).length;
+    const membershipInSync = async () => {
+      const { rooms } = await anna.sync();
+      if (rooms?.invite?.[room.roomId]) return 'invite';
+      return rooms?.knock?.[room.roomId] ? 'knock' : undefined;
+    };
+    const leave = () => anna.call('POST', `/rooms/${enc(room.roomId)}/leave`, {});
+    const join = (via?: string) =>
+      anna.call('POST', `/join/${enc(room.roomId)}`, {}, via === undefined ? {} : { via });
+    const isJoined = async () =>
+      ((await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(room.roomId);
+
+    it('rejects an invite while its server is unreachable, and can receive a new invite', async () => {
+      await invite();
+      isReachable = false;
+      assert.equal((await leave()).status, 200);
+      assert.equal(await membershipInSync(), undefined);
+      isReachable = true;
+      const before = asked('make_leave');
+      assert.equal((await leave()).status, 200);
+      assert.equal(asked('make_leave'), before, 'no invite is left to reject');
+      await invite();
+      assert.equal(await membershipInSync(), 'invite');
+      assert.equal((await leave()).status, 200);
+      assert.equal(asked('send_leave'), 1);
+      assert.equal(await membershipInSync(), undefined);
+    });
+
+    it('joins the room of an invite that was rejected before', async () => {
+      await invite();
+      assert.equal((await leave()).status, 200);
+      await a.restart();
+      // No server is named in the request: the inviting server is remembered.
+      const { status, raw } = await join();
+      assert.equal(status, 200, raw);
+      assert.equal(await isJoined(), true);
+    });
+
+    it('does not restore a retracted invite when the invite request is repeated', async () => {
+      const event = await invite();
+      const removal = memberEvent('leave');
+      assert.deepEqual(await deliver(removal.pdu), { [removal.eventId]: {} });
+      await invite(event);
+      assert.equal(await membershipInSync(), undefined);
+      await invite();
+      assert.equal(await membershipInSync(), 'invite');
+      // The retraction of the first invite does not affect the second one.
+      await deliver(removal.pdu);
+      assert.equal(await membershipInSync(), 'invite');
+      const ban = memberEvent('ban');
+      assert.deepEqual(await deliver(ban.pdu), { [ban.eventId]: {} });
+      assert.equal(await membershipInSync(), undefined);
+      await invite();
+      assert.equal(await membershipInSync(), 'invite');
+    });
+
+    it("ends a knock by a leave event of the room's server, or of the user", async () => {
+      const knock = () => anna.call('POST', `/knock/${enc(room.roomId)}`, {}, { via: 'd.test' });
+      assert.equal((await knock()).status, 200);
+      assert.equal(await membershipInSync(), 'knock');
+      // The third server is not known to be in the room.
+      const stranger = roomOfThirdServer();
+      await deliver(memberEvent('leave', stranger.creator, stranger).pdu, third);
+      assert.equal(await membershipInSync(), 'knock');
+      const denial = memberEvent('leave');
+      assert.deepEqual(await deliver(denial.pdu), { [denial.eventId]: {} });
+      assert.equal(await membershipInSync(), undefined);
+      assert.equal((await knock()).status, 200);
+      await a.restart();
+      assert.equal((await leave()).status, 200);
+      assert.equal(asked('send_leave'), 1);
+      assert.equal(await membershipInSync(), undefined);
+      assert.equal((await knock()).status, 200);
+      await invite();
+      assert.equal(await membershipInSync(), 'invite');
+    });
+
+    describe('to a room that all members have left, as far as this server knows', () => {
+      beforeEach(async () => {
+        assert.equal((await join('d.test')).status, 200);
+        const ids = [...room.state.values()].map(({ event }) => event.eventId);
+        d.on(`GET ${v1}/state_ids/`, () => ({ pdu_ids: ids, auth_chain_ids: ids }));
+        const departure = room.setState('m.room.member', { membership: 'leave' }, room.creator).event;
+        assert.deepEqual(await deliver(departure.pdu), { [departure.eventId]: {} });
+        await until(async () => {
+          const { joined } = await anna.do('GET', `/rooms/${enc(room.roomId)}/joined_members`);
+          return Object.keys(joined as object).length === 1;
+        });
+        assert.equal((await leave()).status, 200);
+        d.asked.splice(0);
+        // A user has joined again through a server that this one does not know.
+        room.setState('m.room.member', { membership: 'join' }, room.creator);
+        room.setState('m.room.topic', { topic: 'News' });
+        await invite();
+        assert.equal(await membershipInSync(), 'invite');
+      });
+
+      it('joins through the inviting server', async () => {
+        const { status, raw } = await join();
+        assert.equal(status, 200, raw);
+        assert.equal(asked('send_join'), 1);
+        const topic = await anna.do('GET', `/rooms/${enc(room.roomId)}/state/m.room.topic/`);
+        assert.equal(topic['topic'], 'News');
+        assert.equal(await isJoined(), true);
+      });
+
+      it('rejects the invite at the inviting server', async () => {
+        assert.equal((await leave()).status, 200);
+        assert.equal(asked('send_leave'), 1);
+        const [sent] = d.asked.filter(({ path }) => path.includes('/send_leave/'));
+        assert.equal(receivePdu(sent!.body, room.version).event.content['membership'], 'leave');
+        assert.equal(await membershipInSync(), undefined);
+        await a.restart();
+        assert.equal(await membershipInSync(), undefined);
+      });
+
+      it('rejects the invite locally when the inviting server is unreachable', async () => {
+        isReachable = false;
+        assert.equal((await leave()).status, 200);
+        assert.equal(await membershipInSync(), undefined);
+      });
+    });
+
+    it('accepts a retraction by a user who was in the room when this server was', async () => {
+      const guest = roomOfThirdServer();
+      guest.state.clear();
+      for (const [key, event] of room.state) guest.state.set(key, event);
+      const joined = guest.setState('m.room.member', { membership: 'join' }, guest.creator, guest.creator);
+      room.state.set('third', joined);
+      assert.equal((await join('d.test')).status, 200);
+      assert.equal((await leave()).status, 200);
+      await invite();
+      assert.equal(await membershipInSync(), 'invite');
+      const removal = memberEvent('leave', guest.creator, guest);
+      assert.deepEqual(await deliver(removal.pdu, third), { [removal.eventId]: {} });
+      assert.equal(await membershipInSync(), undefined);
+    });
+  });
+});

@@ -1,0 +1,186 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+async function membershipFor(user: TestClient, roomId: string, userId: string): Promise<unknown> {
+  const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(userId)}`;
+  return (await user.do('GET', path))['membership'];
+}
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('an invite of a user of another server', () => {
+    let several: SeveralServers;
+    let a: FederatedServer;
+    let b: FederatedServer;
+    let anna: TestClient;
+    let ben: TestClient;
+    before(async () => {
+      ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
+    });
+    after(() => several.stop());
+
+    const invite = (roomId: string, userId = ben.id) =>
+      anna.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: userId, reason: 'come' });
+
+    for (const version of ['1', '2', '3', '6', '10', '11', '12']) {
+      it(`shows the stripped state and lets the user join, in room version ${version}`, async () => {
+        const roomId = await anna.createRoom({
+          preset: 'private_chat',
+          room_version: version,
+          name: 'Secrets',
+        });
+        const { status, raw } = await invite(roomId);
+        assert.equal(status, 200, raw);
+        const { rooms } = await ben.sync();
+        const shown = rooms?.invite?.[roomId]?.invite_state.events ?? [];
+        const name = shown.find(({ type }) => type === 'm.room.name');
+        assert.equal(name?.content['name'], 'Secrets');
+        assert.ok(shown.some(({ type }) => type === 'm.room.create'));
+        const member = shown.find(({ type, state_key }) => type === 'm.room.member' && state_key === ben.id);
+        assert.deepEqual([member?.sender, member?.content['membership']], [anna.id, 'invite']);
+        assert.equal(shown[0]!.event_id, undefined);
+        const inviter = shown.find(({ state_key: key }) => key === anna.id);
+        assert.deepEqual([inviter?.type, inviter?.content['displayname']], ['m.room.member', 'anna']);
+        // No server is named in the request: the inviting server is asked.
+        await ben.join(roomId);
+        assert.equal(await membershipFor(ben, roomId, ben.id), 'join');
+        assert.equal(await membershipFor(anna, roomId, ben.id), 'join');
+        assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      });
+    }
+
+    it('rejects an invite at the inviting server, with the reason', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      await invite(roomId);
+      const since = (await ben.sync()).next_batch;
+      await ben.do('POST', `/rooms/${enc(roomId)}/leave`, { reason: 'no' });
+      const member = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`);
+      assert.deepEqual([member['membership'], member['reason']], ['leave', 'no']);
+      const { rooms } = await ben.sync(since);
+      assert.ok(rooms?.leave?.[roomId]);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      await ben.membership('forget', roomId);
+      assert.equal((await invite(roomId)).status, 200);
+      assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
+    });
+
+    it('rejects an invite locally while the inviting server is unreachable, and remotely later', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      await invite(roomId);
+      a.cut();
+      await ben.leave(roomId);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      a.mend();
+      assert.equal(await membershipFor(anna, roomId, ben.id), 'invite');
+      await b.restart();
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+      // Any request of the other server shows that it is reachable again, and triggers the pending leave.
+      await invite(await anna.createRoom({ preset: 'private_chat' }));
+      await until(async () => (await membershipFor(anna, roomId, ben.id)) === 'leave');
+    });
+
+    it('keeps an invite across a restart', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat', name: 'Kept' });
+      await invite(roomId);
+      await b.restart();
+      const shown = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
+      assert.ok(shown.some(({ content }) => content['name'] === 'Kept'));
+      await ben.join(roomId);
+    });
+
+    it('fails the invite of an unknown remote user, and while the remote server is unreachable', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      const unknownUser = await invite(roomId, '@nobody:b.test');
+      assert.deepEqual([unknownUser.status, unknownUser.body['errcode']], [404, 'M_NOT_FOUND']);
+      b.cut();
+      const unreachable = await invite(roomId);
+      assert.deepEqual([unreachable.status, unreachable.body['errcode']], [502, 'M_UNKNOWN']);
+      b.mend();
+      const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
+      assert.deepEqual(Object.keys(joined as object), [anna.id]);
+      const members = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
+      assert.equal((members['chunk'] as unknown[]).length, 1);
+    });
+
+    it('refuses the invite when the inviter lacks the power level', async () => {
+      const roomId = await anna.createRoom({ preset: 'public_chat' });
+      const albert = await a.registerClient(`albert${kind}`);
+      await albert.join(roomId);
+      await anna.setState(roomId, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
+      const { status, body } = await albert.call('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
+      assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+    });
+
+    it('refuses remote invites, joins and knocks in rooms with m.federate false', async () => {
+      const closed = { creation_content: { 'm.federate': false }, invite: [ben.id] };
+      const knockRule = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }];
+      const roomId = await anna.createRoom({ preset: 'public_chat', ...closed });
+      const knockRoom = await anna.createRoom({
+        preset: 'private_chat',
+        initial_state: knockRule,
+        ...closed,
+      });
+      const refusals = [
+        await invite(roomId),
+        await ben.call('POST', `/join/${enc(roomId)}`, {}, { via: 'a.test' }),
+        await ben.call('POST', `/knock/${enc(knockRoom)}`, {}, { via: 'a.test' }),
+      ];
+      for (const { status, body } of refusals) {
+        assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN'], JSON.stringify(body));
+      }
+      const { rooms } = await ben.sync();
+      assert.deepEqual([rooms?.invite?.[roomId], rooms?.invite?.[knockRoom]], [undefined, undefined]);
+      const { chunk } = await anna.do('GET', `/rooms/${enc(roomId)}/members`);
+      assert.equal((chunk as unknown[]).length, 1);
+      const albert = await a.registerClient(`near${kind}`);
+      await albert.join(roomId);
+    });
+
+    it('sends the invites of a new room, also when one of them fails', async () => {
+      const roomId = await anna.createRoom({
+        preset: 'trusted_private_chat',
+        is_direct: true,
+        invite: [ben.id, '@ghost:nowhere.test'],
+      });
+      const shown = (await ben.sync()).rooms?.invite?.[roomId]?.invite_state.events ?? [];
+      const member = shown.find(({ state_key }) => state_key === ben.id);
+      assert.equal(member?.content['is_direct'], true);
+      await ben.join(roomId);
+    });
+
+    it('ends the invite of a user who was kicked while the server was unreachable, once another local user joins', async () => {
+      const bea = await b.registerClient(`bea${kind}`);
+      const roomId = await anna.createRoom({ preset: 'public_chat' });
+      await invite(roomId);
+      const since = (await ben.sync()).next_batch;
+      b.cut();
+      await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: ben.id });
+      b.mend();
+      assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
+      await bea.do('POST', `/join/${enc(roomId)}?server_name=a.test`, {});
+      const { rooms } = await ben.sync(since);
+      assert.ok(rooms?.leave?.[roomId]);
+      assert.equal((await ben.sync()).rooms?.invite?.[roomId], undefined);
+    });
+
+    it('ends an invite when the invited user is kicked or banned', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
+      await invite(roomId);
+      await anna.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: ben.id });
+      assert.equal(await membershipFor(anna, roomId, ben.id), 'leave');
+      const isInvited = async () => (await ben.sync()).rooms?.invite?.[roomId] !== undefined;
+      await until(async () => !(await isInvited()));
+      assert.equal((await invite(roomId)).status, 200);
+      assert.equal(await isInvited(), true);
+      await anna.do('POST', `/rooms/${enc(roomId)}/ban`, { user_id: ben.id });
+      assert.equal(await membershipFor(anna, roomId, ben.id), 'ban');
+      await until(async () => !(await isInvited()));
+      await anna.do('POST', `/rooms/${enc(roomId)}/unban`, { user_id: ben.id });
+      assert.equal(await membershipFor(anna, roomId, ben.id), 'leave');
+    });
+  });
+});

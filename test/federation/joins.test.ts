@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+const versions = Array.from({ length: 12 }, (_, index) => String(index + 1));
+
+/** Returns the joined members of a room, as a user sees them. */
+async function membersOf(user: TestClient, roomId: string): Promise<string[]> {
+  const { joined } = await user.do('GET', `/rooms/${enc(roomId)}/joined_members`);
+  return Object.keys(joined as object).sort();
+}
+
+const join = (user: TestClient, room: string, via: readonly string[] = []) =>
+  user.call('POST', `/join/${enc(room)}`, {}, { via });
+
+async function isRefused(answer: ReturnType<TestClient['call']>, status: number, errcode: string) {
+  const { status: actual, body, raw } = await answer;
+  assert.deepEqual([actual, body['errcode']], [status, errcode], raw);
+}
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('a join to a room of another server', () => {
+    let several: SeveralServers;
+    let [a, b, c]: FederatedServer[] = [];
+    let anna: TestClient;
+    let ben: TestClient;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test', 'c.test']);
+      several = opened.several;
+      [a, b, c] = opened.servers;
+      anna = await a!.registerClient('anna');
+      ben = await b!.registerClient('ben');
+    });
+    after(() => several.stop());
+
+    for (const version of versions) {
+      it(`succeeds in room version ${version}`, async () => {
+        const roomId = await anna.createRoom({
+          preset: 'public_chat',
+          room_version: version,
+          name: `Version ${version}`,
+        });
+        const before = await ben.sync();
+        const { status, body, raw } = await join(ben, roomId, ['a.test']);
+        assert.equal(status, 200, raw);
+        assert.equal(body['room_id'], roomId);
+        assert.deepEqual(await membersOf(ben, roomId), [anna.id, ben.id]);
+        assert.deepEqual(await membersOf(anna, roomId), [anna.id, ben.id]);
+        const name = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.name`);
+        assert.equal(name['name'], `Version ${version}`);
+        const { rooms } = await ben.sync(before.next_batch);
+        const events = rooms?.join?.[roomId]?.state?.events ?? [];
+        const timeline = rooms?.join?.[roomId]?.timeline.events ?? [];
+        const types = [...events, ...timeline].map(({ type }) => type);
+        for (const type of ['m.room.create', 'm.room.member', 'm.room.name']) assert.ok(types.includes(type));
+        assert.ok(await ben.say(roomId, 'hello'));
+      });
+    }
+
+    it('resolves an alias of the other server', async () => {
+      const roomId = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'lounge' });
+      const { body, raw } = await join(ben, '#lounge:a.test');
+      assert.equal(body['room_id'], roomId, raw);
+      await isRefused(join(ben, '#nowhere:a.test'), 404, 'M_NOT_FOUND');
+    });
+
+    it('fails with the error of the other server', async () => {
+      const closed = await anna.createRoom({ preset: 'private_chat' });
+      await isRefused(join(ben, closed, ['a.test']), 403, 'M_FORBIDDEN');
+      await isRefused(join(ben, '!unknown:a.test', ['a.test']), 404, 'M_NOT_FOUND');
+      await isRefused(join(ben, `!${'A'.repeat(43)}`), 404, 'M_NOT_FOUND');
+      const banned = await anna.createRoom();
+      await anna.do('POST', `/rooms/${enc(banned)}/ban`, { user_id: ben.id });
+      await isRefused(join(ben, banned, ['a.test']), 403, 'M_FORBIDDEN');
+    });
+
+    it('tries the next server when one fails', async () => {
+      const roomId = await anna.createRoom();
+      const via = ['nowhere.test', 'c.test', 'not a server', 'a.test'];
+      const { status, raw } = await join(ben, roomId, via);
+      assert.equal(status, 200, raw);
+    });
+
+    it('fails with 502 when no server is reachable', async () => {
+      const roomId = await anna.createRoom();
+      a!.cut();
+      await isRefused(join(ben, roomId, ['a.test']), 502, 'M_UNKNOWN');
+      a!.mend();
+      const { status, raw } = await join(ben, roomId, ['a.test']);
+      assert.equal(status, 200, raw);
+    });
+
+    it('runs one handshake for concurrent joins of several users, and none for later ones', async () => {
+      const bea = await b!.registerClient(`bea${kind}`);
+      const roomId = await anna.createRoom();
+      const answers = await Promise.all([
+        join(ben, roomId, ['a.test']),
+        join(ben, roomId, ['a.test']),
+        join(bea, roomId, ['a.test']),
+      ]);
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200, 200],
+      );
+      assert.deepEqual(await membersOf(ben, roomId), [anna.id, bea.id, ben.id]);
+      a!.cut();
+      const betty = await b!.registerClient('betty');
+      assert.equal((await join(betty, roomId)).status, 200);
+      a!.mend();
+    });
+
+    it('runs a handshake again after all local users have left', async () => {
+      const roomId = await anna.createRoom();
+      assert.equal((await join(ben, roomId, ['a.test'])).status, 200);
+      await ben.leave(roomId);
+      await isRefused(
+        ben.call('GET', `/rooms/${enc(roomId)}/members`, undefined, { at: 'x' }),
+        400,
+        'M_INVALID_PARAM',
+      );
+      await anna.setState(roomId, 'm.room.topic', { topic: 'while you were away' });
+      // No server is named in the request: the room's other server is remembered.
+      const { status, raw } = await join(ben, roomId);
+      assert.equal(status, 200, raw);
+      const topic = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.topic`);
+      assert.equal(topic['topic'], 'while you were away');
+      assert.deepEqual(await membersOf(ben, roomId), [anna.id, ben.id]);
+    });
+
+    it('carries the reason and the profile', async () => {
+      await ben.do('PUT', `/profile/${enc(ben.id)}/displayname`, { displayname: 'Ben' });
+      const roomId = await anna.createRoom();
+      await ben.do('POST', `/join/${enc(roomId)}`, { reason: 'curious' }, { server_name: 'a.test' });
+      const member = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`);
+      assert.deepEqual([member['displayname'], member['reason']], ['Ben', 'curious']);
+    });
+
+    describe('to a restricted room', () => {
+      const restricted = (allow: string) => ({
+        preset: 'private_chat',
+        room_version: '10',
+        initial_state: [
+          {
+            type: 'm.room.join_rules',
+            content: { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: allow }] },
+          },
+        ],
+      });
+
+      it('succeeds for members of the allowed rooms, with the signature of the other server', async () => {
+        const space = await anna.createRoom();
+        const roomId = await anna.createRoom(restricted(space));
+        await isRefused(join(ben, roomId, ['a.test']), 403, 'M_FORBIDDEN');
+        assert.equal((await join(ben, space, ['a.test'])).status, 200);
+        const { status, raw } = await join(ben, roomId, ['a.test']);
+        assert.equal(status, 200, raw);
+        for (const user of [anna, ben]) {
+          const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`;
+          const member = await user.do('GET', path);
+          assert.equal(member['join_authorised_via_users_server'], anna.id);
+        }
+      });
+
+      it('fails with M_UNABLE_TO_AUTHORISE_JOIN when the server is not in the allowed rooms', async () => {
+        const cleo = await c!.registerClient(`cleo${kind}`);
+        const elsewhere = await cleo.createRoom();
+        const roomId = await anna.createRoom(restricted(elsewhere));
+        await isRefused(join(ben, roomId, ['a.test']), 400, 'M_UNABLE_TO_AUTHORISE_JOIN');
+      });
+
+      it('asks other servers when no local user may authorize it', async () => {
+        const space = await anna.createRoom();
+        const roomId = await anna.createRoom(restricted(space));
+        await anna.setState(roomId, 'm.room.power_levels', { users: { [anna.id]: 100 }, invite: 50 });
+        assert.equal((await join(ben, space, ['a.test'])).status, 200);
+        assert.equal((await join(ben, roomId, ['a.test'])).status, 200);
+        const boris = await b!.registerClient(`boris${kind}`);
+        await isRefused(join(boris, roomId), 403, 'M_FORBIDDEN');
+        assert.equal((await join(boris, space)).status, 200);
+        await until(async () => (await membersOf(anna, space)).includes(boris.id));
+        const { status, raw } = await join(boris, roomId);
+        assert.equal(status, 200, raw);
+        assert.deepEqual(await membersOf(anna, roomId), [anna.id, ben.id, boris.id].sort());
+      });
+    });
+  });
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('a knock on a room of another server', () => {
+    let several: SeveralServers;
+    let a: FederatedServer;
+    let b: FederatedServer;
+    let anna: TestClient;
+    let ben: TestClient;
+    before(async () => {
+      ({ several, a, b, anna, ben } = await SeveralServers.pair(kind));
+    });
+    after(() => several.stop());
+
+    const room = (version: string, rule = 'knock') =>
+      anna.createRoom({
+        preset: 'private_chat',
+        room_version: version,
+        name: 'Door',
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: rule } }],
+      });
+    const knock = (roomId: string) =>
+      ben.call('POST', `/knock/${enc(roomId)}`, { reason: 'please' }, { via: 'a.test' });
+    const membershipEvent = async (roomId: string) =>
+      anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(ben.id)}`);
+
+    for (const version of ['7', '10', '11', '12']) {
+      it(`lets a remote user knock, get an invite and join, in room version ${version}`, async () => {
+        const roomId = await room(version);
+        const { status, raw } = await knock(roomId);
+        assert.equal(status, 200, raw);
+        const member = await membershipEvent(roomId);
+        assert.deepEqual([member['membership'], member['reason']], ['knock', 'please']);
+        const knockState = (await ben.sync()).rooms?.knock?.[roomId]?.knock_state.events ?? [];
+        assert.ok(knockState.some(({ content }) => content['name'] === 'Door'));
+        assert.ok(knockState.some(({ type }) => type === 'm.room.create'));
+        await anna.do('POST', `/rooms/${enc(roomId)}/invite`, { user_id: ben.id });
+        const { rooms } = await ben.sync();
+        assert.ok(rooms?.invite?.[roomId]);
+        assert.equal(rooms?.knock?.[roomId], undefined);
+        await ben.join(roomId);
+        assert.equal((await membershipEvent(roomId))['membership'], 'join');
+      });
+    }
+
+    it('withdraws a knock by a leave after a restart', async () => {
+      const roomId = await room('10');
+      await knock(roomId);
+      await b.restart();
+      await ben.leave(roomId);
+      assert.equal((await membershipEvent(roomId))['membership'], 'leave');
+      assert.equal((await ben.sync()).rooms?.knock?.[roomId], undefined);
+    });
+
+    it('refuses a knock where the join rule or the room version does not allow it, and for unknown rooms', async () => {
+      for (const [version, rule] of [
+        ['10', 'invite'],
+        ['6', 'invite'],
+      ] as const) {
+        const { status, body } = await knock(await room(version, rule));
+        assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+      }
+      const unknown = await knock('!unknown:a.test');
+      assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
+      a.cut();
+      assert.equal((await knock(await (async () => '!any:a.test')())).status, 502);
+      a.mend();
+    });
+  });
+});
