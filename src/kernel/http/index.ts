@@ -1,10 +1,12 @@
 /** HTTP: listeners, routes as data, and the checks that every request goes through. */
 export { type HttpConfig, httpSection } from './config.ts';
+export { type CookieOptions, clearCookie, setCookie } from './cookies.ts';
 export { listenersOf } from './listeners/configured-listeners.ts';
 export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners/listeners.ts';
 export type { ListenerResource, ResourceName } from './listeners/resources.ts';
 export { healthRoute } from './monitoring/health.ts';
 export { metricsRoute } from './monitoring/metrics-route.ts';
+export { redirect } from './redirect.ts';
 export type {
   AuthenticationContext,
   Authenticator,
@@ -13,6 +15,7 @@ export type {
   ServerAuthenticator,
   SignedRequest,
 } from './requests/requester.ts';
+export type { ErrorPage } from './routing/endpoint.ts';
 export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
 export {
   type Auth,

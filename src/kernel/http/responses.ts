@@ -44,7 +44,8 @@ export function sendError(response: ServerResponse, error: MatrixError): void {
 function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): void | Promise<void> {
   const { status, body, headers } = reply;
   if (body === undefined) {
-    const head = [...crossOrigin, ...Object.entries(headers).flat()];
+    const head = [...crossOrigin];
+    for (const name in headers) addHeader(head, name, headers[name]!);
     if (status !== 204 && status !== 304) head.push('Content-Length', '0');
     response.writeHead(status, head).end();
     return;
@@ -55,7 +56,7 @@ function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): vo
   return sendText(response, status, headers, JSON.stringify(body), gzipped);
 }
 
-type Headers = Readonly<Record<string, string>>;
+type Headers = Reply['headers'];
 
 function sendText(
   response: ServerResponse,
@@ -101,12 +102,18 @@ function withDefaults(head: string[], headers: Headers | undefined): string[] {
     cached ||= lower === 'cache-control';
     // Scripts of web pages see no other headers than the plainest, unless they are told.
     if (lower === 'retry-after') head.push('Access-Control-Expose-Headers', 'Retry-After');
-    head.push(name, headers[name]!);
+    addHeader(head, name, headers[name]!);
   }
   if (!typed) head.push('Content-Type', 'application/json');
   // What the API says is true now, for this requester.
   if (!typed && !cached) head.push('Cache-Control', 'no-store');
   return head;
+}
+
+/** `writeHead` takes names and values in turns. */
+function addHeader(head: string[], name: string, value: string | readonly string[]): void {
+  if (typeof value === 'string') head.push(name, value);
+  else for (const each of value) head.push(name, each);
 }
 
 /** Resolves when all was sent or the client is gone; rejects when the stream fails. */
@@ -116,7 +123,9 @@ function sendStream(
   headers: Headers,
   body: NodeJS.ReadableStream,
 ): Promise<void> {
-  response.writeHead(status, [...crossOrigin, ...Object.entries(headers).flat()]);
+  const head = [...crossOrigin];
+  for (const name in headers) addHeader(head, name, headers[name]!);
+  response.writeHead(status, head);
   return new Promise((resolve, reject) => {
     pipeline(body, response, (error) => {
       if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') reject(error);

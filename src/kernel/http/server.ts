@@ -4,7 +4,7 @@ import { type ListenerOptions, type Listening, listen } from './listeners/listen
 import { observeRequests } from './monitoring/request-metrics.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
-import type { EndpointDeps } from './routing/endpoint.ts';
+import type { EndpointDeps, ErrorPage } from './routing/endpoint.ts';
 import type { Route } from './routing/route.ts';
 import { createRouter } from './routing/router.ts';
 
@@ -18,6 +18,8 @@ export interface HttpServerOptions {
   readonly serverAdmission?: ServerAdmission;
   readonly log: Logger;
   readonly clock: Clock;
+  /** Makes the page of an error for routes with `errors: 'page'`; absent: they answer JSON. */
+  readonly errorPage?: ErrorPage;
   /** Absent: requests are not counted. */
   readonly metrics?: Metrics | undefined;
 }
@@ -81,6 +83,7 @@ function dependenciesOf(options: HttpServerOptions): EndpointDeps {
     authenticator: options.authenticator,
     serverAuthenticator: options.serverAuthenticator,
     serverAdmission: options.serverAdmission,
+    errorPage: options.errorPage,
     monotonic: () => options.clock.monotonic(),
     observe: (route, exchange, milliseconds) => {
       count?.(route, exchange, milliseconds);

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { isIP } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 
 /**
  * Address of the client. With `forwarded` it is the first one in `X-Forwarded-For`, which the reverse proxy must
@@ -15,4 +16,16 @@ export function clientAddress(request: IncomingMessage, forwarded: boolean): str
   }
   const peer = request.socket.remoteAddress ?? '127.0.0.1';
   return peer.startsWith('::ffff:') ? peer.slice('::ffff:'.length) : peer;
+}
+
+/**
+ * Whether the client's own connection uses TLS. With `forwarded`, a request that comes through the reverse proxy has its
+ * scheme in `X-Forwarded-Proto`; a proxy that sets `X-Forwarded-For` alone is taken to be there for TLS.
+ */
+export function isSecure(request: IncomingMessage, forwarded: boolean): boolean {
+  if ((request.socket as Partial<TLSSocket>).encrypted === true) return true;
+  if (!forwarded) return false;
+  const scheme = request.headers['x-forwarded-proto'];
+  if (typeof scheme === 'string') return scheme.split(',', 1)[0]!.trim().toLowerCase() === 'https';
+  return request.headers['x-forwarded-for'] !== undefined;
 }

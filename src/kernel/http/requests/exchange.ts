@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { Logger } from '../../observability/index.ts';
+import { parseCookies } from '../cookies.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
-import { clientAddress } from './client-address.ts';
+import { clientAddress, isSecure } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
 
 /** What the exchanges of one listener share. */
@@ -74,6 +75,14 @@ export class Exchange implements AuthenticationContext {
 
   get ip(): string {
     return clientAddress(this.raw, this.scope.forwarded);
+  }
+
+  get isSecure(): boolean {
+    return isSecure(this.raw, this.scope.forwarded);
+  }
+
+  get cookies() {
+    return parseCookies(this.raw.headers.cookie);
   }
 
   get assertedUserId(): string | undefined {

@@ -1,6 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import { badJson, invalidParam, type MatrixError, missingParam, notJson } from '../../../protocol/index.ts';
+import { badJson, invalidParam, missingParam, notJson } from '../../../protocol/index.ts';
+import type { ParsedQuery } from '../routing/route-table.ts';
 
 /** Checks values of one schema; compiled when the first value comes, to keep the start short. */
 class Checker {
@@ -80,28 +81,32 @@ interface Parameter {
 }
 
 /**
- * Checks query parameters against a schema. Integers, numbers and booleans are converted, a parameter that is an
+ * Checks query parameters or the fields of a form against a schema. Integers, numbers and booleans are converted, a parameter that is an
  * array takes every occurrence, any other the first one, and `default`s of the schema are filled in.
  */
-export class QueryChecker {
+export class ParameterChecker {
   readonly #checker: Checker;
   readonly #parameters: readonly Parameter[];
+  readonly #kind: string;
 
-  constructor(schema: TSchema) {
+  /** @param kind names the parameters in errors */
+  constructor(schema: TSchema, kind: 'Query parameter' | 'Form field') {
     this.#checker = new Checker(schema);
+    this.#kind = kind;
     const { properties = {} } = schema as { properties?: Record<string, JsonSchema> };
     this.#parameters = Object.entries(properties).map(([name, property]) => parameterOf(name, property));
   }
 
   /** @throws MatrixError M_MISSING_PARAM, M_INVALID_PARAM */
-  check(query: Readonly<Record<string, string | string[] | undefined>>): unknown {
-    const value: Record<string, unknown> = { ...query };
+  check(sent: ParsedQuery): unknown {
+    const value: Record<string, unknown> = { ...sent };
     for (const parameter of this.#parameters) {
-      const converted = read(parameter, query[parameter.name]);
+      const converted = read(parameter, sent[parameter.name]);
       if (converted !== undefined) value[parameter.name] = converted;
     }
     if (this.#checker.accepts(value)) return value;
-    throw complain(this.#checker.complaint(value));
+    const { missing, text } = this.#checker.complaint(value);
+    throw (missing ? missingParam : invalidParam)(`${this.#kind} ${text}`);
   }
 }
 
@@ -133,8 +138,4 @@ function read(parameter: Parameter, sent: string | string[] | undefined): unknow
   }
   const first = Array.isArray(sent) ? sent[0]! : sent;
   return convert === undefined ? first : convert(first);
-}
-
-function complain({ missing, text }: Complaint): MatrixError {
-  return (missing ? missingParam : invalidParam)(`Query parameter ${text}`);
 }

@@ -2,6 +2,7 @@ import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
 import { redactUrl } from '../../observability/index.ts';
 import { accessTokenOf, authenticate } from '../requests/authentication.ts';
 import type { Exchange } from '../requests/exchange.ts';
+import { parseForm, requireFormType } from '../requests/form-body.ts';
 import { clientJson, parseJson, parseServerBody } from '../requests/json-body.ts';
 import { hasBody, limitBody, readBody } from '../requests/read-body.ts';
 import type {
@@ -10,9 +11,9 @@ import type {
   ServerAdmission,
   ServerAuthenticator,
 } from '../requests/requester.ts';
-import { BodyChecker, QueryChecker } from '../requests/validation.ts';
+import { BodyChecker, ParameterChecker } from '../requests/validation.ts';
 import { sendError, sendResult } from '../responses.ts';
-import type { Route, RouteRequest } from './route.ts';
+import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
 
 /**
  * Largest JSON body of a client: several times what a batch of encrypted room keys takes. Routes may say otherwise.
@@ -21,6 +22,9 @@ const clientBodyLimit = 4 * 1024 * 1024;
 
 /** Largest body of another server: a full transaction of 50 events of 64 KiB and 100 EDUs of like size. */
 const serverBodyLimit = 200 * 65_536;
+
+/** Largest form, in bytes: a page's fields, with room for a signed assertion. Routes may say otherwise. */
+const formBodyLimit = 64 * 1024;
 
 /** Told about every exchange when it is over. */
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
@@ -33,15 +37,23 @@ export interface EndpointDeps {
   /** Milliseconds that only ever grow. */
   readonly monotonic: () => number;
   readonly observe: Observer;
+  /** Makes the page of an error; absent: routes with `errors: 'page'` answer JSON. */
+  readonly errorPage?: ErrorPage | undefined;
 }
+
+/**
+ * @param requestId names the request in the log
+ */
+export type ErrorPage = (error: MatrixError, requestId: string) => Promise<Reply>;
 
 /** A route made ready to answer: its schemas, its way to authenticate, its handler. */
 export class Endpoint {
   readonly #route: Route;
   readonly #deps: EndpointDeps;
   readonly #gzip: boolean;
-  readonly #query: QueryChecker | undefined;
+  readonly #query: ParameterChecker | undefined;
   readonly #body: BodyChecker | undefined;
+  readonly #form: ParameterChecker | undefined;
   readonly #bodyLimit: number;
 
   constructor(route: Route, gzip: boolean, deps: EndpointDeps) {
@@ -49,9 +61,12 @@ export class Endpoint {
     this.#route = route;
     this.#deps = deps;
     this.#gzip = gzip;
-    this.#query = contract.query && new QueryChecker(contract.query);
-    this.#body = contract.body && new BodyChecker(contract.body, contract.needsBody);
-    this.#bodyLimit = contract.bodyLimit ?? (contract.auth === 'server' ? serverBodyLimit : clientBodyLimit);
+    this.#query = contract.query && new ParameterChecker(contract.query, 'Query parameter');
+    if (contract.body) {
+      if (contract.bodyMode === 'form') this.#form = new ParameterChecker(contract.body, 'Form field');
+      else this.#body = new BodyChecker(contract.body, contract.needsBody);
+    }
+    this.#bodyLimit = contract.bodyLimit ?? usualBodyLimit(contract);
   }
 
   /** Answers one request; never rejects. What is known at once is not waited for: most requests are short. */
@@ -73,7 +88,8 @@ export class Endpoint {
       const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
       if (sending) await sending;
     } catch (error) {
-      this.#fail(exchange, error);
+      const failing = this.#fail(exchange, error);
+      if (failing) await failing;
     } finally {
       finished?.();
       exchange.stream?.destroy();
@@ -121,6 +137,9 @@ export class Endpoint {
     const { contract } = this.#route;
     if (contract.bodyMode === 'stream') {
       exchange.stream = limitBody(exchange.raw, contract.bodyLimit ?? Number.POSITIVE_INFINITY);
+    } else if (this.#form !== undefined) {
+      if (hasBody(exchange.raw)) return this.#readForm(exchange, this.#form);
+      exchange.body = this.#form.check({});
     } else if (this.#body !== undefined) {
       if (contract.auth !== 'server' && hasBody(exchange.raw)) return this.#readBody(exchange, this.#body);
       exchange.body = this.#body.check(exchange.body);
@@ -132,16 +151,42 @@ export class Endpoint {
     exchange.body = checker.check(parseJson(await readBody(exchange.raw, this.#bodyLimit), clientJson));
   }
 
-  #fail(exchange: Exchange, error: unknown): void {
-    if (error instanceof MatrixError) {
-      sendError(exchange.response, error);
-      return;
-    }
+  async #readForm(exchange: Exchange, checker: ParameterChecker): Promise<void> {
+    requireFormType(exchange.headers['content-type']);
+    exchange.body = checker.check(parseForm(await readBody(exchange.raw, this.#bodyLimit)));
+  }
+
+  #fail(exchange: Exchange, error: unknown): void | Promise<void> {
+    if (error instanceof MatrixError) return this.#sendError(exchange, error);
     if (exchange.response.destroyed) return;
     const { method } = exchange;
     exchange.log.error({ err: error, method, url: redactUrl(exchange.url) }, 'Request failed');
-    sendError(exchange.response, unknown(`Internal server error (request ${exchange.id})`));
+    return this.#sendError(exchange, unknown(`Internal server error (request ${exchange.id})`));
   }
+
+  #sendError(exchange: Exchange, error: MatrixError): void | Promise<void> {
+    const { errorPage } = this.#deps;
+    if (this.#route.contract.errors !== 'page' || errorPage === undefined || exchange.response.headersSent) {
+      sendError(exchange.response, error);
+      return;
+    }
+    return sendErrorPage(exchange, error, errorPage);
+  }
+}
+
+/** Falls back to JSON when the page of the error cannot be made. */
+async function sendErrorPage(exchange: Exchange, error: MatrixError, errorPage: ErrorPage): Promise<void> {
+  try {
+    await sendResult(exchange.response, await errorPage(error, exchange.id), false);
+  } catch (failure) {
+    exchange.log.error({ err: failure }, 'The page of an error could not be rendered');
+    sendError(exchange.response, error);
+  }
+}
+
+function usualBodyLimit({ auth, bodyMode }: RouteContract): number {
+  if (auth === 'server') return serverBodyLimit;
+  return bodyMode === 'form' ? formBodyLimit : clientBodyLimit;
 }
 
 const acceptsGzip = (exchange: Exchange) =>

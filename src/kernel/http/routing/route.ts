@@ -30,7 +30,10 @@ export interface RouteContract {
   readonly refuseSuspended?: boolean;
   /** Query parameters: an object; integers, booleans and arrays are converted, `default`s filled in. */
   readonly query?: TSchema;
-  /** JSON body; no body stands for `{}` where the schema takes that. Absent: the body is not looked at. */
+  /**
+   * The body: JSON, or the fields of a form with `bodyMode: 'form'`. No body stands for `{}` where the schema takes that.
+   * Absent: the body is not looked at.
+   */
   readonly body?: TSchema;
   /** No body is M_NOT_JSON, although the schema would take `{}`. */
   readonly needsBody?: boolean;
@@ -38,8 +41,14 @@ export interface RouteContract {
   readonly response?: TSchema;
   /** Largest body in bytes, when it is not the listener's usual bound. */
   readonly bodyLimit?: number;
-  /** `stream`: the body is not parsed but handed on as `request.stream`. */
-  readonly bodyMode?: 'json' | 'stream';
+  /**
+   * - `json`: JSON, whatever its content type says;
+   * - `form`: `application/x-www-form-urlencoded`, converted and checked as `query` is;
+   * - `stream`: not parsed but handed on as `request.stream`.
+   */
+  readonly bodyMode?: 'json' | 'form' | 'stream';
+  /** `page`: errors are shown as a page, because a browser makes the request and not a client. */
+  readonly errors?: 'json' | 'page';
 }
 
 /** The `:name` parameters of a path, decoded. `*` is the rest of the path. */
@@ -79,6 +88,10 @@ export interface RouteRequest<C extends RouteContract = RouteContract> {
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   /** Address of the client, as the listener's `x_forwarded` says. */
   readonly ip: string;
+  /** Whether the client's own connection uses TLS, as the listener and its reverse proxy say. */
+  readonly isSecure: boolean;
+  /** Cookies of the request, by name. */
+  readonly cookies: Readonly<Record<string, string | undefined>>;
   /** Whether the client's connection took the whole answer; known when the exchange is over. */
   readonly wasSent: Promise<boolean>;
   /** Aborts when the client goes away or the server stops. */
@@ -113,9 +126,10 @@ export function route<const C extends RouteContract>(contract: C, handler: Handl
 export class Reply {
   readonly status: number;
   readonly body: string | Uint8Array | NodeJS.ReadableStream | object | undefined;
-  readonly headers: Readonly<Record<string, string>>;
+  /** A list makes one header line of each value, as `Set-Cookie` needs. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
 
-  constructor(status: number, body?: Reply['body'], headers: Readonly<Record<string, string>> = {}) {
+  constructor(status: number, body?: Reply['body'], headers: Reply['headers'] = {}) {
     this.status = status;
     this.body = body;
     this.headers = headers;

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { createKernelServer } from '../../../test/support/servers/kernel-server.ts';
+import { clearCookie, parseCookies, setCookie } from './cookies.ts';
+import { Reply, redirect, route } from './index.ts';
+
+const secure = { isSecure: true };
+const plain = { isSecure: false };
+const nameOf = fc.stringMatching(/^[A-Za-z_][\w-]{0,20}$/);
+
+describe('setCookie', () => {
+  it('hides cookies from scripts and other sites, and over TLS keeps them on TLS', () => {
+    assert.equal(setCookie(secure, 'session', 'abc'), 'session=abc; Path=/; HttpOnly; Secure; SameSite=Lax');
+    assert.equal(
+      setCookie(plain, 'session', 'abc', { path: '/_matrix/client', maxAge: 60, sameSite: 'strict' }),
+      'session=abc; Max-Age=60; Path=/_matrix/client; HttpOnly; SameSite=Strict',
+    );
+  });
+
+  it('uses SameSite=None over TLS only, since browsers reject it otherwise', () => {
+    assert.match(setCookie(secure, 'a', 'b', { sameSite: 'none' }), /; Secure; SameSite=None$/);
+    assert.match(setCookie(plain, 'a', 'b', { sameSite: 'none' }), /; HttpOnly; SameSite=Lax$/);
+  });
+
+  it('deletes a cookie by an empty value that is over at once', () => {
+    assert.equal(clearCookie(plain, 'a', { path: '/x' }), 'a=; Max-Age=0; Path=/x; HttpOnly; SameSite=Lax');
+  });
+
+  it('makes one header of any value, which reads the same when it comes back', () => {
+    fc.assert(
+      fc.property(nameOf, fc.string({ unit: 'grapheme' }), (name, value) => {
+        const header = setCookie(secure, name, value);
+        assert.match(header, /^[\x20-\x7e]*$/);
+        assert.equal(header.split('; ').length, 5);
+        assert.equal(parseCookies(header.split(';', 1)[0])[name], value);
+      }),
+    );
+  });
+
+  it('throws for names and paths that would end the header or add attributes', () => {
+    for (const name of ['a b', 'a;b', 'a=b', 'a\r\nb', ''])
+      assert.throws(() => setCookie(plain, name, 'x'), name);
+    assert.throws(() => setCookie(plain, 'a', 'x', { path: '/; Domain=example.org' }));
+  });
+});
+
+describe('parseCookies', () => {
+  it('takes the first of several cookies with one name, and decodes values', () => {
+    assert.deepEqual(
+      { ...parseCookies('a=1; b="q"; a=2; c=%C3%A9; d=%ff; e') },
+      { a: '1', b: '"q"', c: 'é', d: '%ff' },
+    );
+    assert.deepEqual({ ...parseCookies(undefined) }, {});
+  });
+
+  it('never throws and never reaches Object.prototype, whatever the header says', () => {
+    const piece = fc.oneof(
+      fc.constantFrom(';', '=', '; ', '__proto__', 'constructor', '%', '%ff', '"', '\t', ','),
+      fc.string({ maxLength: 4 }),
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 30 }), (pieces) => {
+        const cookies = parseCookies(pieces.join(''));
+        assert.equal((cookies as object) instanceof Object, false);
+        for (const [name, value] of Object.entries(cookies)) {
+          assert.ok(!/[;=]/.test(name) && typeof value === 'string');
+        }
+      }),
+      { numRuns: 1000 },
+    );
+    assert.equal(({} as Record<string, unknown>)['polluted'], undefined);
+  });
+});
+
+describe('cookies and redirects over HTTP', () => {
+  const headers = (request: { readonly isSecure: boolean }) => ({
+    'Set-Cookie': [setCookie(request, 'a', '1; x'), setCookie(request, 'b', '2')],
+    Vary: 'Cookie',
+  });
+  const page = (path: string, reply: (request: { isSecure: boolean }) => Reply) =>
+    route({ method: 'GET', path: `/_proto/client/${path}`, auth: 'none' }, reply);
+  const server = createKernelServer({
+    routes: [
+      page('text', (request) => new Reply(200, 'text', headers(request))),
+      page('empty', (request) => new Reply(204, undefined, headers(request))),
+      page('stream', (request) => new Reply(200, Readable.from(['s']), headers(request))),
+      page('go', (request) => redirect('/there?name=é ü\r\nSet-Cookie: x=y', 303, headers(request))),
+      page('app', () => redirect('element://connect?token=1')),
+      route({ method: 'GET', path: '/_proto/client/cookies', auth: 'none' }, ({ cookies }) => ({
+        ...cookies,
+      })),
+    ],
+  });
+  let base = '';
+  before(async () => {
+    base = (await server.start())[0]!;
+  });
+  after(() => server.stop(100));
+  const get = (path: string, init: RequestInit = {}) =>
+    fetch(`${base}/_matrix/client/${path}`, { redirect: 'manual', ...init });
+
+  it('sends every Set-Cookie header by itself, with text, a stream, a redirect or no body', async () => {
+    for (const path of ['text', 'empty', 'stream', 'go']) {
+      const { headers } = await get(path);
+      assert.deepEqual(headers.getSetCookie(), [
+        'a=1%3B%20x; Path=/; HttpOnly; SameSite=Lax',
+        'b=2; Path=/; HttpOnly; SameSite=Lax',
+      ]);
+      assert.equal(headers.get('vary'), 'Cookie');
+    }
+  });
+
+  it('marks cookies Secure when the proxy says that the client uses TLS', async () => {
+    const isSecure = async (headers: Record<string, string>) =>
+      /; Secure/.test((await get('text', { headers })).headers.getSetCookie()[0]!);
+    assert.equal(await isSecure({ 'x-forwarded-for': '203.0.113.1', 'x-forwarded-proto': 'https' }), true);
+    assert.equal(
+      await isSecure({ 'x-forwarded-for': '203.0.113.1', 'x-forwarded-proto': 'HTTPS, http' }),
+      true,
+    );
+    assert.equal(await isSecure({ 'x-forwarded-for': '203.0.113.1' }), true);
+    assert.equal(await isSecure({ 'x-forwarded-for': '203.0.113.1', 'x-forwarded-proto': 'http' }), false);
+    assert.equal(await isSecure({}), false);
+  });
+
+  it('reads the cookies of a request', async () => {
+    const response = await get('cookies', { headers: { cookie: 'a=1; __proto__=2; b=%7B' } });
+    assert.equal(await response.text(), '{"a":"1","__proto__":"2","b":"{"}');
+  });
+
+  it('redirects with an address that cannot break out of its header', async () => {
+    const response = await get('go');
+    assert.equal(response.status, 303);
+    assert.equal(response.headers.get('location'), '/there?name=%C3%A9%20%C3%BC%0D%0ASet-Cookie:%20x=y');
+    const app = await get('app');
+    assert.deepEqual([app.status, app.headers.get('location')], [302, 'element://connect?token=1']);
+  });
+});
