@@ -4,13 +4,16 @@ import { allPaths } from '../src/kernel/config/option-paths.ts';
 import { provenOptions } from '../src/kernel/config/proven-options.ts';
 import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
 
-/** Generated files by their paths in the repository, and what is wrong with the claims they come from. */
+/**
+ * Generated files by their paths in the repository, and the problems of the option markers that they come
+ * from.
+ */
 export interface GeneratedDocs {
   readonly files: ReadonlyMap<string, string>;
   readonly problems: readonly string[];
 }
 
-/** Everything that is generated from the options and from the titles of the tests below `root`. */
+/** Generates all files that depend on the options and on the titles of the tests below `root`. */
 export function generatedDocs(root: string): GeneratedDocs {
   const options = allPaths(sections);
   const proofs = collectProofs(root);

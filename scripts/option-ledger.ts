@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Options with the test files whose titles claim to prove their effect. */
+/** Options, with the test files whose titles say that they prove the effect. */
 export type Proofs = ReadonlyMap<string, readonly string[]>;
 
 const testCall =
@@ -9,18 +9,18 @@ const testCall =
 const optionMarker = /\[option: ((?:[^[\]]|\[\])+)\]/g;
 
 /**
- * The claims in the titles of one test file: `[option: bcrypt_rounds]`, or several paths with commas.
- * Titles are read from the source; those of tests that are skipped or put off do not count.
+ * Returns the options in the markers of one test file's titles: `[option: bcrypt_rounds]`, or several paths
+ * with commas. Reads the titles from the source; titles of skipped tests and of todo tests do not count.
  */
 export function optionMarkersIn(source: string): string[] {
   const titles = [...source.matchAll(testCall)].map(
     ([, single, double, template]) => single ?? double ?? template ?? '',
   );
-  const claims = titles.flatMap((title) => [...title.matchAll(optionMarker)].map(([, paths = '']) => paths));
-  return claims.flatMap((paths) => paths.split(',')).map((path) => path.trim());
+  const markers = titles.flatMap((title) => [...title.matchAll(optionMarker)].map(([, paths = '']) => paths));
+  return markers.flatMap((paths) => paths.split(',')).map((path) => path.trim());
 }
 
-/** All claims of the tests in a repository. */
+/** Collects the option markers of all tests in a repository. */
 export function collectProofs(root: string): Proofs {
   const proofs = new Map<string, string[]>();
   const files = globSync('{src,test}/**/*.test.ts', { cwd: root }).toSorted();
@@ -32,7 +32,10 @@ export function collectProofs(root: string): Proofs {
   return proofs;
 }
 
-/** What is wrong with the claims: options that do not exist, that only hold others, or that lost their proof. */
+/**
+ * Returns the problems of option markers: options that do not exist, that only hold other options, or that
+ * lost their proof.
+ */
 export function ledgerProblems(
   proofs: Proofs,
   options: readonly { readonly path: string; readonly counted: boolean }[],
@@ -42,19 +45,24 @@ export function ledgerProblems(
   const claimed = [...proofs].filter(([path]) => !counted.has(path));
   const lost = provenBefore.filter((path) => counted.has(path) && !proofs.has(path));
   return [
-    ...claimed.map(([path, files]) => `${files.join(', ')}: ${path} is no option that is proven by itself`),
-    ...lost.map((path) => `${path} was proven by a test and no longer is`),
+    ...claimed.map(
+      ([path, files]) => `${files.join(', ')}: ${path} is not an option that can be proven by itself`,
+    ),
+    ...lost.map((path) => `${path} has lost the test that proved it`),
   ];
 }
 
-/** The ledger in Markdown: which options are proven by which tests, and which are not yet in force. */
+/**
+ * Returns the ledger in Markdown: the options that are proven, with their tests, and those that are not in
+ * force yet.
+ */
 export function ledgerPage(proofs: Proofs, counted: readonly string[]): string {
   const proven = counted.filter((path) => proofs.has(path));
   const others = counted.filter((path) => !proofs.has(path));
   return `# Options in force
 
 ${proven.length} of ${counted.length} options are proven: a test shows their effect and names them in its title. The
-others are read and checked, and the server says at start when a file gives one of them. This page is
+others are read and checked, and the server logs a remark at start if a file sets one of them. This page is
 generated from the titles of the tests; the second list may only shrink.
 
 ## Proven
@@ -67,7 +75,7 @@ ${list(others.map((path) => `\`${path}\``))}
 `;
 }
 
-/** The module that tells the server at run time which options are proven. */
+/** Returns the module that lists the proven options for the server at run time. */
 export function provenOptionsModule(proven: readonly string[]): string {
   const lines = proven.map((path) => `  '${path}',\n`).join('');
   return `/** Options whose effect a test proves. Generated from the titles of tests by \`scripts/generate-docs.ts\`. */

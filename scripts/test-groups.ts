@@ -3,25 +3,28 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
-/** How many test files run in one process: loading the sources and compiling what is hot takes longer than most files' tests. */
+/**
+ * Test files per process. Loading the sources and compiling hot code takes longer than the tests of most
+ * files.
+ */
 const filesPerProcess = 24;
 
-/** Test files that the runner takes for one. */
+/** The files to pass to the test runner. */
 export interface TestGroups {
   readonly entries: readonly string[];
   remove(): void;
 }
 
 /**
- * Makes files that import several of `files` each, neighbours together. What is in a folder of `apart` stays on its own,
- * because it takes a minute or starts many processes.
+ * Creates files that import several neighbouring test files each. Test files whose path begins with one of
+ * `ungrouped` run on their own, because they take a minute or start many processes.
  */
-export function groupTests(files: readonly string[], apart: readonly string[]): TestGroups {
+export function groupTests(files: readonly string[], ungrouped: readonly string[]): TestGroups {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-test-groups-'));
-  const isApart = (file: string) => apart.some((start) => file.startsWith(start));
-  const alone = files.filter(isApart);
+  const isUngrouped = (file: string) => ungrouped.some((start) => file.startsWith(start));
+  const alone = files.filter(isUngrouped);
   const groups: string[][] = [];
-  for (const file of files.filter((file) => !isApart(file))) {
+  for (const file of files.filter((file) => !isUngrouped(file))) {
     const last = groups.at(-1);
     if (last && last.length < filesPerProcess) last.push(file);
     else groups.push([file]);
@@ -38,5 +41,5 @@ export function groupTests(files: readonly string[], apart: readonly string[]): 
   };
 }
 
-/** For instance `src/rooms` of `src/rooms/history/history.test.ts`. */
+/** Returns for instance `src/rooms` for `src/rooms/history/history.test.ts`. */
 const areaOf = (file: string): string => dirname(file).split('/').slice(0, 2).join('/');

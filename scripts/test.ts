@@ -1,6 +1,7 @@
 /**
- * Runs the tests: `node scripts/test.ts [path ...] [flag of node --test ...]`. A path is a file, a folder or a glob;
- * without one, everything runs that needs nothing but npm. A flag has its value behind `=`, not behind a space.
+ * Runs the tests: `node scripts/test.ts [path ...] [flag of node --test ...]`. A path is a file, a folder or
+ * a glob; without one, all tests run that need nothing but npm. Write the value of a flag after `=`, not
+ * after a space.
  */
 import { spawn } from 'node:child_process';
 import { globSync, statSync } from 'node:fs';
@@ -10,9 +11,12 @@ import { dirname } from 'node:path';
 import { groupTests } from './test-groups.ts';
 
 const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
-/** They need other people's clients from the operating system's packages. */
+/** Tests that need clients from the operating system's packages. */
 const needsInstalledClients = ['test/clients/**', 'test/interop/**'];
-/** Each of their files keeps a process busy for long, or is about processes. They come first. */
+/**
+ * Tests that keep a process busy for long, or that start processes; each file runs on its own, before the
+ * others.
+ */
 const ungrouped = ['test/simulation/', 'test/clients/', 'test/interop/', 'test/crash', 'test/protocol/'];
 
 function filesOf(path: string): string[] {
@@ -35,7 +39,7 @@ if (files.length === 0) {
 // Many processes load the same sources.
 const { directory: compileCache } = enableCompileCache();
 
-/** One more than can work at the same time: most of them wait for a database now and then. */
+/** One more process than can work at the same time, because most of them wait for a database now and then. */
 const processes = availableParallelism() + 1;
 
 const groups = groupTests(files.sort(), ungrouped);

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
-/** The command line: `hearth --help` says what it can do. */
+/** The command line: see `hearth --help`. */
 import { enableCompileCache } from 'node:module';
 
-// Before anything is imported: it makes the second start faster than the first.
+// Enabled before anything is imported: makes the second start faster than the first.
 enableCompileCache();
 
 const { allowClosedPipes } = await import('./commands/closed-pipes.ts');

@@ -60,9 +60,9 @@ describe('the ledger of options', () => {
       ['email.smtp_host', ['c.test.ts']],
     ]);
     assert.deepEqual(ledgerProblems(proofs, options, ['pid_file', 'email.smtp_host']), [
-      'a.test.ts: email is no option that is proven by itself',
-      'b.test.ts: emial is no option that is proven by itself',
-      'pid_file was proven by a test and no longer is',
+      'a.test.ts: email is not an option that can be proven by itself',
+      'b.test.ts: emial is not an option that can be proven by itself',
+      'pid_file has lost the test that proved it',
     ]);
   });
 });

@@ -21,7 +21,7 @@ const options = {
 /** Options about registration, login, consent and calls. */
 export const accountsSection = section({
   title: 'Accounts and sessions',
-  description: 'Who may have an account, how users log in, and how they are counted.',
+  description: 'Who may have an account, how users log in, and how active users are counted.',
   options,
   rules: accountRules,
 });

@@ -9,12 +9,13 @@ export const appservicesSection = section({
       default: [],
     }),
     track_appservice_user_ips: option(boolean(), {
-      description: 'Remembers the visits of users of application services, who then count as active users.',
+      description:
+        'Stores the visits of users of application services (address, device and time), which makes them count as active users.',
       default: false,
     }),
     use_appservice_legacy_authorization: option(boolean(), {
       description:
-        'Sends the token of an application service in the query of URLs as well, for old ones. URLs end up in logs, so this is not safe.',
+        'Also sends the token of an application service in the query of URLs, for old application services. This is not safe, because URLs end up in logs.',
       default: false,
     }),
   },

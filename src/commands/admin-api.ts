@@ -1,9 +1,9 @@
 import { Client } from 'undici';
 import { CommandFailure } from './failure.ts';
 
-/** A running server, from outside. */
+/** Calls the admin API of a running server. */
 export interface AdminApi {
-  /** @returns the JSON of the answer @throws CommandFailure when the server refuses or can not be reached */
+  /** @returns the JSON of the response @throws CommandFailure if the server refuses or cannot be reached */
   call(method: 'GET' | 'POST', path: string, body?: object): Promise<Record<string, unknown>>;
 }
 
@@ -17,7 +17,7 @@ export function adminApiAt(address: string): AdminApi {
       const { statusCode, text } = await exchange(client, address, method, path, body);
       const answer = parse(text);
       if (statusCode === 200 && answer !== undefined) return answer;
-      throw new CommandFailure(`${address} answers ${statusCode}: ${String(answer?.['error'] ?? text)}`);
+      throw new CommandFailure(`${address} answered ${statusCode}: ${String(answer?.['error'] ?? text)}`);
     },
   };
 }
@@ -39,7 +39,7 @@ async function exchange(
     return { statusCode: response.statusCode, text: await response.body.text() };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    throw new CommandFailure(`${address} can not be reached (${reason}). Does the server run?`);
+    throw new CommandFailure(`${address} cannot be reached (${reason}). Is the server running?`);
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * Lets a command whose reader has gone away (`hearth config docs | head`) go on to its end and to its own exit code, as
- * if it had been read: there is nobody to whom more could be said.
+ * Ignores EPIPE errors of output streams, so that a command whose reader has closed the pipe (`hearth config
+ * docs | head`) runs to its end and exits with its own code.
  */
 export function allowClosedPipes(streams: readonly NodeJS.WritableStream[]): void {
   for (const stream of streams) {

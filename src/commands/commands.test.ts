@@ -50,7 +50,7 @@ const exit = (child: ChildProcess) =>
     child.exitCode !== null ? resolve(child.exitCode) : child.once('exit', resolve),
   );
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => server.once('listening', resolve));
@@ -59,7 +59,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** A configuration beside the one that `init` makes, which moves the server to a free port. */
+/** Runs `hearth init`, and adds a file that moves the server to a free port. */
 async function initialized(
   name: string,
   more = '',
@@ -80,7 +80,7 @@ async function initialized(
 }
 
 describe('hearth', () => {
-  it('says its version and explains itself', async () => {
+  it('prints its version and its help', async () => {
     assert.match((await run(['--version'])).out, /^\d+\.\d+\.\d+\n$/);
     for (const args of [['--help'], ['serve', '--help'], ['register-user', '--help'], ['config', '--help']]) {
       const { code, out } = await run(args);
@@ -90,7 +90,7 @@ describe('hearth', () => {
     assert.equal((await run(['nonsense'])).code, 1);
   });
 
-  it('ends quietly, and as it would have, when nobody reads on', async () => {
+  it('ends without an error message and with its own exit code when its output pipe is closed', async () => {
     const { args } = await initialized('unread');
     const good = args[1]!;
     const bad = join(folder, 'unread.yaml');
@@ -116,7 +116,7 @@ describe('hearth', () => {
 });
 
 describe('hearth init', () => {
-  it('writes private files and never overwrites', async () => {
+  it('writes private files and never overwrites a configuration', async () => {
     const { directory } = await initialized('init');
     const file = join(directory, 'homeserver.yaml');
     const text = readFileSync(file, 'utf8');
@@ -130,7 +130,7 @@ describe('hearth init', () => {
     assert.equal(readFileSync(file, 'utf8'), text);
   });
 
-  it('refuses a bad name and leaves nothing behind', async () => {
+  it('refuses an invalid server name and leaves no configuration behind', async () => {
     const { code, err } = await run(['init', '-n', 'Not a name', '-d', 'bad']);
     assert.equal(code, 1);
     assert.match(err, /server_name/);
@@ -167,7 +167,7 @@ root: { level: INFO, handlers: [file, console] }
       const made = await run(['register-user', ...args, '-u', 'alice', '--admin'], 'correct horse\n');
       assert.deepEqual(
         [made.code, made.out],
-        [0, 'Made @alice:example.org, a server administrator.\n'],
+        [0, 'Registered @alice:example.org as a server administrator.\n'],
         made.err,
       );
       const twice = await run(['register-user', ...args, '-u', 'alice'], 'correct horse\n');
@@ -190,14 +190,14 @@ root: { level: INFO, handlers: [file, console] }
       assert.doesNotMatch(readFileSync(logFile, 'utf8'), /"msg":"Request"/);
       writeFileSync(logConfig, logEvery('DEBUG'));
       child.kill('SIGHUP');
-      await until(() => out().includes('read again'), 'the reload');
+      await until(() => out().includes('reloaded'), 'the reload');
       await fetch(`${url}/health`);
       await until(() => /"logger":"http".*"msg":"Request"/.test(readFileSync(logFile, 'utf8')), 'the log');
       assert.doesNotMatch(out(), /"msg":"Request"/);
       assert.match(out(), /"applied":\["caches.global_factor"\],"needRestart":\["max_avatar_size"\]/);
       writeFileSync(file, 'server_name: [');
       child.kill('SIGHUP');
-      await until(() => out().includes('Nothing was reloaded'), 'the refusal');
+      await until(() => out().includes('Reload failed'), 'the refusal');
       assert.equal((await fetch(`${url}/health`)).status, 200);
       child.kill('SIGTERM');
       assert.equal(await exit(child), 0);
@@ -207,7 +207,7 @@ root: { level: INFO, handlers: [file, console] }
     }
   });
 
-  it('tells everything that is wrong with a configuration', async () => {
+  it('lists all errors of a configuration', async () => {
     mkdirSync(join(folder, 'broken'));
     writeFileSync(join(folder, 'broken', 'a.yaml'), 'server_name: UPPER\nlisteners:\n  - port: x\n');
     const { code, err } = await run(['serve', '-c', join(folder, 'broken')]);
@@ -216,7 +216,7 @@ root: { level: INFO, handlers: [file, console] }
     assert.match(err, /a\.yaml:3:11: listeners\[0\]\.port/);
   });
 
-  it('goes to the background when it serves [option: daemonize, print_pidfile]', {
+  it('goes to the background once it serves [option: daemonize, print_pidfile]', {
     timeout: 60_000,
   }, async () => {
     const pidFile = join(folder, 'daemon.pid');

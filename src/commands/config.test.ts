@@ -24,7 +24,7 @@ describe('hearth config', () => {
     writeFileSync(file, text);
     return file;
   };
-  const run = (command: (surroundings: Parameters<typeof printConfigurationSchema>[0]) => number) => {
+  const run = (command: (context: Parameters<typeof printConfigurationSchema>[0]) => number) => {
     const output = { stdout: '', stderr: '' };
     const stream = (name: keyof typeof output) => ({
       write: (text: string) => {
@@ -53,11 +53,9 @@ url_preview_enabled: true
 turn_shared_secret: {hunter2: hunter2}
 `;
 
-  it('check: ten mistakes are ten errors, each at its line and column, and the exit code is 1', () => {
+  it('check reports eleven mistakes, each at its line and column, and exits with code 1', () => {
     const file = write(tenMistakes);
-    const { code, stderr, stdout } = run((surroundings) =>
-      checkConfiguration({ files: [file] }, surroundings),
-    );
+    const { code, stderr, stdout } = run((context) => checkConfiguration({ files: [file] }, context));
     const errors = stderr.split('\n').filter((line) => line.startsWith('error: '));
     const places = errors.map((line) =>
       line.slice(`error: ${file}:`.length).replace(/: (found|needs) .*/, ''),
@@ -81,10 +79,8 @@ turn_shared_secret: {hunter2: hunter2}
     assert.match(stderr, /The configuration cannot be used: 11 errors, 0 warnings/);
   });
 
-  it('check: messages say what was found and what is allowed', () => {
-    const { stderr } = run((surroundings) =>
-      checkConfiguration({ files: [write(tenMistakes)] }, surroundings),
-    );
+  it('check says what was found and what is allowed', () => {
+    const { stderr } = run((context) => checkConfiguration({ files: [write(tenMistakes)] }, context));
     assert.match(
       stderr,
       /listeners\[0\]\.port: found 80080; allowed: a whole number from 0 to 65535, or null\n/,
@@ -95,22 +91,20 @@ turn_shared_secret: {hunter2: hunter2}
     assert.match(stderr, /turn_shared_secret: found a mapping; allowed: a text that is not empty, or null\n/);
   });
 
-  it('check: a good configuration is good, and nothing is made', () => {
+  it('check accepts a valid configuration and creates no files', () => {
     const file = write(
       'server_name: example.org\nsigning_key_path: absent.key\nregistration_shared_secret_path: absent\n',
     );
     const before = readdirSync(directory);
-    const { code, stdout } = run((surroundings) =>
-      checkConfiguration({ files: [file], strict: true }, surroundings),
-    );
-    assert.deepEqual([code, stdout], [0, 'The configuration is good: 0 errors, 0 warnings.\n']);
+    const { code, stdout } = run((context) => checkConfiguration({ files: [file], strict: true }, context));
+    assert.deepEqual([code, stdout], [0, 'The configuration is valid: 0 errors, 0 warnings.\n']);
     assert.deepEqual(readdirSync(directory), before);
   });
 
-  it('check: warnings are errors when it is strict', () => {
+  it('check --strict treats warnings as errors', () => {
     const file = write('server_name: example.org\nbcrypt_round: 12\n');
     const check = (strict: boolean) =>
-      run((surroundings) => checkConfiguration({ files: [file], strict }, surroundings));
+      run((context) => checkConfiguration({ files: [file], strict }, context));
     assert.equal(check(false).code, 0);
     assert.match(
       check(false).stderr,
@@ -120,9 +114,8 @@ turn_shared_secret: {hunter2: hunter2}
     assert.match(check(true).stderr, /^error: .*:2:1: bcrypt_round: /m);
   });
 
-  it('check: missing files and broken YAML are errors', () => {
-    const check = (file: string) =>
-      run((surroundings) => checkConfiguration({ files: [file] }, surroundings));
+  it('check reports missing files and invalid YAML', () => {
+    const check = (file: string) => run((context) => checkConfiguration({ files: [file] }, context));
     assert.match(
       check(join(directory, 'absent.yaml')).stderr,
       /^error: the configuration file .*absent.yaml does not exist$/m,
@@ -143,10 +136,8 @@ modules: [{module: m, config: {anything: hunter2}}]
 http_proxy: "http://user:hunter2@proxy:3128"
 `;
 
-  it('show: prints the effective document with defaults, secrets masked', () => {
-    const { code, stdout } = run((surroundings) =>
-      showConfiguration({ files: [write(secrets)] }, surroundings),
-    );
+  it('show prints the effective document with defaults and with masked secrets', () => {
+    const { code, stdout } = run((context) => showConfiguration({ files: [write(secrets)] }, context));
     const shown = parse(stdout);
     assert.equal(code, 0);
     assert.ok(!stdout.includes('hunter2'));
@@ -161,9 +152,9 @@ http_proxy: "http://user:hunter2@proxy:3128"
     assert.deepEqual(shown.modules, [{ module: 'm', config: '<secret>' }]);
   });
 
-  it('show: prints the same as JSON, which means the same when it is read again', () => {
+  it('show --json prints JSON that means the same when it is loaded', () => {
     const show = (file: string) =>
-      run((surroundings) => showConfiguration({ files: [file], json: true }, surroundings)).stdout;
+      run((context) => showConfiguration({ files: [file], json: true }, context)).stdout;
     const file = write(
       'server_name: example.org\nui_auth: 5m\nlisteners: [{path: /run/a, type: http, mode: 0660}]\n',
     );
@@ -171,16 +162,16 @@ http_proxy: "http://user:hunter2@proxy:3128"
     assert.equal(show(write(shown, 'shown.yaml')), shown);
   });
 
-  it('show: says what is wrong instead of showing half of it', () => {
-    const { code, stdout, stderr } = run((surroundings) =>
-      showConfiguration({ files: [write('a: 1\n')] }, surroundings),
+  it('show reports errors instead of a part of the document', () => {
+    const { code, stdout, stderr } = run((context) =>
+      showConfiguration({ files: [write('a: 1\n')] }, context),
     );
     assert.deepEqual([code, stdout], [1, '']);
     assert.match(stderr, /server_name: must be given/);
   });
 
-  it('explain: tells of an option and of those below it', () => {
-    const explain = (path: string) => run((surroundings) => explainConfiguration(path, surroundings));
+  it('explain prints an option and the options below it', () => {
+    const explain = (path: string) => run((context) => explainConfiguration(path, context));
     const { code, stdout } = explain('listeners[0].resources');
     assert.equal(code, 0);
     assert.match(stdout, /^### `listeners\[\]\.resources`\n\nType: /);
@@ -190,17 +181,15 @@ http_proxy: "http://user:hunter2@proxy:3128"
     assert.match(explain('bcrypt_rounds').stdout, /Default: `12`/);
   });
 
-  it('explain: an unknown option leads to the nearest', () => {
-    const { code, stdout, stderr } = run((surroundings) =>
-      explainConfiguration('bcrypt_ronds', surroundings),
-    );
+  it('explain suggests the nearest name for an unknown option', () => {
+    const { code, stdout, stderr } = run((context) => explainConfiguration('bcrypt_ronds', context));
     assert.deepEqual(
       [code, stdout, stderr],
       [1, '', 'There is no option bcrypt_ronds; did you mean bcrypt_rounds?\n'],
     );
   });
 
-  it('schema and docs: print what editors and people read', () => {
+  it('schema and docs print the JSON Schema and the reference', () => {
     const schema = run(printConfigurationSchema);
     assert.equal(schema.code, 0);
     assert.equal(JSON.parse(schema.stdout).properties.bcrypt_rounds.default, 12);

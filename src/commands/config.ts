@@ -4,7 +4,7 @@ import { configurationReference, configurationSchema, explainOption } from '../c
 import { sections } from '../configuration.ts';
 import { effectiveDocument, formatProblem, type Problem } from '../kernel/config/index.ts';
 
-/** Where a command writes, and the environment it runs in. */
+/** The output streams and the environment variables of a command. */
 export interface CommandContext {
   readonly stdout: { write(text: string): unknown };
   readonly stderr: { write(text: string): unknown };
@@ -12,56 +12,59 @@ export interface CommandContext {
 }
 
 /**
- * `hearth config check FILE…`: reports all that is wrong with a configuration. `strict` takes warnings
- * for errors. Nothing is opened or made. Returns the exit code: 0, or 1 when there are errors.
+ * `hearth config check FILE…`: reports all problems of a configuration. `strict` treats warnings as errors.
+ * Opens no database and creates no files.
+ * @returns the exit code: 1 if there are errors, otherwise 0
  */
 export function checkConfiguration(
   { files, strict = false }: { readonly files: readonly string[]; readonly strict?: boolean },
-  surroundings: CommandContext,
+  context: CommandContext,
 ): number {
-  const loaded = loadConfigurationFiles(files, surroundings);
+  const loaded = loadConfigurationFiles(files, context);
   const errors = strict ? [...loaded.errors, ...loaded.warnings] : loaded.errors;
   const warnings = strict ? [] : loaded.warnings;
-  report({ ...loaded, errors, warnings }, surroundings);
+  report({ ...loaded, errors, warnings }, context);
   const counts = `${withCount(errors.length, 'error')}, ${withCount(warnings.length, 'warning')}`;
-  if (errors.length > 0) surroundings.stderr.write(`The configuration cannot be used: ${counts}.\n`);
-  else surroundings.stdout.write(`The configuration is good: ${counts}.\n`);
+  if (errors.length > 0) context.stderr.write(`The configuration cannot be used: ${counts}.\n`);
+  else context.stdout.write(`The configuration is valid: ${counts}.\n`);
   return errors.length > 0 ? 1 : 0;
 }
 
 /**
- * `hearth config show FILE…`: prints the effective document, defaults included and secrets masked, as
- * YAML or as JSON. Returns the exit code: 0, or 1 when the configuration cannot be used.
+ * `hearth config show FILE…`: prints the effective document, with defaults and with masked secrets, as YAML
+ * or as JSON.
+ * @returns the exit code: 1 if the configuration has errors, otherwise 0
  */
 export function showConfiguration(
   { files, json = false }: { readonly files: readonly string[]; readonly json?: boolean },
-  surroundings: CommandContext,
+  context: CommandContext,
 ): number {
-  const loaded = loadConfigurationFiles(files, surroundings);
+  const loaded = loadConfigurationFiles(files, context);
   if (loaded.errors.length > 0) {
-    report({ ...loaded, notices: [] }, surroundings);
+    report({ ...loaded, notices: [] }, context);
     return 1;
   }
   const document = effectiveDocument(loaded.values, sections);
-  surroundings.stdout.write(json ? `${JSON.stringify(document, null, 2)}\n` : stringify(document));
+  context.stdout.write(json ? `${JSON.stringify(document, null, 2)}\n` : stringify(document));
   return 0;
 }
 
-/** `hearth config schema`: prints the JSON Schema of the configuration. Returns 0. */
+/** `hearth config schema`: prints the JSON Schema of the configuration. @returns the exit code 0 */
 export function printConfigurationSchema({ stdout }: CommandContext): number {
   stdout.write(`${JSON.stringify(configurationSchema(), null, 2)}\n`);
   return 0;
 }
 
-/** `hearth config docs`: prints the reference of all options in Markdown. Returns 0. */
+/** `hearth config docs`: prints the reference of all options in Markdown. @returns the exit code 0 */
 export function printConfigurationReference({ stdout }: CommandContext): number {
   stdout.write(configurationReference());
   return 0;
 }
 
 /**
- * `hearth config explain PATH`: prints what is known of one option and of those below it. Indexes may
- * stand in the path. Returns 0, or 1 when there is no such option.
+ * `hearth config explain PATH`: prints the reference of one option and of those below it. The path may have
+ * indexes.
+ * @returns the exit code: 1 if there is no such option, otherwise 0
  */
 export function explainConfiguration(path: string, { stdout, stderr }: CommandContext): number {
   const explanation = explainOption(path);
@@ -70,7 +73,7 @@ export function explainConfiguration(path: string, { stdout, stderr }: CommandCo
   return explanation.found ? 0 : 1;
 }
 
-/** Writes errors, warnings and notices of a loaded configuration to the error stream, a line each. */
+/** Writes the errors, warnings and notices of a loaded configuration to the error stream, one per line. */
 function report(
   { errors, warnings, notices }: Omit<LoadedConfiguration, 'values'>,
   { stderr }: CommandContext,

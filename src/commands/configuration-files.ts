@@ -11,12 +11,12 @@ export interface ConfigFlags {
   readonly configPath?: readonly string[];
 }
 
-/** Where `serve` makes a configuration and where every command looks for one. */
+/** Where `serve` creates a configuration, and where every command looks for one. */
 export const defaultDirectory = 'data';
 
 const defaultConfigPath = join(defaultDirectory, 'homeserver.yaml');
 
-/** The paths that were given, or else the default one when it exists. */
+/** Returns the given paths, or else the default path if it exists. */
 export function configPaths({ config = [], configPath = [] }: ConfigFlags): readonly string[] {
   const given = [...config, ...configPath];
   if (given.length > 0) return given;
@@ -25,17 +25,17 @@ export function configPaths({ config = [], configPath = [] }: ConfigFlags): read
 
 export interface ReadConfiguration {
   readonly values: HearthConfiguration;
-  /** What the operator should know; it does not keep the server from starting. */
+  /** Problems that the operator should know, but that do not prevent the start of the server. */
   readonly warnings: readonly Problem[];
   readonly notices: readonly Problem[];
 }
 
-/** @throws CommandFailure that lists everything that is wrong with the files */
+/** @throws CommandFailure that lists all errors in the files */
 export function readConfiguration(
   paths: readonly string[],
-  surroundings: LoadConfigurationOptions,
+  options: LoadConfigurationOptions,
 ): ReadConfiguration {
-  const { values, errors, warnings, notices } = loadConfigurationFiles(paths, surroundings);
+  const { values, errors, warnings, notices } = loadConfigurationFiles(paths, options);
   if (errors.length > 0) {
     throw new CommandFailure(`the configuration is not valid:\n${errors.map(formatProblem).join('\n')}`);
   }

@@ -2,17 +2,17 @@ import { spawn } from 'node:child_process';
 import { openSync } from 'node:fs';
 import { CommandFailure } from './failure.ts';
 
-/** Tells the process in the background what it is. */
+/** The environment variable that marks the process in the background. */
 const daemonVariable = 'HEARTH_DAEMON';
 
 export const isDaemon = process.env[daemonVariable] === '1';
 
-/** Where the process in the background logs to, in the working directory. */
+/** The log file of the process in the background, in the working directory. */
 const logFile = 'homeserver.log';
 
 /**
- * Runs the same command again, detached from the terminal, and ends this process when that one serves.
- * @throws CommandFailure when it ends before that
+ * Runs the same command again, detached from the terminal, and waits until that process serves.
+ * @throws CommandFailure if that process exits before it serves
  */
 export async function daemonize(): Promise<void> {
   const log = openSync(logFile, 'a', 0o600);
@@ -26,12 +26,12 @@ export async function daemonize(): Promise<void> {
     child.once('exit', () => resolve(false));
     child.once('error', () => resolve(false));
   });
-  if (!ready) throw new CommandFailure(`the server did not start; ${logFile} says why`);
+  if (!ready) throw new CommandFailure(`the server did not start; see ${logFile}`);
   child.disconnect();
   child.unref();
 }
 
-/** Tells the process that waits at the terminal, if any, that this one serves. */
+/** Notifies the process that waits at the terminal, if any, that this one serves. */
 export function reportReady(): void {
   if (!isDaemon || process.send === undefined) return;
   process.send('ready');

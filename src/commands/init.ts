@@ -8,11 +8,11 @@ import { CommandFailure } from './failure.ts';
 export interface InitOptions {
   readonly serverName: string;
   readonly directory: string;
-  /** Where to listen; the loopback addresses when absent. */
+  /** The addresses to listen on; the loopback addresses by default. */
   readonly bindAddresses?: readonly string[];
 }
 
-/** `hearth init`: says what it made. */
+/** `hearth init`: creates a configuration and prints its path. */
 export function init(options: InitOptions): void {
   const file = initialize(options, systemRandomness);
   process.stdout.write(
@@ -21,9 +21,9 @@ export function init(options: InitOptions): void {
 }
 
 /**
- * Makes a configuration, its secrets and its signing key. Nothing that exists is touched.
+ * Creates a configuration, its secrets and its signing key. Does not change existing files.
  * @returns the path of the configuration
- * @throws CommandFailure when there is a configuration already, or the server name is not valid
+ * @throws CommandFailure if there is a configuration already, or if the server name is not valid
  */
 export function initialize(
   { serverName, directory, bindAddresses }: InitOptions,
@@ -42,7 +42,7 @@ export function initialize(
   });
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' });
   try {
-    // Makes the files of keys and secrets that it names.
+    // Creates the key and secret files that the configuration names.
     readConfiguration([file], { environment: {}, createMissing: { randomness } });
   } catch (error) {
     rmSync(file);

@@ -4,7 +4,7 @@ import type { HearthConfiguration } from '../configuration.ts';
 import { defaultLogConfig, type LogConfig, Logs, logConfigOf } from '../kernel/observability/index.ts';
 import { CommandFailure } from './failure.ts';
 
-/** Opens the log as the configuration says. @throws CommandFailure when its file `log_config` is not right */
+/** Opens the logs as configured. @throws CommandFailure if the file `log_config` is not valid */
 export function openLogs(values: HearthConfiguration): Logs {
   return asCommandFailure(() => {
     const config = readLogConfig(values);
@@ -14,7 +14,10 @@ export function openLogs(values: HearthConfiguration): Logs {
   });
 }
 
-/** Reads the file `log_config` again. @throws CommandFailure when it is not right; everything then stays as it was */
+/**
+ * Reads the file `log_config` again.
+ * @throws CommandFailure if it is not valid; the logs then stay as they were
+ */
 export function reloadLogs(logs: Logs, values: HearthConfiguration): void {
   asCommandFailure(() => {
     const config = readLogConfig(values);

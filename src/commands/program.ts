@@ -4,15 +4,15 @@ import type { InitOptions } from './init.ts';
 import type { RegisterUserOptions } from './register-user.ts';
 import type { ServeOptions } from './serve.ts';
 
-/** The program with all its commands. What a command needs is loaded when it runs. */
+/** Creates the program with all its commands. The modules of a command are loaded when it runs. */
 export function createProgram(): Command {
   const program = new Command('hearth')
     .description('A federated messaging homeserver that speaks the Matrix protocol.')
     .version(version(), '-V, --version')
-    .showHelpAfterError('(hearth --help says more)')
+    .showHelpAfterError('(see hearth --help)')
     .addHelpText(
       'after',
-      '\nTo begin: hearth serve, which makes a configuration in ./data when there is none.',
+      '\nTo start: hearth serve, which creates a configuration in ./data if there is none.',
     );
   addServe(program);
   addInit(program);
@@ -33,8 +33,8 @@ function addServe(program: Command): void {
     .addHelpText(
       'after',
       `
-Without -c the configuration is data/homeserver.yaml, which is made for the name localhost when it does not exist.
-SIGTERM and SIGINT stop the server gracefully, SIGHUP reads the configuration and certificates again.`,
+Without -c the configuration is data/homeserver.yaml, which is created for the server name localhost if it does not exist.
+SIGTERM and SIGINT stop the server gracefully, SIGHUP reloads the configuration and the certificates.`,
     )
     .action(async (options: ServeOptions) => (await import('./serve.ts')).serve(options));
 }
@@ -42,24 +42,24 @@ SIGTERM and SIGINT stop the server gracefully, SIGHUP reads the configuration an
 function addInit(program: Command): void {
   program
     .command('init')
-    .description('Write a configuration with fresh secrets and a signing key. Never overwrites anything.')
+    .description('Create a configuration with new secrets and a signing key. Never overwrites files.')
     .requiredOption(
       '-n, --server-name <name>',
-      'the name of the server, the part behind the colon in user ids',
+      'the name of the server, the part after the colon in user ids',
     )
-    .option('-d, --directory <path>', 'where to put configuration and data', 'data')
+    .option('-d, --directory <path>', 'the directory for the configuration and the data', 'data')
     .action(async (options: InitOptions) => (await import('./init.ts')).init(options));
 }
 
 function addRegisterUser(program: Command): void {
   withConfig(program.command('register-user'))
-    .description('Make an account on a running server, by its registration_shared_secret.')
-    .argument('[url]', 'where the server is; by default as the configuration says')
-    .option('-u, --user <name>', 'the name of the user, without @ and server; asked for when absent')
-    .option('--password-file <path>', 'a file that holds the password; - reads it from standard input')
+    .description('Register an account on a running server, using its registration_shared_secret.')
+    .argument('[url]', 'the URL of the server; by default taken from the configuration')
+    .option('-u, --user <name>', 'the name of the user, without @ and server; asked for if absent')
+    .option('--password-file <path>', 'a file with the password; - reads it from standard input')
     .option('-a, --admin', 'make the user a server administrator')
     .option('-t, --user-type <type>', 'the type of the user, for instance bot or support')
-    .option('--secret-file <path>', 'a file that holds the shared secret, instead of a configuration')
+    .option('--secret-file <path>', 'a file with the shared secret, used instead of a configuration')
     .addHelpText('after', '\nWithout --password-file the password is asked for, or read from a pipe.')
     .action(async (url: string | undefined, options: RegisterUserOptions) =>
       (await import('./register-user.ts')).registerUser(url, options),
@@ -68,42 +68,42 @@ function addRegisterUser(program: Command): void {
 
 function addConfig(program: Command): void {
   const config = program.command('config').description('Check and explain configurations.');
-  const surroundings = { stdout: process.stdout, stderr: process.stderr, environment: process.env };
+  const context = { stdout: process.stdout, stderr: process.stderr, environment: process.env };
   const load = () => import('./config.ts');
   config
     .command('check')
-    .description('Report everything that is wrong with a configuration.')
-    .argument('<path...>', 'files and directories, later ones win')
-    .option('--strict', 'take warnings for errors')
+    .description('Report all problems of a configuration.')
+    .argument('<path...>', 'files and directories; later ones override earlier ones')
+    .option('--strict', 'treat warnings as errors')
     .action(async (files: string[], { strict = false }: { strict?: boolean }) => {
-      process.exitCode = (await load()).checkConfiguration({ files, strict }, surroundings);
+      process.exitCode = (await load()).checkConfiguration({ files, strict }, context);
     });
   config
     .command('show')
-    .description('Print the configuration in force, defaults included and secrets masked.')
-    .argument('<path...>', 'files and directories, later ones win')
+    .description('Print the effective configuration, with defaults and with masked secrets.')
+    .argument('<path...>', 'files and directories; later ones override earlier ones')
     .option('--json', 'print JSON instead of YAML')
     .action(async (files: string[], { json = false }: { json?: boolean }) => {
-      process.exitCode = (await load()).showConfiguration({ files, json }, surroundings);
+      process.exitCode = (await load()).showConfiguration({ files, json }, context);
     });
   config
     .command('explain')
     .description('Print what an option does.')
-    .argument('<option>', 'its path, for instance caches.global_factor')
+    .argument('<option>', 'the path of the option, for instance caches.global_factor')
     .action(async (path: string) => {
-      process.exitCode = (await load()).explainConfiguration(path, surroundings);
+      process.exitCode = (await load()).explainConfiguration(path, context);
     });
   config
     .command('docs')
     .description('Print the reference of all options in Markdown.')
     .action(async () => {
-      process.exitCode = (await load()).printConfigurationReference(surroundings);
+      process.exitCode = (await load()).printConfigurationReference(context);
     });
   config
     .command('schema')
     .description('Print the JSON Schema of the configuration.')
     .action(async () => {
-      process.exitCode = (await load()).printConfigurationSchema(surroundings);
+      process.exitCode = (await load()).printConfigurationSchema(context);
     });
 }
 
@@ -112,7 +112,7 @@ function withConfig(command: Command): Command {
   return command
     .option(
       '-c, --config <path>',
-      'configuration file or directory; may be repeated, later ones win',
+      'configuration file or directory; may be repeated, later ones override earlier ones',
       collect,
     )
     .addOption(new Option('--config-path <path>').argParser(collect).hideHelp());
@@ -121,7 +121,7 @@ function withConfig(command: Command): Command {
 function parsePort(text: string): number {
   const port = Number(text);
   if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw new InvalidArgumentError('It is not a port.');
+    throw new InvalidArgumentError('Not a port number.');
   return port;
 }
 

@@ -15,7 +15,7 @@ export interface RegisterUserOptions extends ConfigFlags {
   readonly secretFile?: string;
 }
 
-/** `hearth register-user`: makes an account by the shared secret, which itself never travels. */
+/** `hearth register-user`: registers an account using the shared secret, which itself is never sent. */
 export async function registerUser(url: string | undefined, options: RegisterUserOptions): Promise<void> {
   const configuration =
     options.secretFile === undefined || url === undefined ? readLocalConfiguration(options) : undefined;
@@ -23,7 +23,7 @@ export async function registerUser(url: string | undefined, options: RegisterUse
   const api = adminApiAt(url ?? addressOf(configuration!));
   const { username, password } = await askForCredentials(options);
   const userId = await register(api, secret, { username, password, ...options });
-  process.stdout.write(`Made ${userId}${options.admin ? ', a server administrator' : ''}.\n`);
+  process.stdout.write(`Registered ${userId}${options.admin ? ' as a server administrator' : ''}.\n`);
 }
 
 async function register(
@@ -47,7 +47,7 @@ function readLocalConfiguration(options: RegisterUserOptions): HearthConfigurati
   const paths = configPaths(options);
   if (paths.length === 0) {
     throw new CommandFailure(
-      'there is no configuration here: name one by -c, or the server and --secret-file',
+      'no configuration found: give one with -c, or give the URL of the server and --secret-file',
     );
   }
   return readConfiguration(paths, { environment: process.env }).values;
@@ -65,7 +65,7 @@ function secretOf(
   throw new CommandFailure('the configuration has no registration_shared_secret');
 }
 
-/** The first listener of the configuration that serves clients. */
+/** Returns the address of the first listener that serves clients. */
 function addressOf(configuration: HearthConfiguration): string {
   const listener = listenersOf(configuration.http).find(({ resources }) =>
     resources.some(({ names }) => names.includes('client')),
@@ -82,23 +82,23 @@ function urlOf({ bind }: ListenerOptions): string {
 }
 
 async function askForCredentials({ user, passwordFile }: RegisterUserOptions) {
-  const questions = new TerminalPrompt();
+  const prompt = new TerminalPrompt();
   try {
-    const username = user ?? (await questions.ask('User name: '));
+    const username = user ?? (await prompt.ask('User name: '));
     if (username === '') throw new CommandFailure('the user name is empty');
-    const password = await readPassword(questions, passwordFile);
+    const password = await readPassword(prompt, passwordFile);
     if (password === '') throw new CommandFailure('the password is empty');
     return { username, password };
   } finally {
-    questions.close();
+    prompt.close();
   }
 }
 
-async function readPassword(questions: TerminalPrompt, file: string | undefined): Promise<string> {
+async function readPassword(prompt: TerminalPrompt, file: string | undefined): Promise<string> {
   if (file !== undefined && file !== '-') return firstLine(readFileSync(file, 'utf8'));
-  const password = await questions.askHidden('Password: ');
+  const password = await prompt.askHidden('Password: ');
   if (!process.stdin.isTTY) return password;
-  if ((await questions.askHidden('Once more: ')) !== password) {
+  if ((await prompt.askHidden('Repeat password: ')) !== password) {
     throw new CommandFailure('the passwords differ');
   }
   return password;

@@ -18,12 +18,12 @@ export interface ServeOptions extends ConfigFlags {
   readonly manhole?: number;
 }
 
-/** `hearth serve`: runs until a signal ends it. */
+/** `hearth serve`: runs the homeserver until a signal stops it. */
 export async function serve(options: ServeOptions): Promise<void> {
   const paths = configPathsOrInitialize(options);
-  const surroundings = { environment: process.env, createMissing: { randomness: systemRandomness } };
+  const loadOptions = { environment: process.env, createMissing: { randomness: systemRandomness } };
   const read = () => {
-    const configuration = readConfiguration(paths, surroundings);
+    const configuration = readConfiguration(paths, loadOptions);
     return { ...configuration, values: withFlags(configuration.values, options) };
   };
   const { values, warnings, notices } = read();
@@ -36,7 +36,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   for (const problem of warnings) log.warn(formatProblem(problem));
   if (notices.length > 0) log.warn({ remarks: notices.map(formatProblem) }, 'Remarks on the configuration');
   await limitOpenFiles(values.process.soft_file_limit).catch((error: unknown) =>
-    log.warn({ err: error }, 'soft_file_limit could not be set'),
+    log.warn({ err: error }, 'Could not set soft_file_limit'),
   );
   const homeserver = createHomeserver({
     configuration: values,
@@ -68,7 +68,10 @@ function withFlags(values: HearthConfiguration, { manhole }: ServeOptions): Hear
   return manhole === undefined ? values : { ...values, process: { ...values.process, manhole } };
 }
 
-/** SIGTERM and SIGINT stop, the second one at once; SIGHUP reloads; what nobody caught ends the process. */
+/**
+ * SIGTERM and SIGINT stop the server, a second signal at once; SIGHUP reloads; an uncaught exception ends the
+ * process.
+ */
 function watchSignals(
   homeserver: Homeserver,
   log: Logger,
@@ -87,14 +90,17 @@ function watchSignals(
   process.on('SIGTERM', (signal) => void stop(signal));
   process.on('SIGINT', (signal) => void stop(signal));
   process.on('SIGHUP', () => void reload());
-  // What is in memory can not be trusted any more; what was acknowledged is on disk.
+  // What is in memory may be wrong after this; what was acknowledged is on disk.
   process.on('uncaughtException', (error) => {
-    log.fatal({ err: error }, 'Nobody caught this; the process ends');
+    log.fatal({ err: error }, 'Uncaught exception, the process exits');
     process.exit(1);
   });
 }
 
-/** Takes over what may change at run time, and says what a restart would change. */
+/**
+ * Returns a function that applies the options that may change at run time, and logs those that need a
+ * restart.
+ */
 function createReload(
   homeserver: Homeserver,
   logs: Logs,
@@ -108,9 +114,9 @@ function createReload(
       reloadLogs(logs, values);
       await homeserver.reload(values);
       running = values;
-      logs.root.info({ applied, needRestart }, 'Configuration and certificates were read again');
+      logs.root.info({ applied, needRestart }, 'Configuration and certificates reloaded');
     } catch (error) {
-      logs.root.error({ err: error }, 'Nothing was reloaded; the server goes on as before');
+      logs.root.error({ err: error }, 'Reload failed, the server continues with its previous configuration');
     }
   };
 }
@@ -121,7 +127,7 @@ function printAddresses(serverName: string, addresses: readonly string[], paths:
 Hearth serves ${serverName} at
 ${addresses.map((address) => `  ${address}`).join('\n')}
 
-To make the first user, an administrator, in another terminal:
+To register the first user as an administrator, run in another terminal:
   npm run hearth -- register-user --admin${files}
 
 `);

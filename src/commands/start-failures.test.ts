@@ -19,13 +19,13 @@ before(() => {
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Runs a command until it ends, or until it says that it serves. */
+/** Runs a command until it ends, or stops it once it serves. */
 async function run(args: readonly string[], input = '') {
   const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: 'pipe' });
   let [out, err] = ['', ''];
   child.stdout.on('data', (chunk) => {
     out += String(chunk);
-    // A second signal would end it at once.
+    // A second signal would end the process at once.
     if (out.includes('Hearth serves') && !child.killed) child.kill('SIGTERM');
   });
   child.stderr.on('data', (chunk) => {
@@ -37,7 +37,7 @@ async function run(args: readonly string[], input = '') {
   return { code, out, err };
 }
 
-/** Starts with a new configuration and what a file of its own says, which may refer to the directory as `DIR`. */
+/** Starts a server with a new configuration and an override file, in which `DIR` stands for the directory. */
 async function serve(name: string, more: string, prepare: (directory: string) => void = () => {}) {
   const directory = join(folder, name);
   const file = initialize({ serverName: 'example.org', directory }, systemRandomness);
@@ -52,32 +52,32 @@ async function serve(name: string, more: string, prepare: (directory: string) =>
   };
 }
 
-describe('a server that can not start says why, in one line', () => {
+describe('hearth serve that cannot start', () => {
   const failures: readonly [string, string, RegExp, ((directory: string) => void)?][] = [
     [
-      'a database that is none',
+      'names a database file that is not a database',
       '',
       /^hearth: the database \S+homeserver\.db can not be opened: file is not a database\n$/,
       (directory) => writeFileSync(join(directory, 'homeserver.db'), 'This is a letter. '.repeat(100)),
     ],
     [
-      'a database in a directory that is not there',
+      'names a database in a missing directory',
       'database: { name: sqlite3, args: { database: DIR/none/homeserver.db } }',
       /^hearth: the database \S+none\/homeserver\.db can not be opened: unable to open database file\n$/,
     ],
     [
-      'PostgreSQL that does not answer',
+      'reports a PostgreSQL server that does not answer',
       'database: { name: psycopg2, args: { host: 127.0.0.1, port: 1, user: hearth, password: secret, dbname: x } }',
       /^hearth: the PostgreSQL database can not be opened: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     ],
     [
-      'a signing key that is none',
+      'names an invalid signing key file',
       '',
       /^hearth: the signing key file \S+example\.org\.signing\.key can not be used: Line 1: expected [^\n]+\n$/,
       (directory) => writeFileSync(join(directory, 'example.org.signing.key'), 'nonsense\n'),
     ],
     [
-      'media where a file is',
+      'reports a media directory below a file',
       'media_store_path: DIR/homeserver.yaml/media',
       /^hearth: ENOTDIR: not a directory, mkdir '\S+homeserver\.yaml\/media\/incoming'\n$/,
     ],
@@ -90,7 +90,7 @@ describe('a server that can not start says why, in one line', () => {
     });
   }
 
-  it('a port that somebody has', async () => {
+  it('reports a port that is in use', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => server.once('listening', resolve));
     const { port } = server.address() as { port: number };
@@ -100,15 +100,15 @@ describe('a server that can not start says why, in one line', () => {
     assert.equal(err, `hearth: listen EADDRINUSE: address already in use 127.0.0.1:${port}\n`);
   });
 
-  it('a port that is none, for the console', async () => {
+  it('refuses a --manhole that is not a port', async () => {
     const { code, err } = await run(['serve', '--manhole', 'here']);
     assert.equal(code, 1);
-    assert.match(err, /^error: option '--manhole <port>' argument 'here' is invalid\. It is not a port\.\n/);
+    assert.match(err, /^error: option '--manhole <port>' argument 'here' is invalid\. Not a port number\.\n/);
   });
 });
 
-describe('a database', () => {
-  it('is for one server at a time, and free again after a crash', async () => {
+describe('hearth serve on a database in use', () => {
+  it('refuses to start, but starts after a crash of the other server', async () => {
     const { args, code } = await serve('claimed', '');
     assert.equal(code, 0);
     const first = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
@@ -126,8 +126,8 @@ describe('a database', () => {
   });
 });
 
-describe('a server whose output nobody reads any more', () => {
-  it('goes on, reloads and stops as always', async () => {
+describe('hearth serve with a closed output pipe', () => {
+  it('continues, reloads and stops as usual', async () => {
     const { args } = await serve('unread', '');
     const child = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
     const errors = text(child.stderr);
@@ -140,7 +140,7 @@ describe('a server whose output nobody reads any more', () => {
       }
       child.stdout.destroy();
       const [url] = /http:\/\/[\d.:]+/.exec(out)!;
-      // Each reload writes a line, which finds the pipe closed.
+      // Each reload writes a line to the closed pipe.
       for (let times = 0; times < 3; times += 1) {
         child.kill('SIGHUP');
         assert.equal((await fetch(`${url}/health`)).status, 200);
@@ -153,8 +153,8 @@ describe('a server whose output nobody reads any more', () => {
   });
 });
 
-describe('the files of a new server', () => {
-  it('are for its owner alone, messages and media too; its log says that it serves', async () => {
+describe('files of a new server', () => {
+  it('are private to their owner, media included, and the log reports that the server serves', async () => {
     const { code, directory, out } = await serve('private', 'media_store_path: DIR/media');
     assert.equal(code, 0);
     const lines = out.split('\n').filter((line) => line.startsWith('{'));
@@ -168,7 +168,7 @@ describe('the files of a new server', () => {
 });
 
 describe('hearth register-user', () => {
-  it('ends when nobody answers its questions', async () => {
+  it('ends with an error if standard input gives no answers', async () => {
     writeFileSync(join(folder, 'secret'), 'secret\n');
     const where = ['register-user', 'http://127.0.0.1:1', '--secret-file', 'secret'];
     for (const [more, input, message] of [
@@ -180,8 +180,8 @@ describe('hearth register-user', () => {
       const { code, err } = await run([...where, ...more], input);
       assert.deepEqual([code, err], [1, `hearth: ${message}\n`]);
     }
-    // Both answers came at once, and both arrived.
+    // Both answers arrive, although they were sent at once.
     const { err } = await run(where, 'ann\nopen sesame\n');
-    assert.match(err, /^hearth: http:\/\/127\.0\.0\.1:1 can not be reached/);
+    assert.match(err, /^hearth: http:\/\/127\.0\.0\.1:1 cannot be reached/);
   });
 });

@@ -3,8 +3,8 @@ import { Writable } from 'node:stream';
 import { CommandFailure } from './failure.ts';
 
 /**
- * Asks somebody, or reads the answers from a pipe, a line for each question. There is one reader for all questions, for
- * what one has read ahead would be lost to the next.
+ * Prompts at the terminal, or reads the answers from a pipe, one line for each question. One reader serves
+ * all questions, because input that one reader has read ahead would be lost to the next.
  */
 export class TerminalPrompt {
   #lines: Interface | undefined;
@@ -13,12 +13,12 @@ export class TerminalPrompt {
   #ended = false;
   #wake: () => void = () => {};
 
-  /** A line. @throws CommandFailure when there is none any more, or somebody wants to stop */
+  /** Reads a line. @throws CommandFailure if the input has ended or the prompt is cancelled */
   async ask(question: string): Promise<string> {
     return (await this.#nextLine(question)).trim();
   }
 
-  /** A line that is not shown while it is typed. @throws CommandFailure */
+  /** Reads a line that is not shown while it is typed. @throws CommandFailure as `ask` does */
   async askHidden(question: string): Promise<string> {
     this.#hidden = true;
     try {
@@ -69,7 +69,7 @@ export class TerminalPrompt {
       this.#receivedLines.push(line);
       this.#wake();
     });
-    // Also when somebody presses Ctrl-C or Ctrl-D.
+    // Also after Ctrl-C and Ctrl-D.
     lines.once('close', () => {
       this.#ended = true;
       this.#wake();

@@ -1,8 +1,8 @@
 import { type Alias, mapNode, type SourceNode, scalarNode } from '../kernel/config/index.ts';
 
 /**
- * Other names under which options are accepted: those of the wider ecosystem, which are simply another
- * spelling, and old ones, which draw a warning.
+ * Other names under which options are accepted: names of the wider ecosystem, which are only another
+ * spelling, and deprecated names, which cause a warning.
  */
 export const aliases: readonly Alias[] = [
   { name: 'matrix_authentication_service', option: 'proto_authentication_service', old: false },
@@ -19,7 +19,7 @@ function asList(node: SourceNode): SourceNode {
   return { kind: 'list', items: [node], at: node.at };
 }
 
-/** `{servers: {name: {verify_keys: {id: {key}}}}}` as a list of servers with `{id: key}`. */
+/** Converts `{servers: {name: {verify_keys: {id: {key}}}}}` to a list of servers with `{id: key}`. */
 function keyServersOf(node: SourceNode): SourceNode {
   const servers = node.kind === 'map' ? node.entries.get('servers')?.node : undefined;
   if (servers?.kind !== 'map') return { kind: 'list', items: [], at: node.at };
@@ -40,7 +40,10 @@ function keyOf(node: SourceNode): SourceNode {
   return node.kind === 'map' ? (node.entries.get('key')?.node ?? node) : node;
 }
 
-/** The one provider of old, under the id that its users are remembered by; none when it was not enabled. */
+/**
+ * Converts the deprecated single provider to a list of one, under the id with which its users are stored; to
+ * nothing if it was not enabled.
+ */
 function providersOf(node: SourceNode): SourceNode | undefined {
   if (node.kind !== 'map') return node;
   const enabled = node.entries.get('enabled')?.node;

@@ -1,9 +1,9 @@
-const experiments = 'is for experiments of another server, which Hearth does not have';
+const experiments = 'enables experiments of another server software, which Hearth does not have';
 const workers = 'is not read by this release, which runs as one process';
-const modules = 'is the old way to load modules of another server; Hearth loads modules with modules';
-const gone = 'has no effect any more, here as elsewhere';
+const modules = 'configures modules of another server software; Hearth loads modules with the option modules';
+const gone = 'is obsolete and has no effect';
 
-/** Options of the wider ecosystem that Hearth does not know or does not need, and what to say about each. */
+/** Options of the wider ecosystem that Hearth does not have or does not need, and the remark on each. */
 export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ['experimental_features', experiments],
   ['redis', workers],
@@ -29,7 +29,7 @@ export const foreignOptions: ReadonlyMap<string, string> = new Map([
   ['worker_replication_port', workers],
   ['worker_replication_http_port', workers],
   ['worker_replication_secret_path', `${workers}; worker_replication_secret takes the secret itself`],
-  ['background_updates', 'is not needed: Hearth paces its background work itself'],
+  ['background_updates', 'is not needed: Hearth limits its background work by itself'],
   ['auto_accept_invites', 'is not known to Hearth'],
   ['password_providers', modules],
   ['spam_checker', modules],

@@ -12,8 +12,8 @@ function load(text: string, environment: Record<string, string> = {}) {
   return loadConfigurationSources(sources, { environment, directory: '/etc/hearth' });
 }
 
-describe('other names', () => {
-  it('of the wider ecosystem are accepted without a word', () => {
+describe('other names of options', () => {
+  it('accepts names of the wider ecosystem without a warning', () => {
     const { values, errors, warnings } = load(
       'matrix_authentication_service: {secret: s}\nmatrix_rtc: {transports: []}\n',
     );
@@ -21,7 +21,7 @@ describe('other names', () => {
     assert.equal(values.accounts.proto_authentication_service.secret, 's');
   });
 
-  it('of old are accepted with a warning that says the new one', () => {
+  it('accepts deprecated names with a warning that gives the current name', () => {
     const { values, errors, warnings } = load(
       'use_presence: untracked\nemail: {notif_from: a, riot_base_url: "https://a.org"}\nfederation_ip_range_blacklist: [10.0.0.0/8]\n',
     );
@@ -39,7 +39,7 @@ describe('other names', () => {
     assert.equal(values.mail.email?.client_base_url, 'https://a.org');
   });
 
-  it('can stand beside other members of the option, but not beside the option itself', () => {
+  it('accepts a deprecated name next to other members of the option, but not next to the option itself', () => {
     const beside = load('use_presence: false\npresence: {include_offline_users_on_sync: true}\n');
     assert.deepEqual(beside.values.presence.presence, {
       enabled: false,
@@ -52,7 +52,7 @@ describe('other names', () => {
     );
   });
 
-  it('of key servers are read in their old form', () => {
+  it('reads the deprecated option perspectives as a list of key servers', () => {
     const key = 'Noi6WqcDj0QmPxCNQqgezwTlBKrfqehY1u2FyWP9uYw';
     const { values, errors } = load(
       `perspectives: {servers: {a.org: {verify_keys: {"ed25519:auto": {key: ${key}}}}, b.org: {}}}\n`,
@@ -64,7 +64,7 @@ describe('other names', () => {
     ]);
   });
 
-  it('of the one provider of old are read when it was enabled', () => {
+  it('reads the deprecated option oidc_config as one provider if it is enabled', () => {
     const provider = 'issuer: "https://a.org", client_id: c, client_secret: s';
     const ids = (text: string) => load(text).values.sso.oidc_providers.map(({ idp_id }) => idp_id);
     assert.deepEqual(ids(`oidc_config: {enabled: yes, ${provider}}\n`), ['oidc']);
@@ -72,7 +72,7 @@ describe('other names', () => {
     assert.deepEqual(ids(`oidc_config: {${provider}}\n`), []);
   });
 
-  it('lead to options that exist and that say so', () => {
+  it('has aliases only of existing options, which document them', () => {
     const options = new Map(allPaths(sections).map(({ path, schema }) => [path, schema]));
     for (const { name, within, option } of aliases) {
       const path = within === undefined ? option : `${within}.${option}`;
@@ -84,7 +84,7 @@ describe('other names', () => {
   });
 });
 
-describe('the environment', () => {
+describe('environment variables for cache factors', () => {
   const factors = (text: string, environment: Record<string, string>) => {
     const { values, errors } = load(text, environment);
     assert.deepEqual(errors, []);
@@ -92,7 +92,7 @@ describe('the environment', () => {
     return { global: values.caches.caches.global_factor, factor };
   };
 
-  it('overrides the factor of all caches', () => {
+  it('overrides the global cache factor', () => {
     assert.equal(factors('caches: {global_factor: 2}', { SERVER_CACHE_FACTOR: '1.5' }).global, 1.5);
     assert.equal(factors('', { SYNAPSE_CACHE_FACTOR: '3' }).global, 3);
     assert.equal(factors('caches:', { SYNAPSE_CACHE_FACTOR: '3', SERVER_CACHE_FACTOR: '4' }).global, 4);
@@ -110,12 +110,12 @@ describe('the environment', () => {
     assert.equal(factor('others'), 0.5);
   });
 
-  it('keeps what the file says beside the factors', () => {
+  it('keeps the other cache options of the file', () => {
     const { values } = load('caches: {expire_caches: false}', { SERVER_CACHE_FACTOR: '1' });
     assert.equal(values.caches.caches.expire_caches, false);
   });
 
-  it('is checked', () => {
+  it('refuses values that are not numbers of at least 0', () => {
     const { errors } = load('', { SERVER_CACHE_FACTOR: 'much', SERVER_CACHE_FACTOR_X: '-1' });
     assert.deepEqual(
       errors.map(({ path, message }) => `${path}: ${message}`),
@@ -127,8 +127,8 @@ describe('the environment', () => {
   });
 });
 
-describe('the signing key', () => {
-  it('is beside the first configuration file when none is named', () => {
+describe('signing_key_path', () => {
+  it('defaults to a file next to the first configuration file', () => {
     assert.equal(load('').values.federationClient.signing_key_path, '/etc/hearth/example.org.signing.key');
     assert.equal(
       load('signing_key_path: null').values.federationClient.signing_key_path,
@@ -138,10 +138,10 @@ describe('the signing key', () => {
   });
 });
 
-describe('a list of servers to speak with', () => {
+describe('federation_domain_whitelist', () => {
   const servers = (text: string) => load(text).values.federationClient.federation_domain_whitelist;
 
-  it('is no limit when it is not given, and nobody when it is given empty', () => {
+  it('allows every server when absent and no server when empty', () => {
     assert.equal(servers(''), null);
     assert.equal(servers('federation_domain_whitelist: null'), null);
     assert.deepEqual(servers('federation_domain_whitelist: []'), []);
@@ -149,8 +149,8 @@ describe('a list of servers to speak with', () => {
   });
 });
 
-describe('a reload', () => {
-  it('takes over cache factors, the log configuration and certificates', () => {
+describe('reloadable options', () => {
+  it('are cache factors, the log configuration and certificates', () => {
     const reloadable = allPaths(sections).filter(({ schema }) => schema['x-reloadable']);
     assert.deepEqual(
       reloadable.map(({ path }) => path),
@@ -165,8 +165,8 @@ describe('a reload', () => {
   });
 });
 
-describe('options that are not yet in force', () => {
-  it('are named when a file gives them, once each, and not when it does not', () => {
+describe('options that are not in force yet', () => {
+  it('get one notice each if a file sets them', () => {
     const text =
       'ui_auth: 5m\nrc_message: {per_second: 1, burst_count: 2}\nlisteners: [{port: 1, type: http}, {port: 2, type: http}]\n';
     const paths = load(text)

@@ -17,37 +17,37 @@ import { aliases } from './aliases.ts';
 import { foreignOptions } from './foreign-options.ts';
 import { configurationRules } from './rules.ts';
 
-/** The environment's part in a configuration. */
+/** What a configuration depends on besides its files. */
 export interface LoadConfigurationOptions {
   /** Environment variables, for cache factors. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Given when the server is about to start: missing key and secret files are then made. */
+  /** Given when the server is about to start: creates missing key and secret files. */
   readonly createMissing?: { readonly randomness: Randomness };
 }
 
 export type LoadedConfiguration = Loaded<typeof sections>;
 
 /**
- * Loads Hearth's configuration from files and directories, later ones overriding the top-level options
- * of earlier ones. Never throws for what is wrong with them: see `errors`, without which `values` is
- * whole. When it returns without errors, every file that the configuration says is needed was readable.
+ * Loads Hearth's configuration from files and directories; later ones override top-level options of earlier
+ * ones. Does not throw for errors in them: `errors` lists these, and `values` is complete only without
+ * errors. Then every file that the configuration requires was readable, too.
  */
 export function loadConfigurationFiles(
   paths: readonly string[],
-  surroundings: LoadConfigurationOptions,
+  options: LoadConfigurationOptions,
 ): LoadedConfiguration {
   const findings = new Findings();
   const { sources, directory } = readSourceFiles(paths, findings);
   if (findings.errors.length > 0) return { values: {} as HearthConfiguration, ...findings };
-  return loadConfigurationSources(sources, { ...surroundings, directory });
+  return loadConfigurationSources(sources, { ...options, directory });
 }
 
-/** As `loadConfigurationFiles`, from texts; `directory` is where the first of them is. */
+/** Like `loadConfigurationFiles`, from texts; `directory` is the directory of the first file. */
 export function loadConfigurationSources(
   sources: readonly ConfigurationSource[],
-  surroundings: LoadConfigurationOptions & { readonly directory: string },
+  options: LoadConfigurationOptions & { readonly directory: string },
 ): LoadedConfiguration {
-  const { environment, createMissing, directory } = surroundings;
+  const { environment, createMissing, directory } = options;
   return loadConfiguration(sources, sections, {
     transforms: [
       renameAliases(aliases),
@@ -61,7 +61,10 @@ export function loadConfigurationSources(
   });
 }
 
-/** Where no signing key is named, it is beside the configuration, under the name of the server. */
+/**
+ * Sets `signing_key_path`, if it is not set, to a file next to the configuration, under the name of the
+ * server.
+ */
 function defaultSigningKeyPath(directory: string): DocumentTransform {
   return (document) => {
     const given = document.entries.get('signing_key_path');

@@ -24,7 +24,7 @@ export function configurationReference(): string {
   return referencePage(sections, introduction);
 }
 
-/** What is known of an option and of those below it, or that there is none at this path. */
+/** Explains an option and the options below it, or says that there is none at this path. */
 export function explainOption(path: string): { readonly found: boolean; readonly text: string } {
   const wanted = path.replace(/\[[0-9]*\]/g, '[]');
   const alias = aliases.find(({ name, within }) => wanted === (within ? `${within}.${name}` : name));

@@ -3,7 +3,7 @@ import { type RuleCase, testRules } from './test/rule-case.ts';
 
 const cases: RuleCase[] = [
   {
-    rule: 'limiting active users needs their number',
+    rule: 'requires max_mau_value with limit_usage_by_mau',
     invalid: 'limit_usage_by_mau: true',
     kind: 'error',
     path: 'max_mau_value',
@@ -12,7 +12,7 @@ const cases: RuleCase[] = [
   },
   ...(['public', 'private'] as const).map(
     (half): RuleCase => ({
-      rule: `a CAPTCHA needs its ${half} key`,
+      rule: `requires the ${half} key of a CAPTCHA`,
       invalid: `enable_registration: true\nenable_registration_captcha: true\nrecaptcha_${half === 'public' ? 'private' : 'public'}_key: k`,
       kind: 'error',
       path: 'enable_registration_captcha',
@@ -22,7 +22,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'a CAPTCHA needs registration',
+    rule: 'refuses a CAPTCHA without registration',
     invalid: 'enable_registration_captcha: true\nrecaptcha_public_key: k\nrecaptcha_private_key: k',
     kind: 'error',
     path: 'enable_registration_captcha',
@@ -31,7 +31,7 @@ const cases: RuleCase[] = [
       'enable_registration: true\nenable_registration_captcha: true\nrecaptcha_public_key: k\nrecaptcha_private_key: k',
   },
   {
-    rule: 'registration without any proof must be meant',
+    rule: 'warns about registration without any verification',
     invalid: 'enable_registration: true',
     kind: 'warning',
     path: 'enable_registration',
@@ -40,7 +40,7 @@ const cases: RuleCase[] = [
   },
   ...(['private_chat', 'trusted_private_chat'] as const).map(
     (preset): RuleCase => ({
-      rule: `rooms made with ${preset} need someone to invite to them`,
+      rule: `requires auto_join_mxid_localpart with the preset ${preset}`,
       invalid: `autocreate_auto_join_room_preset: ${preset}`,
       kind: 'error',
       path: 'autocreate_auto_join_room_preset',
@@ -49,7 +49,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'nobody else validates mail addresses any more',
+    rule: 'refuses account_threepid_delegates.email, which has been removed',
     invalid: 'account_threepid_delegates: {email: "https://id.example.org"}',
     kind: 'error',
     path: 'account_threepid_delegates.email',
@@ -57,7 +57,7 @@ const cases: RuleCase[] = [
     valid: 'account_threepid_delegates: {msisdn: "https://id.example.org"}',
   },
   {
-    rule: 'limited sessions do not go together with guests',
+    rule: 'warns about session_lifetime together with guest access',
     invalid: 'session_lifetime: 24h\nallow_guest_access: true',
     kind: 'warning',
     path: 'session_lifetime',
@@ -65,7 +65,7 @@ const cases: RuleCase[] = [
     valid: 'session_lifetime: infinity\nallow_guest_access: true',
   },
   {
-    rule: 'an authentication service needs a secret',
+    rule: 'requires a secret with proto_authentication_service',
     invalid: 'proto_authentication_service: {enabled: true}',
     kind: 'error',
     path: 'proto_authentication_service.secret',
@@ -73,7 +73,7 @@ const cases: RuleCase[] = [
     valid: 'proto_authentication_service: {enabled: true, secret: s}',
   },
   {
-    rule: 'guests get no notice when there is none',
+    rule: 'warns about send_server_notice_to_guests without server_notice_content',
     invalid: 'user_consent: {send_server_notice_to_guests: true}',
     kind: 'warning',
     path: 'user_consent.send_server_notice_to_guests',
@@ -81,7 +81,7 @@ const cases: RuleCase[] = [
     valid: 'user_consent: {send_server_notice_to_guests: false}',
   },
   {
-    rule: 'an identity server is suggested with a public URL only',
+    rule: 'warns about default_identity_server without public_baseurl',
     invalid: 'default_identity_server: "https://id.example.org"',
     kind: 'warning',
     path: 'default_identity_server',
@@ -89,7 +89,7 @@ const cases: RuleCase[] = [
     valid: 'default_identity_server: "https://id.example.org"\npublic_baseurl: "https://example.org/"',
   },
   {
-    rule: 'mail needs a sender',
+    rule: 'requires notif_from for mail',
     invalid: 'email: {smtp_host: mail.example.org}',
     kind: 'error',
     path: 'email.notif_from',
@@ -97,7 +97,7 @@ const cases: RuleCase[] = [
     valid: 'email: {smtp_host: mail.example.org, notif_from: "a <a@example.org>"}',
   },
   {
-    rule: 'STARTTLS is not required where TLS is forced',
+    rule: 'warns about require_transport_security together with force_tls',
     invalid: 'email: {notif_from: a, force_tls: true, require_transport_security: true}',
     kind: 'warning',
     path: 'email.require_transport_security',
@@ -106,7 +106,7 @@ const cases: RuleCase[] = [
   },
   ...(['force_tls', 'require_transport_security'] as const).map(
     (name): RuleCase => ({
-      rule: `${name} needs TLS`,
+      rule: `refuses ${name} with enable_tls: false`,
       invalid: `email: {notif_from: a, enable_tls: false, ${name}: true}`,
       kind: 'error',
       path: `email.${name}`,
@@ -116,7 +116,7 @@ const cases: RuleCase[] = [
   ),
   ...['template_dir: /t', 'version: 1.0'].map(
     (member): RuleCase => ({
-      rule: `the consent forms need what goes with ${member}`,
+      rule: `requires template_dir and version for the consent resource, given only ${member}`,
       invalid: `form_secret: f\nuser_consent: {${member}}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]`,
       kind: 'error',
       path: 'listeners[0].resources[0].names',
@@ -128,7 +128,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'the consent forms need a secret',
+    rule: 'requires form_secret for the consent resource',
     invalid:
       'user_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
     kind: 'error',
@@ -138,7 +138,7 @@ const cases: RuleCase[] = [
       'form_secret: f\nuser_consent: {template_dir: /t, version: 1.0}\nlisteners: [{port: 8008, type: http, resources: [{names: [consent]}]}]',
   },
   {
-    rule: 'notices about consent need server notices',
+    rule: 'requires server_notices for server_notice_content',
     invalid: 'user_consent: {server_notice_content: {msgtype: m.text, body: agree}}',
     kind: 'error',
     path: 'user_consent.server_notice_content',
@@ -147,7 +147,7 @@ const cases: RuleCase[] = [
       'user_consent: {server_notice_content: {msgtype: m.text, body: agree}}\nserver_notices: {system_mxid_localpart: notices}',
   },
   {
-    rule: 'server notices need a sender',
+    rule: 'requires system_mxid_localpart for server notices',
     invalid: 'server_notices: {room_name: News}',
     kind: 'error',
     path: 'server_notices.system_mxid_localpart',
@@ -156,6 +156,6 @@ const cases: RuleCase[] = [
   },
 ];
 
-describe('rules of accounts, mail and consent', () => {
+describe('configuration rules of accounts, mail and consent', () => {
   testRules(cases);
 });

@@ -6,7 +6,7 @@ const key = 'Noi6WqcDj0QmPxCNQqgezwTlBKrfqehY1u2FyWP9uYw';
 
 const cases: RuleCase[] = [
   {
-    rule: 'unproven keys stop the start while certificates are not verified',
+    rule: 'refuses key servers without verify_keys while certificates are not verified',
     invalid: 'federation_verify_certificates: false\ntrusted_key_servers: [{server_name: keys.example.org}]',
     kind: 'error',
     path: 'trusted_key_servers[0]',
@@ -14,7 +14,7 @@ const cases: RuleCase[] = [
     valid: `federation_verify_certificates: false\ntrusted_key_servers: [{server_name: keys.example.org, verify_keys: {"ed25519:a": ${key}}}]`,
   },
   {
-    rule: 'the default key server needs verified certificates, too',
+    rule: 'refuses the default key server while certificates are not verified',
     invalid: 'federation_verify_certificates: false',
     kind: 'error',
     path: 'trusted_key_servers[0]',
@@ -22,7 +22,7 @@ const cases: RuleCase[] = [
     valid: 'federation_verify_certificates: false\ntrusted_key_servers: []',
   },
   {
-    rule: 'the use of the public key server is remarked upon',
+    rule: 'gives a notice about the use of the public key server',
     invalid: 'pid_file: null',
     kind: 'notice',
     path: 'trusted_key_servers',
@@ -30,7 +30,7 @@ const cases: RuleCase[] = [
     valid: 'suppress_key_server_warning: true',
   },
   {
-    rule: 'exemptions from verification need verification',
+    rule: 'warns about exemptions from verification without verification',
     invalid:
       'federation_verify_certificates: false\ntrusted_key_servers: []\nfederation_certificate_verification_whitelist: ["*.example.org"]',
     kind: 'warning',
@@ -39,7 +39,7 @@ const cases: RuleCase[] = [
     valid: 'federation_certificate_verification_whitelist: ["*.example.org"]',
   },
   {
-    rule: 'forbidden addresses mean nothing behind a proxy',
+    rule: 'warns about ip_range_blacklist together with a proxy',
     invalid: 'https_proxy: "http://proxy:3128"\nip_range_blacklist: [10.0.0.0/8]',
     kind: 'warning',
     path: 'ip_range_blacklist',
@@ -47,7 +47,7 @@ const cases: RuleCase[] = [
     valid: 'ip_range_blacklist: [10.0.0.0/8]',
   },
   {
-    rule: 'old keys have ids of signing keys',
+    rule: 'refuses old_signing_keys whose ids are not ids of signing keys',
     invalid: `old_signing_keys: {"rsa:a": {key: ${key}, expired_ts: 1}}`,
     kind: 'error',
     path: 'old_signing_keys.rsa:a',
@@ -56,17 +56,17 @@ const cases: RuleCase[] = [
   },
 ];
 
-describe('rules of federation', () => {
+describe('configuration rules of federation', () => {
   testRules(cases);
 
-  it('silence about the public key server can be asked for [option: suppress_key_server_warning]', () => {
+  it('gives no notice about the public key server on request [option: suppress_key_server_warning]', () => {
     const remarks = (document: string) =>
       problemsOf(document, 'notice').filter(({ path }) => path === 'trusted_key_servers');
     assert.equal(remarks('pid_file: null').length, 1);
     assert.deepEqual(remarks('suppress_key_server_warning: true'), []);
   });
 
-  it('unproven keys can be accepted all the same [option: trusted_key_servers[].accept_keys_insecurely]', () => {
+  it('accepts key servers without verify_keys on request [option: trusted_key_servers[].accept_keys_insecurely]', () => {
     const document = (accept: boolean) =>
       `federation_verify_certificates: false\ntrusted_key_servers: [{server_name: a.org, accept_keys_insecurely: ${accept}}]`;
     assert.deepEqual(

@@ -5,7 +5,7 @@ const socket = '{path: /run/h.sock, type: http';
 
 const cases: RuleCase[] = [
   {
-    rule: 'a listener has a port or a path, not both',
+    rule: 'refuses a listener with both a port and a path',
     invalid: 'listeners: [{port: 1, path: /run/h.sock, type: http}]',
     kind: 'error',
     path: 'listeners[0].path',
@@ -13,7 +13,7 @@ const cases: RuleCase[] = [
     valid: `listeners: [${socket}}]`,
   },
   {
-    rule: 'a listener has a port or a path',
+    rule: 'refuses a listener without port and path',
     invalid: 'listeners: [{type: http}]',
     kind: 'error',
     path: 'listeners[0]',
@@ -21,7 +21,7 @@ const cases: RuleCase[] = [
     valid: 'listeners: [{port: 8008, type: http}]',
   },
   {
-    rule: 'the mode of a socket needs http',
+    rule: 'refuses the mode of a socket that is not for http',
     invalid: 'listeners: [{path: /run/h.sock, type: manhole, mode: 660}]',
     kind: 'error',
     path: 'listeners[0].mode',
@@ -29,7 +29,7 @@ const cases: RuleCase[] = [
     valid: `listeners: [${socket}, mode: 660}]`,
   },
   {
-    rule: 'a socket with a mode does not serve metrics',
+    rule: 'refuses the mode of a socket that serves metrics',
     invalid: `enable_metrics: true\nlisteners: [${socket}, mode: 660, resources: [{names: [metrics]}]}]`,
     kind: 'error',
     path: 'listeners[0].mode',
@@ -37,7 +37,7 @@ const cases: RuleCase[] = [
     valid: `listeners: [${socket}, mode: 660, resources: [{names: [client]}]}]`,
   },
   {
-    rule: 'a mode is for sockets',
+    rule: 'warns about the mode of a listener without path',
     invalid: 'listeners: [{port: 8008, type: http, mode: 660}]',
     kind: 'warning',
     path: 'listeners[0].mode',
@@ -45,7 +45,7 @@ const cases: RuleCase[] = [
     valid: 'listeners: [{port: 8008, type: http}]',
   },
   {
-    rule: 'metrics as a resource are not on sockets',
+    rule: 'refuses metrics as a resource on a Unix socket',
     invalid: `enable_metrics: true\nlisteners: [${socket}, resources: [{names: [metrics]}]}]`,
     kind: 'error',
     path: 'listeners[0].resources[0].names',
@@ -53,7 +53,7 @@ const cases: RuleCase[] = [
     valid: 'enable_metrics: true\nlisteners: [{port: 9000, type: http, resources: [{names: [metrics]}]}]',
   },
   {
-    rule: 'a metrics listener is not on a socket',
+    rule: 'refuses a metrics listener on a Unix socket',
     invalid: 'enable_metrics: true\nlisteners: [{path: /run/m.sock, type: metrics}]',
     kind: 'error',
     path: 'listeners[0].type',
@@ -61,7 +61,7 @@ const cases: RuleCase[] = [
     valid: 'enable_metrics: true\nlisteners: [{port: 9000, type: metrics}]',
   },
   {
-    rule: 'metrics are served when they are collected',
+    rule: 'warns about a metrics listener without enable_metrics',
     invalid: 'listeners: [{port: 9000, type: metrics}]',
     kind: 'warning',
     path: 'listeners[0].type',
@@ -69,7 +69,7 @@ const cases: RuleCase[] = [
     valid: 'enable_metrics: true\nlisteners: [{port: 9000, type: metrics}]',
   },
   {
-    rule: 'a socket has no addresses',
+    rule: 'warns about bind_addresses of a Unix socket',
     invalid: `listeners: [${socket}, bind_addresses: ["::1"]}]`,
     kind: 'warning',
     path: 'listeners[0].bind_addresses',
@@ -77,7 +77,7 @@ const cases: RuleCase[] = [
     valid: 'listeners: [{port: 8008, type: http, bind_addresses: ["::1"]}]',
   },
   {
-    rule: 'a socket has no TLS',
+    rule: 'warns about tls of a Unix socket',
     invalid: `listeners: [${socket}, tls: true}]`,
     kind: 'warning',
     path: 'listeners[0].tls',
@@ -85,7 +85,7 @@ const cases: RuleCase[] = [
     valid: `listeners: [${socket}, tls: false}]`,
   },
   {
-    rule: 'a listener with TLS needs certificate and key',
+    rule: 'requires a certificate and a key for a listener with TLS',
     invalid: 'listeners: [{port: 8448, type: http, tls: true}]\ntls_certificate_path: a.pem',
     kind: 'error',
     path: 'listeners[0].tls',
@@ -100,7 +100,7 @@ const cases: RuleCase[] = [
     'additional_resources: {/a: {module: m}}',
   ].map(
     (member): RuleCase => ({
-      rule: `only http listeners have ${member.split(':')[0]}`,
+      rule: `warns about ${member.split(':')[0]} of a listener that is not for http`,
       invalid: `listeners: [{port: 9000, type: manhole, ${member}}]`,
       kind: 'warning',
       path: `listeners[0].${member.split(':')[0]}`,
@@ -109,7 +109,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'not everything can be compressed',
+    rule: 'warns about compress for resources that cannot be compressed',
     invalid: 'listeners: [{port: 8008, type: http, resources: [{names: [client, media], compress: true}]}]',
     kind: 'warning',
     path: 'listeners[0].resources[0].compress',
@@ -117,7 +117,7 @@ const cases: RuleCase[] = [
     valid: 'listeners: [{port: 8008, type: http, resources: [{names: [client], compress: true}]}]',
   },
   {
-    rule: 'the client well-known needs a public URL',
+    rule: 'warns about extra_well_known_client_content without public_baseurl',
     invalid: 'extra_well_known_client_content: {a: b}',
     kind: 'warning',
     path: 'extra_well_known_client_content',
@@ -126,6 +126,6 @@ const cases: RuleCase[] = [
   },
 ];
 
-describe('rules of listeners', () => {
+describe('configuration rules of listeners', () => {
   testRules(cases);
 });

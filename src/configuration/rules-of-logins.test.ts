@@ -5,7 +5,7 @@ const provider = 'idp_id: a, issuer: "https://a.org", client_id: c';
 
 const cases: RuleCase[] = [
   {
-    rule: 'providers have different ids',
+    rule: 'refuses two providers with the same id',
     invalid: `oidc_providers: [{${provider}, client_secret: s}, {${provider}, client_secret: s}]`,
     kind: 'error',
     path: 'oidc_providers[1].idp_id',
@@ -13,7 +13,7 @@ const cases: RuleCase[] = [
     valid: `oidc_providers: [{${provider}, client_secret: s}]`,
   },
   {
-    rule: 'a provider knows this server by a secret',
+    rule: 'requires a secret by which a provider knows this server',
     invalid: `oidc_providers: [{${provider}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret',
@@ -21,7 +21,7 @@ const cases: RuleCase[] = [
     valid: `oidc_providers: [{${provider}, client_auth_method: none}]`,
   },
   {
-    rule: 'a key for tokens is given once',
+    rule: 'refuses both key and key_file in client_secret_jwt_key',
     invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, key_file: f, jwt_header: {alg: ES256}}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key',
@@ -29,7 +29,7 @@ const cases: RuleCase[] = [
     valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {alg: ES256}}}]`,
   },
   {
-    rule: 'a key for tokens is given',
+    rule: 'requires key or key_file in client_secret_jwt_key',
     invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {jwt_header: {alg: ES256}}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key',
@@ -37,7 +37,7 @@ const cases: RuleCase[] = [
     valid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key_file: f, jwt_header: {alg: ES256}}}]`,
   },
   {
-    rule: 'a key for tokens says how it signs',
+    rule: 'requires alg in client_secret_jwt_key.jwt_header',
     invalid: `oidc_providers: [{${provider}, client_secret_jwt_key: {key: k, jwt_header: {typ: JWT}}}]`,
     kind: 'error',
     path: 'oidc_providers[0].client_secret_jwt_key.jwt_header.alg',
@@ -46,7 +46,7 @@ const cases: RuleCase[] = [
   },
   ...(['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const).map(
     (missing): RuleCase => ({
-      rule: `without discovery, a provider with the scope openid has its ${missing}`,
+      rule: `requires the ${missing} of a provider with the scope openid if discover is off`,
       invalid: `oidc_providers: [{${provider}, client_secret: s, discover: false${endpoints(missing)}}]`,
       kind: 'error',
       path: `oidc_providers[0].${missing}`,
@@ -55,7 +55,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'without discovery and without the scope openid, a provider has its userinfo_endpoint',
+    rule: 'requires the userinfo_endpoint of a provider without the scope openid if discover is off',
     invalid: `oidc_providers: [{${provider}, client_secret: s, discover: false, scopes: [user]${endpoints()}}]`,
     kind: 'error',
     path: 'oidc_providers[0].userinfo_endpoint',
@@ -64,7 +64,7 @@ const cases: RuleCase[] = [
   },
   ...(['subject', 'picture'] as const).map(
     (name): RuleCase => ({
-      rule: `${name}_claim is deprecated`,
+      rule: `warns that ${name}_claim is deprecated`,
       invalid: `oidc_providers: [{${provider}, client_secret: s, user_mapping_provider: {config: {${name}_claim: c}}}]`,
       kind: 'warning',
       path: `oidc_providers[0].user_mapping_provider.config.${name}_claim`,
@@ -73,7 +73,7 @@ const cases: RuleCase[] = [
     }),
   ),
   {
-    rule: 'SAML2 needs a service provider',
+    rule: 'warns about saml2_config without sp_config and config_path',
     invalid: 'saml2_config: {idp_name: Work}',
     kind: 'warning',
     path: 'saml2_config',
@@ -81,7 +81,7 @@ const cases: RuleCase[] = [
     valid: 'saml2_config: {config_path: sp.json}',
   },
   {
-    rule: 'CAS needs its server',
+    rule: 'requires the server_url of CAS',
     invalid: 'cas_config: {enabled: true}',
     kind: 'error',
     path: 'cas_config.server_url',
@@ -89,7 +89,7 @@ const cases: RuleCase[] = [
     valid: 'cas_config: {enabled: true, server_url: "https://cas.example.org"}',
   },
   {
-    rule: 'attributes of CAS need its third version',
+    rule: 'requires protocol_version 3 for required_attributes of CAS',
     invalid:
       'cas_config: {enabled: true, server_url: "https://cas.example.org", required_attributes: {group: null}}',
     kind: 'error',
@@ -100,7 +100,7 @@ const cases: RuleCase[] = [
   },
   ...(['secret', 'algorithm'] as const).map(
     (name): RuleCase => ({
-      rule: `tokens need their ${name}`,
+      rule: `requires the ${name} of JSON web tokens`,
       invalid: `jwt_config: {enabled: true, ${name === 'secret' ? 'algorithm: HS256' : 'secret: s'}}`,
       kind: 'error',
       path: `jwt_config.${name}`,
@@ -115,6 +115,6 @@ function endpoints(without?: string): string {
   return names.map((name) => `, ${name}: "https://a.org/${name}"`).join('');
 }
 
-describe('rules of logins elsewhere', () => {
+describe('configuration rules of external logins', () => {
   testRules(cases);
 });

@@ -3,7 +3,7 @@ import { type RuleCase, testRules } from './test/rule-case.ts';
 
 const cases: RuleCase[] = [
   {
-    rule: 'previews need a list of forbidden addresses',
+    rule: 'requires a list of forbidden addresses for URL previews',
     invalid: 'url_preview_enabled: true',
     kind: 'error',
     path: 'url_preview_enabled',
@@ -11,7 +11,7 @@ const cases: RuleCase[] = [
     valid: 'url_preview_enabled: true\nurl_preview_ip_range_blacklist: []',
   },
   {
-    rule: 'a LiveKit transport needs its URL',
+    rule: 'requires the URL of a LiveKit transport',
     invalid: 'proto_rtc: {transports: [{type: livekit}]}',
     kind: 'error',
     path: 'proto_rtc.transports[0].livekit_service_url',
@@ -19,7 +19,7 @@ const cases: RuleCase[] = [
     valid: 'proto_rtc: {transports: [{type: livekit, livekit_service_url: "https://rtc.example.org"}]}',
   },
   {
-    rule: 'only a LiveKit transport has that URL',
+    rule: 'warns about livekit_service_url of another transport',
     invalid: 'proto_rtc: {transports: [{type: other, livekit_service_url: "https://rtc.example.org"}]}',
     kind: 'warning',
     path: 'proto_rtc.transports[0].livekit_service_url',
@@ -27,15 +27,15 @@ const cases: RuleCase[] = [
     valid: 'proto_rtc: {transports: [{type: other}]}',
   },
   {
-    rule: 'limits for avatars need a media repository',
+    rule: 'warns about limits of avatars without a media repository',
     invalid: 'enable_media_repo: false\nmax_avatar_size: 10M',
     kind: 'warning',
     path: 'max_avatar_size',
-    message: /lets nobody change their avatar/,
+    message: /prevents all changes of avatars/,
     valid: 'max_avatar_size: 10M',
   },
   {
-    rule: 'forbidden addresses of previews mean nothing behind a proxy',
+    rule: 'warns about forbidden addresses of URL previews together with a proxy',
     invalid:
       'https_proxy: "http://proxy:3128"\nurl_preview_enabled: true\nurl_preview_ip_range_blacklist: [10.0.0.0/8]',
     kind: 'warning',
@@ -44,7 +44,7 @@ const cases: RuleCase[] = [
     valid: 'url_preview_enabled: true\nurl_preview_ip_range_blacklist: [10.0.0.0/8]',
   },
   {
-    rule: 'delays of events are positive',
+    rule: 'refuses a maximum delay of events of 0',
     invalid: 'max_event_delay_duration: 0',
     kind: 'error',
     path: 'max_event_delay_duration',
@@ -52,7 +52,7 @@ const cases: RuleCase[] = [
     valid: 'max_event_delay_duration: 24h',
   },
   {
-    rule: 'a policy keeps messages no shorter than it may delete them',
+    rule: 'refuses a retention policy with min_lifetime above max_lifetime',
     invalid: 'retention: {default_policy: {min_lifetime: 1y, max_lifetime: 1d}}',
     kind: 'error',
     path: 'retention.default_policy.min_lifetime',
@@ -60,7 +60,7 @@ const cases: RuleCase[] = [
     valid: 'retention: {default_policy: {min_lifetime: 1d, max_lifetime: 1y}}',
   },
   {
-    rule: 'the shortest allowed lifetime is not above the longest',
+    rule: 'refuses allowed_lifetime_min above allowed_lifetime_max',
     invalid: 'retention: {allowed_lifetime_min: 1y, allowed_lifetime_max: 1d}',
     kind: 'error',
     path: 'retention.allowed_lifetime_min',
@@ -68,7 +68,7 @@ const cases: RuleCase[] = [
     valid: 'retention: {allowed_lifetime_min: 1d, allowed_lifetime_max: 1y}',
   },
   {
-    rule: 'the bounds of a purge job are in order',
+    rule: 'refuses a purge job with shortest_max_lifetime above longest_max_lifetime',
     invalid:
       'retention: {purge_jobs: [{interval: 1d}, {interval: 1d, shortest_max_lifetime: 3d, longest_max_lifetime: 1d}]}',
     kind: 'error',
@@ -78,7 +78,7 @@ const cases: RuleCase[] = [
       'retention: {purge_jobs: [{interval: 1d}, {interval: 1d, shortest_max_lifetime: 1d, longest_max_lifetime: 3d}]}',
   },
   {
-    rule: 'a purge job takes time between its runs',
+    rule: 'refuses a purge job with the interval 0',
     invalid: 'retention: {purge_jobs: [{interval: 0}]}',
     kind: 'error',
     path: 'retention.purge_jobs[0].interval',
@@ -86,7 +86,7 @@ const cases: RuleCase[] = [
     valid: 'retention: {purge_jobs: [{interval: 12h}]}',
   },
   {
-    rule: 'the purge jobs cover all rooms',
+    rule: 'warns about purge jobs that leave out some rooms',
     invalid: 'retention: {purge_jobs: [{interval: 1d, shortest_max_lifetime: 1d, longest_max_lifetime: 3d}]}',
     kind: 'warning',
     path: 'retention.purge_jobs',
@@ -95,7 +95,7 @@ const cases: RuleCase[] = [
       'retention: {purge_jobs: [{interval: 1d, longest_max_lifetime: 3d}, {interval: 1d, shortest_max_lifetime: 3d}]}',
   },
   {
-    rule: 'an upload limit has a span and a size',
+    rule: 'requires max_size in media_upload_limits',
     invalid: 'media_upload_limits: [{time_period: 1d}]',
     kind: 'error',
     path: 'media_upload_limits[0].max_size',
@@ -104,6 +104,6 @@ const cases: RuleCase[] = [
   },
 ];
 
-describe('rules of rooms and media', () => {
+describe('configuration rules of rooms and media', () => {
   testRules(cases);
 });

@@ -4,7 +4,7 @@ import { load, type RuleCase, testRules } from './test/rule-case.ts';
 
 const cases: RuleCase[] = [
   {
-    rule: 'there is a server name',
+    rule: 'requires a server name',
     invalid: 'server_name:',
     kind: 'error',
     path: 'server_name',
@@ -12,7 +12,7 @@ const cases: RuleCase[] = [
     valid: 'server_name: example.org',
   },
   {
-    rule: 'the server name is in lowercase',
+    rule: 'refuses a server name with uppercase letters',
     invalid: 'server_name: Example.org',
     kind: 'error',
     path: 'server_name',
@@ -20,7 +20,7 @@ const cases: RuleCase[] = [
     valid: 'server_name: "example.org:8448"',
   },
   {
-    rule: 'database and databases exclude each other',
+    rule: 'refuses database together with databases',
     invalid: 'database: {name: psycopg2}\ndatabases: {a: {name: psycopg2, data_stores: [main, state]}}',
     kind: 'error',
     path: 'databases',
@@ -28,7 +28,7 @@ const cases: RuleCase[] = [
     valid: 'databases: {a: {name: psycopg2, data_stores: [main, state]}}',
   },
   {
-    rule: 'several databases are PostgreSQL databases',
+    rule: 'refuses SQLite for several databases',
     invalid: 'databases: {a: {name: sqlite3, args: {database: x}, data_stores: [main, state]}}',
     kind: 'error',
     path: 'databases.a.name',
@@ -36,7 +36,7 @@ const cases: RuleCase[] = [
     valid: 'databases: {a: {name: psycopg2, data_stores: [main]}, b: {name: psycopg2, data_stores: [state]}}',
   },
   {
-    rule: 'each data store is in one database',
+    rule: 'requires each data store to be in one database',
     invalid: 'databases: {a: {name: psycopg2, data_stores: [main]}}',
     kind: 'error',
     path: 'databases',
@@ -44,7 +44,7 @@ const cases: RuleCase[] = [
     valid: 'databases: {a: {name: psycopg2, data_stores: [state, main]}}',
   },
   {
-    rule: 'a SQLite database has a file',
+    rule: 'requires the file of a SQLite database',
     invalid: 'database: {name: sqlite3}',
     kind: 'error',
     path: 'database.args.database',
@@ -52,7 +52,7 @@ const cases: RuleCase[] = [
     valid: 'database: {name: sqlite3, args: {database: h.db}}',
   },
   {
-    rule: 'tuning caches takes all three numbers',
+    rule: 'requires all three members of cache_autotuning',
     invalid: 'caches: {cache_autotuning: {max_cache_memory_usage: 1024M}}',
     kind: 'error',
     path: 'caches.cache_autotuning',
@@ -62,10 +62,10 @@ const cases: RuleCase[] = [
   },
 ];
 
-describe('rules between options', () => {
+describe('configuration rules', () => {
   testRules(cases);
 
-  it('thresholds of garbage collection are accepted with one remark [option: gc_thresholds, gc_min_interval]', () => {
+  it('accepts thresholds of garbage collection with one notice [option: gc_thresholds, gc_min_interval]', () => {
     const [thresholds, intervals] = ['gc_thresholds: [700, 10, 10]', 'gc_min_interval: [1s, 10s, 30s]'];
     for (const document of [thresholds, intervals, `${thresholds}\n${intervals}`]) {
       const { errors, warnings, notices } = load(`${document}\nsuppress_key_server_warning: true`);
@@ -75,7 +75,7 @@ describe('rules between options', () => {
     assert.deepEqual(load('suppress_key_server_warning: true').notices, []);
   });
 
-  it('a rule whose options could not be read is put aside, the others are not', () => {
+  it('skips a rule whose options could not be read, and no other', () => {
     const { errors } = load('limit_usage_by_mau: true\nmax_mau_value: many\nurl_preview_enabled: true\n');
     assert.deepEqual(
       errors.map(({ path, at }) => [path, at?.line]),

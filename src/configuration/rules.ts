@@ -31,7 +31,7 @@ const avatars: Rule<HearthConfiguration> = ({ profiles, media }, view) => {
     if (profiles[name] === null) continue;
     view.warn(
       name,
-      'lets nobody change their avatar, unless this server has a media repository (enable_media_repo)',
+      'prevents all changes of avatars unless this server has a media repository (enable_media_repo)',
     );
   }
 };

@@ -11,8 +11,8 @@ const choices = {
   formSecret: 'f',
 };
 
-describe('the first configuration', () => {
-  it('passes a strict check, and there is nothing to remark on it', () => {
+describe('sampleConfiguration', () => {
+  it('passes a strict check without remarks', () => {
     for (const publicBaseurl of [{}, { publicBaseurl: 'https://matrix.example.org/' }]) {
       const text = sampleConfiguration({ ...choices, ...publicBaseurl });
       const sources = [{ file: 'homeserver.yaml', text }];
@@ -24,7 +24,7 @@ describe('the first configuration', () => {
     }
   });
 
-  it('says what was chosen, whatever characters are in it', () => {
+  it('contains the chosen values, whatever characters are in them', () => {
     const text = sampleConfiguration({ ...choices, port: 8080, bindAddresses: ['0.0.0.0'] });
     const values = parse(text);
     assert.equal(values.server_name, 'example.org:8448');

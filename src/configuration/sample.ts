@@ -6,7 +6,7 @@ import { provenOptions } from '../kernel/config/proven-options.ts';
 import { givenOptions } from '../kernel/config/sources/given.ts';
 import { parseYaml } from '../kernel/config/sources/yaml-source.ts';
 
-/** What a first configuration says. Paths are used as they are given. */
+/** The choices for a first configuration. Paths are used as they are given. */
 export interface SampleChoices {
   readonly serverName: string;
   /** The directory of the database, the media, the signing key and the secrets. */
@@ -21,29 +21,30 @@ export interface SampleChoices {
   readonly formSecret: string;
 }
 
-/** An option in the file: given, or as a comment that shows how it would be written. */
+/** An option in the file: set, or in a comment as an example. */
 interface SampleEntry {
   readonly option: string;
   readonly value: unknown;
   readonly commented?: true;
-  /** What to say in place of the option's description. */
+  /** Replaces the option's description in the comment. */
   readonly note?: string;
 }
 
 const lineWidth = 100;
 
-const introduction = `# Configuration of a Hearth homeserver. Keep it to yourself: it holds secrets.
+const introduction = `# Configuration of a Hearth homeserver. Keep it private: it holds secrets.
 #
-# These are the options that a new server needs. There are many more:
+# These are the options that a new server needs. To see the others:
 #
-#   hearth config docs             all of them, with their defaults
-#   hearth config explain PATH     one of them
-#   hearth config check FILE       whether a configuration is right
+#   hearth config docs             prints all options with their defaults
+#   hearth config explain PATH     explains one option
+#   hearth config check FILE       checks a configuration
 `;
 
 /**
- * A first configuration for a server that can grow from it. Its comments are the descriptions of the
- * options; options that are not in force yet are comments themselves. It passes `config check --strict`. The file holds secrets: write it with private permissions.
+ * Returns a first configuration that a server can grow from. The descriptions of the options are its
+ * comments; options that are not in force yet are commented out. It passes `config check --strict`. The file
+ * holds secrets: write it with private permissions.
  */
 export function sampleConfiguration(choices: SampleChoices): string {
   const descriptions = new Map(
@@ -59,7 +60,7 @@ export function sampleConfiguration(choices: SampleChoices): string {
 
 const proven: ReadonlySet<string> = new Set(provenOptions);
 
-/** Whether a test proves the effect of everything that a document gives. */
+/** Whether a test proves the effect of every option that a document sets. */
 function isInForce(yaml: string): boolean {
   const document = parseYaml('sample', yaml, new Findings());
   return document !== undefined && givenOptions(document, sections).every(({ path }) => proven.has(path));
@@ -77,7 +78,7 @@ function entries(choices: SampleChoices): SampleEntry[] {
     {
       option: 'listeners',
       value: [listener(port, bindAddresses)],
-      note: 'Where the server listens. Behind a reverse proxy, x_forwarded must be true for the addresses of clients to be right.',
+      note: 'The addresses on which the server listens. Behind a reverse proxy, set x_forwarded to true so that the server sees the addresses of clients.',
     },
     { option: 'database', value: { name: 'sqlite3', args: { database: within('homeserver.db') } } },
     {
@@ -87,7 +88,7 @@ function entries(choices: SampleChoices): SampleEntry[] {
         args: { host: 'localhost', dbname: 'hearth', user: 'hearth', password: '…' },
       },
       commented: true,
-      note: 'A PostgreSQL database, which a large server needs, would be given like this:',
+      note: 'A large server needs a PostgreSQL database instead, for example:',
     },
     { option: 'media_store_path', value: within('media_store') },
     { option: 'signing_key_path', value: within(`${serverName.replaceAll(':', '_')}.signing.key`) },
@@ -112,7 +113,7 @@ function listener(port: number, bindAddresses: readonly string[]) {
   };
 }
 
-/** A text as comment lines that are not too long. */
+/** Formats a text as comment lines of limited length. */
 function comment(text: string): string {
   const lines: string[] = [];
   for (const word of text.replace(/`/g, '').split(/\s+/)) {

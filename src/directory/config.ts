@@ -14,10 +14,10 @@ import {
 const pattern = (description: string) => option(nullable(glob()), { description, default: '*' });
 
 const rule = object({
-  user_id: pattern('Which users the rule is about. Null stands for `*`.'),
-  alias: pattern('Which room aliases the rule is about. Null stands for `*`.'),
-  room_id: pattern('Which rooms the rule is about. Null stands for `*`.'),
-  action: option(oneOf('allow', 'deny'), { description: 'What the rule decides.', default: 'allow' }),
+  user_id: pattern('The users to whom the rule applies. Null means `*`.'),
+  alias: pattern('The room aliases to which the rule applies. Null means `*`.'),
+  room_id: pattern('The rooms to which the rule applies. Null means `*`.'),
+  action: option(oneOf('allow', 'deny'), { description: 'The decision of the rule.', default: 'allow' }),
 });
 
 /** One entry of `alias_creation_rules` or `room_list_publication_rules`. */
@@ -36,29 +36,29 @@ export const directorySection = section({
       default: false,
     }),
     enable_room_list_search: option(boolean(), {
-      description: 'Lets users search the list of public rooms. When off, every search finds nothing.',
+      description: 'Lets users search the list of public rooms. When off, every search returns no rooms.',
       default: true,
     }),
     alias_creation_rules: option(nullable(list(rule)), {
       description:
-        'Who may give rooms which aliases. The first rule that matches decides, and patterns match whole ids; when none matches, the alias is denied. Null allows all, an empty list none.',
+        'Which users may create which room aliases. The first rule that matches decides, and patterns match whole ids; when none matches, the alias is denied. Null allows all aliases, an empty list none.',
       default: null,
     }),
     room_list_publication_rules: option(nullable(list(rule)), {
       description:
-        'Who may publish which rooms in the list of public rooms, in the manner of `alias_creation_rules`. A pattern for aliases is met by any alias of the room; a room without aliases meets only `*`. Null lets administrators publish and nobody else. A new public room that no rule lets in is made but not listed.',
+        'Which users may publish which rooms in the list of public rooms. Works like `alias_creation_rules`. A pattern for aliases matches if it matches any alias of the room; a room without aliases matches only `*`. Null lets only administrators publish rooms. A new public room that no rule allows is created but not listed.',
       default: null,
-      changed: ['1.126.0: null no longer lets everybody publish.'],
+      changed: ['1.126.0: null lets only administrators publish rooms; before, it let all users.'],
     }),
     user_directory: option(
       object({
         enabled: option(boolean(), {
-          description: 'Lets users search for users. When off, every search finds nobody.',
+          description: 'Lets users search for users. When off, every search returns no users.',
           default: true,
         }),
         search_all_users: option(boolean(), {
           description:
-            'Finds every user that this server knows. When off, finds those in public rooms and those who share a room with the searcher.',
+            'Searches all users that this server knows. When off, searches only users in public rooms and users who share a room with the searcher.',
           default: false,
           changed: ['1.44: indexes built before this release must be rebuilt.'],
         }),
@@ -81,7 +81,7 @@ export const directorySection = section({
       object({
         enabled: option(boolean(), {
           description:
-            'Keeps statistics of rooms and users. Without them some features, such as the list of public rooms, may not work well.',
+            'Collects statistics of rooms and users. Without them some features may not work well, for instance the list of public rooms.',
           default: true,
         }),
       }),

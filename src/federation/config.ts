@@ -1,6 +1,6 @@
 import { boolean, integer, list, option, section, string } from '../kernel/config/index.ts';
 
-/** What other servers ask of this one, and what it tells them. */
+/** What other servers may request from this one, and what this server sends to them. */
 export const federationSection = section({
   title: 'Federation with other servers',
   options: {
@@ -11,11 +11,12 @@ export const federationSection = section({
     }),
     federation_metrics_domains: option(list(string({ minLength: 1 })), {
       description:
-        'Servers for which the metrics say how old events are when they are sent to and received from them.',
+        'Servers for which the metrics include the age of events when they are sent to and received from them.',
       default: [],
     }),
     federation_rr_transactions_per_room_per_second: option(integer({ minimum: 1 }), {
-      description: 'How often read receipts of a room are sent out; those in between are sent together.',
+      description:
+        'How often read receipts of a room are sent to other servers; receipts in between are sent together.',
       default: 50,
       unit: 'transactions per second and room',
     }),

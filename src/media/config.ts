@@ -11,7 +11,7 @@ export const mediaSection = section({
       if (url_preview_enabled && url_preview_ip_range_blacklist === null) {
         view.error(
           'url_preview_enabled',
-          'needs url_preview_ip_range_blacklist, or users could make this server read what only it can reach; the default of ip_range_blacklist is a good list',
+          'needs url_preview_ip_range_blacklist, or users could make this server request addresses that only it can reach; the default of ip_range_blacklist is a good list',
         );
       }
     },

@@ -1,6 +1,6 @@
 import { freeObject, list, object, option, section, string } from '../kernel/config/index.ts';
 
-/** Code of others that extends the server. */
+/** Third-party code that extends the server. */
 export const modulesSection = section({
   title: 'Modules',
   options: {
@@ -8,11 +8,11 @@ export const modulesSection = section({
       list(
         object({
           module: option(string({ minLength: 1 }), {
-            description: 'The module and the class in it.',
+            description: 'The module and the class in it that extends the server.',
             required: true,
           }),
           config: option(freeObject(), {
-            description: 'What the module is given to configure itself.',
+            description: 'The configuration that is passed to the module.',
             default: {},
             secret: true,
           }),

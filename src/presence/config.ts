@@ -1,6 +1,6 @@
 import { boolean, object, oneOf, option, type SectionType, section } from '../kernel/config/index.ts';
 
-/** Who is online. */
+/** Which users are online. */
 export const presenceSection = section({
   title: 'Presence',
   options: {
@@ -8,13 +8,13 @@ export const presenceSection = section({
       object({
         enabled: option(oneOf(true, false, 'untracked'), {
           description:
-            'Tells users who is online. With `untracked`, only modules can say so: what clients and other servers report is ignored.',
+            'Shows users who else is online. With `untracked`, only modules can set presence: updates from clients and other servers are ignored.',
           default: true,
           changed: ['1.96.0: adds `untracked`.'],
           deprecatedNames: ['use_presence'],
         }),
         include_offline_users_on_sync: option(boolean(), {
-          description: 'Mentions users who are offline too, in an initial sync and in one with `full_state`.',
+          description: 'Includes users who are offline in an initial sync, and in a sync with `full_state`.',
           default: false,
         }),
       }),

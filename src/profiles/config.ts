@@ -35,7 +35,7 @@ export const profilesSection = section({
     }),
     max_avatar_size: option(nullable(size()), {
       description:
-        "The largest file that can become an avatar; null sets no limit. With a limit, avatars must be in this server's own media repository.",
+        "The maximum size of an avatar; null sets no limit. With a limit, avatars must be in this server's own media repository.",
       default: null,
       unit: 'bytes',
     }),
@@ -43,7 +43,7 @@ export const profilesSection = section({
       nullable(list(string({ pattern: '^[^/\\s]+/[^/\\s]+$', allowed: 'a type such as image/png' }))),
       {
         description:
-          "The kinds of files that can become avatars; null allows all. With a list, avatars must be in this server's own media repository.",
+          "The MIME types of files that can become avatars; null allows all. With a list, avatars must be in this server's own media repository.",
         default: null,
       },
     ),

@@ -6,7 +6,7 @@ export const searchSection = section({
   options: {
     enable_search: option(boolean(), {
       description:
-        'Indexes messages and lets users search them. When off, new messages are not indexed and searching is an error.',
+        'Indexes messages and lets users search them. When off, new messages are not indexed and searches fail with an error.',
       default: true,
     }),
   },

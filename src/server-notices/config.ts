@@ -34,19 +34,19 @@ const notices = object({
     since: '1.99.0',
   }),
   auto_join: option(boolean(), {
-    description: 'Joins users to the room. When off, they are invited.',
+    description: 'Joins users to the room instead of inviting them.',
     default: false,
     since: '1.98.0',
   }),
 });
 
-/** Notices from the administrators to users. */
+/** Notices that administrators send to users. */
 export const serverNoticesSection = section({
   title: 'Server notices',
   options: {
     server_notices: option(nullable(notices), {
       description:
-        'Rooms in which the server talks to each of its users. They cannot be left. A changed name, topic or avatar appears with the next notice. Null turns notices off.',
+        'Rooms in which the server sends notices to each of its users. Users cannot leave them. A changed name, topic or avatar appears with the next notice. Null turns notices off.',
       default: null,
     }),
   },
@@ -54,5 +54,5 @@ export const serverNoticesSection = section({
 
 export type ServerNoticesConfig = SectionType<typeof serverNoticesSection>;
 
-/** The options of notices, where they are on. */
+/** The options of server notices if these are enabled. */
 export type NoticeOptions = NonNullable<ServerNoticesConfig['server_notices']>;

@@ -1,17 +1,17 @@
 import { integer, list, option, roomId, section } from '../kernel/config/index.ts';
 
-/** What clients are told when they sync. */
+/** What clients receive when they sync. */
 export const syncSection = section({
   title: 'Sync',
   options: {
     filter_timeline_limit: option(integer({ minimum: -1 }), {
       description:
-        'The most events that one timeline of an answer holds, whatever its filter asks for. -1 sets no limit.',
+        'The maximum number of events in one timeline of a response, whatever its filter asks for. -1 sets no limit.',
       default: 100,
       unit: 'events',
     }),
     exclude_rooms_from_sync: option(list(roomId()), {
-      description: 'Rooms that no sync mentions.',
+      description: 'Rooms that are left out of every sync.',
       default: [],
     }),
   },

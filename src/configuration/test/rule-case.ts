@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { loadConfigurationSources } from '../load.ts';
 
-/** A rule between options, with a document that breaks it and one that keeps it. */
+/** A rule between options, with a document that breaks it and one that follows it. */
 export interface RuleCase {
   readonly rule: string;
   /** A document that breaks the rule; see `load`. */
@@ -10,23 +10,25 @@ export interface RuleCase {
   readonly kind: 'error' | 'warning' | 'notice';
   readonly path: string;
   readonly message: RegExp;
-  /** A document that keeps the rule, close to the one that breaks it. */
+  /** A document that follows the rule, close to the one that breaks it. */
   readonly valid: string;
 }
 
-/** Reads a document as `homeserver.yaml`; the server name is added unless it begins with one. */
+/** Loads a document as `homeserver.yaml`. Adds the server name unless the document begins with it. */
 export function load(document: string) {
   const text = document.startsWith('server_name') ? document : `server_name: example.org\n${document}`;
   return loadConfigurationSources([{ file: 'homeserver.yaml', text }], { environment: {}, directory: '.' });
 }
 
-/** What is said of a document, of one kind. */
+/** Returns the problems of one kind in a document. */
 export function problemsOf(document: string, kind: RuleCase['kind']) {
   const { errors, warnings, notices } = load(document);
   return { error: errors, warning: warnings, notice: notices }[kind];
 }
 
-/** Declares a test of each rule: it speaks of the one document, once, and not of the other. */
+/**
+ * Declares a test of each rule: the invalid document has the problem once, the valid one does not have it.
+ */
 export function testRules(cases: readonly RuleCase[]): void {
   for (const { rule, invalid, kind, path, message, valid } of cases) {
     it(rule, () => {

@@ -33,8 +33,8 @@ const args = openObject({
     default: null,
     unit: 'port number',
   }),
-  cp_min: connections('PostgreSQL: how many connections are kept open at least.'),
-  cp_max: connections('PostgreSQL: how many connections are opened at most.'),
+  cp_min: connections('PostgreSQL: the minimum number of open connections.'),
+  cp_max: connections('PostgreSQL: the maximum number of open connections.'),
 });
 
 const entryMembers = {
@@ -43,12 +43,14 @@ const entryMembers = {
     required: true,
   }),
   txn_limit: option(integer({ minimum: 0 }), {
-    description: 'After how many transactions a connection is closed and opened anew. 0 keeps it.',
+    description:
+      'The number of transactions after which a connection is closed and opened again. 0 keeps it open.',
     default: 0,
     unit: 'transactions',
   }),
   args: option(args, {
-    description: 'How to reach the database. Members that are not listed here are handed to its driver.',
+    description:
+      'The connection parameters. Members that are not listed here are passed to the database driver.',
   }),
 };
 
@@ -57,26 +59,26 @@ const namedEntry = object({
   ...entryMembers,
   data_stores: option(list(oneOf('state', 'main'), { minItems: 1 }), {
     description:
-      'What is kept in this database: `state` is the history of room states (the tables `state_groups`, `state_group_edges`, `state_groups_state` and the sequence `state_groups_seq_id`), `main` is everything else.',
+      'What is stored in this database: `state` is the history of room states (the tables `state_groups`, `state_group_edges`, `state_groups_state` and the sequence `state_groups_seq_id`), `main` is everything else.',
     required: true,
   }),
 });
 
 export type DatabaseEntry = Static<typeof entry>;
 
-/** Where the server keeps its data. */
+/** Where the server stores its data. */
 export const databaseSection = section({
   title: 'Databases',
-  description: 'Where the server keeps its data. Give `database` or `databases`, not both.',
+  description: 'Where the server stores its data. Give `database` or `databases`, not both.',
   options: {
     database: option(nullable(entry), {
       description:
-        'The one database for everything. When neither this nor `databases` is given, it is the SQLite file `homeserver.db` in the working directory.',
+        'The only database, for all data. When neither this nor `databases` is given, it is the SQLite file `homeserver.db` in the working directory.',
       default: null,
     }),
     databases: option(mapOf(namedEntry), {
       description:
-        'Several PostgreSQL databases under names of your choice. Each part of the data is kept in exactly one of them.',
+        'Several PostgreSQL databases under names of your choice. Each part of the data is stored in exactly one of them.',
       default: {},
     }),
   },
@@ -115,7 +117,7 @@ export const databaseSection = section({
 
 export type DatabaseConfig = SectionType<typeof databaseSection>;
 
-/** The database for each part of the data, which is the same one unless `databases` says otherwise. */
+/** Returns the database for each part of the data; both are the same unless `databases` says otherwise. */
 export function dataStoreEntries({ database, databases }: DatabaseConfig): {
   readonly main: DatabaseEntry;
   readonly state: DatabaseEntry;

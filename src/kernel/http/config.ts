@@ -2,7 +2,7 @@ import { nullable, option, type SectionType, section, string } from '../config/i
 import { listenersOption } from './listeners/listener-options.ts';
 import { listenerRules } from './listeners/listener-rules.ts';
 
-/** Where the server listens, and with which certificate. */
+/** The addresses on which the server listens, and its certificate. */
 export const httpSection = section({
   title: 'Listeners and TLS',
   description: 'The ports and sockets on which the server listens, and its certificate.',

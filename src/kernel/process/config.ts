@@ -16,7 +16,7 @@ export const processSection = section({
   description: 'How the process runs on its host.',
   options: {
     pid_file: option(nullable(string({ minLength: 1 })), {
-      description: 'The file that receives the process id when the server runs in the background.',
+      description: 'The file that contains the process id while the server runs.',
       default: null,
     }),
     daemonize: option(boolean(), {

@@ -8,29 +8,30 @@ import {
   roomIdOrAlias,
 } from '../../kernel/config/index.ts';
 
-/** Rooms that new users find themselves in. */
+/** Rooms that new users are joined to. */
 export const autoJoinOptions = {
   auto_join_rooms: option(list(roomIdOrAlias()), {
     description:
-      'Rooms and spaces that new users are joined to. Those that do not exist are made when the first user registers.',
+      'Rooms and spaces that new users are joined to. Rooms that do not exist are created when the first user registers.',
     default: [],
   }),
   autocreate_auto_join_rooms: option(boolean(), {
-    description: 'Makes the rooms that do not exist. Spaces are never made.',
+    description: 'Creates the rooms that do not exist. Spaces are never created.',
     default: true,
   }),
   autocreate_auto_join_rooms_federated: option(boolean(), {
-    description: 'Lets users of other servers into the rooms that are made. It is fixed when a room is made.',
+    description:
+      'Lets users of other servers join the rooms that are created. It cannot be changed after a room has been created.',
     default: true,
   }),
   autocreate_auto_join_room_preset: option(oneOf('public_chat', 'private_chat', 'trusted_private_chat'), {
     description:
-      'The preset of the rooms that are made. With `trusted_private_chat`, everybody who is joined gets power level 100. The two private presets need `auto_join_mxid_localpart`.',
+      'The preset of the rooms that are created. With `trusted_private_chat`, every user who is joined gets power level 100. The two private presets need `auto_join_mxid_localpart`.',
     default: 'public_chat',
   }),
   auto_join_mxid_localpart: option(nullable(localpart()), {
     description:
-      'The user who makes the rooms, and who invites new users to those that need an invitation; in a room that exists, this user must be a member who may invite. Null lets the first user who registers make them.',
+      'The user who creates the rooms, and who invites new users to those that require an invite; in a room that exists, this user must be a member who may invite. Null lets the first user who registers create them.',
     default: null,
   }),
   auto_join_rooms_for_guests: option(boolean(), {

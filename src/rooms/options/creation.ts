@@ -15,20 +15,20 @@ import {
 
 const powerLevels = (preset: string) =>
   option(nullable(freeObject()), {
-    description: `Power levels of rooms made with the preset \`${preset}\`. Null keeps those of the preset.`,
+    description: `Power levels of rooms created with the preset \`${preset}\`. Null keeps those of the preset.`,
     default: null,
   });
 
-/** What a new room is like. */
+/** Options of new rooms. */
 export const creationOptions = {
   default_room_version: option(versionOneOf('1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11', '12'), {
-    description: 'The version of rooms that are made without naming one.',
+    description: 'The version of rooms that are created without naming one.',
     default: '10',
     changed: ['1.76: 10 in place of 9.'],
   }),
   encryption_enabled_by_default_for_room_type: option(oneOf('all', 'invite', 'off'), {
     description:
-      'Which new rooms of local users are encrypted from the start: `all`, those made with the presets `private_chat` or `trusted_private_chat` (`invite`), or none (`off`).',
+      'Which new rooms of local users are encrypted from the start: `all`, those created with the presets `private_chat` or `trusted_private_chat` (`invite`), or none (`off`).',
     default: 'off',
   }),
   default_power_level_content_override: option(
@@ -39,7 +39,7 @@ export const creationOptions = {
     }),
     {
       description:
-        "Power levels of new rooms, by preset, in the form that a request to make a room gives them; the request's own come after. A member such as `events` replaces all that the preset has under that name: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100.",
+        'Power levels of new rooms, by preset, in the format of `power_level_content_override` in a request to create a room; that of the request is applied after them. A member like `events` replaces all that the preset has under that name: without an override, `m.room.name`, `m.room.canonical_alias` and `m.room.avatar` need level 50, and `m.room.power_levels`, `m.room.history_visibility`, `m.room.tombstone`, `m.room.server_acl` and `m.room.encryption` need 100.',
       default: {},
     },
   ),
@@ -47,33 +47,33 @@ export const creationOptions = {
     object({
       disable_default_event_types: option(boolean(), {
         description:
-          'Leaves out what is shared by default: `m.room.join_rules`, `m.room.canonical_alias`, `m.room.avatar`, `m.room.encryption`, `m.room.name`, `m.room.create` and `m.room.topic`.',
+          'Leaves out the state that is shared by default: `m.room.join_rules`, `m.room.canonical_alias`, `m.room.avatar`, `m.room.encryption`, `m.room.name`, `m.room.create` and `m.room.topic`.',
         default: false,
       }),
       additional_event_types: option(
         list(eitherOf(string({ minLength: 1 }), list(string(), { minItems: 2, maxItems: 2 }))),
         {
           description:
-            'Further state to share: an event type, of which all events are shared, or a pair of event type and state key.',
+            'Additional state to share: an event type, to share all its state events, or a pair of event type and state key.',
           default: [],
         },
       ),
     }),
-    { description: 'The state of a room that people see who are invited or who knock.' },
+    { description: 'The stripped state of a room that users receive who are invited or who knock.' },
   ),
   dummy_events_threshold: option(integer({ minimum: 1 }), {
     description:
-      'When the history of a room has this many loose ends, the server ties them together with an event of type `org.proto.dummy_event`.',
+      'The number of forward extremities of a room at which the server merges them by sending an event of type `org.proto.dummy_event`.',
     default: 10,
     unit: 'forward extremities',
   }),
   max_event_delay_duration: option(nullable(duration()), {
-    description: 'How far ahead a client may schedule an event. Null lets clients schedule none.',
+    description: 'The maximum time for which clients may delay an event. Null turns delayed events off.',
     default: null,
   }),
   use_frozen_dicts: option(boolean(), {
     description:
-      'Freezes events in memory, so that a mistake in the code cannot change what others see. It costs time.',
+      'Freezes events in memory, so that a programming error cannot change events that other code uses. This costs time.',
     default: false,
   }),
 };

@@ -12,45 +12,46 @@ const purgeJob = object({
   interval: option(duration(), { description: 'How often the job runs.', required: true }),
 });
 
-/** How long messages and rooms are remembered. */
+/** How long messages and rooms are stored. */
 export const retentionOptions = {
   redaction_retention_period: option(nullable(duration()), {
     description:
-      'How long the content of a redacted message is kept, hidden. It is looked at every five minutes. Null keeps it for good.',
+      'How long the content of a redacted message is stored, hidden. Expired content is deleted every five minutes. Null stores it without limit.',
     default: '7d',
   }),
   forgotten_room_retention_period: option(nullable(duration()), {
-    description: 'How long a room is kept that all local users have forgotten. Null keeps it for good.',
+    description:
+      'How long a room is stored after all local users have forgotten it. Null stores it without limit.',
     default: null,
   }),
   retention: option(
     object({
       enabled: option(boolean(), {
         description:
-          'Deletes messages that are older than their room lets them get (state event `m.room.retention`), and ignores such messages when other servers send them.',
+          'Deletes messages that are older than the retention policy of their room allows (state event `m.room.retention`), and ignores such messages when other servers send them.',
         default: false,
       }),
       default_policy: option(
         object({
           min_lifetime: lifetime(
-            'How long messages are kept at least. It is not taken into account at present.',
+            'The minimum time for which messages are stored. It has no effect at present.',
           ),
-          max_lifetime: lifetime('How old messages may get. Null sets no limit.'),
+          max_lifetime: lifetime('The maximum age of messages. Null sets no limit.'),
         }),
-        { description: 'The policy of rooms that have none.' },
+        { description: 'The policy of rooms without a policy of their own.' },
       ),
       allowed_lifetime_min: lifetime(
-        'The shortest lifetime that a room can choose; a shorter one is taken as this.',
+        'The minimum lifetime that a room can set; a shorter one is raised to it.',
       ),
       allowed_lifetime_max: lifetime(
-        'The longest lifetime that a room can choose; a longer one is taken as this.',
+        'The maximum lifetime that a room can set; a longer one is lowered to it.',
       ),
       purge_jobs: option(nullable(list(purgeJob)), {
         description:
-          'When messages are deleted, by the lifetime in their room. Rooms that no job covers are left alone, so one job should have no bounds, or one no lower and another no upper bound. Null runs one job for all rooms every day.',
+          'When messages are deleted, by the lifetime in their room. Messages in rooms that no job covers are not deleted, so one job should have no bounds, or one no lower and another no upper bound. Null runs one job for all rooms every day.',
         default: null,
       }),
     }),
-    { description: 'Deleting old messages.' },
+    { description: 'Deletion of old messages.' },
   ),
 };

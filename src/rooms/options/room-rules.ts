@@ -71,5 +71,5 @@ const purgeCoverage: Rule<Retention> = ({ retention: { purge_jobs: jobs } }, vie
   }
 };
 
-/** What must hold between the options of rooms. */
+/** Rules between the options of rooms. */
 export const roomRules = [privatePresets, positiveDelay, lifetimeOrder, purgeCoverage];
