@@ -164,16 +164,16 @@ root: { level: INFO, handlers: [file, console] }
       assert.equal(readFileSync(pidFile, 'utf8'), `${child.pid}\n`);
       assert.match(readFileSync(`/proc/${child.pid}/limits`, 'utf8'), /^Max open files +700 /m);
 
-      const made = await run(['register-user', ...args, '-u', 'alice', '--admin'], 'correct horse\n');
+      const registration = await run(['register-user', ...args, '-u', 'alice', '--admin'], 'correct horse\n');
       assert.deepEqual(
-        [made.code, made.out],
+        [registration.code, registration.out],
         [0, 'Registered @alice:example.org as a server administrator.\n'],
-        made.err,
+        registration.err,
       );
       const twice = await run(['register-user', ...args, '-u', 'alice'], 'correct horse\n');
       assert.equal(twice.code, 1);
       assert.match(twice.err, /400: /);
-      assert.doesNotMatch(out() + made.err + twice.err, /correct horse/);
+      assert.doesNotMatch(out() + registration.err + twice.err, /correct horse/);
       const login = await fetch(`${url}/_matrix/client/v3/login`, {
         method: 'POST',
         body: JSON.stringify({

@@ -35,7 +35,7 @@ describe('hearth config', () => {
     return { code, ...output };
   };
 
-  const tenMistakes = `server_name: "Example.org"
+  const mistakes = `server_name: "Example.org"
 listeners:
   - port: 80080
     type: https
@@ -54,7 +54,7 @@ turn_shared_secret: {hunter2: hunter2}
 `;
 
   it('check reports eleven mistakes, each at its line and column, and exits with code 1', () => {
-    const file = write(tenMistakes);
+    const file = write(mistakes);
     const { code, stderr, stdout } = run((context) => checkConfiguration({ files: [file] }, context));
     const errors = stderr.split('\n').filter((line) => line.startsWith('error: '));
     const places = errors.map((line) =>
@@ -80,7 +80,7 @@ turn_shared_secret: {hunter2: hunter2}
   });
 
   it('check says what was found and what is allowed', () => {
-    const { stderr } = run((context) => checkConfiguration({ files: [write(tenMistakes)] }, context));
+    const { stderr } = run((context) => checkConfiguration({ files: [write(mistakes)] }, context));
     assert.match(
       stderr,
       /listeners\[0\]\.port: found 80080; allowed: a whole number from 0 to 65535, or null\n/,
