@@ -1,4 +1,4 @@
-import { errorForClient, MalformedAnswer, MediaApi, RemoteError } from '../federation-client/index.ts';
+import { errorForClient, MalformedResponse, MediaApi, RemoteError } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OutboundError } from '../kernel/outbound/index.ts';
 import {
@@ -53,7 +53,7 @@ function mediaServers({ requests, http }: Federation): MediaServers {
   return {
     download: ({ serverName, mediaId }, request) => told(request, api.download(serverName, mediaId, request)),
     downloadOpenly: ({ serverName, mediaId }, request) =>
-      told(request, api.downloadOpenly(serverName, mediaId, request)),
+      told(request, api.downloadUnauthenticated(serverName, mediaId, request)),
     fetch: (url, { maxBody, signal }) =>
       told({ signal }, http.open(url, { timeout: longestFetch, maxBody, signal, redirects: maxRedirects })),
   };
@@ -73,7 +73,7 @@ function errorAboutMedia(error: unknown): unknown {
   if (error instanceof RemoteError && error.errcode === 'M_NOT_YET_UPLOADED') {
     return new MatrixError(504, 'M_NOT_YET_UPLOADED', 'This content has not been uploaded yet');
   }
-  const cause = error instanceof MalformedAnswer ? error.cause : error;
+  const cause = error instanceof MalformedResponse ? error.cause : error;
   const isTooLarge =
     (error instanceof RemoteError && error.errcode === 'M_TOO_LARGE') ||
     (cause instanceof OutboundError && cause.failure === 'too-large');

@@ -5,21 +5,26 @@ export { KeysApi } from './api/keys-api.ts';
 export { MediaApi, type MediaDownload } from './api/media-api.ts';
 export { MembershipApi } from './api/membership-api.ts';
 export { PolicyApi } from './api/policy-api.ts';
-export { type AliasAnswer, QueriesApi, type RoomListAnswer, type RoomListQuery } from './api/queries-api.ts';
+export {
+  type AliasResponse,
+  type PublicRoomsQuery,
+  type PublicRoomsResponse,
+  QueriesApi,
+} from './api/queries-api.ts';
 export { TransactionsApi } from './api/transactions-api.ts';
 export { type FederationClientConfig, federationClientSection } from './config.ts';
 export { Destinations } from './destinations/destinations.ts';
 export type { Destination } from './destinations/store.ts';
 export type { KeyPurpose } from './keys/key-fetcher.ts';
 export { KeyRing } from './keys/key-ring.ts';
-export type { KeyWant } from './keys/key-want.ts';
 export { OwnKeys } from './keys/own-keys.ts';
+export type { WantedKey } from './keys/wanted-key.ts';
 export { federationClientMigrations } from './migrations.ts';
 export { type FederationClientSlice, type FederationClientSliceDeps, openFederationClient } from './open.ts';
 export {
   errorForClient,
   FederationError,
-  MalformedAnswer,
+  MalformedResponse,
   RemoteError,
   ServerUnavailable,
 } from './requests/errors.ts';

@@ -16,5 +16,5 @@ export const noOtherServers: OtherServers = {
     timestampToEvent: alone,
   },
   keys: { findAll: async () => () => undefined },
-  health: { blockedUntil: async () => Number.MAX_SAFE_INTEGER, onReturn: () => undefined },
+  health: { backoffUntil: async () => Number.MAX_SAFE_INTEGER, onReturn: () => undefined },
 };

@@ -89,7 +89,7 @@ export interface EventKeys {
 /** Which servers are left alone because they could not be reached. */
 export interface ServerHealth {
   /** Milliseconds since the epoch; `undefined` when the server may be asked. */
-  blockedUntil(serverName: string): Promise<number | undefined>;
+  backoffUntil(serverName: string): Promise<number | undefined>;
   /** Calls `listener` with the name of each server that is found to be back. */
   onReturn(listener: (serverName: string) => void): void;
 }

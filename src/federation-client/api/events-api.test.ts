@@ -9,7 +9,7 @@ import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
 import { openTestFederation, type TestFederation } from '../../../test/support/other-servers/federation.ts';
 import { isEventId, type JsonValue } from '../../protocol/index.ts';
-import { MalformedAnswer } from '../index.ts';
+import { MalformedResponse } from '../index.ts';
 import { EventsApi } from './events-api.ts';
 
 const room = '!r/?:a.example';
@@ -102,7 +102,7 @@ forEachDatabase((open) => {
       for (const pdus of [many, []]) {
         await assert.rejects(
           ask({ pdus }, (to) => api.event(to, event)),
-          MalformedAnswer,
+          MalformedResponse,
         );
       }
     });
@@ -144,7 +144,7 @@ forEachDatabase((open) => {
       await fc.assert(
         fc.asyncProperty(body, fc.constantFrom(...questions), async (json, question) => {
           const right = await ask(json, question).catch((error: unknown) => error);
-          if (right instanceof Error) assert.equal(right.name, 'MalformedAnswer', right.stack);
+          if (right instanceof Error) assert.equal(right.name, 'MalformedResponse', right.stack);
           else assert.equal((right as { given: boolean }).given, true);
         }),
         { numRuns: 150 },

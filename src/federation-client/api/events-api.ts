@@ -1,8 +1,8 @@
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
 import { type FederationRequest, federationPath } from '../requests/request.ts';
-import { AnswerShape } from './answer-shape.ts';
 import type { ApiRequest } from './api-request.ts';
+import { ResponseShape } from './response-shape.ts';
 
 /** Bytes of an answer with one event, whatever is `unsigned` in it; with a page; with ids; with a whole state. */
 const maxBody = {
@@ -28,7 +28,7 @@ export class EventsApi {
     this.#client = client;
   }
 
-  /** @throws as `FederationClient.request` does, also the other methods; MalformedAnswer unless it is one event */
+  /** @throws as `FederationClient.request` does, also the other methods; MalformedResponse unless it is one event */
   async event(server: string, eventId: string, request?: ApiRequest): Promise<JsonValue> {
     const path = federationPath`/_proto/federation/v1/event/${eventId}`;
     const answer = await this.#get(server, path, request, { maxBody: maxBody.event });
@@ -125,7 +125,7 @@ export class EventsApi {
     return { eventId: answer.eventId('event_id'), originServerTs: answer.integer('origin_server_ts') };
   }
 
-  #get(server: string, path: string, request: ApiRequest | undefined, rest: Rest): Promise<AnswerShape> {
+  #get(server: string, path: string, request: ApiRequest | undefined, rest: Rest): Promise<ResponseShape> {
     return this.#ask(server, request, { method: 'GET', path, ...rest });
   }
 
@@ -133,7 +133,7 @@ export class EventsApi {
     destination: string,
     { signal, timeout }: ApiRequest = {},
     rest: Rest & Pick<FederationRequest, 'method' | 'path'> & { readonly body?: JsonObject },
-  ): Promise<AnswerShape> {
+  ): Promise<ResponseShape> {
     const answer = await this.#client.request({
       destination,
       retry: 'none',
@@ -141,7 +141,7 @@ export class EventsApi {
       ...(timeout !== undefined && { timeout }),
       ...rest,
     });
-    return new AnswerShape(destination, answer);
+    return new ResponseShape(destination, answer);
   }
 }
 

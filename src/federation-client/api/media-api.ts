@@ -6,14 +6,14 @@ import { federationPath } from '../requests/request.ts';
 
 export interface MediaDownload {
   /** Milliseconds that the server is asked to wait for an upload that is still to come. */
-  readonly patience: number;
+  readonly uploadTimeout: number;
   /** Most bytes of the answer. */
   readonly maxBody: number;
   readonly signal: AbortSignal;
 }
 
 /** Longest time of a download, in milliseconds, when the signal does not end it before. */
-const longestDownload = 15 * 60_000;
+const downloadTimeout = 15 * 60_000;
 
 /**
  * Media of other servers, as streams, which must be read or destroyed.
@@ -45,7 +45,7 @@ export class MediaApi {
   }
 
   /** The media itself, from the old endpoint. @throws as `FederationClient.open` does */
-  downloadOpenly(
+  downloadUnauthenticated(
     destination: string,
     mediaId: string,
     request: MediaDownload,
@@ -58,7 +58,7 @@ export class MediaApi {
     destination: string,
     path: string,
     query: { readonly allow_remote?: boolean },
-    { patience, maxBody, signal }: MediaDownload,
+    { uploadTimeout: patience, maxBody, signal }: MediaDownload,
   ): Promise<OutboundResponse<Readable>> {
     return this.#client.open({
       destination,
@@ -66,7 +66,7 @@ export class MediaApi {
       path,
       query: { timeout_ms: patience, ...query },
       retry: 'none',
-      timeout: longestDownload,
+      timeout: downloadTimeout,
       maxBody,
       signal,
     });

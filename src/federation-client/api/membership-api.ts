@@ -2,14 +2,14 @@ import { isServerName, type JsonObject, type JsonValue, numberOf } from '../../p
 import { RemoteError } from '../requests/errors.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
 import { type FederationRequest, federationPath } from '../requests/request.ts';
-import { AnswerShape } from './answer-shape.ts';
 import type { ApiRequest } from './api-request.ts';
+import { ResponseShape } from './response-shape.ts';
 
 /** Bytes of an answer with one event and some state to show; with the whole state of a room. */
 const maxBody = { event: 4 * 1024 * 1024, state: 64 * 1024 * 1024 } as const;
 
 /** Entries of a list in an answer: of events that describe a room, and of those that are its state. */
-const most = { shown: 1_000, state: 500_000, servers: 100_000 } as const;
+const maxEntries = { strippedState: 1_000, state: 500_000, servers: 100_000 } as const;
 
 /** Milliseconds until a server has put together the whole state of a large room. */
 const stateTimeout = 180_000;
@@ -18,14 +18,14 @@ const stateTimeout = 180_000;
 export type HandshakeMembership = 'join' | 'leave' | 'knock';
 
 /** An event that another server has prepared for a user of this one. */
-export interface MembershipTemplate {
+export interface EventTemplate {
   /** `undefined` when the server does not say. */
   readonly roomVersion: string | undefined;
   readonly event: JsonObject;
 }
 
 /** A room as the server describes it that has let somebody in. */
-export interface JoinAnswer {
+export interface SendJoinResponse {
   /** The state before the join, and the events that authorise it. */
   readonly state: readonly JsonValue[];
   readonly authChain: readonly JsonValue[];
@@ -43,7 +43,7 @@ export interface SignedEvent {
   readonly event: JsonObject;
 }
 
-export interface InviteToSend extends SignedEvent {
+export interface OutgoingInvite extends SignedEvent {
   readonly roomVersion: string;
   /** Events that describe the room. */
   readonly inviteRoomState: readonly JsonObject[];
@@ -71,13 +71,13 @@ export class MembershipApi {
    * @param versions of rooms that this server knows
    * @throws as `FederationClient.request` does, also the other methods
    */
-  async template(
+  async fetchTemplate(
     server: string,
     membership: HandshakeMembership,
     { roomId, userId }: { readonly roomId: string; readonly userId: string },
     versions: readonly string[],
     request?: MembershipRequest,
-  ): Promise<MembershipTemplate> {
+  ): Promise<EventTemplate> {
     const answer = await this.#client.request({
       ...base(server, request),
       method: 'GET',
@@ -85,7 +85,7 @@ export class MembershipApi {
       ...(membership !== 'leave' && { query: { ver: versions } }),
       maxBody: maxBody.event,
     });
-    const shape = new AnswerShape(server, answer);
+    const shape = new ResponseShape(server, answer);
     return { roomVersion: shape.optionalString('room_version'), event: shape.object('event') };
   }
 
@@ -95,7 +95,7 @@ export class MembershipApi {
     join: SignedEvent,
     omitMembers: boolean,
     request?: MembershipRequest,
-  ): Promise<JoinAnswer> {
+  ): Promise<SendJoinResponse> {
     const { roomId, eventId, event } = join;
     const rest = {
       ...base(server, request),
@@ -104,7 +104,7 @@ export class MembershipApi {
       body: event,
       maxBody: maxBody.state,
     } as const;
-    const answer = await orOlder(
+    const answer = await withFallback(
       () =>
         this.#client.request({
           ...rest,
@@ -117,14 +117,16 @@ export class MembershipApi {
           path: federationPath`/_proto/federation/v1/send_join/${roomId}/${eventId}`,
         }),
     );
-    const shape = new AnswerShape(server, answer);
+    const shape = new ResponseShape(server, answer);
     const membersOmitted = answer['members_omitted'] === true;
     return {
-      state: shape.list('state', most.state),
-      authChain: shape.list('auth_chain', most.state),
+      state: shape.list('state', maxEntries.state),
+      authChain: shape.list('auth_chain', maxEntries.state),
       event: answer['event'] === undefined ? undefined : shape.object('event'),
       membersOmitted,
-      serversInRoom: membersOmitted ? shape.list('servers_in_room', most.servers).filter(isServerName) : [],
+      serversInRoom: membersOmitted
+        ? shape.list('servers_in_room', maxEntries.servers).filter(isServerName)
+        : [],
     };
   }
 
@@ -132,7 +134,7 @@ export class MembershipApi {
   async sendLeave(server: string, leave: SignedEvent, request?: MembershipRequest): Promise<void> {
     const { roomId, eventId, event } = leave;
     const rest = { ...base(server, request), method: 'PUT', body: event, maxBody: maxBody.event } as const;
-    await orOlder(
+    await withFallback(
       () =>
         this.#client.request({
           ...rest,
@@ -160,15 +162,15 @@ export class MembershipApi {
       body: event,
       maxBody: maxBody.event,
     });
-    return new AnswerShape(server, answer).list('knock_room_state', most.shown);
+    return new ResponseShape(server, answer).list('knock_room_state', maxEntries.strippedState);
   }
 
   /** Has an invite signed by the server of who is invited. @returns the event with its signatures */
-  async invite(server: string, invite: InviteToSend, request?: MembershipRequest): Promise<JsonObject> {
+  async invite(server: string, invite: OutgoingInvite, request?: MembershipRequest): Promise<JsonObject> {
     const { roomId, eventId, event, roomVersion, inviteRoomState } = invite;
     const rest = { ...base(server, request), method: 'PUT', maxBody: maxBody.event } as const;
     const isOld = roomVersion === '1' || roomVersion === '2';
-    const answer = await orOlder(
+    const answer = await withFallback(
       () =>
         this.#client.request({
           ...rest,
@@ -183,7 +185,7 @@ export class MembershipApi {
         }),
       (error) => isOld && (error.status === 404 || error.status === 400),
     );
-    return new AnswerShape(server, answer).object('event');
+    return new ResponseShape(server, answer).object('event');
   }
 
   /** Asks a server whose user has invited an address to invite the user who has it. */
@@ -227,15 +229,15 @@ function base(destination: string, { signal, timeout, ignoreBackoff }: Membershi
 }
 
 /** Asks once more in the older way where the server does not know the newer one. */
-async function orOlder(
+async function withFallback(
   ask: () => Promise<JsonObject>,
-  askOlder: () => Promise<JsonObject>,
-  isOlder: (error: RemoteError) => boolean = () => false,
+  askFallback: () => Promise<JsonObject>,
+  needsFallback: (error: RemoteError) => boolean = () => false,
 ): Promise<JsonObject> {
   try {
     return await ask();
   } catch (error) {
-    if (!(error instanceof RemoteError) || !(error.isUnrecognized || isOlder(error))) throw error;
-    return askOlder();
+    if (!(error instanceof RemoteError) || !(error.isUnrecognized || needsFallback(error))) throw error;
+    return askFallback();
   }
 }

@@ -5,11 +5,11 @@ import {
   type JsonObject,
   type JsonValue,
 } from '../../protocol/index.ts';
-import { MalformedAnswer } from '../requests/errors.ts';
+import { MalformedResponse } from '../requests/errors.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
 import { type FederationRequest, federationPath } from '../requests/request.ts';
-import { AnswerShape } from './answer-shape.ts';
 import type { ApiRequest } from './api-request.ts';
+import { ResponseShape } from './response-shape.ts';
 
 /** Bytes of an answer: a profile with at most 64 KiB of fields, an alias with its servers, lists of rooms. */
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
@@ -21,14 +21,14 @@ const [maxNamed, maxRooms] = [10_000, 10_000];
 const maxServers = 50;
 
 /** Where an alias leads. */
-export interface AliasAnswer {
+export interface AliasResponse {
   readonly roomId: string;
   /** Servers that are likely to know the room. */
   readonly servers: readonly string[];
 }
 
 /** What of a list of rooms is wanted. Source: server-server API, `POST /publicRooms`. */
-export interface RoomListQuery {
+export interface PublicRoomsQuery {
   readonly limit?: number | undefined;
   readonly since?: string | undefined;
   readonly filter?: {
@@ -40,7 +40,7 @@ export interface RoomListQuery {
 }
 
 /** A page of a list of rooms. The entries are objects, nothing else is true of them. */
-export interface RoomListAnswer {
+export interface PublicRoomsResponse {
   readonly rooms: readonly JsonObject[];
   readonly nextBatch: string | undefined;
   readonly previousBatch: string | undefined;
@@ -67,20 +67,24 @@ export class QueriesApi {
   }
 
   /** The room behind an alias of that server. */
-  async alias(server: string, alias: string, request?: ApiRequest): Promise<AliasAnswer> {
+  async alias(server: string, alias: string, request?: ApiRequest): Promise<AliasResponse> {
     const answer = await this.#get(server, '/_proto/federation/v1/query/directory', request, {
       query: { room_alias: alias },
       maxBody: maxBody.alias,
     });
     const roomId = answer['room_id'];
-    if (!isRoomId(roomId)) throw new MalformedAnswer(server, 'room_id is no id of a room');
-    const named = new AnswerShape(server, answer).list('servers', maxNamed);
+    if (!isRoomId(roomId)) throw new MalformedResponse(server, 'room_id is no id of a room');
+    const named = new ResponseShape(server, answer).list('servers', maxNamed);
     const servers = new Set(named.filter((name) => typeof name === 'string').filter(isServerName));
     return { roomId, servers: [...servers].slice(0, maxServers) };
   }
 
   /** A page of the rooms that the server publishes. */
-  async publicRooms(server: string, list: RoomListQuery, request?: ApiRequest): Promise<RoomListAnswer> {
+  async publicRooms(
+    server: string,
+    list: PublicRoomsQuery,
+    request?: ApiRequest,
+  ): Promise<PublicRoomsResponse> {
     const path = '/_proto/federation/v1/publicRooms';
     const { filter, ...rest } = list;
     const answer =
@@ -93,7 +97,7 @@ export class QueriesApi {
             maxBody: maxBody.rooms,
           });
     return {
-      rooms: new AnswerShape(server, answer).list('chunk', maxRooms).filter(isJsonObject),
+      rooms: new ResponseShape(server, answer).list('chunk', maxRooms).filter(isJsonObject),
       nextBatch: textOf(answer['next_batch']),
       previousBatch: textOf(answer['prev_batch']),
       estimate: countOf(answer['total_room_count_estimate']),
@@ -118,11 +122,11 @@ export class QueriesApi {
       },
     );
     const { room } = answer;
-    if (!isJsonObject(room)) throw new MalformedAnswer(server, 'room is no object');
-    const shape = new AnswerShape(server, answer);
+    if (!isJsonObject(room)) throw new MalformedResponse(server, 'room is no object');
+    const shape = new ResponseShape(server, answer);
     shape.list('children', maxRooms);
     shape.list('inaccessible_children', maxRooms);
-    new AnswerShape(server, room).list('children_state', maxRooms);
+    new ResponseShape(server, room).list('children_state', maxRooms);
     return answer;
   }
 
@@ -146,7 +150,7 @@ export class QueriesApi {
 
 type Rest = Pick<FederationRequest, 'query' | 'maxBody' | 'retry'>;
 
-const definedOnly = (list: RoomListQuery): JsonObject =>
+const definedOnly = (list: PublicRoomsQuery): JsonObject =>
   Object.fromEntries(Object.entries(list).filter(([, value]) => value !== undefined));
 
 const textOf = (value: JsonValue | undefined): string | undefined =>

@@ -6,7 +6,7 @@ import { type FederationRequest, federationPath } from '../requests/request.ts';
 const maxBody = 1024 * 1024;
 
 /** Characters of what another server says about an event that are kept. */
-const longestError = 500;
+const maxErrorLength = 500;
 
 /** Transactions, the way in which servers hand each other events and EDUs. */
 export class TransactionsApi {
@@ -28,7 +28,7 @@ export class TransactionsApi {
     server: string,
     txnId: string,
     bodyText: string,
-    request: Pick<FederationRequest, 'signal' | 'duringPause'> = {},
+    request: Pick<FederationRequest, 'signal' | 'duringRetryDelay'> = {},
   ): Promise<ReadonlyMap<string, string>> {
     const answer = await this.#client.request({
       destination: server,
@@ -39,16 +39,16 @@ export class TransactionsApi {
       maxBody,
       ...request,
     });
-    return refusedIn(answer);
+    return rejectedPdus(answer);
   }
 }
 
-function refusedIn({ pdus }: JsonObject): ReadonlyMap<string, string> {
+function rejectedPdus({ pdus }: JsonObject): ReadonlyMap<string, string> {
   const refused = new Map<string, string>();
   if (!isJsonObject(pdus)) return refused;
   for (const [eventId, outcome] of Object.entries(pdus)) {
     const error = isJsonObject(outcome) ? outcome.error : undefined;
-    if (typeof error === 'string') refused.set(eventId, error.slice(0, longestError));
+    if (typeof error === 'string') refused.set(eventId, error.slice(0, maxErrorLength));
   }
   return refused;
 }

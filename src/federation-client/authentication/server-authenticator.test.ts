@@ -154,12 +154,12 @@ forEachDatabase((open) => {
 
     it('show that a server is back', async () => {
       const { parts, check, destinations, origin, clock } = await world();
-      await destinations.failed(origin, clock.now());
+      await destinations.recordFailure(origin, clock.now());
       const returned: string[] = [];
       destinations.onReturn((name) => returned.push(name));
       await check([authorize(parts, key)]);
       assert.deepEqual(returned, [origin]);
-      assert.equal(await destinations.blockedUntil(origin), undefined);
+      assert.equal(await destinations.backoffUntil(origin), undefined);
     });
 
     it('are read whatever is in them', async () => {

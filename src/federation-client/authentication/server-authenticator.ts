@@ -37,15 +37,15 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     const content = request.bodyText ?? canonicalText(request.body);
     const { method, url: uri } = request;
     const text = signedText({ method, uri, origin, destination: this.#deps.serverName, content });
-    let proven = false;
+    let isProven = false;
     for (const { key: keyId, signature } of signatures) {
       const key = await this.#currentKey(origin, keyId);
       if (key === undefined) continue;
       if (!key.verifies(text, signature)) throw unauthorized('The signature is not right');
-      proven = true;
+      isProven = true;
     }
-    if (!proven) throw unauthorized(`No key of ${origin} is known that has signed this`);
-    await this.#deps.destinations.reached(origin);
+    if (!isProven) throw unauthorized(`No key of ${origin} is known that has signed this`);
+    await this.#deps.destinations.recordSuccess(origin);
     return origin;
   }
 

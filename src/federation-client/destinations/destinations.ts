@@ -18,10 +18,10 @@ export interface DestinationsDeps {
 }
 
 /** How many servers are in memory at cache factor 1. */
-const inMemory = 10_000;
+const cacheSize = 10_000;
 
 /** Milliseconds that a pause lasts at least: a server that sends much and takes nothing is not asked for each of it. */
-const leastPause = 1_000;
+const minPause = 1_000;
 
 /**
  * What is known about other servers across restarts: whether they can be reached, how long they are left alone when
@@ -36,7 +36,7 @@ export class Destinations {
 
   constructor(deps: DestinationsDeps) {
     this.#deps = deps;
-    this.#known = deps.caches.create('federation_destinations', { size: inMemory });
+    this.#known = deps.caches.create('federation_destinations', { size: cacheSize });
   }
 
   /** What is known about a server. */
@@ -45,7 +45,7 @@ export class Destinations {
   }
 
   /** Until when a server is to be left alone, in milliseconds since the epoch; `undefined` when it may be asked. */
-  async blockedUntil(serverName: string): Promise<number | undefined> {
+  async backoffUntil(serverName: string): Promise<number | undefined> {
     const { retryLastTs, retryInterval } = await this.get(serverName);
     const until = retryLastTs + retryInterval;
     return until > this.#deps.clock.now() ? until : undefined;
@@ -62,7 +62,7 @@ export class Destinations {
    * @param delay milliseconds at most
    * @param signal ends the waiting
    */
-  async pause(serverName: string, delay: number, signal?: AbortSignal): Promise<void> {
+  async waitForRetry(serverName: string, delay: number, signal?: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
     const begunAt = clock.monotonic();
     const sign = new AbortController();
@@ -71,12 +71,12 @@ export class Destinations {
     await sleep(clock, delay, signal ? AbortSignal.any([signal, sign.signal]) : sign.signal);
     pauses.delete(sign);
     if (pauses.size === 0) this.#pauses.delete(serverName);
-    const rest = Math.min(delay, leastPause) - (clock.monotonic() - begunAt);
+    const rest = Math.min(delay, minPause) - (clock.monotonic() - begunAt);
     if (sign.signal.aborted && rest > 0) await sleep(clock, rest, signal);
   }
 
   /** The server has answered, or has sent something. */
-  async reached(serverName: string): Promise<void> {
+  async recordSuccess(serverName: string): Promise<void> {
     for (const sign of this.#pauses.get(serverName) ?? []) sign.abort();
     const before = await this.get(serverName);
     if (before.failureSince === undefined && before.retryInterval === 0) return;
@@ -88,13 +88,13 @@ export class Destinations {
    * A request that was begun at that time has failed. Of requests that fail together only the first one counts.
    * @param begunAt milliseconds since the epoch
    */
-  async failed(serverName: string, begunAt: number): Promise<void> {
+  async recordFailure(serverName: string, begunAt: number): Promise<void> {
     const before = await this.get(serverName);
     if (before.retryInterval > 0 && begunAt <= before.retryLastTs) return;
     const now = this.#deps.clock.now();
     const { destination_min_retry_interval: least, destination_max_retry_interval: most } =
       this.#deps.options;
-    const next = before.retryInterval === 0 ? least : this.#longer(before.retryInterval);
+    const next = before.retryInterval === 0 ? least : this.#nextInterval(before.retryInterval);
     const retryInterval = Math.min(next, most, Number.MAX_SAFE_INTEGER);
     this.#deps.log.info({ destination: serverName, retryInterval }, 'A server can not be reached');
     const failureSince = before.failureSince ?? now;
@@ -102,13 +102,13 @@ export class Destinations {
   }
 
   /** The server has shown how it spells paths. */
-  async learn(serverName: string, spelling: Spelling): Promise<void> {
+  async recordSpelling(serverName: string, spelling: Spelling): Promise<void> {
     const before = await this.get(serverName);
     if (before.spelling !== spelling) await this.#set(serverName, { ...before, spelling });
   }
 
   /** Spread by some tenths, so that servers which failed together are not tried together. */
-  #longer(interval: number): number {
+  #nextInterval(interval: number): number {
     const spread = 0.8 + 0.6 * randomFraction(this.#deps.randomness);
     return Math.round(interval * this.#deps.options.destination_retry_multiplier * spread);
   }

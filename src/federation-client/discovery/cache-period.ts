@@ -4,15 +4,15 @@ const [minute, hour] = [60_000, 3_600_000];
  * Milliseconds for which delegations hold: without a header, at most, and at least, however often they are said to
  * change. Source: server-server API, "Resolving server names", step 3.
  */
-export const periods = { usual: 24 * hour, longest: 48 * hour, shortest: 5 * minute, error: hour } as const;
+export const periods = { default: 24 * hour, max: 48 * hour, min: 5 * minute, error: hour } as const;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
 /** How long a response may be kept, in milliseconds. Source: RFC 9111, section 5. */
 export function cachePeriod(headers: Headers, now: number): number {
   const period =
-    fromCacheControl(headers['cache-control']) ?? fromExpires(headers['expires'], now) ?? periods.usual;
-  return Math.min(Math.max(period, periods.shortest), periods.longest);
+    fromCacheControl(headers['cache-control']) ?? fromExpires(headers['expires'], now) ?? periods.default;
+  return Math.min(Math.max(period, periods.min), periods.max);
 }
 
 function fromCacheControl(value: string | string[] | undefined): number | undefined {

@@ -17,7 +17,7 @@ import { federationClientSection } from '../config.ts';
 import { federationTls } from '../tls.ts';
 import { cachePeriod } from './cache-period.ts';
 import { Discovery } from './discovery.ts';
-import { orderServices } from './srv-order.ts';
+import { orderBySrv } from './srv-order.ts';
 import { WellKnown } from './well-known.ts';
 
 const minute = 60_000;
@@ -84,7 +84,7 @@ describe('discovery', () => {
     answer = () => ({ headers, body: JSON.stringify({ 'm.server': name }) });
   };
   const place = async (name: string) => {
-    const [found, ...more] = await discovery.placesOf(name);
+    const [found, ...more] = await discovery.endpointsOf(name);
     assert.equal(more.length, 0);
     const { host, port, tlsName, authority: header } = found!;
     return [host, port, tlsName, header];
@@ -135,7 +135,7 @@ describe('discovery', () => {
       target('b.example', 2, 20),
       target('a.example', 1, 10),
     ]);
-    assert.deepEqual(await discovery.placesOf('example.org'), [
+    assert.deepEqual(await discovery.endpointsOf('example.org'), [
       { host: 'a.example', port: 1, tlsName: 'example.org', authority: 'example.org' },
       { host: 'b.example', port: 2, tlsName: 'example.org', authority: 'example.org' },
     ]);
@@ -151,8 +151,8 @@ describe('discovery', () => {
     resolver.srv.set('_matrix-fed._tcp.example.org', [target('a.example', 1)]);
     assert.equal((await place('example.org'))[1], 1);
     resolver.srv.set('_matrix-fed._tcp.other.example', [target('', 0)]);
-    await assert.rejects(discovery.placesOf('other.example'), { failure: 'unknown-host' });
-    await assert.rejects(discovery.placesOf('no server/name'), TypeError);
+    await assert.rejects(discovery.endpointsOf('other.example'), { failure: 'unknown-host' });
+    await assert.rejects(discovery.endpointsOf('no server/name'), TypeError);
   });
 
   it('goes on without a delegation when there is none that can be used', async () => {
@@ -251,7 +251,7 @@ describe('the order of services', () => {
   it('keeps all of them, by priority', () => {
     fc.assert(
       fc.property(fc.array(record), (records) => {
-        const ordered = orderServices(records, systemRandomness);
+        const ordered = orderBySrv(records, systemRandomness);
         assert.deepEqual(new Set(ordered), new Set(records));
         assert.equal(ordered.length, records.length);
         for (const [i, { priority }] of ordered.slice(1).entries())
@@ -264,7 +264,7 @@ describe('the order of services', () => {
     const records = [10, 30, 60].map((weight) => ({ name: `${weight}`, port: 1, priority: 0, weight }));
     const first = new Map<number, number>();
     for (let i = 0; i < 3_000; i++) {
-      const { weight } = orderServices(records, systemRandomness)[0]!;
+      const { weight } = orderBySrv(records, systemRandomness)[0]!;
       first.set(weight, (first.get(weight) ?? 0) + 1);
     }
     for (const weight of [10, 30, 60]) {

@@ -2,15 +2,15 @@ import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { OutboundError, type Resolver, type SrvRecord } from '../../kernel/outbound/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
-import { defaultPort, explicitPlace, type Place, partsOf } from './place.ts';
-import { orderServices } from './srv-order.ts';
+import { defaultPort, type Endpoint, explicitEndpoint, partsOf } from './endpoint.ts';
+import { orderBySrv } from './srv-order.ts';
 import type { WellKnown } from './well-known.ts';
 
 /** Of how many hosts, and for how many milliseconds, the places of services are remembered. */
-const [remembered, period] = [20_000, 300_000];
+const [maxCached, cacheMs] = [20_000, 300_000];
 
 /** How many targets of a service are tried. */
-const maxPlaces = 8;
+const maxEndpoints = 8;
 
 export interface DiscoveryDeps {
   readonly wellKnown: WellKnown;
@@ -22,12 +22,12 @@ export interface DiscoveryDeps {
 /** Finds out where servers are. Source: server-server API, "Resolving server names". */
 export class Discovery {
   readonly #deps: DiscoveryDeps;
-  readonly #services: RecentlyUsed<string, Promise<readonly Place[]>>;
+  readonly #services: RecentlyUsed<string, Promise<readonly Endpoint[]>>;
 
   constructor(deps: DiscoveryDeps) {
     this.#deps = deps;
     const now = () => deps.clock.monotonic() + 1;
-    this.#services = new RecentlyUsed({ max: remembered, ttl: period, ttlResolution: 0, perf: { now } });
+    this.#services = new RecentlyUsed({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
   }
 
   /**
@@ -35,19 +35,19 @@ export class Discovery {
    * @throws TypeError for what is no server name
    * @throws OutboundError `unknown-host` when name servers say that the service is not offered
    */
-  async placesOf(serverName: string): Promise<readonly Place[]> {
+  async endpointsOf(serverName: string): Promise<readonly Endpoint[]> {
     const parts = partsOf(serverName);
-    const place = explicitPlace(serverName, parts);
+    const place = explicitEndpoint(serverName, parts);
     if (place !== undefined) return [place];
     const delegate = await this.#deps.wellKnown.delegateOf(parts.host);
     if (delegate === undefined) return this.#byService(parts.host);
     const delegated = partsOf(delegate);
-    const delegatedPlace = explicitPlace(delegate, delegated);
+    const delegatedPlace = explicitEndpoint(delegate, delegated);
     return delegatedPlace === undefined ? this.#byService(delegated.host) : [delegatedPlace];
   }
 
   /** Steps 3.3 to 3.5 and 4 to 6. */
-  #byService(host: string): Promise<readonly Place[]> {
+  #byService(host: string): Promise<readonly Endpoint[]> {
     const known = this.#services.get(host);
     if (known !== undefined) return known;
     const found = this.#lookUp(host).catch((error: unknown) => {
@@ -58,14 +58,14 @@ export class Discovery {
     return found;
   }
 
-  async #lookUp(host: string): Promise<readonly Place[]> {
+  async #lookUp(host: string): Promise<readonly Endpoint[]> {
     for (const service of ['_matrix-fed._tcp', '_matrix._tcp']) {
       const records = await this.#records(`${service}.${host}`, host);
       if (records.length === 0) continue;
       const targets = records.filter(({ name }) => name !== '' && name !== '.');
       if (targets.length === 0) throw new OutboundError('unknown-host', `${host} is not a server`);
-      return orderServices(targets, this.#deps.randomness)
-        .slice(0, maxPlaces)
+      return orderBySrv(targets, this.#deps.randomness)
+        .slice(0, maxEndpoints)
         .map(({ name, port }) => ({ host: name, port, tlsName: host, authority: host }));
     }
     return [{ host, port: defaultPort, tlsName: host, authority: host }];

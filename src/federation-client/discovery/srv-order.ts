@@ -2,7 +2,7 @@ import type { SrvRecord } from '../../kernel/outbound/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
 
 /** The targets in the order in which to try them. Source: RFC 2782, "Priority" and "Weight". */
-export function orderServices(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
+export function orderBySrv(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
   const byPriority = Map.groupBy(records, ({ priority }) => priority);
   return [...byPriority.keys()]
     .sort((a, b) => a - b)

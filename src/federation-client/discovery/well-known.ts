@@ -8,10 +8,10 @@ import type { FederationTls } from '../tls.ts';
 import { cachePeriod, periods } from './cache-period.ts';
 
 /** Bounds: of the document, on the way to it, and of what is remembered. */
-const [maxBody, redirects, timeout, remembered] = [50 * 1024, 5, 10_000, 20_000];
+const [maxBody, redirects, timeout, maxCached] = [50 * 1024, 5, 10_000, 20_000];
 
 /** Milliseconds until a look-up that failed for a passing reason is repeated at first; doubled up to `periods.error`. */
-const firstPause = 120_000;
+const minRetryDelay = 120_000;
 
 interface Entry {
   /** Absent: the host delegates to nobody. */
@@ -20,7 +20,7 @@ interface Entry {
   readonly until: number;
   /** When it was last read from the host. */
   readonly readAt: number | undefined;
-  readonly pause: number;
+  readonly retryDelay: number;
 }
 
 export interface WellKnownDeps {
@@ -35,7 +35,7 @@ export interface WellKnownDeps {
  */
 export class WellKnown {
   readonly #deps: WellKnownDeps;
-  readonly #entries = new RecentlyUsed<string, Entry>({ max: remembered });
+  readonly #entries = new RecentlyUsed<string, Entry>({ max: maxCached });
   readonly #loading = new LoadOnce<string, Entry>();
 
   constructor(deps: WellKnownDeps) {
@@ -57,13 +57,13 @@ export class WellKnown {
       const delegate = delegateIn(response);
       if (delegate !== undefined) {
         const until = now + cachePeriod(response.headers, now);
-        return { delegate, until, readAt: now, pause: firstPause };
+        return { delegate, until, readAt: now, retryDelay: minRetryDelay };
       }
-      if (response.status < 500 && response.status !== 429) return this.#nothing();
+      if (response.status < 500 && response.status !== 429) return this.#noDelegation();
     } catch (error) {
-      if (!(error instanceof OutboundError && error.isTransient)) return this.#nothing();
+      if (!(error instanceof OutboundError && error.isTransient)) return this.#noDelegation();
     }
-    return this.#unknown(before);
+    return this.#afterFailure(before);
   }
 
   /** In the spelling of the ecosystem, and where that is not found, in that of the documents. */
@@ -76,17 +76,17 @@ export class WellKnown {
     return response.status === 404 ? second!() : response;
   }
 
-  #nothing(): Entry {
+  #noDelegation(): Entry {
     const until = this.#deps.clock.now() + periods.error;
-    return { delegate: undefined, until, readAt: undefined, pause: firstPause };
+    return { delegate: undefined, until, readAt: undefined, retryDelay: minRetryDelay };
   }
 
   /** The host can not be asked now. What it said before holds on, as long as it could have been kept at most. */
-  #unknown(before: Entry | undefined): Entry {
+  #afterFailure(before: Entry | undefined): Entry {
     const now = this.#deps.clock.now();
-    const pause = before?.pause ?? firstPause;
-    const next = { until: now + pause, pause: Math.min(2 * pause, periods.error) };
-    const holds = before?.readAt !== undefined && now - before.readAt < periods.longest;
+    const retryDelay = before?.retryDelay ?? minRetryDelay;
+    const next = { until: now + retryDelay, retryDelay: Math.min(2 * retryDelay, periods.error) };
+    const holds = before?.readAt !== undefined && now - before.readAt < periods.max;
     return holds
       ? { ...next, delegate: before.delegate, readAt: before.readAt }
       : { ...next, delegate: undefined, readAt: undefined };

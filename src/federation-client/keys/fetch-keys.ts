@@ -2,7 +2,7 @@ import { isJsonObject, type JsonObject, VerifyKey, verifyJson } from '../../prot
 import type { FederationClientConfig } from '../config.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
 import { type KeyResponse, readKeyResponse } from './key-response.ts';
-import type { KeyWant } from './key-want.ts';
+import type { WantedKey } from './wanted-key.ts';
 
 /** Bytes of an answer with the keys of one server, and of one with those of many. */
 const [ownerMaxBody, notaryMaxBody] = [128 * 1024, 16 * 1024 * 1024];
@@ -46,7 +46,7 @@ export async function fetchFromOwner(
 export async function fetchFromNotary(
   requests: FederationClient,
   notary: KeyServer,
-  wants: readonly KeyWant[],
+  wants: readonly WantedKey[],
   now: number,
 ): Promise<KeyResponse[]> {
   const asked = Map.groupBy(wants, ({ serverName }) => serverName);
@@ -63,7 +63,7 @@ export async function fetchFromNotary(
     });
     const responses = Array.isArray(answer['server_keys']) ? answer['server_keys'] : [];
     for (const json of responses as unknown[]) {
-      if (!isJsonObject(json) || !isVouchedFor(json, notary)) continue;
+      if (!isJsonObject(json) || !isSignedByNotary(json, notary)) continue;
       const response = readKeyResponse(json, now);
       if (response !== undefined && asked.has(response.serverName)) found.push(response);
     }
@@ -77,7 +77,7 @@ const batches = (servers: readonly string[]) =>
   );
 
 /** The wants of each server, as the body of the question has them. */
-function criteriaOf(wantsByServer: readonly (readonly KeyWant[])[]): JsonObject {
+function criteriaOf(wantsByServer: readonly (readonly WantedKey[])[]): JsonObject {
   return Object.fromEntries(
     wantsByServer.map((wants) => [
       wants[0]!.serverName,
@@ -89,7 +89,7 @@ function criteriaOf(wantsByServer: readonly (readonly KeyWant[])[]): JsonObject 
 }
 
 /** Without keys that are configured, the connection proves who answers, as far as certificates are checked. */
-function isVouchedFor(json: JsonObject, { server_name, verify_keys }: KeyServer): boolean {
+function isSignedByNotary(json: JsonObject, { server_name, verify_keys }: KeyServer): boolean {
   if (verify_keys === null || Object.keys(verify_keys).length === 0) return true;
   return verifyJson(json, server_name, (keyId) => {
     const text = Object.hasOwn(verify_keys, keyId) ? verify_keys[keyId] : undefined;

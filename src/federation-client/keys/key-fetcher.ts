@@ -6,7 +6,7 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { fetchFromNotary, fetchFromOwner, type KeyServer } from './fetch-keys.ts';
 import { Gate } from './gate.ts';
 import type { KeyResponse } from './key-response.ts';
-import { type KeyWant, satisfies } from './key-want.ts';
+import { satisfies, type WantedKey } from './wanted-key.ts';
 
 /**
  * Who needs keys: a request of the server itself, which is thus there; events, whose servers may be gone; or somebody
@@ -24,13 +24,13 @@ export interface KeyFetcherDeps {
 }
 
 /** Milliseconds between questions to one server: after an answer, and at most after failures, which double it. */
-const [shortestPause, longestPause] = [5_000, 600_000];
+const [minPause, maxPause] = [5_000, 600_000];
 
 /** Milliseconds after which notaries are asked again for what they did not have. */
-const unmetPause = 300_000;
+const missingPause = 300_000;
 
 /** Of how many servers, and keys, it is remembered that they were asked for. */
-const remembered = 50_000;
+const maxRemembered = 50_000;
 
 interface Pause {
   readonly until: number;
@@ -44,9 +44,9 @@ interface Pause {
 export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
   readonly #asking = new LoadOnce<string, KeyResponse | undefined>();
-  readonly #pauses = new RecentlyUsed<string, Pause>({ max: remembered });
+  readonly #pauses = new RecentlyUsed<string, Pause>({ max: maxRemembered });
   /** When notaries may be asked again for a key. */
-  readonly #unmet = new RecentlyUsed<string, number>({ max: remembered });
+  readonly #missing = new RecentlyUsed<string, number>({ max: maxRemembered });
   readonly #gates: Readonly<Record<KeyPurpose, Gate>> = {
     request: new Gate(64, 512),
     events: new Gate(32, 20_000),
@@ -58,7 +58,7 @@ export class KeyFetcher {
   }
 
   /** Fetches what can be had of the wanted keys and hands it to `save`. Never rejects. */
-  async fetch(wants: readonly KeyWant[], purpose: KeyPurpose): Promise<void> {
+  async fetch(wants: readonly WantedKey[], purpose: KeyPurpose): Promise<void> {
     if (purpose === 'events') {
       await this.#askOwners(await this.#askNotaries(wants), purpose);
       return;
@@ -69,7 +69,7 @@ export class KeyFetcher {
   }
 
   /** @returns the wants that are still open */
-  async #askOwners(wants: readonly KeyWant[], purpose: KeyPurpose): Promise<readonly KeyWant[]> {
+  async #askOwners(wants: readonly WantedKey[], purpose: KeyPurpose): Promise<readonly WantedKey[]> {
     const byServer = Map.groupBy(wants, ({ serverName }) => serverName);
     const left = await Promise.all(
       [...byServer].map(async ([serverName, ofServer]) => {
@@ -87,10 +87,10 @@ export class KeyFetcher {
     if ((this.#pauses.get(serverName)?.until ?? 0) > this.#deps.clock.now())
       return Promise.resolve(undefined);
     const gate = this.#gates[purpose];
-    return this.#asking.run(serverName, () => gate.pass(() => this.#askOwnerNow(serverName)));
+    return this.#asking.run(serverName, () => gate.pass(() => this.#fetchFromOwner(serverName)));
   }
 
-  async #askOwnerNow(serverName: string): Promise<KeyResponse | undefined> {
+  async #fetchFromOwner(serverName: string): Promise<KeyResponse | undefined> {
     const { requests, clock, log, save } = this.#deps;
     let response: KeyResponse | undefined;
     try {
@@ -109,8 +109,8 @@ export class KeyFetcher {
   }
 
   #pause(serverName: string, succeeded: boolean): void {
-    const before = this.#pauses.get(serverName)?.length ?? shortestPause / 2;
-    const length = succeeded ? shortestPause : Math.min(2 * before, longestPause);
+    const before = this.#pauses.get(serverName)?.length ?? minPause / 2;
+    const length = succeeded ? minPause : Math.min(2 * before, maxPause);
     this.#pauses.set(serverName, { until: this.#deps.clock.now() + length, length });
   }
 
@@ -118,9 +118,9 @@ export class KeyFetcher {
    * Asks all notaries at once, until every want is met; not for what they did not have a little while ago.
    * @returns the wants that are still open
    */
-  async #askNotaries(wants: readonly KeyWant[]): Promise<readonly KeyWant[]> {
+  async #askNotaries(wants: readonly WantedKey[]): Promise<readonly WantedKey[]> {
     const { notaries, clock } = this.#deps;
-    const asked = wants.filter((want) => (this.#unmet.get(nameOf(want)) ?? 0) <= clock.now());
+    const asked = wants.filter((want) => (this.#missing.get(nameOf(want)) ?? 0) <= clock.now());
     if (asked.length === 0 || notaries.length === 0) return wants;
     const left = new Set(wants);
     const { promise: met, resolve } = Promise.withResolvers<void>();
@@ -133,11 +133,11 @@ export class KeyFetcher {
       if (left.size === 0) resolve();
     });
     await Promise.race([met, Promise.all(asking)]);
-    for (const want of left) this.#unmet.set(nameOf(want), clock.now() + unmetPause);
+    for (const want of left) this.#missing.set(nameOf(want), clock.now() + missingPause);
     return [...left];
   }
 
-  async #askNotary(notary: KeyServer, wants: readonly KeyWant[]): Promise<readonly KeyResponse[]> {
+  async #askNotary(notary: KeyServer, wants: readonly WantedKey[]): Promise<readonly KeyResponse[]> {
     const { requests, clock, log, save } = this.#deps;
     try {
       const responses = await fetchFromNotary(requests, notary, wants, clock.now());
@@ -150,4 +150,4 @@ export class KeyFetcher {
   }
 }
 
-const nameOf = ({ serverName, keyId }: KeyWant) => `${serverName} ${keyId}`;
+const nameOf = ({ serverName, keyId }: WantedKey) => `${serverName} ${keyId}`;

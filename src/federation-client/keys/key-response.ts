@@ -20,7 +20,7 @@ export interface KeyResponse {
 }
 
 /** Nobody is believed for longer, so that a key that was stolen does not count for ever. */
-const longestValidity = 7 * 24 * 60 * 60 * 1000;
+const maxValidity = 7 * 24 * 60 * 60 * 1000;
 
 /** Keys in one response; servers have a handful. */
 const maxKeys = 200;
@@ -41,7 +41,7 @@ export function readKeyResponse(
   const { server_name: serverName, valid_until_ts: validUntil } = json;
   if (!isServerName(serverName) || (expected !== undefined && serverName !== expected)) return undefined;
   if (!isTime(validUntil)) return undefined;
-  const validUntilTs = Math.min(validUntil, now + longestValidity);
+  const validUntilTs = Math.min(validUntil, now + maxValidity);
   const current = keysIn(json.verify_keys, () => ({ validUntilTs }));
   const old = keysIn(json.old_verify_keys, ({ expired_ts: expiredTs }) =>
     isTime(expiredTs) ? { validUntilTs, expiredTs } : undefined,

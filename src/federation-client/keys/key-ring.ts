@@ -7,10 +7,10 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import type { KeyServer } from './fetch-keys.ts';
 import { KeyFetcher, type KeyPurpose } from './key-fetcher.ts';
 import type { KeyResponse } from './key-response.ts';
-import { type KeyWant, satisfies } from './key-want.ts';
 import type { OwnKeys } from './own-keys.ts';
-import { type KeptResponse, readKey, readResponses, saveResponse } from './store.ts';
+import { readKey, readResponses, type StoredResponse, saveResponse } from './store.ts';
 import type { KeyTables } from './tables.ts';
+import { satisfies, type WantedKey } from './wanted-key.ts';
 
 export interface KeyRingDeps {
   readonly database: Database;
@@ -24,7 +24,7 @@ export interface KeyRingDeps {
 }
 
 /** How many keys are in memory at cache factor 1. */
-const inMemory = 20_000;
+const cacheSize = 20_000;
 
 /** The keys of all servers: in memory, in the database, or fetched. */
 export class KeyRing {
@@ -35,7 +35,7 @@ export class KeyRing {
 
   constructor(deps: KeyRingDeps) {
     this.#deps = deps;
-    this.#known = deps.caches.create('server_keys', { size: inMemory });
+    this.#known = deps.caches.create('server_keys', { size: cacheSize });
     this.#fetcher = new KeyFetcher({
       ...deps,
       notaries: deps.keyServers.filter(({ server_name }) => server_name !== deps.own.serverName),
@@ -47,7 +47,7 @@ export class KeyRing {
    * A key of a server. It is fetched when it is not known, or not for as long as is wanted; what comes back may fall
    * short of that all the same: whether it counts is for the caller to say.
    */
-  async find(want: KeyWant, purpose: KeyPurpose): Promise<ServerKey | undefined> {
+  async find(want: WantedKey, purpose: KeyPurpose): Promise<ServerKey | undefined> {
     const known = await this.#read(want);
     if (satisfies(known, want) || want.serverName === this.#deps.own.serverName) return known;
     await this.#fetcher.fetch([want], purpose);
@@ -55,7 +55,7 @@ export class KeyRing {
   }
 
   /** Finds many keys, those that have to be fetched together. For events: see `isSignedByServer`. */
-  async findAll(wants: readonly KeyWant[]): Promise<ServerKeyLookup> {
+  async findAll(wants: readonly WantedKey[]): Promise<ServerKeyLookup> {
     const found = new Map<string, ServerKey | undefined>();
     const readAll = async () => {
       for (const want of wants) found.set(nameOf(want), await this.#read(want));
@@ -96,7 +96,7 @@ export class KeyRing {
     return [...new Set(responses.map(({ text }) => text))];
   }
 
-  async #read({ serverName, keyId }: Omit<KeyWant, 'validUntil'>): Promise<ServerKey | undefined> {
+  async #read({ serverName, keyId }: Omit<WantedKey, 'validUntil'>): Promise<ServerKey | undefined> {
     const { own, database } = this.#deps;
     if (serverName === own.serverName) return own.find(keyId);
     const key = await this.#known.getOrLoad(
@@ -116,11 +116,11 @@ export class KeyRing {
 }
 
 /** Key ids may hold anything but a space, which server names do not hold either. */
-const nameOf = ({ serverName, keyId }: Omit<KeyWant, 'validUntil'>) => `${serverName} ${keyId}`;
+const nameOf = ({ serverName, keyId }: Omit<WantedKey, 'validUntil'>) => `${serverName} ${keyId}`;
 
 /** Passed on for half of its life. Source: server-server API, `GET /_matrix/key/v2/server`. */
 function isFresh(
-  { validUntilTs, fetchedTs, isRetired }: KeptResponse,
+  { validUntilTs, fetchedTs, isRetired }: StoredResponse,
   validUntil: number,
   now: number,
 ): boolean {

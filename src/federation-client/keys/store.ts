@@ -4,7 +4,7 @@ import type { KeyResponse } from './key-response.ts';
 import type { KeyTables } from './tables.ts';
 
 /** A response that is kept, for those who ask this server about others. */
-export interface KeptResponse {
+export interface StoredResponse {
   readonly keyId: string;
   readonly text: string;
   readonly validUntilTs: number;
@@ -32,7 +32,7 @@ export async function readKey(
 export async function readResponses(
   reader: Reader<KeyTables>,
   serverName: string,
-): Promise<readonly KeptResponse[]> {
+): Promise<readonly StoredResponse[]> {
   const rows = await reader
     .selectFrom('server_keys')
     .select(['key_id', 'response', 'valid_until_ts', 'expired_ts', 'fetched_ts'])

@@ -7,7 +7,7 @@ type Values = Static<TObject<typeof keyOptions & typeof requestOptions>>;
 
 const publicKeyServer = 'matrix.org';
 
-const provenKeys: Rule<Values> = (values, view) => {
+const requireVerifiableKeys: Rule<Values> = (values, view) => {
   if (values.federation_verify_certificates) return;
   for (const [index, server] of values.trusted_key_servers.entries()) {
     const listed = Object.keys(server.verify_keys ?? {}).length > 0;
@@ -17,7 +17,7 @@ const provenKeys: Rule<Values> = (values, view) => {
   }
 };
 
-const defaultKeyServer: Rule<Values> = (values, view) => {
+const mentionDefaultKeyServer: Rule<Values> = (values, view) => {
   const asked = values.trusted_key_servers.some(({ server_name }) => server_name === publicKeyServer);
   if (asked && !values.suppress_key_server_warning) {
     const message = `${publicKeyServer} is asked for the keys of other servers; if that is what you want, set suppress_key_server_warning: true`;
@@ -25,7 +25,7 @@ const defaultKeyServer: Rule<Values> = (values, view) => {
   }
 };
 
-const idleExemptions: Rule<Values> = (values, view) => {
+const warnOfIdleExemptions: Rule<Values> = (values, view) => {
   const exempt = values.federation_certificate_verification_whitelist;
   if (!values.federation_verify_certificates && exempt.length > 0) {
     const message = 'has no effect while federation_verify_certificates is off';
@@ -34,4 +34,4 @@ const idleExemptions: Rule<Values> = (values, view) => {
 };
 
 /** What must hold between the options of requests and keys. */
-export const keyRules = [provenKeys, defaultKeyServer, idleExemptions];
+export const keyRules = [requireVerifiableKeys, mentionDefaultKeyServer, warnOfIdleExemptions];

@@ -52,17 +52,17 @@ export class RemoteError extends FederationError {
   }
 
   /** Whether it is the server that is unwell, and not the request. */
-  get isServersFault(): boolean {
-    return (this.status >= 500 && !aboutMedia.has(this.errcode)) || this.status === 429;
+  get isServerFault(): boolean {
+    return (this.status >= 500 && !mediaCodes.has(this.errcode)) || this.status === 429;
   }
 }
 
 /** Codes with which a server that is well says why it has no media to give; their status is above 500. */
-const aboutMedia = new Set(['M_NOT_YET_UPLOADED', 'M_TOO_LARGE']);
+const mediaCodes = new Set(['M_NOT_YET_UPLOADED', 'M_TOO_LARGE']);
 
 /** The server has answered with success, and with something that makes no sense. */
-export class MalformedAnswer extends FederationError {
-  override readonly name = 'MalformedAnswer';
+export class MalformedResponse extends FederationError {
+  override readonly name = 'MalformedResponse';
 
   constructor(destination: string, what: string, options?: ErrorOptions) {
     super(destination, `${destination} has sent an answer that makes no sense: ${what}`, options);
@@ -70,7 +70,7 @@ export class MalformedAnswer extends FederationError {
 }
 
 /** Codes that mean to a client what they mean to us; others could make it believe that it is logged out. */
-const forClients = new Set([
+const passedOnCodes = new Set([
   'M_FORBIDDEN',
   'M_NOT_FOUND',
   'M_BAD_STATE',
@@ -88,7 +88,7 @@ const forClients = new Set([
 /** What a client is told when a request on its behalf has failed. Errors that are not of federation stay as they are. */
 export function errorForClient(error: unknown): unknown {
   if (!(error instanceof FederationError)) return error;
-  if (error instanceof RemoteError && error.status < 500 && forClients.has(error.errcode)) {
+  if (error instanceof RemoteError && error.status < 500 && passedOnCodes.has(error.errcode)) {
     const { room_version: roomVersion } = error.body;
     const extra = typeof roomVersion === 'string' ? { room_version: roomVersion } : {};
     return new MatrixError(error.status, error.errcode, error.message, extra);

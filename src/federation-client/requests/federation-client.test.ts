@@ -80,7 +80,7 @@ forEachDatabase((open) => {
         requests.request({ ...get(server.name), path: `/_proto/${path}`, maxBody: 1_000, retry: 'none' });
       assert.equal(JSON.stringify(await at('float')), '{"n":1.0}');
       for (const path of ['text', 'list', 'long'])
-        await assert.rejects(at(path), { name: 'MalformedAnswer' }, path);
+        await assert.rejects(at(path), { name: 'MalformedResponse' }, path);
       await assert.rejects(at('moved'), { name: 'RemoteError', status: 302 });
     });
 
@@ -193,7 +193,7 @@ forEachDatabase((open) => {
       status = 200;
       await second.requests.request({ ...get(server.name), ignoreBackoff: true });
       assert.deepEqual(returned, [server.name]);
-      assert.equal(await second.destinations.blockedUntil(server.name), undefined);
+      assert.equal(await second.destinations.backoffUntil(server.name), undefined);
       assert.equal((await second.destinations.get(server.name)).failureSince, undefined);
     });
 

@@ -12,12 +12,12 @@ import { canonicalJson, isServerName, type JsonObject, type SigningKey } from '.
 import type { FederationClientConfig } from '../config.ts';
 import type { Destinations } from '../destinations/destinations.ts';
 import type { Discovery } from '../discovery/discovery.ts';
-import type { Place } from '../discovery/place.ts';
+import type { Endpoint } from '../discovery/endpoint.ts';
 import { spell, spellingsToTry } from '../spelling.ts';
 import type { FederationTls } from '../tls.ts';
-import { readAnswer, readPairAnswer, remoteError } from './answer.ts';
 import type { DomainWhitelist } from './domain-whitelist.ts';
-import { FederationError, MalformedAnswer, RemoteError, ServerUnavailable } from './errors.ts';
+import { FederationError, MalformedResponse, RemoteError, ServerUnavailable } from './errors.ts';
+import { readPairResponse, readResponse, remoteError } from './read-response.ts';
 import { type FederationRequest, withQuery } from './request.ts';
 import { authorize } from './request-signature.ts';
 import { retriesOf, retryDelay } from './retry-delay.ts';
@@ -35,7 +35,7 @@ export interface FederationClientDeps {
 }
 
 /** Bytes of an answer, when the caller does not say; errors are read up to a part of that. */
-const [usualMaxBody, errorMaxBody] = [16 * 1024 * 1024, 64 * 1024];
+const [defaultMaxBody, errorMaxBody] = [16 * 1024 * 1024, 64 * 1024];
 
 type Response = OutboundResponse<Readable>;
 
@@ -50,20 +50,20 @@ export class FederationClient {
   /**
    * Sends a request and reads the answer; numbers in it are kept as they are written.
    * @throws MatrixError M_FORBIDDEN when there is no federation with that server
-   * @throws ServerUnavailable, RemoteError, MalformedAnswer; OutboundError `aborted` with the caller's signal
+   * @throws ServerUnavailable, RemoteError, MalformedResponse; OutboundError `aborted` with the caller's signal
    */
   request(request: FederationRequest): Promise<JsonObject> {
-    return this.#repeat(request, async (target, signed) => {
+    return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.send(target, signed);
-      return readAnswer(request.destination, response, this.#deps.clock);
+      return readResponse(request.destination, response, this.#deps.clock);
     });
   }
 
   /** As `request`, of an old endpoint: one that answers `[200, {...}]`. */
   requestPair(request: FederationRequest): Promise<JsonObject> {
-    return this.#repeat(request, async (target, signed) => {
+    return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.send(target, signed);
-      return readPairAnswer(request.destination, response);
+      return readPairResponse(request.destination, response);
     });
   }
 
@@ -72,7 +72,7 @@ export class FederationClient {
    * is said about its type.
    */
   open(request: FederationRequest): Promise<Response> {
-    return this.#repeat(request, async (target, signed) => {
+    return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.openTarget(target, signed);
       if (response.status < 400) return response;
       const body = await readStart(response.body, errorMaxBody);
@@ -80,7 +80,7 @@ export class FederationClient {
     });
   }
 
-  async #repeat<T>(request: FederationRequest, send: Send<T>): Promise<T> {
+  async #withRetries<T>(request: FederationRequest, send: Send<T>): Promise<T> {
     const { destination, signal } = request;
     const { destinations, clock } = this.#deps;
     await this.#check(request);
@@ -88,19 +88,19 @@ export class FederationClient {
     for (let retry = 0; ; retry++) {
       try {
         const answer = await this.#attempt(request, send);
-        await destinations.reached(destination);
+        await destinations.recordSuccess(destination);
         return answer;
       } catch (error) {
-        const delay = this.#delay(retry, error, request);
+        const delay = this.#retryDelay(retry, error, request);
         if (delay === undefined) {
-          await this.#remember(error, request, begunAt);
+          await this.#recordFailure(error, request, begunAt);
           throw error;
         }
         // What a server that is busy asks for is kept to.
         const isBusy = error instanceof RemoteError && error.retryAfter !== undefined;
         const pause = () =>
-          isBusy ? sleep(clock, delay, signal) : destinations.pause(destination, delay, signal);
-        await (request.duringPause?.(pause) ?? pause());
+          isBusy ? sleep(clock, delay, signal) : destinations.waitForRetry(destination, delay, signal);
+        await (request.duringRetryDelay?.(pause) ?? pause());
         if (signal?.aborted) throw error;
       }
     }
@@ -112,40 +112,44 @@ export class FederationClient {
     if (!isServerName(destination)) throw new ServerUnavailable(destination);
     whitelist.check(destination);
     if (ignoreBackoff) return;
-    const retryAt = await destinations.blockedUntil(destination);
+    const retryAt = await destinations.backoffUntil(destination);
     if (retryAt !== undefined) throw new ServerUnavailable(destination, { retryAt });
   }
 
   /** How long to wait before the request is repeated; `undefined` when it is not. */
-  #delay(retry: number, error: unknown, { retry: mode = 'short' }: FederationRequest): number | undefined {
+  #retryDelay(
+    retry: number,
+    error: unknown,
+    { retry: mode = 'short' }: FederationRequest,
+  ): number | undefined {
     const { options, randomness } = this.#deps;
-    if (mode === 'none' || retry >= retriesOf(mode, options) || !isPassing(error)) return undefined;
+    if (mode === 'none' || retry >= retriesOf(mode, options) || !isTransient(error)) return undefined;
     const wanted = error instanceof RemoteError ? error.retryAfter : undefined;
     return retryDelay(mode, retry, options, randomFraction(randomness), wanted);
   }
 
   /** Whether the server is well, after a request that has failed for good. */
-  async #remember(error: unknown, request: FederationRequest, begunAt: number): Promise<void> {
+  async #recordFailure(error: unknown, request: FederationRequest, begunAt: number): Promise<void> {
     const { destinations } = this.#deps;
     if (!(error instanceof FederationError)) return;
     const isUnwell =
-      error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServersFault);
-    if (!isUnwell) await destinations.reached(request.destination);
-    else if (!request.ignoreBackoff) await destinations.failed(request.destination, begunAt);
+      error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServerFault);
+    if (!isUnwell) await destinations.recordSuccess(request.destination);
+    else if (!request.ignoreBackoff) await destinations.recordFailure(request.destination, begunAt);
   }
 
   /** One attempt, in each spelling that the server may have. */
   async #attempt<T>(request: FederationRequest, send: Send<T>): Promise<T> {
     const { destination } = request;
     const { destinations } = this.#deps;
-    const places = await this.#places(destination);
+    const places = await this.#endpoints(destination);
     const { spelling: known } = await destinations.get(destination);
     let unrecognized: unknown;
     for (const spelling of spellingsToTry(known)) {
       const path = spell(withQuery(request.path, request.query), spelling);
       try {
         const answer = await this.#sendTo(places, path, request, send);
-        await destinations.learn(destination, spelling);
+        await destinations.recordSpelling(destination, spelling);
         return answer;
       } catch (error) {
         if (!(error instanceof RemoteError && error.isUnrecognized)) throw error;
@@ -155,9 +159,9 @@ export class FederationClient {
     throw unrecognized;
   }
 
-  async #places(destination: string): Promise<readonly Place[]> {
+  async #endpoints(destination: string): Promise<readonly Endpoint[]> {
     try {
-      return await this.#deps.discovery.placesOf(destination);
+      return await this.#deps.discovery.endpointsOf(destination);
     } catch (cause) {
       throw new ServerUnavailable(destination, { cause });
     }
@@ -165,7 +169,7 @@ export class FederationClient {
 
   /** At the first of the places where somebody listens. */
   async #sendTo<T>(
-    places: readonly Place[],
+    places: readonly Endpoint[],
     path: string,
     request: FederationRequest,
     send: Send<T>,
@@ -177,7 +181,7 @@ export class FederationClient {
         return await send({ ...place, tls, path }, signed);
       } catch (error) {
         if (!(error instanceof OutboundError) || error.failure === 'aborted') throw error;
-        if (elsewhere.has(error.failure) && index < places.length - 1) continue;
+        if (tryNextEndpoint.has(error.failure) && index < places.length - 1) continue;
         throw failureOf(request.destination, error);
       }
     }
@@ -197,7 +201,7 @@ export class FederationClient {
       },
       ...(content !== undefined && { body: content }),
       timeout: request.timeout ?? options.client_timeout,
-      maxBody: request.maxBody ?? usualMaxBody,
+      maxBody: request.maxBody ?? defaultMaxBody,
       signal,
     };
   }
@@ -206,18 +210,18 @@ export class FederationClient {
 type Send<T> = (target: Target, signed: Parameters<OutboundHttp['send']>[1]) => Promise<T>;
 
 /** After these, another place of the same server may do better. */
-const elsewhere: ReadonlySet<OutboundFailure> = new Set(['connection', 'unknown-host', 'tls']);
+const tryNextEndpoint: ReadonlySet<OutboundFailure> = new Set(['connection', 'unknown-host', 'tls']);
 
 function failureOf(destination: string, cause: OutboundError): FederationError {
   const { failure, message } = cause;
   return failure === 'too-large' || failure === 'protocol'
-    ? new MalformedAnswer(destination, message, { cause })
+    ? new MalformedResponse(destination, message, { cause })
     : new ServerUnavailable(destination, { cause });
 }
 
 /** Whether the same request may succeed a little later. */
-function isPassing(error: unknown): boolean {
-  if (error instanceof RemoteError) return error.isServersFault;
+function isTransient(error: unknown): boolean {
+  if (error instanceof RemoteError) return error.isServerFault;
   return (
     error instanceof ServerUnavailable && error.cause instanceof OutboundError && error.cause.isTransient
   );

@@ -11,7 +11,7 @@ import {
 } from '../../protocol/index.ts';
 
 /** Bytes of items of a list that are parsed in one go: some milliseconds of work. */
-const atOnce = 128 * 1024;
+const chunkBytes = 128 * 1024;
 
 const comma = 0x2c;
 /** `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only. */
@@ -53,7 +53,7 @@ export async function parseLargeJson(bytes: Buffer, options: ParseOptions, clock
         await slices.pauseIfDue();
       }
       depth--;
-    } else if (byte === comma && depth === 2 && start >= 0 && i - start >= atOnce) {
+    } else if (byte === comma && depth === 2 && start >= 0 && i - start >= chunkBytes) {
       take(i, false);
       start = i + 1;
       await slices.pauseIfDue();

@@ -21,7 +21,7 @@ export interface FederationRequest {
   readonly ignoreBackoff?: boolean;
   readonly signal?: AbortSignal;
   /** Stands around each pause before another attempt: whoever holds a place may give it away for that time. */
-  readonly duringPause?: (pause: () => Promise<void>) => Promise<void>;
+  readonly duringRetryDelay?: (pause: () => Promise<void>) => Promise<void>;
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;

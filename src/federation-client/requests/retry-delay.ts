@@ -14,7 +14,7 @@ export function retriesOf(mode: RetryMode, options: Options): number {
 }
 
 /** Milliseconds before the first further attempt, and by what they grow with each. */
-const growth = { short: { first: 500, factor: 2 }, long: { first: 4_000, factor: 4 } } as const;
+const delays = { short: { first: 500, factor: 2 }, long: { first: 4_000, factor: 4 } } as const;
 
 /**
  * Milliseconds to wait before a further attempt.
@@ -31,7 +31,7 @@ export function retryDelay(
 ): number | undefined {
   const longest = mode === 'short' ? options.max_short_retry_delay : options.max_long_retry_delay;
   if (wanted > longest) return undefined;
-  const { first, factor } = growth[mode];
+  const { first, factor } = delays[mode];
   const delay = Math.min(first * factor ** retry, longest) * (0.8 + 0.4 * chance);
   return Math.round(Math.max(Math.min(delay, longest), wanted));
 }

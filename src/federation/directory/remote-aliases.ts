@@ -1,4 +1,4 @@
-import { type AliasAnswer, errorForClient, type QueriesApi } from '../../federation-client/index.ts';
+import { type AliasResponse, errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import { invalidParam, MatrixError, notFound, parseRoomAlias } from '../../protocol/index.ts';
 
 /** Asks other servers for the rooms behind their aliases. */
@@ -13,7 +13,7 @@ export class RemoteAliases {
    * The room behind an alias of another server.
    * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the server can not be asked
    */
-  async resolve(alias: string): Promise<AliasAnswer> {
+  async resolve(alias: string): Promise<AliasResponse> {
     const parts = parseRoomAlias(alias);
     if (!parts) throw invalidParam('This is not a room alias');
     try {

@@ -53,7 +53,7 @@ forServerDatabases(import.meta.url, (open) => {
       // Without a sign it would be more than three seconds.
       let passed = 0;
       await until(async () => {
-        await test.client.destinations.reached('a.example');
+        await test.client.destinations.recordSuccess('a.example');
         if (passed < 2_000) test.clock.advance(100);
         passed += 100;
         return a.messages.filter((body) => body === '1').length === 2;
@@ -75,7 +75,7 @@ forServerDatabases(import.meta.url, (open) => {
       await say('1');
       const left = async () => {
         await test.waitsToRetry(1);
-        return (await test.client.destinations.blockedUntil('a.example'))! - test.clock.now();
+        return (await test.client.destinations.backoffUntil('a.example'))! - test.clock.now();
       };
       assert.equal(await left(), 10_000);
       test.clock.advance(10_000);
@@ -90,7 +90,7 @@ forServerDatabases(import.meta.url, (open) => {
       await say('1');
       await test.waitsToRetry(1);
       a.answer = () => 200;
-      await test.client.destinations.reached('a.example');
+      await test.client.destinations.recordSuccess('a.example');
       await until(() => a.arrived.at(-1)?.pdus.length !== 0 && test.sender.status.destinations.sending === 0);
       await until(() => a.messages.filter((body) => body === '1').length === 2);
     });

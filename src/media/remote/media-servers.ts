@@ -11,7 +11,7 @@ export interface MediaAnswer {
 
 export interface MediaRequest {
   /** Milliseconds that the server is asked to wait for an upload that is still to come. */
-  readonly patience: number;
+  readonly uploadTimeout: number;
   /** Most bytes of the answer. */
   readonly maxBody: number;
   readonly signal: AbortSignal;

@@ -109,7 +109,7 @@ export class RemoteMedia {
     const begin = clock.setTimer(wish.patience + untilBegin, giveUp);
     const end = clock.setTimer(untilEnd, giveUp);
     const signal = AbortSignal.any([patience.signal, this.#stopping.signal]);
-    const request = { patience: wish.patience, maxBody: options.max_upload_size + frame, signal };
+    const request = { uploadTimeout: wish.patience, maxBody: options.max_upload_size + frame, signal };
     try {
       const media = await fetchMedia(servers, address, request, wish.isOpen);
       begin.cancel();

@@ -43,7 +43,7 @@ export class RoomServers {
       if (asked.length === maxAsked) break;
       if (patience.pausedUntil(head.roomId, server) !== undefined) continue;
       if (!(await serverAcls.allows(head, server))) continue;
-      if ((await health.blockedUntil(server)) === undefined) asked.push(server);
+      if ((await health.backoffUntil(server)) === undefined) asked.push(server);
     }
     return asked;
   }

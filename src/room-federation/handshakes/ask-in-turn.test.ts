@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
-import { MalformedAnswer, RemoteError, ServerUnavailable } from '../../federation-client/index.ts';
+import { MalformedResponse, RemoteError, ServerUnavailable } from '../../federation-client/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import { askInTurn } from './ask-in-turn.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
@@ -62,7 +62,7 @@ describe('asking servers in turn', () => {
     assert.deepEqual(await errorOf(gone, unknownRoom), [404, 'M_NOT_FOUND']);
     assert.deepEqual(await errorOf(unable, unknownRoom, gone), [400, 'M_UNABLE_TO_AUTHORISE_JOIN']);
     assert.deepEqual(await errorOf(unknownRoom, no, unable), [403, 'M_FORBIDDEN']);
-    assert.deepEqual(await errorOf(new MalformedAnswer('x.test', 'nonsense')), [502, 'M_UNKNOWN']);
+    assert.deepEqual(await errorOf(new MalformedResponse('x.test', 'nonsense')), [502, 'M_UNKNOWN']);
     assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
   });
 

@@ -50,7 +50,7 @@ export interface RoomOfPeer {
  * no sense.
  */
 export interface MembershipPeers {
-  template(
+  fetchTemplate(
     server: string,
     membership: HandshakeMembership,
     place: { readonly roomId: string; readonly userId: string },

@@ -29,7 +29,7 @@ export class RemoteKnock {
     const { peers, incoming, placement, engine } = this.#deps;
     const { roomId, userId, content } = wanted;
     const head = await engine.heads.get(roomId);
-    const prepared = await peers.template(server, 'knock', wanted, knownVersions, { ignoreBackoff });
+    const prepared = await peers.fetchTemplate(server, 'knock', wanted, knownVersions, { ignoreBackoff });
     const { version, place } = checkTemplate(prepared, { server, roomId, userId, membership: 'knock' });
     if (head?.isEntered && head.version !== version) {
       throw new HandshakeFailure(server, 'the room has another version');

@@ -179,7 +179,7 @@ export class SenderUnderTest {
   /** Resolves when the destination is in backoff. */
   blocked(name: string): Promise<void> {
     return until(
-      async () => (await this.client.destinations.blockedUntil(name)) !== undefined,
+      async () => (await this.client.destinations.backoffUntil(name)) !== undefined,
       `${name} to be in backoff`,
     );
   }

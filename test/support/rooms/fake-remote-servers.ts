@@ -26,7 +26,7 @@ export class FakeRemoteServers implements OtherServers {
   /** Servers in backoff. */
   readonly blocked = new Set<string>();
   readonly health: OtherServers['health'] = {
-    blockedUntil: async (server) => (this.blocked.has(server) ? Number.MAX_SAFE_INTEGER : undefined),
+    backoffUntil: async (server) => (this.blocked.has(server) ? Number.MAX_SAFE_INTEGER : undefined),
     onReturn: (listener) => void this.#listeners.push(listener),
   };
   readonly #listeners: ((server: string) => void)[] = [];

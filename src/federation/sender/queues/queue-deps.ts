@@ -14,7 +14,7 @@ export interface QueueDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly destinations: Pick<Destinations, 'get' | 'blockedUntil' | 'failed'>;
+  readonly destinations: Pick<Destinations, 'get' | 'backoffUntil' | 'recordFailure'>;
   readonly api: Pick<TransactionsApi, 'send'>;
   readonly notes: DeliveryNotes;
   readonly catchUp: CatchUp;

@@ -158,7 +158,7 @@ export class ServerQueue {
   /** Whether it is not time yet to try again; a timer is set then. */
   async #isLeftAlone(): Promise<boolean> {
     const { destinations, clock } = this.#deps;
-    const until = await destinations.blockedUntil(this.destination);
+    const until = await destinations.backoffUntil(this.destination);
     if (until === undefined) return false;
     this.#contents.events.fallBehind();
     this.#pause(until - clock.now());
@@ -182,7 +182,7 @@ export class ServerQueue {
     try {
       const refused = await api.send(this.destination, transaction.id, text, {
         signal,
-        duringPause: (pause) => slot.during(pause, slots.doubtful),
+        duringRetryDelay: (pause) => slot.during(pause, slots.doubtful),
       });
       if (refused.size > 0) {
         log.debug(
@@ -240,8 +240,8 @@ export class ServerQueue {
       }
     }
     // An answer of any kind is a sign of life, but one that does not take transactions is not to be asked all the time.
-    await destinations.failed(this.destination, begunAt);
-    const until = await destinations.blockedUntil(this.destination);
+    await destinations.recordFailure(this.destination, begunAt);
+    const until = await destinations.backoffUntil(this.destination);
     this.#pause(until === undefined ? usualPause : until - clock.now());
   }
 

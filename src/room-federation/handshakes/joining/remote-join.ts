@@ -51,7 +51,7 @@ export class RemoteJoin {
     const { peers, engine, incoming, placement, signer, clock } = this.#deps;
     const { userId, roomId, content, omitMembers } = place;
     const head = await engine.heads.get(roomId);
-    const prepared = await peers.template(server, 'join', place, knownVersions, { ignoreBackoff });
+    const prepared = await peers.fetchTemplate(server, 'join', place, knownVersions, { ignoreBackoff });
     const template = checkTemplate(prepared, { server, roomId, userId, membership: 'join' });
     const { version, authoriser } = template;
     if (head?.isEntered && head.version !== version) {

@@ -23,7 +23,7 @@ export type LeaveToTell = {
 };
 
 export interface TellLeaveDeps extends TemplateDeps {
-  readonly peers: Pick<MembershipPeers, 'template' | 'sendLeave'>;
+  readonly peers: Pick<MembershipPeers, 'fetchTemplate' | 'sendLeave'>;
 }
 
 export interface LeaveTold {
@@ -73,7 +73,7 @@ async function handIn(
 ): Promise<Answer> {
   const { peers } = deps;
   try {
-    const prepared = await peers.template(server, 'leave', { roomId, userId }, knownVersions, request);
+    const prepared = await peers.fetchTemplate(server, 'leave', { roomId, userId }, knownVersions, request);
     const expected = { server, roomId, userId, membership: 'leave', usualVersion: version } as const;
     const template = checkTemplate(prepared, expected);
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
@@ -91,4 +91,4 @@ async function handIn(
 
 const isAway = (error: unknown) =>
   error instanceof FederationError &&
-  (error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServersFault));
+  (error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServerFault));

@@ -27,7 +27,7 @@ forEachDatabase((open) => {
       const [down, refusing] = [new Set<string>(), new Set<string>()];
       /** Servers as far as this one sees them. */
       const peers = {
-        async template(server: string) {
+        async fetchTemplate(server: string) {
           asked.push(server);
           await hold?.(server);
           if (down.has(server)) throw new ServerUnavailable(server);

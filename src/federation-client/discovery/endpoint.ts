@@ -1,7 +1,7 @@
 import { parseServerName, type ServerNameParts } from '../../protocol/index.ts';
 
 /** Where requests for a server go, and as whom it must prove itself there. */
-export interface Place {
+export interface Endpoint {
   /** Host name or address to connect to. */
   readonly host: string;
   readonly port: number;
@@ -18,7 +18,10 @@ export const defaultPort = 8448;
  * The place that a server name, delegated or not, gives away by itself: it is an address, or has a port. Otherwise
  * `undefined`. Source: server-server API, "Resolving server names", steps 1, 2, 3.1 and 3.2.
  */
-export function explicitPlace(serverName: string, { host, port, kind }: ServerNameParts): Place | undefined {
+export function explicitEndpoint(
+  serverName: string,
+  { host, port, kind }: ServerNameParts,
+): Endpoint | undefined {
   if (kind !== 'dns') return { host, port: port ?? defaultPort, tlsName: undefined, authority: serverName };
   return port === undefined ? undefined : { host, port, tlsName: host, authority: serverName };
 }

@@ -1,8 +1,8 @@
 import { isEventId, isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
-import { MalformedAnswer } from '../requests/errors.ts';
+import { MalformedResponse } from '../requests/errors.ts';
 
-/** Reads the members of another server's answer; what is not as it should be is a `MalformedAnswer`. */
-export class AnswerShape {
+/** Reads the members of another server's answer; what is not as it should be is a `MalformedResponse`. */
+export class ResponseShape {
   readonly #server: string;
   readonly #answer: JsonObject;
 
@@ -56,7 +56,7 @@ export class AnswerShape {
     return value as number;
   }
 
-  #malformed(what: string): MalformedAnswer {
-    return new MalformedAnswer(this.#server, what);
+  #malformed(what: string): MalformedResponse {
+    return new MalformedResponse(this.#server, what);
   }
 }

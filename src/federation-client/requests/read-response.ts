@@ -7,31 +7,31 @@ import {
   parseJson,
   parseJsonObject,
 } from '../../protocol/index.ts';
-import { MalformedAnswer, RemoteError } from './errors.ts';
+import { MalformedResponse, RemoteError } from './errors.ts';
 import { parseLargeJson } from './large-json.ts';
 
 /** Deeper than any event may be, so that one which is too deep does not hide the others: see `parseJson`. */
 const maxDepth = 2_000;
 
 /** Bytes of an answer that is parsed in slices. */
-const largeAnswer = 512 * 1024;
+const largeResponse = 512 * 1024;
 
 /**
  * The JSON of a successful answer; numbers as they are written, for events may be in it. Large ones do not stop
  * everything else.
  * @throws RemoteError when the status is none of success
- * @throws MalformedAnswer when the body is no JSON object, or is not said to be JSON
+ * @throws MalformedResponse when the body is no JSON object, or is not said to be JSON
  */
-export async function readAnswer(
+export async function readResponse(
   destination: string,
   response: OutboundResponse,
   clock: Clock,
 ): Promise<JsonObject> {
   const answer =
-    response.body.length < largeAnswer
+    response.body.length < largeResponse
       ? readJson(destination, response)
       : await readLarge(destination, response, clock);
-  if (!isJsonObject(answer)) throw new MalformedAnswer(destination, 'it is no JSON object');
+  if (!isJsonObject(answer)) throw new MalformedResponse(destination, 'it is no JSON object');
   return answer;
 }
 
@@ -39,11 +39,11 @@ export async function readAnswer(
  * The object in an answer of the kind that old endpoints give: `[200, {...}]`. As `readAnswer` otherwise.
  * Source: server-server API, `PUT /_matrix/federation/v1/send_join`.
  */
-export function readPairAnswer(destination: string, response: OutboundResponse): JsonObject {
+export function readPairResponse(destination: string, response: OutboundResponse): JsonObject {
   const answer = readJson(destination, response);
   const [status, object] = Array.isArray(answer) ? (answer as readonly JsonValue[]) : [];
   if (status !== 200 || !isJsonObject(object)) {
-    throw new MalformedAnswer(destination, 'it is no pair of 200 and an object');
+    throw new MalformedResponse(destination, 'it is no pair of 200 and an object');
   }
   return object;
 }
@@ -55,7 +55,7 @@ function readJson(destination: string, response: OutboundResponse): JsonValue {
   try {
     return parseJson(response.body, options);
   } catch (cause) {
-    throw new MalformedAnswer(destination, 'it is no JSON', { cause });
+    throw new MalformedResponse(destination, 'it is no JSON', { cause });
   }
 }
 
@@ -64,14 +64,14 @@ async function readLarge(destination: string, response: OutboundResponse, clock:
   try {
     return await parseLargeJson(response.body, options, clock);
   } catch (cause) {
-    throw new MalformedAnswer(destination, 'it is no JSON', { cause });
+    throw new MalformedResponse(destination, 'it is no JSON', { cause });
   }
 }
 
 function checkIsJson(destination: string, response: OutboundResponse): void {
   const { status } = response;
   if (status < 200 || status >= 300) throw remoteError(destination, response);
-  if (!isJson(response)) throw new MalformedAnswer(destination, 'it is not said to be JSON');
+  if (!isJson(response)) throw new MalformedResponse(destination, 'it is not said to be JSON');
 }
 
 function isJson({ headers }: Pick<OutboundResponse, 'headers'>): boolean {
