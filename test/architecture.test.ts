@@ -14,6 +14,7 @@ import { describe, it } from 'node:test';
 const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
   { protocol: [] },
   { kernel: [] },
+  { 'sync-contract': [] },
   {
     accounts: ['devices'],
     devices: [],

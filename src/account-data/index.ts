@@ -7,4 +7,5 @@ export { accountDataMigrations } from './migrations.ts';
 export { accountDataRoomRows } from './room-rows.ts';
 export { accountDataRoutes, tagRoutes } from './routes.ts';
 export type { AccountDataEntry, AccountDataKey } from './store.ts';
+export { accountDataSyncSource } from './sync-source.ts';
 export { Tags } from './tags.ts';

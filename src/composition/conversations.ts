@@ -1,21 +1,20 @@
+import { accountDataSyncSource } from '../account-data/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { Presence, PresenceEvents, presenceRoutes } from '../presence/index.ts';
-import { pushRuleRoutes, Unread } from '../push/index.ts';
-import { Receipts, receiptRoutes } from '../receipts/index.ts';
+import { Presence, PresenceEvents, presenceRoutes, presenceSyncSource } from '../presence/index.ts';
+import { pushRuleRoutes, pushRulesSyncSource, Unread, unreadSyncSource } from '../push/index.ts';
+import { Receipts, receiptRoutes, receiptSyncSource } from '../receipts/index.ts';
 import { type DelayedSending, type Rooms, roomRoutes, type ThirdPartyInviting } from '../rooms/index.ts';
 import {
   eventStreamRoutes,
   openSync,
-  RoomPart,
   type SetPresence,
   type SyncServices,
   slidingSyncRoutes,
   syncRoutes,
-  UserPart,
 } from '../sync/index.ts';
-import { threadSubscriptionRoutes } from '../thread-subscriptions/index.ts';
-import { Typing, typingRoutes } from '../typing/index.ts';
-import { type Encryption, followEncryption } from './encryption.ts';
+import { threadSubscriptionRoutes, threadSubscriptionSyncSource } from '../thread-subscriptions/index.ts';
+import { Typing, typingRoutes, typingSyncSource } from '../typing/index.ts';
+import type { Encryption } from './encryption.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import { prejoinKeys } from './rooms.ts';
@@ -63,45 +62,24 @@ export async function startConversations(
   const sync = openSync({
     ...kernel,
     rooms,
-    sources: { receipts, typing, accountData, pushRules, unread, presence: presence.events },
-    deviceSources: {
-      queues: people.messageQueues,
-      deviceLists: encryption.e2ee.deviceLists,
-      keyCounts: encryption.e2ee.counts,
-    },
-    threadSubscriptions: people.threadSubscriptions,
+    accountData,
+    // The order of the members of an answer.
+    sources: [
+      ...encryption.syncSources,
+      pushRulesSyncSource(pushRules),
+      accountDataSyncSource(accountData),
+      receiptSyncSource(receipts),
+      typingSyncSource(typing, engine.ignored),
+      unreadSyncSource(unread),
+      presenceSyncSource(presence.presence, presence.events),
+      threadSubscriptionSyncSource(people.threadSubscriptions),
+    ],
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
     invitePolicy: people.invitePermissions,
     maxEvents: maxEvents(kernel),
     answersKept: kernel.configuration.caches.caches.sync_response_cache_duration,
   });
-  const { feeds } = sync;
-  feeds.followRooms(typing.typingStream, RoomPart.typing, ({ roomId }) => roomId);
-  feeds.followRooms(receipts.receiptStream, RoomPart.receipts, ({ roomId }) => roomId);
-  feeds.followMembers(presence.presence.presenceStream, UserPart.presence, (fact) => fact.rooms.keys());
-  feeds.followUsers(
-    presence.presence.presenceStream,
-    () => UserPart.presence,
-    ({ changes }) => changes.keys(),
-  );
-  feeds.followUsers(
-    accountData.accountDataStream,
-    ({ roomId }) => (roomId === undefined ? UserPart.accountData : RoomPart.accountData),
-    ({ userId }) => [userId],
-    ({ roomId }) => roomId,
-  );
-  feeds.followUsers(
-    pushRules.pushRulesStream,
-    () => UserPart.pushRules,
-    ({ userId }) => [userId],
-  );
-  feeds.followUsers(
-    people.threadSubscriptions.threadStream,
-    () => UserPart.threads,
-    ({ userId }) => [userId],
-  );
-  followEncryption(kernel, feeds, people, encryption, rooms);
   return { receipts, typing, presence: presence.presence, sync };
 }
 
@@ -154,7 +132,7 @@ export function conversationRoutes(
       setPresence,
       maxEvents(kernel),
     ),
-    ...slidingSyncRoutes(sync.slidingSync, setPresence),
+    ...slidingSyncRoutes(sync, setPresence),
     ...threadSubscriptionRoutes({
       engine: rooms.engine,
       threads: people.threadSubscriptions,

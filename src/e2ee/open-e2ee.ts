@@ -16,6 +16,7 @@ import { SignatureUpload } from './cross-signing/signature-upload.ts';
 import { DehydratedDevices } from './dehydrated/dehydrated-devices.ts';
 import { dehydratedDeviceRoutes } from './dehydrated/routes.ts';
 import { DeviceLists, type SignatureChange } from './device-lists/device-lists.ts';
+import { deviceListSyncSource } from './device-lists/sync-source.ts';
 import type { KeyUpkeep } from './key-upkeep.ts';
 import { KeyClaiming } from './keys/claiming.ts';
 import { KeyClaims } from './keys/key-claims.ts';
@@ -24,6 +25,7 @@ import { KeyQuery } from './keys/key-query.ts';
 import { KeyUpload } from './keys/key-upload.ts';
 import type { RemoteKeys } from './keys/remote-keys.ts';
 import { keyRoutes } from './keys/routes.ts';
+import { keyCountSyncSource } from './keys/sync-source.ts';
 import { RemoteDeviceLists } from './remote-lists/remote-device-lists.ts';
 
 export interface E2eeDeps {
@@ -56,8 +58,15 @@ export async function openE2ee(deps: E2eeDeps) {
   await lists?.start();
   const query = new KeyQuery({ ...deps, remote, lists });
   const upload = new KeyUpload({ ...deps, keyStream, keyIds });
+  const deviceLists = new DeviceLists({ ...deps, signatureStream });
+  const counts = new KeyCounts(database, caches, keyStream);
   return {
+    syncSources: [
+      deviceListSyncSource({ ...deps, deviceLists, signatureStream }),
+      keyCountSyncSource(counts, keyStream),
+    ],
     signatureStream,
+    counts,
     upload,
     query,
     backups: new KeyBackups(database),
@@ -65,8 +74,7 @@ export async function openE2ee(deps: E2eeDeps) {
     crossSigning: new CrossSigning(deps),
     signatures: new SignatureUpload({ ...deps, query, signatureStream }),
     claiming: new KeyClaiming({ ...deps, remote, claims: new KeyClaims(database, streams, keyStream) }),
-    counts: new KeyCounts(database, caches, keyStream),
-    deviceLists: new DeviceLists({ ...deps, signatureStream }),
+    deviceLists,
     /** Absent where nothing is kept of other servers. */
     remoteLists: lists,
   };

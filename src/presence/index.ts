@@ -6,3 +6,4 @@ export { PresenceEvents, type PresenceEventsDeps, type PresenceRequest } from '.
 export type { PresenceFact } from './presence-fact.ts';
 export { type PresenceState, type PresenceStatus, statusContent } from './presence-status.ts';
 export { presenceRoutes } from './routes.ts';
+export { presenceSyncSource } from './sync-source.ts';

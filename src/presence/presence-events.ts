@@ -1,8 +1,8 @@
-import type { EventFilter } from '../filters/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { RecentChanges } from '../kernel/recent-changes.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
+import type { PresenceSection, SenderFilter } from '../sync-contract/index.ts';
 import { maxMembers } from './announcements.ts';
 import type { Presence } from './presence.ts';
 import type { PresenceFact } from './presence-fact.ts';
@@ -27,7 +27,7 @@ export interface PresenceRequest {
   /** Where the last sync ended; `undefined`: there was none, or everything is wanted. */
   readonly after: number | undefined;
   readonly upTo: number;
-  readonly filter: EventFilter;
+  readonly filter: SenderFilter;
 }
 
 /** Users whose presence one answer tells at most. */
@@ -37,7 +37,7 @@ const maxUsers = 5_000;
 const recentChanges = 50_000;
 
 /** The part of a sync that tells of presence. Source: client-server API, `GET /sync`, `presence`. */
-export class PresenceEvents {
+export class PresenceEvents implements PresenceSection {
   readonly #deps: PresenceEventsDeps;
   readonly #recent: RecentChanges<PresenceFact>;
   readonly #includeOffline: boolean;

@@ -6,5 +6,7 @@ export { pushCompanion } from './push-companion.ts';
 export { pushRoomRows } from './room-rows.ts';
 export { PushRules, type PushRulesChange, type PushRulesDeps } from './rules/push-rules.ts';
 export { pushRuleRoutes } from './rules/routes.ts';
+export { pushRulesSyncSource } from './rules/sync-source.ts';
+export { unreadSyncSource } from './unread/sync-source.ts';
 export type { UnreadCount, UnreadCounts } from './unread/tally.ts';
 export { type IgnoredUsers, Unread, type UnreadDeps } from './unread/unread.ts';

@@ -7,4 +7,5 @@ export type { ReceiptContent } from './receipt-content.ts';
 export { Receipts, type ReceiptsDeps } from './receipts.ts';
 export { receiptRoomRows } from './room-rows.ts';
 export { receiptRoutes } from './routes.ts';
+export { receiptSyncSource } from './sync-source.ts';
 export { threadIdOf } from './threads.ts';

@@ -114,33 +114,20 @@ export class Receipts {
    * What became known of a room's receipts in `(after, upTo]`, as contents of `m.receipt` events: usually none or one.
    * Those of users whom the viewer ignores are left out. Costs no query for positions that are not long past.
    */
-  async contentsSince(
+  contentsSince(
     roomId: string,
     after: number,
     upTo: number,
     viewer: string,
-  ): Promise<ReceiptContent[]> {
-    const recent = this.#recent.between(roomId, after, upTo);
+  ): ReceiptContent[] | Promise<ReceiptContent[]> {
+    const recent = this.#recent.between(roomId, after, upTo)?.reverse();
+    if (recent)
+      return this.#contents(
+        recent.filter((receipt) => maySee(receipt, viewer)),
+        viewer,
+      );
     const range = { after, upTo, limit: maxInContent };
-    const receipts =
-      recent?.reverse().filter((receipt) => maySee(receipt, viewer)) ??
-      (await readReceipts(this.#reader, roomId, viewer, range));
-    return this.#contents(receipts, viewer);
-  }
-
-  /** `contentsSince` when everything that it takes is in memory. */
-  peekContentsSince(
-    roomId: string,
-    after: number,
-    upTo: number,
-    viewer: string,
-  ): ReceiptContent[] | undefined {
-    const recent = this.#recent.between(roomId, after, upTo);
-    const ignored = this.#deps.engine.ignored.peek(viewer);
-    if (!recent || !ignored) return undefined;
-    return receiptContents(
-      recent.reverse().filter((receipt) => maySee(receipt, viewer) && !ignored.has(receipt.userId)),
-    );
+    return readReceipts(this.#reader, roomId, viewer, range).then((stored) => this.#contents(stored, viewer));
   }
 
   /** The newest receipts of a room, and all of the viewer's own, as contents of `m.receipt` events; as `contentsSince`. */
@@ -178,10 +165,16 @@ export class Receipts {
   }
 
   /** Source: client-server API, "Ignoring Users": nothing but state comes from those who are ignored. */
-  async #contents(receipts: readonly PlacedReceipt[], viewer: string): Promise<ReceiptContent[]> {
+  #contents(
+    receipts: readonly PlacedReceipt[],
+    viewer: string,
+  ): ReceiptContent[] | Promise<ReceiptContent[]> {
     if (receipts.length === 0) return [];
-    const ignored = await this.#deps.engine.ignored.of(viewer);
-    return receiptContents(receipts.filter(({ userId }) => !ignored.has(userId)));
+    const { ignored } = this.#deps.engine;
+    const without = (users: ReadonlySet<string>) =>
+      receiptContents(receipts.filter(({ userId }) => !users.has(userId)));
+    const known = ignored.peek(viewer);
+    return known ? without(known) : ignored.of(viewer).then(without);
   }
 
   /** How far a user has read a room. Costs no query for users and rooms that are in use. */

@@ -1,13 +1,9 @@
 /** Sync: what clients are told of everything that concerns them. */
 
-export type { DeviceSources } from './classic/device-part.ts';
 export { eventStreamRoutes } from './event-stream/routes.ts';
-export { type Changes, RoomPart, UserPart } from './feeds/feed.ts';
-export type { Feeds } from './feeds/feeds.ts';
 export { openSync, type SyncServices, type SyncServicesDeps } from './open-sync.ts';
 export { syncRoomRows } from './room-rows.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
 export { slidingSyncCleanup } from './sliding/connections/cleanup.ts';
 export { slidingSyncMigrations } from './sliding/connections/migrations.ts';
 export { slidingSyncRoutes } from './sliding/routes.ts';
-export type { SyncSources } from './sources.ts';

@@ -1,17 +1,21 @@
+import type { AccountData } from '../account-data/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamReader } from '../kernel/streams/index.ts';
 import type { PrejoinKeys } from '../room-engine/index.ts';
 import type { InvitePolicy, Rooms } from '../rooms/index.ts';
-import { DevicePart, type DeviceSources } from './classic/device-part.ts';
-import { PromptAnswers } from './classic/prompt-answers.ts';
+import type { SyncSource } from '../sync-contract/index.ts';
+import { Answers } from './classic/answers.ts';
+import { DevicePart } from './classic/device-part.ts';
 import { RepeatedSyncs } from './classic/repeated-syncs.ts';
 import { EventText } from './classic/rooms/event-text.ts';
 import { JoinedRooms } from './classic/rooms/joined-room.ts';
 import { OtherRooms } from './classic/rooms/other-rooms.ts';
-import { RoomNews } from './classic/rooms/room-news.ts';
+import { PlainTimelines } from './classic/rooms/plain-timelines.ts';
+import { RoomEntries } from './classic/rooms/room-entries.ts';
 import { SentMembers } from './classic/rooms/sent-members.ts';
+import { SharedTimelines } from './classic/rooms/shared-timelines.ts';
 import { Sync } from './classic/sync.ts';
 import { Departures } from './departures.ts';
 import { EventStream } from './event-stream/event-stream.ts';
@@ -22,8 +26,7 @@ import type { EventStreamServices } from './event-stream/routes.ts';
 import { Feeds } from './feeds/feeds.ts';
 import { openSlidingSync } from './sliding/open-sliding-sync.ts';
 import type { SlidingSync } from './sliding/sliding-sync.ts';
-import type { ThreadSubscriptionSource } from './sliding/sources.ts';
-import type { SyncSources } from './sources.ts';
+import { SourceList } from './sources/source-list.ts';
 import { ToldInvites } from './told-invites.ts';
 
 export interface SyncServicesDeps {
@@ -32,9 +35,10 @@ export interface SyncServicesDeps {
   readonly clock: Clock;
   readonly database: Database;
   readonly randomness: Randomness;
-  readonly sources: SyncSources;
-  readonly deviceSources: DeviceSources;
-  readonly threadSubscriptions: ThreadSubscriptionSource;
+  /** What slices contribute, in the order in which answers name it. */
+  readonly sources: readonly SyncSource[];
+  /** Syncs look into it: users mark their rooms with it, and say whom they ignore. */
+  readonly accountData: AccountData;
   /** What of a room's state people see before they are in it. */
   readonly prejoinKeys: PrejoinKeys;
   /** Rooms that no sync mentions. */
@@ -52,36 +56,31 @@ export interface SyncServices {
   readonly slidingSync: SlidingSync;
   /** For clients that are older than `/sync`, and those who look into rooms from outside. */
   readonly eventStream: EventStreamServices;
-  /** For composition: tells the feeds which streams to follow. */
-  readonly feeds: Feeds;
+  readonly sources: SourceList;
 }
 
 /** Puts the parts of all kinds of sync together, on the same feeds and texts. */
 export function openSync(deps: SyncServicesDeps): SyncServices {
-  const { streams, clock, sources, deviceSources } = deps;
+  const { streams, clock, accountData } = deps;
   const { engine, clientEvents } = deps.rooms;
+  const sources = new SourceList(deps.sources);
   const feeds = new Feeds(engine, streams, clock);
+  for (const listed of sources.all) feeds.follow(listed);
   const text = new EventText(clientEvents, clock);
   const sentMembers = new SentMembers();
-  const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers });
+  const sharedTimelines = new SharedTimelines(text);
+  const plainTimelines = new PlainTimelines({ engine, clock, sharedTimelines, sentMembers });
+  const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers, plainTimelines });
   const toldInvites = new ToldInvites(engine, deps.invitePolicy);
   const otherRooms = new OtherRooms(engine, text, deps.prejoinKeys);
   const departures = new Departures(engine);
-  const devicePart = new DevicePart(deviceSources);
-  const news = new RoomNews({ engine, text, sources });
-  const sync = new Sync({
-    ...deps,
-    engine,
-    feeds,
-    joinedRooms,
-    otherRooms,
-    toldInvites,
-    departures,
-    devicePart,
-    promptAnswers: new PromptAnswers({ ...deps, engine, news, devicePart, sentMembers }),
-  });
+  const devicePart = new DevicePart(sources);
+  const { excludedRooms } = deps;
+  const rooms = { engine, sources, joinedRooms, otherRooms, toldInvites, departures, excludedRooms };
+  const answers = new Answers({ engine, sources, devicePart, roomEntries: new RoomEntries(rooms) });
+  const sync = new Sync({ streams, clock, feeds, devicePart, answers });
   const repeated = new RepeatedSyncs(sync, clock, deps.answersKept);
-  sources.accountData.accountDataStream.subscribe(({ userId, type }) => {
+  accountData.accountDataStream.subscribe(({ userId, type }) => {
     const isAboutOthers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
     if (isAboutOthers) repeated.forget(userId);
   });
@@ -89,25 +88,21 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
     sync: repeated,
     slidingSync: openSlidingSync({
       ...deps,
+      sources,
       engine,
       feeds,
       text,
       otherRooms,
       toldInvites,
       departures,
-      extensionSources: {
-        ...deviceSources,
-        toDevice: deviceSources.queues,
-        threadSubscriptions: deps.threadSubscriptions,
-      },
     }),
-    eventStream: openEventStream({ ...deps, toldInvites, feeds }),
-    feeds,
+    eventStream: openEventStream({ ...deps, sources, toldInvites, feeds }),
+    sources,
   };
 }
 
 function openEventStream(
-  deps: SyncServicesDeps & { toldInvites: ToldInvites; feeds: Feeds },
+  deps: Omit<SyncServicesDeps, 'sources'> & { sources: SourceList; toldInvites: ToldInvites; feeds: Feeds },
 ): EventStreamServices {
   const { rooms, streams, clock, sources } = deps;
   const { engine, clientEvents } = rooms;
@@ -115,7 +110,7 @@ function openEventStream(
   return {
     rooms,
     streams,
-    accountData: sources.accountData,
+    sources,
     roomInfos,
     initialSync: new InitialSync({ ...deps, engine, clientEvents, roomInfos }),
     eventStream: new EventStream({

@@ -3,4 +3,5 @@ export { isFitContent, type MessageMap } from './message-map.ts';
 export { toDeviceMigrations } from './migrations.ts';
 export { type DeviceAddress, MessageQueues, type PendingMessages } from './queues.ts';
 export { toDeviceRoutes } from './routes.ts';
+export { toDeviceSyncSource } from './sync-source.ts';
 export { type Outgoing, type RemoteDelivery, ToDevice, type ToDeviceDeps } from './to-device.ts';

@@ -72,8 +72,13 @@ export class PushRules {
 
   /** Whether a user's rules have changed last in `(after, upTo]`. */
   async changedIn(userId: string, after: number, upTo: number): Promise<boolean> {
-    const { position } = await this.#of(userId);
+    const position = await this.changedAt(userId);
     return position > after && position <= upTo;
+  }
+
+  /** The position at which a user's rules have changed last; 0 if never. */
+  async changedAt(userId: string): Promise<number> {
+    return (await this.#of(userId)).position;
   }
 
   /** The rules of a user, ready to be tried. */

@@ -1,3 +1,4 @@
+import { whenReady } from '../../kernel/when-ready.ts';
 import {
   type CompiledRuleset,
   evaluateRules,
@@ -51,31 +52,29 @@ export class Evaluation implements NewMarks {
     this.#reader = reader;
   }
 
-  /** Looks at the events in `(after, upTo]`, without stopping others for long. */
-  async run(after: number, upTo: number): Promise<void> {
-    for (let before = upTo + 1; !this.startsAnew; ) {
-      const events = await this.#page(after, before);
-      for (const stored of events) {
-        if (this.startsAnew) break;
-        await this.#look(stored);
-      }
-      this.count += events.length;
-      before = events.at(-1)?.stream ?? after;
-      if (events.length < slice) break;
-      if (this.count >= maxEvents) this.startsAnew = true;
-      await new Promise(setImmediate);
-    }
+  /**
+   * Looks at the events in `(after, upTo]`, without stopping other requests for long. Returns at once when everything
+   * that it takes is in memory, as it is for all members of a room but the first who look.
+   */
+  run(after: number, upTo: number): void | Promise<void> {
+    return whenReady(this.#page(after, upTo + 1), (events) => this.#lookAt(events, after));
   }
 
-  /**
-   * `run` at once, when everything that it takes is in memory, as it is for all members but the first who look.
-   * @returns whether it was possible; if not, what was found so far counts for nothing
-   */
-  runNow(after: number, upTo: number): boolean {
-    const events = this.#recent(after, upTo + 1);
-    if (!events || events.length >= slice) return false;
-    this.count = events.length;
-    return events.every((stored) => this.#lookNow(stored));
+  /** Looks at a page of events from an index on, and then at the older pages. */
+  #lookAt(events: readonly StoredEvent[], after: number, from = 0): void | Promise<void> {
+    for (let index = from; index < events.length && !this.startsAnew; index++) {
+      const waiting = this.#look(events[index]!);
+      if (waiting) return waiting.then(() => this.#lookAt(events, after, index + 1));
+    }
+    this.count += events.length;
+    if (this.startsAnew || events.length < slice) return;
+    if (this.count >= maxEvents) this.startsAnew = true;
+    else return this.#nextPage(after, events.at(-1)?.stream ?? after);
+  }
+
+  async #nextPage(after: number, before: number): Promise<void> {
+    await new Promise(setImmediate);
+    await this.run(after, before - 1);
   }
 
   /** The newest events between two positions, newest first. */
@@ -102,26 +101,24 @@ export class Evaluation implements NewMarks {
     return events;
   }
 
-  /** @returns false when looking takes more than is in memory */
-  #lookNow(stored: StoredEvent): boolean {
-    const { type, sender } = stored.event;
-    if (stored.rejected || stored.softFailed) return true;
-    if (type === 'm.room.redaction' || (type === 'm.room.member' && this.#isOwn(sender))) return false;
-    if (this.#isRead(stored)) return true;
-    const prepared = this.#pushEvents.peek(stored);
-    if (prepared) this.#count(stored, prepared);
-    return prepared !== undefined;
+  #look(stored: StoredEvent): void | Promise<void> {
+    const { type, sender, redacts } = stored.event;
+    if (stored.rejected || stored.softFailed) return;
+    if (type === 'm.room.member' && this.#isOwn(sender)) return this.#lookAtOwnMembership(stored);
+    if (type === 'm.room.redaction')
+      return this.#noteRedaction(redacts).then(() => this.#countUnread(stored));
+    return this.#countUnread(stored);
   }
 
-  async #look(stored: StoredEvent): Promise<void> {
-    const { type, sender, stateKey, redacts } = stored.event;
-    if (stored.rejected || stored.softFailed) return;
-    if (type === 'm.room.redaction') await this.#noteRedaction(redacts);
-    if (type === 'm.room.member' && this.#isOwn(sender)) {
-      if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
-    } else if (!this.#isRead(stored)) {
-      this.#count(stored, await this.#pushEvents.get(this.#reader.head, stored));
-    }
+  #countUnread(stored: StoredEvent): void | Promise<void> {
+    if (this.#isRead(stored)) return;
+    const prepared = this.#pushEvents.get(this.#reader.head, stored);
+    return whenReady(prepared, (event) => this.#count(stored, event));
+  }
+
+  async #lookAtOwnMembership(stored: StoredEvent): Promise<void> {
+    const { sender, stateKey } = stored.event;
+    if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
   }
 
   /** Whether it is plain that the event is read: it is on the main timeline, before the receipt. */

@@ -1,4 +1,5 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
 import { threadIdOf } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
@@ -23,21 +24,22 @@ interface Levels {
 export class PushEvents {
   readonly #engine: RoomEngine;
   readonly #events = new RecentlyUsed<number, PreparedEvent>({ max: remembered });
+  readonly #preparing = new LoadOnce<number, PreparedEvent>();
   readonly #levels = new WeakMap<RoomHead, Levels>();
 
   constructor(engine: RoomEngine) {
     this.#engine = engine;
   }
 
-  /** The event when it is prepared already. */
-  peek(stored: StoredEvent): PreparedEvent | undefined {
-    return this.#events.get(stored.nid);
-  }
-
-  /** The event with the facts about the room as they are now. */
-  async get(head: RoomHead, stored: StoredEvent): Promise<PreparedEvent> {
+  /** The event with the facts about the room as they are now; at once when it is prepared already. */
+  get(head: RoomHead, stored: StoredEvent): PreparedEvent | Promise<PreparedEvent> {
     const known = this.#events.get(stored.nid);
     if (known) return known;
+    const keep = (prepared: PreparedEvent) => this.#events.set(stored.nid, prepared);
+    return this.#preparing.run(stored.nid, () => this.#prepare(head, stored), keep);
+  }
+
+  async #prepare(head: RoomHead, stored: StoredEvent): Promise<PreparedEvent> {
     const [levels, threadId] = await Promise.all([this.#levelsOf(head), threadIdOf(this.#engine, stored)]);
     const threadRoot = threadId === MAIN_TIMELINE ? undefined : threadId;
     const event = new PushEvent(stored.event, {
@@ -45,9 +47,7 @@ export class PushEvents {
       senderMayNotify: (key) => levels.canNotify(stored.event.sender, key),
       threadRoot,
     });
-    const prepared = { event, threadId: threadRoot };
-    this.#events.set(stored.nid, prepared);
-    return prepared;
+    return { event, threadId: threadRoot };
   }
 
   async #levelsOf(head: RoomHead): Promise<PowerLevels> {

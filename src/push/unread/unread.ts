@@ -4,15 +4,19 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { LastChanges } from '../../kernel/recent-changes.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
+import { allReady, whenReady } from '../../kernel/when-ready.ts';
+import type { CompiledRuleset } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import type { PushTables } from '../tables.ts';
-import { Evaluation, type Reader } from './evaluation.ts';
+import { Evaluation } from './evaluation.ts';
 import { PushEvents } from './push-events.ts';
 import { readTally } from './store.ts';
 import { nothingUnread, type Tally, type UnreadCounts } from './tally.ts';
 import { TallySaver } from './tally-saver.ts';
+
+type Ids = ReadonlySet<string>;
 
 /** Whom a user does not want to hear from; declared here, supplied at composition. */
 export interface IgnoredUsers {
@@ -76,44 +80,16 @@ export class Unread {
   }
 
   /**
-   * What a user has not read of a room that they are in, as of a position. Costs no query for those who follow.
+   * What a user has not read of a room that they are in, as of a position. Returns at once, without a query, for users
+   * who follow the room.
    * @param upTo a position that is not above `streams.current`
    */
-  async counts(userId: string, roomId: string, upTo: number): Promise<UnreadCounts> {
-    const known = this.peek(userId, roomId, upTo);
-    if (known) return known;
-    const { engine, receipts } = this.#deps;
-    const head = await engine.heads.get(roomId);
-    if (head?.membership(userId) !== 'join') return nothingUnread;
-    const tally = await this.#tallyUpTo(userId, head, upTo);
-    tally.drop(await receipts.readUpTo(userId, roomId));
-    return tally.counts(upTo);
-  }
-
-  /** `counts` when everything that they take is in memory; `undefined` otherwise. */
-  peek(userId: string, roomId: string, upTo: number): UnreadCounts | undefined {
-    const { engine, receipts, enabled } = this.#deps;
+  counts(userId: string, roomId: string, upTo: number): UnreadCounts | Promise<UnreadCounts> {
+    const { engine, enabled } = this.#deps;
     if (!enabled) return nothingUnread;
-    const key = keyOf(userId, roomId);
-    const tally = this.#tallies.get(key);
-    const read = receipts.peekReadUpTo(userId, roomId);
-    const head = engine.heads.peek(roomId);
-    if (!tally || !read || head?.membership(userId) !== 'join') return undefined;
-    if (!this.#isCurrent(tally, roomId, upTo)) {
-      if (this.#evaluating.has(key) || !this.#evaluateNow(tally, userId, head, read, upTo)) return undefined;
-    }
-    tally.drop(read);
-    return tally.counts(upTo);
-  }
-
-  /** Looks at an event once for all who will ask what is unread: `peek` wants that done. */
-  async prepare(head: RoomHead, stored: StoredEvent): Promise<void> {
-    if (this.#deps.enabled) await this.#pushEvents.get(head, stored);
-  }
-
-  /** Whether `prepare` was called for the event, not long ago. */
-  isPrepared(stored: StoredEvent): boolean {
-    return !this.#deps.enabled || this.#pushEvents.peek(stored) !== undefined;
+    return whenReady(engine.heads.peek(roomId) ?? engine.heads.get(roomId), (head) =>
+      head?.membership(userId) === 'join' ? this.#countsIn(head, userId, upTo) : nothingUnread,
+    );
   }
 
   /** Saves what is worth it. */
@@ -126,59 +102,58 @@ export class Unread {
     return tally.upTo >= Math.min(upTo, this.#lastEvents.of(roomId));
   }
 
-  async #tallyUpTo(userId: string, head: RoomHead, upTo: number): Promise<Tally> {
+  #countsIn(head: RoomHead, userId: string, upTo: number): UnreadCounts | Promise<UnreadCounts> {
+    return whenReady(this.#tallyUpTo(userId, head, upTo), (tally) =>
+      whenReady(this.#readUpTo(userId, head.roomId), (read) => {
+        tally.drop(read);
+        return tally.counts(upTo);
+      }),
+    );
+  }
+
+  #tallyUpTo(userId: string, head: RoomHead, upTo: number): Tally | Promise<Tally> {
     const key = keyOf(userId, head.roomId);
-    for (;;) {
-      const tally = this.#tallies.get(key);
-      if (tally && this.#isCurrent(tally, head.roomId, upTo)) return tally;
-      const other = this.#evaluating.get(key);
-      if (!other) {
-        const own = this.#evaluate(key, userId, head, upTo).finally(() => this.#evaluating.delete(key));
-        this.#evaluating.set(key, own);
-        return own;
-      }
-      await other.catch(() => undefined); // whoever asked for it hears of the error
-    }
+    const tally = this.#tallies.get(key);
+    if (tally && this.#isCurrent(tally, head.roomId, upTo)) return tally;
+    const other = this.#evaluating.get(key);
+    // The caller that started the other evaluation gets its error.
+    if (other) return other.catch(() => undefined).then(() => this.#tallyUpTo(userId, head, upTo));
+    const evaluated = this.#evaluate(key, userId, head, upTo);
+    if (!(evaluated instanceof Promise)) return evaluated;
+    const own = evaluated.finally(() => this.#evaluating.delete(key));
+    this.#evaluating.set(key, own);
+    return own;
   }
 
-  async #evaluate(key: string, userId: string, head: RoomHead, upTo: number): Promise<Tally> {
-    const { database, receipts, rules, ignored, threads } = this.#deps;
+  #evaluate(key: string, userId: string, head: RoomHead, upTo: number): Tally | Promise<Tally> {
+    const { database, engine, rules, ignored, threads } = this.#deps;
     const { roomId } = head;
-    const [tally, compiled, read, ignoredUsers, displayName, followedThreads] = await Promise.all([
+    const inputs = allReady<[Tally, CompiledRuleset, ReadUpTo, Ids, string | undefined, Ids]>([
       this.#tallies.get(key) ?? readTally(database.reader<PushTables>(), userId, roomId),
-      rules.compiled(userId),
-      receipts.readUpTo(userId, roomId),
-      ignored.of(userId),
+      rules.peekCompiled(userId) ?? rules.compiled(userId),
+      this.#readUpTo(userId, roomId),
+      ignored.peek(userId) ?? ignored.of(userId),
       this.#displayName(head, userId),
-      threads.in(userId, roomId),
+      threads.peek(userId, roomId) ?? threads.in(userId, roomId),
     ]);
-    const member = { userId, displayName, followedThreads };
-    const evaluation = this.#evaluation({ head, member, rules: compiled, read, ignored: ignoredUsers });
-    if (tally.upTo < upTo) {
-      await evaluation.run(Math.max(tally.upTo, read.room), upTo);
-      this.#take(tally, { userId, roomId, read }, evaluation, upTo);
-    } else this.#tallies.set(key, tally);
-    return tally;
+    return whenReady(inputs, ([tally, compiled, read, ignoredUsers, displayName, followedThreads]) => {
+      if (tally.upTo >= upTo) {
+        this.#tallies.set(key, tally);
+        return tally;
+      }
+      const member = { userId, displayName, followedThreads };
+      const reader = { head, member, rules: compiled, read, ignored: ignoredUsers };
+      const evaluation = new Evaluation(engine, this.#pushEvents, reader);
+      return whenReady(evaluation.run(Math.max(tally.upTo, read.room), upTo), () => {
+        this.#take(tally, { userId, roomId, read }, evaluation, upTo);
+        return tally;
+      });
+    });
   }
 
-  /** `#evaluate` for what is in memory. @returns whether it was possible */
-  #evaluateNow(tally: Tally, userId: string, head: RoomHead, read: ReadUpTo, upTo: number): boolean {
-    const { engine, rules, ignored, threads } = this.#deps;
-    const compiled = rules.peekCompiled(userId);
-    const ignoredUsers = ignored.peek(userId);
-    const followedThreads = threads.peek(userId, head.roomId);
-    const entry = head.entry('m.room.member', userId);
-    const own = entry && engine.events.peek(entry.nid);
-    if (!compiled || !ignoredUsers || !followedThreads || !own) return false;
-    const member = { userId, displayName: displayNameIn(own), followedThreads };
-    const evaluation = this.#evaluation({ head, member, rules: compiled, read, ignored: ignoredUsers });
-    if (!evaluation.runNow(Math.max(tally.upTo, read.room), upTo)) return false;
-    this.#take(tally, { userId, roomId: head.roomId, read }, evaluation, upTo);
-    return true;
-  }
-
-  #evaluation(reader: Reader): Evaluation {
-    return new Evaluation(this.#deps.engine, this.#pushEvents, reader);
+  #readUpTo(userId: string, roomId: string): ReadUpTo | Promise<ReadUpTo> {
+    const { receipts } = this.#deps;
+    return receipts.peekReadUpTo(userId, roomId) ?? receipts.readUpTo(userId, roomId);
   }
 
   #take(
@@ -195,10 +170,12 @@ export class Unread {
     this.#saver.changed(key, { userId, roomId, tally });
   }
 
-  async #displayName(head: RoomHead, userId: string): Promise<string | undefined> {
+  #displayName(head: RoomHead, userId: string): string | undefined | Promise<string | undefined> {
+    const { events } = this.#deps.engine;
     const entry = head.entry('m.room.member', userId);
-    const own = entry && (await this.#deps.engine.events.get(entry.nid));
-    return own && displayNameIn(own);
+    if (!entry) return undefined;
+    const own = events.peek(entry.nid) ?? events.get(entry.nid);
+    return whenReady(own, (stored) => stored && displayNameIn(stored));
   }
 }
 

@@ -1,40 +1,43 @@
 import { encodePosition, encodeSyncPosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { ClientAccountData } from './client-account-data.ts';
+import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { DeviceAnswer } from './device-part.ts';
-import type { Subject } from './subject.ts';
+import type { RoomSections } from './rooms/room-entries.ts';
+import type { AnswerRange, Subject } from './subject.ts';
 
 /** One answer, piece by piece; empty pieces are left out. */
 export interface Pieces {
-  /** The entries of each section as JSON text, each with the id of its room. */
-  readonly rooms: { join: string[]; invite: string[]; leave: string[]; knock: string[] };
-  readonly accountData: readonly ClientAccountData[];
+  readonly rooms: RoomSections;
+  readonly accountData: readonly AccountDataItem[];
   readonly presence: readonly JsonObject[];
 }
+
+const sections = ['join', 'invite', 'leave', 'knock'] as const;
 
 /** The answer as JSON text; `undefined`: it would say nothing, and is not the first one. */
 export function answerText(
   { filter }: Pick<Subject, 'filter'>,
   { rooms, accountData, presence }: Pieces,
   devices: DeviceAnswer,
-  { upTo, isInitial }: { upTo: number; isInitial: boolean },
+  { since, upTo }: Pick<AnswerRange, 'since' | 'upTo'>,
 ): string | undefined {
-  const sections = Object.entries(rooms)
-    .filter(([, entries]) => entries.length > 0)
-    .map(([section, entries]) => `"${section}":{${entries.join(',')}}`);
-  const global = accountData.filter(
+  let text = '';
+  const events = accountData.filter(
     ({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type),
   );
-  const isEmpty = sections.length + global.length + presence.length === 0 && !devices.isNews;
-  if (isEmpty && !isInitial) return undefined;
-  const events = global.map(({ type, content }) => JSON.stringify({ type, content }));
-  return (
-    `{"next_batch":"${encodeSyncPosition({ position: upTo, toDevice: devices.toDevice })}"` +
-    (events.length > 0 ? `,"account_data":{"events":[${events.join(',')}]}` : '') +
-    (presence.length > 0 ? `,"presence":{"events":${JSON.stringify(presence)}}` : '') +
-    (sections.length > 0 ? `,"rooms":{${sections.join(',')}}` : '') +
-    `${devices.text}}`
-  );
+  if (events.length > 0) {
+    const texts = events.map(({ type, content }) => JSON.stringify({ type, content }));
+    text += `,"account_data":{"events":[${texts.join(',')}]}`;
+  }
+  if (presence.length > 0) text += `,"presence":{"events":${JSON.stringify(presence)}}`;
+  const filled = sections.filter((section) => rooms[section].length > 0);
+  if (filled.length > 0) {
+    const texts = filled.map((section) => `"${section}":{${rooms[section].join(',')}}`);
+    text += `,"rooms":{${texts.join(',')}}`;
+  }
+  if (text === '' && !devices.isNews && since !== undefined) return undefined;
+  const nextBatch = encodeSyncPosition({ position: upTo, toDevice: devices.toDevice });
+  return `{"next_batch":"${nextBatch}"${text}${devices.text}}`;
 }
 
 /** The answer when nothing has happened. @param keys members as JSON text, each with a comma in front */

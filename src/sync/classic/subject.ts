@@ -1,7 +1,6 @@
-import type { AccountDataEntry } from '../../account-data/index.ts';
 import type { Filter } from '../../filters/index.ts';
-import type { ReceiptContent } from '../../receipts/index.ts';
-import { RoomPart } from '../feeds/feed.ts';
+import type { AccountDataItem } from '../../sync-contract/index.ts';
+import type { Changes } from '../feeds/feed.ts';
 
 /**
  * Under which name the state at the end of a timeline is told: that of the specification, or the one that clients which
@@ -27,11 +26,12 @@ export interface RoomRange {
   readonly upTo: number;
   /** The user has come back into a room of which the client may hold a timeline up to here: of a stay before. */
   readonly returnedAfter: number | undefined;
-  /** Bits of `RoomPart`: what may have changed. */
+  /** What may have changed: bits of the timeline and of sources. */
   readonly parts: number;
-  readonly accountData: readonly Pick<AccountDataEntry, 'type' | 'content'>[];
-  /** All that are told of a room that is new to the client: contents of `m.receipt`. */
-  readonly receipts: readonly ReceiptContent[];
+  /** What has changed for the user, in whichever room. */
+  readonly accountData: readonly AccountDataItem[];
+  /** Ephemeral events of a room that is new to the client, as JSON text, by the type of the events. */
+  readonly initialEphemeral: ReadonlyMap<string, readonly string[]>;
   /** Send the whole state although the client knows the room. */
   readonly fullState: boolean;
 }
@@ -42,5 +42,13 @@ export interface LeftRange extends Pick<RoomRange, 'after' | 'fullState'> {
   readonly accountData: readonly string[];
 }
 
-/** Everything that a room may be asked for. */
-export const everyPart = RoomPart.timeline | RoomPart.receipts | RoomPart.typing | RoomPart.accountData;
+/** Which part of the streams one answer is about. */
+export interface AnswerRange {
+  /** `undefined` for a first sync. */
+  readonly since: number | undefined;
+  readonly upTo: number;
+  /** What the feed says that has changed; `undefined` when it does not reach back that far. */
+  readonly changes: Changes | undefined;
+  /** Send the whole state of all rooms although the client knows them. */
+  readonly fullState: boolean;
+}

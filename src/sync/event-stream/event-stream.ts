@@ -3,8 +3,9 @@ import { decodePosition, encodePosition, type StreamReader } from '../../kernel/
 import { type ClientEvent, invalidParam } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 import { type ClientEvents, RoomView, type Viewer, type VisibleEvent } from '../../rooms/index.ts';
-import { type Changes, RoomPart } from '../feeds/feed.ts';
+import type { Changes } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
+import { timelineBit } from '../sources/source-list.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import type { RoomWaiters } from './room-waiters.ts';
 
@@ -109,7 +110,7 @@ export class EventStream {
       ({ roomId, forgotten }) => !excludedRooms.has(roomId) && !forgotten,
     );
     if (changes) {
-      return all.filter(({ roomId }) => ((changes.rooms.get(roomId) ?? 0) & RoomPart.timeline) !== 0);
+      return all.filter(({ roomId }) => ((changes.rooms.get(roomId) ?? 0) & timelineBit) !== 0);
     }
     const joined = all.filter(({ membership }) => membership === 'join');
     const changed = await engine.events.changedRooms(

@@ -3,7 +3,8 @@ import { encodePosition, type StreamReader } from '../../kernel/streams/index.ts
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
 import type { ClientEvents, Viewer } from '../../rooms/index.ts';
-import type { SyncSources } from '../sources.ts';
+import { clientDataOf } from '../sources/client-data.ts';
+import type { SourceList } from '../sources/source-list.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import type { RoomInfo, RoomInfos } from './room-info.ts';
 
@@ -12,7 +13,7 @@ export interface InitialSyncDeps {
   readonly streams: StreamReader;
   readonly clientEvents: ClientEvents;
   readonly roomInfos: RoomInfos;
-  readonly sources: Pick<SyncSources, 'accountData' | 'presence'>;
+  readonly sources: Pick<SourceList, 'accountData' | 'presence'>;
   readonly toldInvites: ToldInvites;
   /** Rooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
@@ -52,7 +53,7 @@ export class InitialSync {
     const { engine, streams, sources } = this.#deps;
     const { userId } = viewer;
     const upTo = streams.current;
-    const accountData = await sources.accountData.all(userId);
+    const accountData = await clientDataOf(sources, userId);
     const rooms: (RoomInfo | InvitedRoom)[] = [];
     for (const room of (await engine.userRooms.of(userId)).values()) {
       if (!(await this.#isTold(userId, room, archived))) continue;
@@ -63,11 +64,12 @@ export class InitialSync {
           : await this.#deps.roomInfos.of(viewer, roomId, { limit, upTo, accountData }),
       );
     }
-    const range = { userId, after: undefined, upTo, filter: noFilter.presence };
+    const request = { userId, after: undefined, upTo, filter: noFilter.presence };
+    const presence = await Promise.all(sources.presence.map(({ section }) => section.events(request)));
     return {
       end: encodePosition(upTo),
       rooms,
-      presence: await sources.presence.events(range),
+      presence: presence.flat(),
       account_data: accountData
         .filter(({ roomId }) => roomId === undefined)
         .map(({ type, content }) => ({ type, content })),

@@ -1,8 +1,8 @@
-import type { AccountDataEntry } from '../../account-data/index.ts';
 import { noFilter } from '../../filters/index.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { Rooms, Viewer } from '../../rooms/index.ts';
+import type { AccountDataItem } from '../../sync-contract/index.ts';
 
 /** A room as it was told before there was `/sync`, and is told to those who look into it from outside. */
 export interface RoomInfo {
@@ -38,7 +38,7 @@ export class RoomInfos {
   async of(
     viewer: Viewer,
     roomId: string,
-    { limit, upTo, accountData }: { limit: number; upTo: number; accountData: readonly AccountDataEntry[] },
+    { limit, upTo, accountData }: { limit: number; upTo: number; accountData: readonly AccountDataItem[] },
   ): Promise<RoomInfo> {
     const { engine, reading, stateReading, published } = this.#rooms;
     const end = encodePosition(upTo);

@@ -1,9 +1,10 @@
 import { Type } from 'typebox';
-import type { AccountData } from '../../account-data/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
+import { clientDataOf } from '../sources/client-data.ts';
+import type { SourceList } from '../sources/source-list.ts';
 import type { EventStream } from './event-stream.ts';
 import type { InitialSync } from './initial-sync.ts';
 import type { RoomInfos } from './room-info.ts';
@@ -11,7 +12,7 @@ import type { RoomInfos } from './room-info.ts';
 export interface EventStreamServices {
   readonly rooms: Pick<Rooms, 'engine' | 'reading'>;
   readonly streams: StreamReader;
-  readonly accountData: AccountData;
+  readonly sources: SourceList;
   readonly roomInfos: RoomInfos;
   readonly initialSync: InitialSync;
   readonly eventStream: EventStream;
@@ -33,7 +34,7 @@ export function eventStreamRoutes(services: EventStreamServices, maxEvents: numb
 }
 
 function initialRoutes(
-  { initialSync, roomInfos, streams, accountData }: EventStreamServices,
+  { initialSync, roomInfos, streams, sources }: EventStreamServices,
   limitOf: (asked: number | undefined) => number,
 ): Route[] {
   const limit = Type.Optional(Type.Integer());
@@ -59,7 +60,7 @@ function initialRoutes(
       },
       async ({ params, query, requester }) => {
         const upTo = streams.current;
-        const data = await accountData.all(requester.userId);
+        const data = await clientDataOf(sources, requester.userId);
         const request = { limit: limitOf(query.limit), upTo, accountData: data };
         return roomInfos.of(requester, params.roomId, request);
       },

@@ -1,24 +1,10 @@
 import { RecentChanges } from '../../kernel/recent-changes.ts';
 
-/** What kind of thing has changed in a room, as bits. */
-export const RoomPart = { timeline: 1, receipts: 2, typing: 4, accountData: 8 } as const;
-
-/** What kind of thing has changed for a user outside of rooms, as bits. */
-export const UserPart = {
-  accountData: 1,
-  presence: 2,
-  toDevice: 4,
-  deviceLists: 8,
-  keys: 16,
-  pushRules: 32,
-  threads: 64,
-} as const;
-
-/** What has changed for a user in a range of the streams. */
+/** What has changed for a user in a range of the streams: bits of the timeline and of sources (`SourceList`). */
 export interface Changes {
-  /** Room id to bits of `RoomPart`. */
+  /** By room id. */
   readonly rooms: ReadonlyMap<string, number>;
-  /** Bits of `UserPart`. */
+  /** Outside of rooms. */
   readonly user: number;
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { mentions, UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
 import { alice, bob, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { RoomPart } from './feed.ts';
+import { timelineBit } from '../sources/source-list.ts';
 import { Feeds } from './feeds.ts';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
@@ -45,7 +45,7 @@ forEachDatabase((open) => {
       await Promise.all([first, second, waiting]);
       const last = await under.positionOf(await second);
       assert.deepEqual(woken, [last]);
-      assert.equal(feed.changes(before, last)?.rooms.get(roomId), RoomPart.timeline);
+      assert.equal(feed.changes(before, last)?.rooms.get(roomId), timelineBit);
     });
 
     it('is told of what was written though what comes after it is not', async () => {
@@ -71,7 +71,7 @@ forEachDatabase((open) => {
       assert.equal(isWoken, false, 'what was about to come was waited for');
       under.clock.advance(50);
       await waiting;
-      assert.equal(feed.changes(before, under.streams.current)?.rooms.get(roomId), RoomPart.timeline);
+      assert.equal(feed.changes(before, under.streams.current)?.rooms.get(roomId), timelineBit);
     });
 
     it('does not wait on a feed that was dropped', { timeout: 60_000 }, async () => {

@@ -1,9 +1,11 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
-import type { Stream, StreamReader } from '../../kernel/streams/index.ts';
+import type { StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomEngine, RoomFact } from '../../room-engine/index.ts';
-import { Feed, RoomPart } from './feed.ts';
+import type { SyncSource } from '../../sync-contract/index.ts';
+import { timelineBit } from '../sources/source-list.ts';
+import { Feed } from './feed.ts';
 import { Waking } from './waking.ts';
 
 /** How many users' feeds are kept. */
@@ -33,42 +35,26 @@ export class Feeds {
     streams.onAdvance((current) => this.#wake(current));
   }
 
-  /** Facts of `stream` concern the users in a room. */
-  followRooms<F>(stream: Stream<F>, parts: number, roomOf: (fact: F) => string): void {
-    stream.subscribe((fact, position) => this.#toRoom(roomOf(fact), position, parts));
-  }
-
-  /** Facts of `stream` concern single users, and one of their rooms if `roomOf` names one. */
-  followUsers<F>(
-    stream: Stream<F>,
-    parts: (fact: F) => number,
-    usersOf: (fact: F) => Iterable<string>,
-    roomOf: (fact: F) => string | undefined = () => undefined,
-  ): void {
-    stream.subscribe((fact, position) => {
-      for (const userId of usersOf(fact)) this.#toUser(userId, position, roomOf(fact), parts(fact));
-    });
-  }
-
-  /**
-   * Facts of `stream` concern everybody in some rooms, outside of these rooms.
-   * @param roomsOf when the rooms have to be looked up, those in them hear of it at the position reached by then, and
-   * the source must tell of the fact whoever asks it meanwhile; must not reject
-   */
-  followMembers<F>(
-    stream: Stream<F>,
-    parts: number,
-    roomsOf: (fact: F) => Iterable<string> | Promise<Iterable<string>>,
-  ): void {
-    stream.subscribe((fact, position) => {
-      const rooms = roomsOf(fact);
-      if (!(rooms instanceof Promise)) {
-        for (const feed of this.#toMembers(rooms, position, parts)) this.#changed.feeds.add(feed);
-        return;
-      }
-      void rooms.then((found) => {
-        this.#waking.wake(this.#toMembers(found, this.#streams.current, parts));
-      });
+  /** Lets the facts of a source reach the feeds, with its bit. */
+  follow({ bit, source }: { readonly bit: number; readonly source: SyncSource }): void {
+    source.follow({
+      followRooms: (stream, roomOf) =>
+        stream.subscribe((fact, position) => this.#toRoom(roomOf(fact), position, bit)),
+      followUsers: (stream, usersOf, roomOf) =>
+        stream.subscribe((fact, position) => {
+          for (const userId of usersOf(fact)) this.#toUser(userId, position, roomOf?.(fact), bit);
+        }),
+      followMembers: (stream, roomsOf) =>
+        stream.subscribe((fact, position) => {
+          const rooms = roomsOf(fact);
+          if (!(rooms instanceof Promise)) {
+            for (const feed of this.#toMembers(rooms, position, bit)) this.#changed.feeds.add(feed);
+            return;
+          }
+          void rooms.then((found) => {
+            this.#waking.wake(this.#toMembers(found, this.#streams.current, bit));
+          });
+        }),
     });
   }
 
@@ -117,12 +103,12 @@ export class Feeds {
     for (const { userId, to } of membershipChanges) {
       const feed = this.#feeds.peek(userId);
       if (!feed) continue;
-      this.#toUser(userId, position, roomId, RoomPart.timeline);
+      this.#toUser(userId, position, roomId, timelineBit);
       if (to === 'join') this.#listen(roomId, feed);
       else this.#listeners.get(roomId)?.delete(feed);
     }
     if (!onTimeline && stateChanges.length === 0) return;
-    for (const feed of this.#listeners.get(roomId) ?? []) feed.add(position, roomId, RoomPart.timeline);
+    for (const feed of this.#listeners.get(roomId) ?? []) feed.add(position, roomId, timelineBit);
     this.#changed.rooms.add(roomId);
   }
 

@@ -1,7 +1,8 @@
 import { noFilter } from '../../filters/index.ts';
 import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
-import { everyPart, type Subject } from '../classic/subject.ts';
-import { type Changes, RoomPart, UserPart } from '../feeds/feed.ts';
+import type { Subject } from '../classic/subject.ts';
+import type { Changes } from '../feeds/feed.ts';
+import { type SourceList, timelineBit } from '../sources/source-list.ts';
 import { type Happenings, sentBy } from './connections/bookkeeping.ts';
 import type { Connection, SentChanges } from './connections/connection.ts';
 import { sentUpTo } from './connections/sent-room.ts';
@@ -25,6 +26,7 @@ export interface AnswersDeps {
   readonly joinedRoom: JoinedRoom;
   readonly otherRoom: OtherRoom;
   readonly extensions: Extensions;
+  readonly sources: SourceList;
   /** Most events of a timeline (`filter_timeline_limit`). */
   readonly maxEvents: number;
 }
@@ -71,7 +73,7 @@ export class Answers {
     range: AnswerRange,
     devices: readonly ExtensionAnswer[],
   ): Promise<Answer | 'outdated'> {
-    const { roomList, listFilter, marks, maxEvents } = this.#deps;
+    const { roomList, listFilter, marks, sources, maxEvents } = this.#deps;
     const { userId, body } = request;
     const { connection, since, upTo } = range;
     const listed = await roomList.of(userId, connection.rooms, since);
@@ -95,7 +97,7 @@ export class Answers {
       rooms: objectText(told.map(({ request: { room }, result }) => [room.roomId, result.text ?? ''])),
       extensions: extensionsText(extensions.filter((answer) => answer.isNews || devices.includes(answer))),
       isNews: told.length > 0 || extensions.some((answer) => answer.isNews),
-      sent: sentBy(connection, { listed, relevant, extensions }, happenings),
+      sent: sentBy(connection, { listed, relevant, extensions }, happenings, sources.extensionBits),
       relevant,
     };
   }
@@ -114,10 +116,11 @@ export class Answers {
             known.map(({ roomNid }) => roomNid),
             since,
           );
-    const others = everyPart & ~RoomPart.timeline;
+    const { everyBit } = this.#deps.sources;
+    const others = everyBit & ~timelineBit;
     return {
       since,
-      partsOf: ({ roomNid }) => (grown.has(roomNid) ? everyPart : others),
+      partsOf: ({ roomNid }) => (grown.has(roomNid) ? everyBit : others),
     };
   }
 
@@ -157,6 +160,7 @@ export class Answers {
     { room, config, lists }: SelectedRoom,
   ): RoomRequest {
     const { connection, since, upTo, changes } = range;
+    const { clientDataBits } = this.#deps.sources;
     const sent = connection.rooms.get(room.roomNid);
     const reach = sentUpTo(sent?.timeline ?? 'never', since);
     const hasComeIn = room.membership === 'join' && room.stream > (reach ?? 0);
@@ -172,8 +176,8 @@ export class Answers {
       since,
       after: hasComeIn ? undefined : reach,
       upTo,
-      hasGrown: !isLive || (parts & RoomPart.timeline) !== 0,
-      isTouched: parts !== 0 || ((changes?.user ?? UserPart.accountData) & UserPart.accountData) !== 0,
+      hasGrown: !isLive || (parts & timelineBit) !== 0,
+      isTouched: parts !== 0 || ((changes?.user ?? clientDataBits) & clientDataBits) !== 0,
       isDirect: isDirect(room.roomId),
     };
   }

@@ -1,3 +1,4 @@
+import type { AccountData } from '../../account-data/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
@@ -7,7 +8,7 @@ import type { EventText } from '../classic/rooms/event-text.ts';
 import type { OtherRooms } from '../classic/rooms/other-rooms.ts';
 import type { Departures } from '../departures.ts';
 import type { Feeds } from '../feeds/feeds.ts';
-import type { SyncSources } from '../sources.ts';
+import type { SourceList } from '../sources/source-list.ts';
 import type { ToldInvites } from '../told-invites.ts';
 import { Answers } from './answer.ts';
 import { Connections } from './connections/connections.ts';
@@ -20,7 +21,6 @@ import { JoinedRoom } from './rooms/joined-room.ts';
 import { OtherRoom } from './rooms/other-room.ts';
 import { RoomActivity } from './rooms/room-activity.ts';
 import { SlidingSync } from './sliding-sync.ts';
-import type { ExtensionSources } from './sources.ts';
 
 export interface SlidingSyncServicesDeps {
   readonly database: Database;
@@ -31,8 +31,9 @@ export interface SlidingSyncServicesDeps {
   readonly feeds: Feeds;
   readonly text: EventText;
   readonly otherRooms: OtherRooms;
-  readonly sources: SyncSources;
-  readonly extensionSources: ExtensionSources;
+  readonly sources: SourceList;
+  /** Users mark their rooms with it. */
+  readonly accountData: AccountData;
   readonly toldInvites: ToldInvites;
   readonly departures: Departures;
   readonly excludedRooms: ReadonlySet<string>;
@@ -42,14 +43,14 @@ export interface SlidingSyncServicesDeps {
 
 /** Puts simplified sliding sync together. */
 export function openSlidingSync(deps: SlidingSyncServicesDeps): SlidingSync {
-  const { engine, sources } = deps;
+  const { engine, sources, accountData } = deps;
   const activity = new RoomActivity(engine);
-  const extensions = new Extensions(sources, deps.extensionSources, engine.ignored);
+  const extensions = new Extensions(sources);
   const answers = new Answers({
     ...deps,
     roomList: new RoomList({ ...deps, activity }),
     listFilter: new ListFilter({ engine, traits: new RoomTraitsReader(engine) }),
-    marks: new UserMarks(sources.accountData),
+    marks: new UserMarks(accountData),
     joinedRoom: new JoinedRoom({ ...deps, activity }),
     otherRoom: new OtherRoom(deps),
     extensions,

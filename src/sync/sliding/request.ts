@@ -1,4 +1,5 @@
-import { type Static, Type } from 'typebox';
+import { type Static, type TSchema, Type } from 'typebox';
+import type { SourceList } from '../sources/source-list.ts';
 
 /** How many lists, and how many single rooms, one request may ask for. Source: MSC4186, "Request Body". */
 const [maxLists, maxSubscriptions] = [100, 1_000];
@@ -38,43 +39,66 @@ const list = Type.Object({
   filters: optional(filters),
 });
 
-const inRooms = { enabled: optional(Type.Boolean()), lists: optional(texts), rooms: optional(texts) };
+const enabled = { enabled: optional(Type.Boolean()) };
 
-const extensions = Type.Object({
-  to_device: optional(
-    Type.Object({
-      enabled: optional(Type.Boolean()),
-      limit: optional(Type.Integer({ minimum: 1 })),
-      since: optional(Type.String()),
-    }),
-  ),
-  e2ee: optional(Type.Object({ enabled: optional(Type.Boolean()) })),
-  account_data: optional(Type.Object(inRooms)),
-  receipts: optional(Type.Object(inRooms)),
-  typing: optional(Type.Object(inRooms)),
-  'io.element.msc4308.thread_subscriptions': optional(
-    Type.Object({ enabled: optional(Type.Boolean()), limit: optional(Type.Integer({ minimum: 1 })) }),
-  ),
+const inRooms = Type.Object({ ...enabled, lists: optional(texts), rooms: optional(texts) });
+
+const toDevice = Type.Object({
+  ...enabled,
+  limit: optional(Type.Integer({ minimum: 1 })),
+  since: optional(Type.String()),
 });
 
-/** The body of a request. Source: MSC4186, "Request Body", in the form of its unstable endpoint. */
-export const slidingSyncBody = Type.Object({
+/** What clients may ask of the extensions that the sources have. */
+function extensionSchemas(sources: SourceList): Record<string, TSchema> {
+  const { deviceQueue, device, accountData, ephemeral, extensions } = sources;
+  const schemas: [name: string, schema: TSchema][] = [
+    ...(deviceQueue ? [['to_device', toDevice] as const] : []),
+    ...device.map(({ section }) => [section.extension, Type.Object(enabled)] as const),
+    ...(accountData.length > 0 ? [['account_data', inRooms] as const] : []),
+    ...ephemeral.map(({ section }) => [section.extension.name, inRooms] as const),
+    ...extensions.map(
+      ({ section }) => [section.name, Type.Object({ ...enabled, ...section.request.properties })] as const,
+    ),
+  ].map(([name, schema]) => [name, optional(schema)]);
+  return Object.fromEntries(schemas);
+}
+
+const roomsBody = Type.Object({
   conn_id: optional(Type.String({ maxLength: 255 })),
   lists: optional(Type.Record(Type.String(), list, { maxProperties: maxLists })),
   room_subscriptions: optional(
     Type.Record(Type.String(), Type.Object(roomConfig), { maxProperties: maxSubscriptions }),
   ),
-  extensions: optional(extensions),
 });
 
-export type SlidingSyncBody = Static<typeof slidingSyncBody>;
+/** The body of a request. Source: MSC4186, "Request Body", in the form of its unstable endpoint. */
+export const slidingSyncBody = (sources: SourceList) =>
+  Type.Object({
+    ...roomsBody.properties,
+    extensions: optional(Type.Object(extensionSchemas(sources))),
+  });
+
+export interface SlidingSyncBody extends Static<typeof roomsBody> {
+  readonly extensions?: ExtensionRequests | null;
+}
+
 export type ListRequest = Static<typeof list>;
 export type FiltersJson = Static<typeof filters>;
-export type ExtensionRequests = Static<typeof extensions>;
+/** The requests of extensions by name, each as its schema says. */
+export type ExtensionRequests = Readonly<Record<string, unknown>>;
 /** Which rooms an extension is to be about. */
-export type InRooms = Static<typeof typingRequest>;
+export type InRooms = Static<typeof inRooms>;
+export type ToDeviceRequest = Static<typeof toDevice>;
 
-const typingRequest = Type.Object(inRooms);
+/** The request of an extension, if the client has enabled it. */
+export function enabledIn<R extends { readonly enabled?: boolean | null }>(
+  requests: ExtensionRequests,
+  name: string,
+): R | undefined {
+  const request = requests[name] as R | null | undefined;
+  return request?.enabled ? request : undefined;
+}
 
 export interface SlidingSyncRequest {
   readonly userId: string;

@@ -1,11 +1,15 @@
 import { Type } from 'typebox';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { SetPresence } from '../routes.ts';
+import type { SourceList } from '../sources/source-list.ts';
 import { slidingSyncBody } from './request.ts';
 import type { SlidingSync } from './sliding-sync.ts';
 
 /** Simplified sliding sync at its unstable place. Source: MSC4186. */
-export function slidingSyncRoutes(slidingSync: SlidingSync, setPresence: SetPresence): Route[] {
+export function slidingSyncRoutes(
+  { slidingSync, sources }: { readonly slidingSync: SlidingSync; readonly sources: SourceList },
+  setPresence: SetPresence,
+): Route[] {
   return [
     route(
       {
@@ -19,7 +23,7 @@ export function slidingSyncRoutes(slidingSync: SlidingSync, setPresence: SetPres
             Type.Union([Type.Literal('offline'), Type.Literal('online'), Type.Literal('unavailable')]),
           ),
         }),
-        body: slidingSyncBody,
+        body: slidingSyncBody(sources),
       },
       async ({ query, body, requester, signal }) => {
         const ended = setPresence(requester, query.set_presence ?? 'online');

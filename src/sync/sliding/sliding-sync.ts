@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
-import { type Changes, type Feed, UserPart } from '../feeds/feed.ts';
+import type { Changes, Feed } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
+import type { SourceList } from '../sources/source-list.ts';
 import { type Answer, type AnswerRange, type Answers, extensionsText } from './answer.ts';
 import type { Connection } from './connections/connection.ts';
 import type { Connections } from './connections/connections.ts';
 import { decodeConnectionPosition, encodeConnectionPosition, unknownPos } from './connections/position.ts';
 import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
-import type { SlidingSyncRequest } from './request.ts';
+import { enabledIn, type SlidingSyncRequest } from './request.ts';
 
 export interface SlidingSyncDeps {
   readonly streams: StreamReader;
@@ -18,6 +19,7 @@ export interface SlidingSyncDeps {
   readonly connections: Connections;
   readonly answers: Answers;
   readonly extensions: Extensions;
+  readonly sources: SourceList;
 }
 
 /** Longest wait, whatever the client asks for, in milliseconds. */
@@ -107,7 +109,7 @@ export class SlidingSync {
     { connection: { lastAnswer }, upTo, changes }: AnswerRange,
     devices: readonly ExtensionAnswer[],
   ): Answer | undefined {
-    if (!changes || !isNothing(changes) || lastAnswer?.request !== digestOf(request)) return undefined;
+    if (!changes || !this.#isNothing(changes) || lastAnswer?.request !== digestOf(request)) return undefined;
     return {
       upTo,
       lists: lastAnswer.lists,
@@ -119,12 +121,17 @@ export class SlidingSync {
     };
   }
 
+  /** Sliding sync has no presence. */
+  #isNothing({ rooms, user }: Changes): boolean {
+    return rooms.size === 0 && (user & ~this.#deps.sources.presenceBits) === 0;
+  }
+
   /** @returns whether something has happened after `upTo`; otherwise the time is up or nobody waits any more */
   async #waitForMore(feed: Feed, upTo: number, deadline: number, signal: AbortSignal): Promise<boolean> {
     const { feeds, clock, streams } = this.#deps;
     for (;;) {
       const changes = feed.changes(upTo, streams.current);
-      if (!changes || !isNothing(changes)) return !signal.aborted;
+      if (!changes || !this.#isNothing(changes)) return !signal.aborted;
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || signal.aborted) return false;
       await feeds.wait(feed, remaining, signal);
@@ -134,13 +141,11 @@ export class SlidingSync {
   }
 }
 
-/** Presence is not told here. */
-const isNothing = ({ rooms, user }: Changes) => rooms.size === 0 && (user & ~UserPart.presence) === 0;
-
 /** Stands for what is asked for, but for how far the client is. */
 function digestOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
   const { to_device, ...others } = extensions ?? {};
-  const asked = JSON.stringify([lists, room_subscriptions, others, to_device?.enabled]);
+  const isQueueEnabled = enabledIn(extensions ?? {}, 'to_device')?.enabled;
+  const asked = JSON.stringify([lists, room_subscriptions, others, isQueueEnabled]);
   return createHash('sha256').update(asked).digest('base64');
 }
 

@@ -1,24 +1,45 @@
+import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import { membershipOf, stateMapKey } from '../../../protocol/index.ts';
 import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
 import type { VisibleEvent } from '../../../rooms/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
-import { RoomPart } from '../../feeds/feed.ts';
-import type { SyncSources } from '../../sources.ts';
-import { everyPart, type RoomRange, type Subject } from '../subject.ts';
+import { type SourceList, timelineBit } from '../../sources/source-list.ts';
+import { accountDataIn } from '../account-data.ts';
+import type { RoomRange, Subject } from '../subject.ts';
 import type { EventText } from './event-text.ts';
 import { addNeeded, keepNeeded, membersOf, neededMembers, remember } from './lazy-members.ts';
+import type { PlainTimelines } from './plain-timelines.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { mayChangeSummary, peopleAt, summaryAt } from './room-summary.ts';
-import { joinedRoomText, timelineText } from './room-text.ts';
+import { type JoinedRoomPieces, joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
 export interface JoinedRoomsDeps {
   readonly engine: RoomEngine;
   readonly text: EventText;
-  readonly sources: SyncSources;
+  readonly sources: SourceList;
   readonly sentMembers: SentMembers;
+  readonly plainTimelines: PlainTimelines;
 }
+
+/** The timeline of a room's entry, and what goes with it. */
+type RoomEvents = Pick<JoinedRoomPieces, 'timeline' | 'state' | 'summary'> & {
+  /** Whether it is a reason to mention the room. */
+  readonly isNews: boolean;
+};
+
+const noEvents: RoomEvents = {
+  timeline: timelineText(undefined, []),
+  state: [],
+  summary: undefined,
+  isNews: false,
+};
+
+const noTexts: readonly string[] = [];
+
+/** Whether the client gets the room as if it did not know it. */
+const isWhole = ({ after, fullState }: RoomRange) => after === undefined || fullState;
 
 /** Makes the entry of a joined room in the answer to a sync, as JSON text. */
 export class JoinedRooms {
@@ -28,45 +49,64 @@ export class JoinedRooms {
     this.#deps = deps;
   }
 
-  /** @returns `undefined` when there is nothing to say */
-  async render(head: RoomHead, subject: Subject, range: RoomRange): Promise<string | undefined> {
-    const { filter, userId } = subject;
-    const { engine, text, sources } = this.#deps;
-    const isWhole = range.after === undefined || range.fullState;
-    const timeline = await this.#timeline(head, subject, range, isWhole);
-    const people =
-      isWhole || mayChangeSummary(timeline) ? await peopleAt(engine, head, userId, range.upTo) : undefined;
-    const state = timeline ? await this.#state(head, subject, range, timeline, people?.heroes ?? []) : [];
-    const [ephemeral, timelineTexts, stateTexts, unread] = await Promise.all([
+  /**
+   * The entry of a room as JSON text, `undefined` when there is nothing to say. Returns at once for clients that follow
+   * the room closely: for them everything is in memory.
+   */
+  render(
+    head: RoomHead,
+    subject: Subject,
+    range: RoomRange,
+  ): string | undefined | Promise<string | undefined> {
+    const pieces = allReady<[RoomEvents, readonly string[], readonly string[]]>([
+      this.#events(head, subject, range),
       this.#ephemeral(head.roomId, subject, range),
-      text.render(timeline?.events ?? [], subject),
-      text.render(state, subject),
-      sources.unread.counts(userId, head.roomId, range.upTo),
+      this.#counts(head.roomId, subject, range.upTo),
     ]);
-    const accountData = filter.room.accountData.passesRoom(head.roomId)
-      ? range.accountData.filter(({ type }) => filter.room.accountData.passesType(type))
-      : [];
-    const isQuiet = timelineTexts.length + stateTexts.length + ephemeral.length + accountData.length === 0;
-    if (isQuiet && !timeline?.limited && !isWhole) return undefined;
-    return joinedRoomText({
+    return whenReady(pieces, ([events, ephemeral, counts]) => {
+      const accountData = accountDataIn(subject, head.roomId, range.accountData);
+      const isQuiet = !events.isNews && ephemeral.length + accountData.length === 0;
+      if (isQuiet && !isWhole(range)) return undefined;
+      const { stateAfter } = subject;
+      return joinedRoomText({ ...events, stateAfter, ephemeral, accountData, counts });
+    });
+  }
+
+  #events(head: RoomHead, subject: Subject, range: RoomRange): RoomEvents | Promise<RoomEvents> {
+    const { after, upTo, parts } = range;
+    if (after === undefined || isWhole(range)) return this.#readEvents(head, subject, range);
+    if (!(parts & timelineBit)) return noEvents;
+    const plain = this.#deps.plainTimelines.find(head, subject, { after, upTo });
+    return whenReady(plain, (timeline) =>
+      timeline === undefined
+        ? this.#readEvents(head, subject, range)
+        : { ...noEvents, timeline, isNews: true },
+    );
+  }
+
+  async #readEvents(head: RoomHead, subject: Subject, range: RoomRange): Promise<RoomEvents> {
+    const { engine, text } = this.#deps;
+    const timeline = await this.#timeline(head, subject, range);
+    const hasSummary = isWhole(range) || mayChangeSummary(timeline);
+    const people = hasSummary ? await peopleAt(engine, head, subject.userId, range.upTo) : undefined;
+    const state = await this.#state(head, subject, range, timeline, people?.heroes ?? []);
+    const [timelineTexts, stateTexts] = await Promise.all([
+      text.render(timeline.events, subject),
+      text.render(state, subject),
+    ]);
+    return {
       timeline: timelineText(timeline, timelineTexts),
       state: stateTexts,
-      stateAfter: subject.stateAfter,
-      ephemeral,
-      accountData: accountData.map(({ type, content }) => JSON.stringify({ type, content })),
-      unread,
-      withThreads: filter.room.timeline.unreadThreadNotifications,
       summary: people && (await summaryAt(engine, head, people, range.upTo)),
-    });
+      isNews: timeline.limited || timelineTexts.length + stateTexts.length > 0,
+    };
   }
 
   async #timeline(
     head: RoomHead,
     subject: Subject,
-    { after, upTo, parts, returnedAfter }: RoomRange,
-    isWhole: boolean,
-  ): Promise<Timeline | undefined> {
-    if (!isWhole && !(parts & RoomPart.timeline)) return undefined;
+    { after, upTo, returnedAfter }: RoomRange,
+  ): Promise<Timeline> {
     const { engine, text } = this.#deps;
     const view = after === undefined ? await RoomView.open(engine, head, subject.userId) : undefined;
     const { userId, timelineLimit: limit } = subject;
@@ -139,25 +179,30 @@ export class JoinedRooms {
     return changes;
   }
 
-  async #ephemeral(roomId: string, { userId, filter }: Subject, range: RoomRange): Promise<string[]> {
-    const { receipts, typing } = this.#deps.sources;
-    const texts: string[] = [];
-    const parts = range.after === undefined ? everyPart : range.parts;
-    if (!filter.room.ephemeral.passesRoom(roomId)) return texts;
-    if (parts & RoomPart.receipts && filter.room.ephemeral.passesType('m.receipt')) {
-      const contents =
-        range.after === undefined
-          ? range.receipts
-          : await receipts.contentsSince(roomId, range.after, range.upTo, userId);
-      for (const content of contents) texts.push(JSON.stringify({ type: 'm.receipt', content }));
+  #ephemeral(
+    roomId: string,
+    { userId, filter }: Subject,
+    { after, upTo, parts, initialEphemeral }: RoomRange,
+  ): readonly string[] | Promise<readonly string[]> {
+    const { ephemeral, ephemeralBits } = this.#deps.sources;
+    const wanted = filter.room.ephemeral;
+    const isQuiet = after !== undefined && !(parts & ephemeralBits);
+    if (isQuiet || !wanted.passesRoom(roomId)) return noTexts;
+    const texts: (readonly string[] | Promise<readonly string[]>)[] = [];
+    for (const { bit, section } of ephemeral) {
+      if (!wanted.passesType(section.type)) continue;
+      if (after === undefined) texts.push(initialEphemeral.get(section.type) ?? noTexts);
+      else if (parts & bit) texts.push(section.since(userId, roomId, { after, upTo }));
     }
-    if (parts & RoomPart.typing && filter.room.ephemeral.passesType('m.typing')) {
-      const userIds = typing.inRoom(roomId, await this.#deps.engine.ignored.of(userId));
-      if (userIds.length > 0 || range.after !== undefined) {
-        texts.push(JSON.stringify({ type: 'm.typing', content: { user_ids: userIds } }));
-      }
-    }
-    return texts;
+    return whenReady(allReady<readonly (readonly string[])[]>(texts), (all) => all.flat());
+  }
+
+  #counts(roomId: string, { userId, filter }: Subject, upTo: number) {
+    const byThread = filter.room.timeline.unreadThreadNotifications;
+    const { roomCounts } = this.#deps.sources;
+    return allReady<readonly string[]>(
+      roomCounts.map(({ section }) => section.members(userId, roomId, upTo, byThread)),
+    );
   }
 }
 

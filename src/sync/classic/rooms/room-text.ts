@@ -1,5 +1,4 @@
 import type { JsonObject } from '../../../protocol/index.ts';
-import type { UnreadCounts } from '../../../push/index.ts';
 import type { StateAfter } from '../subject.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -10,9 +9,8 @@ export interface JoinedRoomPieces {
   readonly stateAfter: StateAfter | undefined;
   readonly ephemeral: readonly string[];
   readonly accountData: readonly string[];
-  readonly unread: UnreadCounts;
-  /** Count threads by themselves. */
-  readonly withThreads: boolean;
+  /** What is unread: members of the room as JSON text. */
+  readonly counts: readonly string[];
   readonly summary: JsonObject | undefined;
 }
 
@@ -21,7 +19,7 @@ export function joinedRoomText(pieces: JoinedRoomPieces): string {
     `{"timeline":${pieces.timeline},${stateText(pieces.state, pieces.stateAfter)},` +
     `"ephemeral":{"events":[${pieces.ephemeral.join(',')}]},` +
     `${accountDataText(pieces.accountData)},` +
-    `${unreadText(pieces.unread, pieces.withThreads)}` +
+    `${pieces.counts.join(',')}` +
     `${pieces.summary ? `,"summary":${JSON.stringify(pieces.summary)}` : ''}}`
   );
 }
@@ -41,19 +39,4 @@ export function timelineText(
 ): string {
   if (!timeline) return '{"events":[],"limited":false}';
   return `{"events":[${texts.join(',')}],"limited":${timeline.limited},"prev_batch":"${timeline.prevBatch}"}`;
-}
-
-function unreadText({ notification_count, highlight_count, threads }: UnreadCounts, withThreads: boolean) {
-  let [notifications, highlights] = [notification_count, highlight_count];
-  if (!withThreads) {
-    for (const thread of threads.values()) {
-      notifications += thread.notification_count;
-      highlights += thread.highlight_count;
-    }
-  }
-  const threadText =
-    withThreads && threads.size > 0
-      ? `,"unread_thread_notifications":${JSON.stringify(Object.fromEntries(threads))}`
-      : '';
-  return `"unread_notifications":{"notification_count":${notifications},"highlight_count":${highlights}}${threadText}`;
 }

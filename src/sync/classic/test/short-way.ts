@@ -1,24 +1,40 @@
-import { PromptAnswers } from '../prompt-answers.ts';
+import { whenReady } from '../../../kernel/when-ready.ts';
+import { JoinedRooms } from '../rooms/joined-room.ts';
+import { PlainTimelines } from '../rooms/plain-timelines.ts';
 
-/** Looks on while a server in this process answers syncs: how often the short way, and lets it be closed. */
+/**
+ * Observes the syncs of a server in this process: counts the entries of rooms that are made the short way, with a plain
+ * timeline or from memory alone, and can close that way.
+ */
 export class ShortWay {
-  /** Answers that were given by it so far. */
+  /** Entries that were made the short way so far. */
   taken = 0;
   isClosed = false;
-  readonly #answer = PromptAnswers.prototype.answer;
+  readonly #render = JoinedRooms.prototype.render;
+  readonly #find = PlainTimelines.prototype.find;
 
   constructor() {
     const way = this;
-    const answer = this.#answer;
-    PromptAnswers.prototype.answer = function (...parameters) {
+    const render = this.#render;
+    const find = this.#find;
+    let timelines = 0;
+    JoinedRooms.prototype.render = function (...parameters) {
+      const before = timelines;
+      const entry = render.apply(this, parameters);
+      if (typeof entry === 'string' && timelines === before && !way.isClosed) way.taken++;
+      return entry;
+    };
+    PlainTimelines.prototype.find = function (...parameters) {
+      timelines++;
       if (way.isClosed) return undefined;
-      const text = answer.apply(this, parameters);
-      if (typeof text === 'string') way.taken++;
-      return text;
+      return whenReady(find.apply(this, parameters), (timeline) => {
+        if (timeline !== undefined) way.taken++;
+        return timeline;
+      });
     };
   }
 
-  /** What is done meanwhile goes the long way. */
+  /** Syncs that `work` makes go the long way. */
   async closedFor<T>(work: () => Promise<T>): Promise<T> {
     this.isClosed = true;
     try {
@@ -28,8 +44,9 @@ export class ShortWay {
     }
   }
 
-  /** As if nobody had looked on. */
+  /** Ends the observation. */
   leave(): void {
-    PromptAnswers.prototype.answer = this.#answer;
+    JoinedRooms.prototype.render = this.#render;
+    PlainTimelines.prototype.find = this.#find;
   }
 }

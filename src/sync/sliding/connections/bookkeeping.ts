@@ -1,14 +1,21 @@
 import type { UserRoom } from '../../../room-engine/index.ts';
-import { RoomPart } from '../../feeds/feed.ts';
+import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import type { ExtensionAnswer } from '../extensions/extension.ts';
 import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import type { Connection } from './connection.ts';
-import { nothingSent, outsideOfRooms, type SentPart, type SentRoom } from './sent-room.ts';
+import {
+  isRemembered,
+  nothingSent,
+  outsideOfRooms,
+  roomParts,
+  type SentPart,
+  type SentRoom,
+} from './sent-room.ts';
 
 /** What happened between the client's position and the one of the answer. */
 export interface Happenings {
   readonly since: number | undefined;
-  /** Bits of `RoomPart`: what may have changed in a room. */
+  /** What may have changed in a room: bits of the timeline and of sources. */
   partsOf(room: UserRoom): number;
 }
 
@@ -25,20 +32,24 @@ export function sentBy(
   connection: Connection,
   { listed, relevant, extensions }: Sending,
   happenings: Happenings,
+  bits: SourceList['extensionBits'],
 ): Map<number, SentRoom | undefined> {
   const changes = new Map<number, SentRoom | undefined>();
-  const covers = (name: string) => new Set(extensions.find((answer) => answer.name === name)?.covered);
-  const [receipts, accountData] = [covers('receipts'), covers('account_data')];
+  const missed = (sent: SentRoom, parts: number) => missedParts(sent, parts, happenings.since, bits);
   for (const room of relevant) {
     const { roomNid } = room.request.room;
-    const missed = missedParts(connection.rooms.get(roomNid) ?? nothingSent, room.parts, happenings.since);
     changes.set(roomNid, {
-      ...missed,
+      ...missed(connection.rooms.get(roomNid) ?? nothingSent, room.parts),
       ...room.result.sent,
       timeline: 'live',
-      ...(receipts.has(room) && { receipts: 'live' }),
-      ...(accountData.has(room) && { accountData: 'live' }),
     });
+  }
+  for (const { name, covered = [] } of extensions) {
+    if (!isRemembered(name)) continue;
+    for (const { request } of covered) {
+      const { roomNid } = request.room;
+      changes.set(roomNid, { ...(changes.get(roomNid) ?? nothingSent), [name]: 'live' });
+    }
   }
   const unlisted = new Set(connection.rooms.keys());
   unlisted.delete(outsideOfRooms);
@@ -46,26 +57,30 @@ export function sentBy(
     unlisted.delete(room.roomNid);
     const before = connection.rooms.get(room.roomNid);
     if (!before || changes.has(room.roomNid)) continue;
-    changes.set(room.roomNid, missedParts(before, happenings.partsOf(room), happenings.since));
+    changes.set(room.roomNid, missed(before, happenings.partsOf(room)));
   }
   for (const roomNid of unlisted) changes.set(roomNid, undefined);
   if (extensions.some(({ name }) => name === 'account_data')) {
-    changes.set(outsideOfRooms, { ...nothingSent, accountData: 'live' });
+    changes.set(outsideOfRooms, { ...nothingSent, account_data: 'live' });
   } else {
     const global = connection.rooms.get(outsideOfRooms);
-    if (global) changes.set(outsideOfRooms, missedParts(global, RoomPart.accountData, happenings.since));
+    if (global) changes.set(outsideOfRooms, missed(global, bits.get('account_data') ?? 0));
   }
   return changes;
 }
 
 /** What is known to be sent of a room when the answer says nothing of it. @param parts what may have changed */
-function missedParts(sent: SentRoom, parts: number, since: number | undefined): SentRoom {
+function missedParts(
+  sent: SentRoom,
+  parts: number,
+  since: number | undefined,
+  bits: SourceList['extensionBits'],
+): SentRoom {
   const missed = (part: SentPart, bit: number): SentPart =>
     part === 'live' && parts & bit && since !== undefined ? since : part;
-  return {
-    ...sent,
-    timeline: missed(sent.timeline, RoomPart.timeline),
-    receipts: missed(sent.receipts, RoomPart.receipts),
-    accountData: missed(sent.accountData, RoomPart.accountData),
-  };
+  const all = roomParts.map((name) => [
+    name,
+    missed(sent[name], name === 'timeline' ? timelineBit : (bits.get(name) ?? 0)),
+  ]);
+  return { ...sent, ...Object.fromEntries(all) };
 }

@@ -4,21 +4,27 @@
  */
 export type SentPart = 'never' | 'live' | number;
 
+/**
+ * Extensions about rooms of which a connection remembers how much it has sent of each room. Their names are columns of
+ * `sliding_sync_rooms`. The progress of other extensions is taken to be that of the timeline.
+ */
+const rememberedExtensions = ['receipts', 'account_data'] as const;
+
+export type RememberedExtension = (typeof rememberedExtensions)[number];
+
+export const isRemembered = (name: string): name is RememberedExtension =>
+  (rememberedExtensions as readonly string[]).includes(name);
+
+/** The parts of a room that are sent independently of each other. */
+export const roomParts = ['timeline', ...rememberedExtensions] as const;
+
 /** What was sent of a room on a connection. */
-export interface SentRoom {
-  readonly timeline: SentPart;
-  readonly receipts: SentPart;
-  readonly accountData: SentPart;
+export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], SentPart>> {
   /** So many of the newest events up to there the client has, if there are so many. */
   readonly timelineLimit: number;
   /** The state that the client was told of, as `RequiredState.text`. */
   readonly state: string;
 }
-
-/** The parts of a room that are sent independently of each other. */
-export type RoomPartName = 'timeline' | 'receipts' | 'accountData';
-
-const roomParts: readonly RoomPartName[] = ['timeline', 'receipts', 'accountData'];
 
 /** Under this number a connection keeps what does not belong to a room. */
 export const outsideOfRooms = 0;
@@ -26,7 +32,7 @@ export const outsideOfRooms = 0;
 export const nothingSent: SentRoom = {
   timeline: 'never',
   receipts: 'never',
-  accountData: 'never',
+  account_data: 'never',
   timelineLimit: 0,
   state: '[]',
 };

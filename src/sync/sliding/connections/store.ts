@@ -174,13 +174,13 @@ const isNothing = (row: RoomRow) =>
   row.timeline === never && row.receipts === never && row.account_data === never;
 
 function columnsOf(
-  { timeline, receipts, accountData, timelineLimit, state }: SentRoom,
+  { timeline, receipts, account_data, timelineLimit, state }: SentRoom,
   states: ReadonlyMap<string, number>,
 ) {
   return {
     timeline: numberOf(timeline),
     receipts: numberOf(receipts),
-    account_data: numberOf(accountData),
+    account_data: numberOf(account_data),
     timeline_limit: timelineLimit,
     state: states.get(state) ?? 0,
   };
@@ -190,7 +190,7 @@ function sentRoom(row: RoomRow, states: readonly string[]): SentRoom {
   return {
     timeline: partOf(row.timeline),
     receipts: partOf(row.receipts),
-    accountData: partOf(row.account_data),
+    account_data: partOf(row.account_data),
     timelineLimit: row.timeline_limit,
     state: states[row.state] ?? nothingSent.state,
   };

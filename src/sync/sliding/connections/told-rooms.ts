@@ -1,8 +1,10 @@
+import type { JsonObject } from '../../../protocol/index.ts';
+
 /** What a client was last told of a room besides its events. */
 export interface ToldRoom {
   readonly isDirect: boolean;
-  readonly notifications: number;
-  readonly highlights: number;
+  /** What is unread. */
+  readonly counts: JsonObject;
 }
 
 /** Members of one room that are remembered; with more, those before are forgotten. */

@@ -1,10 +1,10 @@
 import { decodePosition, encodePosition } from '../../../kernel/streams/index.ts';
-import { UserPart } from '../../feeds/feed.ts';
-import type { ExtensionRequests } from '../request.ts';
-import type { ExtensionSources, ToDeviceSource } from '../sources.ts';
+import type { DeviceQueue, DeviceSection } from '../../../sync-contract/index.ts';
+import type { Listed } from '../../sources/source-list.ts';
+import type { ToDeviceRequest } from '../request.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
-/** How many messages one answer holds by default, and at most. */
+/** Messages of one answer when the client does not ask for a number, and at most. */
 const [usualMessages, maxMessages] = [100, 1_000];
 
 /** What the extensions about one device look at. */
@@ -16,13 +16,13 @@ export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'sinc
  * @throws MatrixError M_INVALID_PARAM for a foreign `since`
  */
 export async function toDeviceExtension(
-  source: ToDeviceSource,
+  queue: DeviceQueue,
   { userId, deviceId, upTo }: DeviceContext,
-  { since, limit }: NonNullable<ExtensionRequests['to_device']>,
+  { since, limit }: ToDeviceRequest,
 ): Promise<ExtensionAnswer> {
   const after = typeof since === 'string' ? decodePosition(since) : undefined;
-  if (after !== undefined) await source.acknowledge(userId, deviceId, after);
-  const { messages, position } = await source.forSync(userId, deviceId, {
+  if (after !== undefined) await queue.acknowledge(userId, deviceId, after);
+  const { messages, position } = await queue.forSync(userId, deviceId, {
     ...(after === undefined ? undefined : { after }),
     upTo,
     limit: Math.min(limit ?? usualMessages, maxMessages),
@@ -31,22 +31,17 @@ export async function toDeviceExtension(
   return { name: 'to_device', text, isNews: messages.length > 0 };
 }
 
-/** Whose keys to ask for again, and how many of its own the device has left. Source: MSC3884. */
-export async function e2eeExtension(
-  { deviceLists, keyCounts }: ExtensionSources,
+/** An extension with the members of all sections that are part of it. */
+export async function deviceExtension(
+  name: string,
+  sections: readonly Listed<DeviceSection>[],
   { userId, deviceId, since, upTo, changes }: DeviceContext,
 ): Promise<ExtensionAnswer> {
-  const isQuiet = since === undefined || !deviceLists || deviceLists.isQuiet(since);
-  const lists = isQuiet ? undefined : await deviceLists.changes(userId, since, upTo);
-  const hasLists = lists !== undefined && lists.changed.length + lists.left.length > 0;
-  const supply = await keyCounts?.supply(userId, deviceId);
-  const body = {
-    ...(hasLists ? { device_lists: lists } : undefined),
-    ...(supply && {
-      device_one_time_keys_count: supply.oneTimeKeyCounts,
-      device_unused_fallback_key_types: supply.unusedFallbackKeyTypes,
-    }),
-  };
-  const hasKeyNews = ((changes?.user ?? 0) & UserPart.keys) !== 0;
-  return { name: 'e2ee', text: JSON.stringify(body), isNews: hasLists || hasKeyNews };
+  const bits = changes?.user ?? 0;
+  const range = { after: since, upTo };
+  const members = await Promise.all(
+    sections.map(({ bit, section }) => section.members({ userId, deviceId }, range, (bits & bit) !== 0)),
+  );
+  const text = members.map((one) => one.text).join('');
+  return { name, text: `{${text.slice(1)}}`, isNews: members.some(({ isNews }) => isNews) };
 }

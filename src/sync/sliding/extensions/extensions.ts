@@ -1,24 +1,19 @@
-import type { Ignoring } from '../../../room-engine/index.ts';
-import type { SyncSources } from '../../sources.ts';
-import type { ExtensionRequests } from '../request.ts';
-import type { ExtensionSources } from '../sources.ts';
+import type { DeviceSection } from '../../../sync-contract/index.ts';
+import type { Listed, SourceList } from '../../sources/source-list.ts';
+import { type ExtensionRequests, enabledIn, type InRooms, type ToDeviceRequest } from '../request.ts';
 import { accountDataExtension } from './account-data.ts';
-import { type DeviceContext, e2eeExtension, toDeviceExtension } from './devices.ts';
+import { type DeviceContext, deviceExtension, toDeviceExtension } from './devices.ts';
+import { ephemeralExtension } from './ephemeral.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
-import { receiptsExtension } from './receipts.ts';
-import { threadSubscriptions, threadSubscriptionsExtension } from './thread-subscriptions.ts';
-import { typingExtension } from './typing.ts';
 
 /** What clients ask for besides rooms. Source: MSC4186, "Extensions". */
 export class Extensions {
-  readonly #sources: SyncSources;
-  readonly #own: ExtensionSources;
-  readonly #ignoring: Ignoring;
+  readonly #sources: SourceList;
+  readonly #device: ReadonlyMap<string, readonly Listed<DeviceSection>[]>;
 
-  constructor(sources: SyncSources, own: ExtensionSources, ignoring: Ignoring) {
+  constructor(sources: SourceList) {
     this.#sources = sources;
-    this.#own = own;
-    this.#ignoring = ignoring;
+    this.#device = Map.groupBy(sources.device, ({ section }) => section.extension);
   }
 
   /** The answers of those that are enabled and served; `devices` is what `ofDevice` says. */
@@ -27,31 +22,37 @@ export class Extensions {
     requests: ExtensionRequests,
     devices: readonly ExtensionAnswer[],
   ): Promise<ExtensionAnswer[]> {
-    const { receipts, typing } = this.#sources;
-    const ignoring = this.#ignoring;
-    const { account_data, receipts: ofReceipts, typing: ofTyping } = requests;
-    const threads = requests[threadSubscriptions];
-    const followed = this.#own.threadSubscriptions;
-    const answers = await Promise.all([
-      account_data?.enabled ? accountDataExtension(this.#sources, context, account_data) : undefined,
-      ofReceipts?.enabled ? receiptsExtension(receipts, context, ofReceipts) : undefined,
-      ofTyping?.enabled ? typingExtension({ typing, ignoring }, context, ofTyping) : undefined,
-      threads?.enabled && followed ? threadSubscriptionsExtension(followed, context, threads) : undefined,
-    ]);
-    return [...devices, ...answers.filter((answer) => answer !== undefined)];
+    const { accountData, ephemeral, extensions } = this.#sources;
+    const answers: Promise<ExtensionAnswer>[] = [];
+    const ofAccountData = accountData.length > 0 && enabledIn<InRooms>(requests, 'account_data');
+    if (ofAccountData) answers.push(accountDataExtension(this.#sources, context, ofAccountData));
+    for (const listed of ephemeral) {
+      const request = enabledIn<InRooms>(requests, listed.section.extension.name);
+      if (request) answers.push(ephemeralExtension(listed, context, request));
+    }
+    const { userId, since, upTo } = context;
+    for (const { section } of extensions) {
+      const { name } = section;
+      const request = enabledIn(requests, name);
+      const range = { after: since, upTo };
+      if (request) answers.push(section.answer(userId, range, request).then((own) => ({ name, ...own })));
+    }
+    return [...devices, ...(await Promise.all(answers))];
   }
 
   /**
    * What is for one device, and is in every answer: messages for it, which are not known from the client's position
    * but from one of their own, and how many of its keys are left.
    */
-  async ofDevice(context: DeviceContext, { to_device, e2ee }: ExtensionRequests): Promise<ExtensionAnswer[]> {
+  async ofDevice(context: DeviceContext, requests: ExtensionRequests): Promise<ExtensionAnswer[]> {
     if (context.deviceId === '') return [];
-    const { toDevice, deviceLists, keyCounts } = this.#own;
-    const answers = await Promise.all([
-      to_device?.enabled && toDevice ? toDeviceExtension(toDevice, context, to_device) : undefined,
-      e2ee?.enabled && (deviceLists || keyCounts) ? e2eeExtension(this.#own, context) : undefined,
-    ]);
-    return answers.filter((answer) => answer !== undefined);
+    const { deviceQueue } = this.#sources;
+    const answers: Promise<ExtensionAnswer>[] = [];
+    const ofQueue = deviceQueue && enabledIn<ToDeviceRequest>(requests, 'to_device');
+    if (ofQueue) answers.push(toDeviceExtension(deviceQueue, context, ofQueue));
+    for (const [name, sections] of this.#device) {
+      if (enabledIn(requests, name)) answers.push(deviceExtension(name, sections, context));
+    }
+    return Promise.all(answers);
   }
 }

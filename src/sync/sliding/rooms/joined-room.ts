@@ -1,11 +1,10 @@
 import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
-import type { UnreadCounts } from '../../../push/index.ts';
 import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { nidAt, type StateNids, stateAt, stateChanges } from '../../classic/rooms/room-state.ts';
 import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
-import type { SyncSources } from '../../sources.ts';
+import type { SourceList } from '../../sources/source-list.ts';
 import { lazyMembers } from './lazy-members.ts';
 import { RequiredState } from './required-state.ts';
 import type { RoomActivity } from './room-activity.ts';
@@ -17,7 +16,7 @@ export interface JoinedRoomDeps {
   readonly engine: RoomEngine;
   readonly text: EventText;
   readonly activity: RoomActivity;
-  readonly sources: SyncSources;
+  readonly sources: SourceList;
 }
 
 /** The state that an answer tells of, and what has become of it in all. */
@@ -36,12 +35,12 @@ export class JoinedRoom {
   }
 
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
-    const { engine, text, sources } = this.#deps;
-    const { config, subject, sent, room, connection, isDirect } = request;
+    const { engine, text } = this.#deps;
+    const { config, sent, room, connection, isDirect, subject } = request;
     const isInitial = request.after === undefined;
     const isExpanded = !isInitial && config.timelineLimit > (sent?.timelineLimit ?? 0);
-    const counts = await sources.unread.counts(subject.userId, room.roomId, request.upTo);
-    const news = { isDirect, notifications: counts.notification_count, highlights: counts.highlight_count };
+    const counts = await this.#counts(request);
+    const news = { isDirect, counts };
     const told = connection.told.room(room.roomNid);
     const toldChanged = told ? JSON.stringify(told) !== JSON.stringify(news) : request.isTouched;
     const wantsOtherState = config.state.text !== sent?.state;
@@ -67,6 +66,12 @@ export class JoinedRoom {
       members: state.members,
       told: news,
     };
+  }
+
+  async #counts({ subject: { userId }, room: { roomId }, upTo }: RoomRequest): Promise<JsonObject> {
+    const { roomCounts } = this.#deps.sources;
+    const fields = await Promise.all(roomCounts.map(({ section }) => section.fields(userId, roomId, upTo)));
+    return Object.assign({}, ...fields);
   }
 
   /** @param isWhole the newest events, whether they were sent or not */
@@ -125,8 +130,7 @@ export class JoinedRoom {
       ...(await summaryFields(engine, head, subject.userId, { isInitial, changes, upTo })),
       ...(isDirect || wasDirect ? { is_dm: isDirect } : undefined),
       ...(lists.length > 0 ? { lists: [...lists] } : undefined),
-      notification_count: counts.notification_count,
-      highlight_count: counts.highlight_count,
+      ...counts,
       ...(timeline && {
         bump_stamp: await activity.bumpStamp(head),
         prev_batch: timeline.prevBatch,
@@ -143,7 +147,7 @@ interface FieldsOfJoinedRoom {
   readonly changes: StateNids;
   readonly isInitial: boolean;
   readonly isExpanded: boolean;
-  readonly counts: UnreadCounts;
+  readonly counts: JsonObject;
 }
 
 /** How many of the newest events the client has then, as far as it is known. */

@@ -6,6 +6,6 @@ export interface RelevantRoom {
   readonly result: RoomResult;
   /** The client names it, besides its lists. */
   readonly isSubscribed: boolean;
-  /** Bits of `RoomPart`: what may have changed after the client's position. */
+  /** What may have changed after the client's position: bits of the timeline and of sources. */
   readonly parts: number;
 }

@@ -1,45 +1,28 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
-import { sectionDefaults } from '../../../../test/support/inputs/section-defaults.ts';
 import { alice, bob, type RoomsTuning, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-import { CacheRegistry, cachesSection } from '../../../kernel/caches/index.ts';
-import { silentLogger } from '../../../kernel/observability/index.ts';
-import { PushRules, pushMigrations, Unread } from '../../../push/index.ts';
-import { Receipts, receiptMigrations } from '../../../receipts/index.ts';
 import { EventText } from './event-text.ts';
-import { News, RoomNews } from './room-news.ts';
+import { SharedTimeline, SharedTimelines } from './shared-timelines.ts';
 
 /** A room of two, and what is new in it. */
 async function openNews(open: OpenDatabase, tuning: RoomsTuning = {}) {
-  const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...pushMigrations], tuning);
-  const { database, streams, clock, engine } = under;
-  const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
-  const markers = { find: async () => undefined, set: async () => undefined };
-  const receipts = new Receipts({ database, streams, clock, engine, markers });
-  const rules = new PushRules({ database, streams, caches, defaults: {} });
-  const threads = { in: async () => new Set<string>(), peek: () => new Set<string>() };
-  const parts = { database, streams, clock, engine, receipts, rules, threads, log: silentLogger };
-  const unread = new Unread({ ...parts, ignored: engine.ignored, enabled: true });
+  const under = await RoomsUnderTest.open(open, [], tuning);
+  const { streams, clock, engine } = under;
   const text = new EventText(under.rooms.clientEvents, clock);
-  const news = new RoomNews({ engine, text, sources: { unread } });
+  const news = new SharedTimelines(text);
   const roomId = await under.room(alice, bob);
   const head = await engine.heads.get(roomId);
   assert.ok(head);
-  /** What is found at once, or once it has been prepared. */
-  const find = async (after: number, upTo = streams.current) => {
-    const found = news.find(head, after, upTo);
-    await found;
-    return found instanceof Promise ? news.find(head, after, upTo) : found;
-  };
+  const find = async (after: number, upTo = streams.current) => news.find(head, { after, upTo });
   const say = (body: string) => under.say(alice, roomId, body);
   return { under, roomId, head, news, find, say };
 }
 
 /** The events of news as clients get them. */
 const eventsOf = (news: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
-  assert.ok(news instanceof News);
-  return JSON.parse(news.timeline(0)).events;
+  assert.ok(news instanceof SharedTimeline);
+  return JSON.parse(news.text(0)).events;
 };
 
 const bodies = (news: unknown) => eventsOf(news).map(({ content }) => content.body);
@@ -120,13 +103,15 @@ forEachDatabase((open) => {
       assert.deepEqual(eventsOf(again), eventsOf(first));
     });
 
-    it('that can not be prepared are asked for in vain, and nothing else happens', async () => {
-      const { under, head, news, say } = await openNews(open, { eventCacheSize: 2 });
+    it('are not found when their events cannot be rendered', async () => {
+      const { under, roomId, head, news, say } = await openNews(open, { eventCacheSize: 2 });
       const before = under.streams.current;
-      await say('one');
+      const target = await say('one');
+      await under.redact(alice, roomId, target);
+      for (const body of ['two', 'three', 'four']) await say(body);
       await under.database.close();
       for (let time = 0; time < 2; time++) {
-        const found = news.find(head, before, under.streams.current);
+        const found = news.find(head, { after: before, upTo: under.streams.current });
         assert.ok(found instanceof Promise);
         assert.equal(await found, undefined);
       }

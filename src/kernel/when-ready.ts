@@ -1,0 +1,17 @@
+/**
+ * Passes a value to `next`: at once, or when its promise is fulfilled. For procedures that usually find everything in
+ * memory: they are written once, and cost no promise and no turn of the event loop where nothing has to be awaited.
+ */
+export function whenReady<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(next) : next(value);
+}
+
+/** All values, as `Promise.all`; at once when none of them is a promise. */
+export function allReady<T extends readonly unknown[]>(
+  values: {
+    readonly [K in keyof T]: T[K] | Promise<T[K]>;
+  },
+): T | Promise<T> {
+  const isReady = !values.some((value) => value instanceof Promise);
+  return isReady ? (values as T) : (Promise.all(values) as unknown as Promise<T>);
+}

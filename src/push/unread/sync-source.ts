@@ -1,0 +1,47 @@
+import type { SyncSource } from '../../sync-contract/index.ts';
+import type { UnreadCounts } from './tally.ts';
+import type { Unread } from './unread.ts';
+
+/**
+ * Unread counts in syncs. They follow events and receipts, and have no facts of their own.
+ * Source: client-server API, `GET /sync`, "Unread Notification Counts"; MSC4186, `RoomResult`.
+ */
+export const unreadSyncSource = (unread: Unread): SyncSource => ({
+  name: 'unread counts',
+  follow: () => undefined,
+  roomCounts: {
+    members(userId, roomId, upTo, byThread) {
+      const counts = unread.counts(userId, roomId, upTo);
+      return counts instanceof Promise
+        ? counts.then((later) => membersText(later, byThread))
+        : membersText(counts, byThread);
+    },
+    fields(userId, roomId, upTo) {
+      const counts = unread.counts(userId, roomId, upTo);
+      return counts instanceof Promise ? counts.then(fieldsOf) : fieldsOf(counts);
+    },
+  },
+});
+
+const fieldsOf = ({ notification_count, highlight_count }: UnreadCounts) => ({
+  notification_count,
+  highlight_count,
+});
+
+function membersText(
+  { notification_count, highlight_count, threads }: UnreadCounts,
+  byThread: boolean,
+): string {
+  let [notifications, highlights] = [notification_count, highlight_count];
+  if (!byThread) {
+    for (const thread of threads.values()) {
+      notifications += thread.notification_count;
+      highlights += thread.highlight_count;
+    }
+  }
+  const threadText =
+    byThread && threads.size > 0
+      ? `,"unread_thread_notifications":${JSON.stringify(Object.fromEntries(threads))}`
+      : '';
+  return `"unread_notifications":{"notification_count":${notifications},"highlight_count":${highlights}}${threadText}`;
+}

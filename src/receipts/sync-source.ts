@@ -1,0 +1,66 @@
+import type { ExtensionRoom, SyncSource } from '../sync-contract/index.ts';
+import type { ReceiptContent } from './receipt-content.ts';
+import type { Receipts } from './receipts.ts';
+
+const type = 'm.receipt';
+
+/** Receipts in syncs. Source: client-server API, "Receipts"; MSC3960 (sliding sync). */
+export const receiptSyncSource = (receipts: Receipts): SyncSource => ({
+  name: 'receipts',
+  follow: (feeds) => feeds.followRooms(receipts.receiptStream, ({ roomId }) => roomId),
+  ephemeral: {
+    type,
+    mayHaveChanged: () => true,
+    since(userId, roomId, { after, upTo }) {
+      const contents = receipts.contentsSince(roomId, after, upTo, userId);
+      return contents instanceof Promise ? contents.then(textsOf) : textsOf(contents);
+    },
+    async initial(userId, roomIds) {
+      const contents = await receipts.contentsOfRooms(roomIds, userId);
+      return new Map([...contents].map(([roomId, ofRoom]) => [roomId, textsOf(ofRoom)]));
+    },
+    extension: {
+      name: 'receipts',
+      inRooms: (userId, rooms, upTo) => extensionEvents(receipts, userId, rooms, upTo),
+    },
+  },
+});
+
+const textsOf = (contents: readonly ReceiptContent[]) =>
+  contents.map((content) => JSON.stringify({ type, content }));
+
+/** A room has one event at most: of two receipts of a user for the same event only the newest has a place in it. */
+async function extensionEvents(
+  receipts: Receipts,
+  userId: string,
+  rooms: readonly ExtensionRoom[],
+  upTo: number,
+): Promise<Map<string, string>> {
+  const unknown = rooms.filter(({ after }) => after === undefined);
+  const all = await receipts.contentsOfRooms(
+    unknown.map(({ roomId }) => roomId),
+    userId,
+  );
+  const events = new Map<string, string>();
+  for (const { roomId, after, mayHaveChanged, eventIds } of rooms) {
+    let content: ReceiptContent | undefined;
+    if (after === undefined) content = ofInterest(all.get(roomId)?.[0] ?? {}, userId, eventIds);
+    else if (mayHaveChanged) [content] = await receipts.contentsSince(roomId, after, upTo, userId);
+    if (content && Object.keys(content).length > 0) events.set(roomId, JSON.stringify({ type, content }));
+  }
+  return events;
+}
+
+/** Of a room that is new to the client: the receipts for the events of the answer, and the user's own. */
+function ofInterest(content: ReceiptContent, userId: string, eventIds: readonly string[]): ReceiptContent {
+  const shown = new Set(eventIds);
+  const entries = Object.entries(content).map(([eventId, types]): [string, ReceiptContent[string]] => {
+    if (shown.has(eventId)) return [eventId, types];
+    const own = Object.entries(types).flatMap(([receiptType, users]) => {
+      const receipt = users[userId];
+      return receipt ? [[receiptType, { [userId]: receipt }] as const] : [];
+    });
+    return [eventId, Object.fromEntries(own)];
+  });
+  return Object.fromEntries(entries.filter(([, types]) => Object.keys(types).length > 0));
+}

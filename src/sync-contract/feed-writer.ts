@@ -1,0 +1,27 @@
+import type { Stream } from '../kernel/streams/index.ts';
+
+/** The following half of a stream. */
+export type FactStream<F> = Pick<Stream<F>, 'subscribe'>;
+
+/** Notes in users' feeds, at the position of each fact, that one source may have something new for them. */
+export interface FeedWriter {
+  /** Each fact concerns the users who are joined to a room, in that room. */
+  followRooms<F>(stream: FactStream<F>, roomOf: (fact: F) => string): void;
+
+  /** Each fact concerns some users, in one room if `roomOf` names one, or else outside of rooms. */
+  followUsers<F>(
+    stream: FactStream<F>,
+    usersOf: (fact: F) => Iterable<string>,
+    roomOf?: (fact: F) => string | undefined,
+  ): void;
+
+  /**
+   * Each fact concerns the users who are joined to any of some rooms, outside of these rooms.
+   * @param roomsOf returns a promise when the rooms have to be looked up; the users' feeds then get the fact at the
+   *   position that is current by that time, and the source must answer a sync with it before. Must not reject.
+   */
+  followMembers<F>(
+    stream: FactStream<F>,
+    roomsOf: (fact: F) => Iterable<string> | Promise<Iterable<string>>,
+  ): void;
+}

@@ -1,0 +1,51 @@
+import type { AccountDataItem } from '../../sync-contract/index.ts';
+import type { Changes } from '../feeds/feed.ts';
+import type { SourceList } from '../sources/source-list.ts';
+import type { AnswerRange, Subject } from './subject.ts';
+
+/** The account data of an answer, of rooms as well; at once when there is none. */
+export function accountDataSince(
+  sources: Pick<SourceList, 'accountData' | 'accountDataBits'>,
+  userId: string,
+  range: AnswerRange,
+): readonly AccountDataItem[] | Promise<readonly AccountDataItem[]> {
+  const { since, changes } = range;
+  const bits = since === undefined || !changes ? sources.accountDataBits : bitsIn(changes);
+  return bits & sources.accountDataBits ? readSections(sources, userId, range, bits) : none;
+}
+
+async function readSections(
+  { accountData }: Pick<SourceList, 'accountData'>,
+  userId: string,
+  { since, upTo }: AnswerRange,
+  bits: number,
+): Promise<AccountDataItem[]> {
+  const found: AccountDataItem[] = [];
+  for (const { bit, section } of accountData) {
+    if (since === undefined) found.push(...(await section.all(userId)));
+    else if (bits & bit) found.push(...(await section.since(userId, { after: since, upTo })));
+  }
+  return found;
+}
+
+const none: readonly AccountDataItem[] = [];
+
+/** What has changed for a user, in whichever room or outside of rooms. */
+function bitsIn({ rooms, user }: Changes): number {
+  let bits = user;
+  for (const parts of rooms.values()) bits |= parts;
+  return bits;
+}
+
+/** What has changed of a user's data in a room, as far as they want it, as JSON text. */
+export function accountDataIn(
+  { filter }: Pick<Subject, 'filter'>,
+  roomId: string,
+  changed: readonly AccountDataItem[],
+): string[] {
+  const wanted = filter.room.accountData;
+  if (!wanted.passesRoom(roomId)) return [];
+  return changed
+    .filter((entry) => entry.roomId === roomId && wanted.passesType(entry.type))
+    .map(({ type, content }) => JSON.stringify({ type, content }));
+}

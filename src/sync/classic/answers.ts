@@ -1,0 +1,86 @@
+import type { SyncPosition } from '../../kernel/streams/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { SourceList } from '../sources/source-list.ts';
+import { accountDataSince } from './account-data.ts';
+import { answerText } from './answer-text.ts';
+import type { DeviceAnswer, DevicePart } from './device-part.ts';
+import type { RoomEntries } from './rooms/room-entries.ts';
+import type { AnswerRange, Subject } from './subject.ts';
+
+export interface AnswersDeps {
+  readonly engine: RoomEngine;
+  readonly sources: SourceList;
+  readonly devicePart: DevicePart;
+  readonly roomEntries: RoomEntries;
+}
+
+/**
+ * Makes answers. Of the sources only those are asked that may have something new, and nothing is awaited that is in
+ * memory: for a client that follows its rooms closely, an answer is made in one go.
+ */
+export class Answers {
+  readonly #deps: AnswersDeps;
+
+  constructor(deps: AnswersDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * @param from the token of the client
+   * @returns JSON text; `undefined` when there is nothing to say; `outdated` when a membership has changed after the
+   *   range, so that the caller has to look again
+   */
+  async make(
+    subject: Subject,
+    from: SyncPosition | undefined,
+    range: AnswerRange,
+  ): Promise<string | 'outdated' | undefined> {
+    const { engine, sources, roomEntries } = this.#deps;
+    const { userId } = subject;
+    const data = accountDataSince(sources, userId, range);
+    const accountData = data instanceof Promise ? await data : data;
+    const userRooms = engine.userRooms.peek(userId) ?? (await engine.userRooms.of(userId));
+    const rooms = roomEntries.candidates(userRooms, subject, range);
+    if (rooms.some(({ stream }) => stream > range.upTo)) return 'outdated';
+    const events = this.#presence(subject, range, rooms);
+    const presence = events instanceof Promise ? await events : events;
+    const entries = await roomEntries.render(subject, rooms, range, accountData);
+    const members = this.#devices(subject, from, range);
+    const devices = members instanceof Promise ? await members : members;
+    return answerText(subject, { rooms: entries, accountData, presence }, devices, range);
+  }
+
+  /** Events of users whose presence has changed, and of the members of a room that the user has come into. */
+  #presence(
+    { userId, filter }: Subject,
+    { since, upTo, changes, fullState }: AnswerRange,
+    rooms: readonly UserRoom[],
+  ): readonly JsonObject[] | Promise<readonly JsonObject[]> {
+    const { presence, presenceBits } = this.#deps.sources;
+    const after = fullState ? undefined : since;
+    const isNew = rooms.some(({ membership, stream }) => membership === 'join' && stream > (after ?? 0));
+    const bits = changes && !isNew ? changes.user : presenceBits;
+    if (!(bits & presenceBits)) return noEvents;
+    const asked = presence.filter(({ bit }) => (bits & bit) !== 0);
+    const request = { userId, after, upTo, filter: filter.presence };
+    return Promise.all(asked.map(({ section }) => section.events(request))).then((found) => found.flat());
+  }
+
+  #devices(
+    subject: Subject,
+    from: SyncPosition | undefined,
+    { upTo, changes }: AnswerRange,
+  ): DeviceAnswer | Promise<DeviceAnswer> {
+    const { devicePart } = this.#deps;
+    if (!from || !changes || changes.user & devicePart.bits || !devicePart.isQuiet(from)) {
+      return devicePart.render(subject, from, upTo, changes);
+    }
+    const text = devicePart.quietNow(subject);
+    return text === undefined
+      ? devicePart.render(subject, from, upTo, changes)
+      : { text, isNews: false, toDevice: upTo };
+  }
+}
+
+const noEvents: readonly JsonObject[] = [];

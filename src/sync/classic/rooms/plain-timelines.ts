@@ -1,0 +1,66 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { whenReady } from '../../../kernel/when-ready.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
+import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import type { Range } from '../../../sync-contract/index.ts';
+import type { Subject } from '../subject.ts';
+import type { SentMembers } from './sent-members.ts';
+import type { SharedTimelines } from './shared-timelines.ts';
+
+export interface PlainTimelinesDeps {
+  readonly engine: RoomEngine;
+  readonly clock: Clock;
+  readonly sharedTimelines: SharedTimelines;
+  readonly sentMembers: SentMembers;
+}
+
+/**
+ * Timelines of clients that follow a room closely: they get what all other members get, and no state with it, which is
+ * most of what a busy server says. Such a timeline is made once for all of them, from memory.
+ */
+export class PlainTimelines {
+  readonly #deps: PlainTimelinesDeps;
+
+  constructor(deps: PlainTimelinesDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * The timeline of a range as JSON text, for a client that knows the room up to its beginning. `undefined`: it is not
+   * plain, or takes more than is in memory, and has to be read. Returns at once when the timeline has been made.
+   */
+  find(head: RoomHead, subject: Subject, range: Range): string | undefined | Promise<string | undefined> {
+    const { engine, clock, sharedTimelines } = this.#deps;
+    const { userId, filter, timelineLimit } = subject;
+    const { timeline: wanted } = filter.room;
+    const isUsual = filter.format === 'client' && !filter.selectFields && !wanted.asksForRelations;
+    const ignored = engine.ignored.peek(userId);
+    if (!isUsual || !ignored || wanted.passesNothing || !wanted.passesRoom(head.roomId)) return undefined;
+    return whenReady(sharedTimelines.find(head, range), (shared) => {
+      if (!shared) return undefined;
+      const { events, senders } = shared;
+      if (events.length > timelineLimit || senders.has(userId)) return undefined;
+      for (const sender of senders) if (ignored.has(sender)) return undefined;
+      for (const { event } of events) if (!wanted.passes(event)) return undefined;
+      return this.#knowsSenders(head, subject, senders, range) ? shared.text(clock.now()) : undefined;
+    });
+  }
+
+  /** Whether a client that loads members lazily has been sent the memberships of the senders. */
+  #knowsSenders(
+    head: RoomHead,
+    subject: Subject,
+    senders: ReadonlySet<string>,
+    { after, upTo }: Range,
+  ): boolean {
+    const filter = subject.filter.room.state;
+    if (!filter.lazyLoadMembers || !filter.passesRoom(head.roomId)) return true;
+    if (filter.includeRedundantMembers) return false;
+    const sent = this.#deps.sentMembers.of(subject, head.roomId);
+    for (const sender of senders) {
+      const entry = head.state.get(stateMapKey('m.room.member', sender));
+      if (!entry || entry.stream > upTo || !sent.knows(sender, entry.nid, after)) return false;
+    }
+    return true;
+  }
+}

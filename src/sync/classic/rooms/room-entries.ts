@@ -1,0 +1,206 @@
+import { allReady, whenReady } from '../../../kernel/when-ready.ts';
+import type { RoomEngine, RoomHead, UserRoom } from '../../../room-engine/index.ts';
+import type { AccountDataItem } from '../../../sync-contract/index.ts';
+import type { Departures } from '../../departures.ts';
+import { type SourceList, timelineBit } from '../../sources/source-list.ts';
+import type { ToldInvites } from '../../told-invites.ts';
+import { accountDataIn } from '../account-data.ts';
+import type { AnswerRange, Subject } from '../subject.ts';
+import type { JoinedRooms } from './joined-room.ts';
+import type { OtherRooms } from './other-rooms.ts';
+
+export interface RoomEntriesDeps {
+  readonly engine: RoomEngine;
+  readonly sources: SourceList;
+  readonly joinedRooms: JoinedRooms;
+  readonly otherRooms: OtherRooms;
+  readonly toldInvites: ToldInvites;
+  readonly departures: Departures;
+  /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
+  readonly excludedRooms: ReadonlySet<string>;
+}
+
+/** The entries of each section of `rooms` as JSON text, each with the id of its room in front. */
+export interface RoomSections {
+  readonly join: string[];
+  readonly invite: string[];
+  readonly knock: string[];
+  readonly leave: string[];
+}
+
+/** How many rooms are made ready at the same time: bounds memory, and lets other requests in between. */
+const roomsAtOnce = 16;
+
+/** Makes the entries of the rooms in an answer. */
+export class RoomEntries {
+  readonly #deps: RoomEntriesDeps;
+
+  constructor(deps: RoomEntriesDeps) {
+    this.#deps = deps;
+  }
+
+  /** The rooms of a user that an answer may have to mention. @param rooms all rooms of the user */
+  candidates(
+    rooms: ReadonlyMap<string, UserRoom>,
+    { filter }: Pick<Subject, 'filter'>,
+    { since, changes, fullState }: AnswerRange,
+  ): UserRoom[] {
+    const { excludedRooms } = this.#deps;
+    const candidates =
+      changes && !fullState
+        ? [...changes.rooms.keys()].map((roomId) => rooms.get(roomId)).filter((room) => room !== undefined)
+        : [...rooms.values()];
+    // Who forgets a room that they have left is told once more that they left it: they may have another device.
+    const isKnown = (room: UserRoom) => !room.forgotten || (since !== undefined && room.stream > since);
+    return candidates.filter(
+      (room) => isKnown(room) && !excludedRooms.has(room.roomId) && filter.room.passesRoom(room.roomId),
+    );
+  }
+
+  /** @param accountData of the user, in whichever room */
+  async render(
+    subject: Subject,
+    rooms: readonly UserRoom[],
+    range: AnswerRange,
+    accountData: readonly AccountDataItem[],
+  ): Promise<RoomSections> {
+    const { since, changes } = range;
+    const sections: RoomSections = { join: [], invite: [], knock: [], leave: [] };
+    const parts = changes?.rooms ?? (since === undefined ? undefined : await this.#partsSince(rooms, since));
+    for (let start = 0; start < rooms.length; start += roomsAtOnce) {
+      if (start > 0) await new Promise(setImmediate);
+      const some = rooms.slice(start, start + roomsAtOnce);
+      const unknown = some.filter((room) => room.membership === 'join' && isNewTo(room, since));
+      const ephemeral = unknown.length > 0 ? await this.#ephemeralOf(subject, unknown) : nothing;
+      const context = { subject, range, parts, ephemeral, accountData };
+      const entries = allReady<readonly (string | undefined)[]>(
+        some.map((room) => this.#entry(room, context)),
+      );
+      const texts = entries instanceof Promise ? await entries : entries;
+      for (const [index, text] of texts.entries()) {
+        const { roomId, membership } = some[index]!;
+        if (text !== undefined) sections[sectionOf(membership)].push(`${JSON.stringify(roomId)}:${text}`);
+      }
+    }
+    return sections;
+  }
+
+  /** The entry of a room as JSON text, `undefined` when there is nothing to say; at once when it takes no query. */
+  #entry(room: UserRoom, context: EntryContext): string | undefined | Promise<string | undefined> {
+    const { heads } = this.#deps.engine;
+    const { since, fullState } = context.range;
+    if (room.membership !== 'join' && !fullState && !isNewTo(room, since)) return undefined;
+    return whenReady(heads.peek(room.roomId) ?? heads.get(room.roomId), (head) => {
+      if (!head) return undefined;
+      return room.membership === 'join'
+        ? this.#joined(head, room, context)
+        : this.#other(head, room, context);
+    });
+  }
+
+  #joined(
+    head: RoomHead,
+    room: UserRoom,
+    context: EntryContext,
+  ): string | undefined | Promise<string | undefined> {
+    const { subject, range, parts, ephemeral, accountData } = context;
+    const { since, upTo, fullState } = range;
+    const { roomId } = room;
+    const isNew = isNewTo(room, since);
+    const returnedAfter = isNew ? since : undefined;
+    // A client that comes back into a room gets all account data of the room.
+    const data = returnedAfter === undefined ? accountData : this.#accountDataOfRooms(subject.userId);
+    return whenReady(data, (found) =>
+      this.#deps.joinedRooms.render(head, subject, {
+        after: isNew ? undefined : since,
+        upTo,
+        returnedAfter,
+        parts: parts?.get(roomId) ?? 0,
+        accountData: found,
+        initialEphemeral: ephemeral.get(roomId) ?? noEphemeral,
+        fullState,
+      }),
+    );
+  }
+
+  async #other(
+    head: RoomHead,
+    room: UserRoom,
+    { subject, range, accountData }: EntryContext,
+  ): Promise<string | undefined> {
+    const { otherRooms, toldInvites } = this.#deps;
+    const { since, fullState } = range;
+    if (room.membership === 'invite' || room.membership === 'knock') {
+      const isShown = room.membership === 'knock' || (await toldInvites.isTold(subject.userId, room));
+      return isShown ? otherRooms.prejoin(head, room) : undefined;
+    }
+    if (!(await this.#isLeftRoomShown(subject, room, since))) return undefined;
+    const left = { after: since, fullState, accountData: accountDataIn(subject, room.roomId, accountData) };
+    return otherRooms.left(head, room, subject, left);
+  }
+
+  /** All ephemeral events of rooms that the client does not know. */
+  async #ephemeralOf({ userId, filter }: Subject, rooms: readonly UserRoom[]): Promise<EphemeralOfRooms> {
+    const roomIds = rooms.map(({ roomId }) => roomId);
+    const found = new Map(roomIds.map((roomId) => [roomId, new Map<string, readonly string[]>()]));
+    for (const { section } of this.#deps.sources.ephemeral) {
+      if (!filter.room.ephemeral.passesType(section.type)) continue;
+      const events = await section.initial(userId, roomIds);
+      for (const [roomId, texts] of events) found.get(roomId)?.set(section.type, texts);
+    }
+    return found;
+  }
+
+  /** A room that the user has left is for clients that ask for such rooms, unless it is news that they have left it. */
+  async #isLeftRoomShown(
+    { userId, filter }: Subject,
+    room: UserRoom,
+    since: number | undefined,
+  ): Promise<boolean> {
+    if (filter.room.includeLeave) return true;
+    return since === undefined ? this.#deps.departures.isRemoval(userId, room) : room.stream > since;
+  }
+
+  async #accountDataOfRooms(userId: string): Promise<AccountDataItem[]> {
+    const withRooms = this.#deps.sources.accountData.filter(({ section }) => section.hasRooms);
+    return (await Promise.all(withRooms.map(({ section }) => section.all(userId)))).flat();
+  }
+
+  /** What may have changed in each room, for a client that comes back after a time: from the database. */
+  async #partsSince(rooms: readonly UserRoom[], since: number): Promise<ReadonlyMap<string, number>> {
+    const { engine, sources } = this.#deps;
+    const changed = await engine.events.changedRooms(
+      rooms.map(({ roomNid }) => roomNid),
+      since,
+    );
+    const partsOf = ({ roomId, roomNid }: UserRoom) => {
+      let parts = changed.has(roomNid) ? timelineBit : 0;
+      for (const { bit, section } of sources.ephemeral) {
+        if (section.mayHaveChanged(roomId, since)) parts |= bit;
+      }
+      return parts;
+    };
+    return new Map(rooms.map((room) => [room.roomId, partsOf(room)]));
+  }
+}
+
+interface EntryContext {
+  readonly subject: Subject;
+  readonly range: AnswerRange;
+  /** What may have changed in each room; `undefined` for a first sync. */
+  readonly parts: ReadonlyMap<string, number> | undefined;
+  readonly ephemeral: EphemeralOfRooms;
+  readonly accountData: readonly AccountDataItem[];
+}
+
+/** Events as JSON text by room id, and by their type. */
+type EphemeralOfRooms = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
+
+const noEphemeral: ReadonlyMap<string, readonly string[]> = new Map();
+const nothing: EphemeralOfRooms = new Map();
+
+const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>
+  membership === 'ban' ? 'leave' : membership;
+
+/** Whether a client that has synced up to `since` has not heard of the room as it is to the user now. */
+const isNewTo = ({ stream }: UserRoom, since: number | undefined) => since === undefined || stream > since;

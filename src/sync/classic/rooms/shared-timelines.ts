@@ -1,0 +1,144 @@
+import { isLeftOut, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
+import { encodePlace, placeBefore, type VisibleEvent } from '../../../rooms/index.ts';
+import type { Range } from '../../../sync-contract/index.ts';
+import type { EventText, SharedText } from './event-text.ts';
+import { timelineText } from './room-text.ts';
+
+/** Events of one shared timeline at most: a client that was away for longer is likely the only one that needs it. */
+const maxEvents = 50;
+
+/** Shared timelines that are kept for the newest event of a room, and characters of the text that one keeps. */
+const [maxTimelines, maxKeptLength] = [8, 65_536];
+
+const nobody: ReadonlySet<string> = new Set();
+
+/** A stretch of a room's timeline without state, the same for all users who were joined all the time. */
+export class SharedTimeline {
+  /** Oldest first. */
+  readonly events: readonly StoredEvent[];
+  readonly senders: ReadonlySet<string>;
+  readonly #texts: readonly SharedText[];
+  readonly #prevBatch: string;
+  /** The text as it was made last, and when: it contains the ages of the events. */
+  #text = '';
+  #madeAt = Number.NaN;
+
+  constructor(events: readonly [StoredEvent, ...StoredEvent[]], texts: readonly SharedText[]) {
+    const [{ event, stream = 0 }] = events;
+    this.events = events;
+    this.senders = new Set(events.map((stored) => stored.event.sender));
+    this.#texts = texts;
+    this.#prevBatch = encodePlace(placeBefore(event, stream));
+  }
+
+  /** Whether it consists of these events with their current texts. */
+  isOf(events: readonly StoredEvent[], textOf: (stored: StoredEvent) => SharedText | undefined): boolean {
+    return this.events.every(
+      (stored, index) => stored === events[index] && textOf(stored) === this.#texts[index],
+    );
+  }
+
+  /** The `timeline` of a room's entry as JSON text. @param now milliseconds since 1970 */
+  text(now: number): string {
+    if (this.#madeAt === now) return this.#text;
+    const texts = this.#texts.map((text) => text.at(now, 'join'));
+    const timeline = timelineText({ limited: false, prevBatch: this.#prevBatch }, texts);
+    if (timeline.length <= maxKeptLength) [this.#text, this.#madeAt] = [timeline, now];
+    return timeline;
+  }
+}
+
+/** Timelines that end with the same event, by the nid of their first event; `undefined` for those that cannot be shared. */
+interface Newest {
+  readonly last: StoredEvent;
+  readonly byFirst: Map<number, SharedTimeline | undefined>;
+}
+
+/** The newest timelines of rooms, made once for all members: one message wakes all of them at the same time. */
+export class SharedTimelines {
+  readonly #text: EventText;
+  readonly #newest = new WeakMap<RoomHead, Newest>();
+
+  constructor(text: EventText) {
+    this.#text = text;
+  }
+
+  /**
+   * The timeline of a range, at once when its events have been rendered. `undefined`: it takes more than is in memory,
+   * or the events are more than plain messages. Never rejects: reading the timeline finds out why it fails.
+   */
+  find(head: RoomHead, range: Range): SharedTimeline | undefined | Promise<SharedTimeline | undefined> {
+    const found = this.#find(head, range);
+    if (!(found instanceof Promise)) return found;
+    return found.then(
+      () => {
+        const rendered = this.#find(head, range);
+        if (!(rendered instanceof Promise)) return rendered;
+        rendered.catch(() => undefined);
+        return undefined;
+      },
+      () => undefined,
+    );
+  }
+
+  /** @returns a promise when the events have to be rendered first */
+  #find(head: RoomHead, { after, upTo }: Range): SharedTimeline | undefined | Promise<unknown> {
+    if (head.completedAt > after) return undefined;
+    const events = recentEvents(head, after, upTo);
+    if (!events) return undefined;
+    const last = events[events.length - 1]!;
+    let newest = this.#newest.get(head);
+    if (newest?.last !== last) {
+      newest = { last, byFirst: new Map() };
+      this.#newest.set(head, newest);
+    }
+    const first = events[0].nid;
+    const known = newest.byFirst.get(first);
+    // The text of an event changes, for instance, by a redaction that is not on the timeline itself.
+    if (known ? known.isOf(events, (stored) => this.#text.peek(stored)) : newest.byFirst.has(first))
+      return known;
+    const made = this.#make(events);
+    if (made instanceof Promise) return made;
+    if (newest.byFirst.size >= maxTimelines) newest.byFirst.clear();
+    newest.byFirst.set(first, made);
+    return made;
+  }
+
+  #make(events: readonly [StoredEvent, ...StoredEvent[]]): SharedTimeline | undefined | Promise<unknown> {
+    if (!events.every(isPlain)) return undefined;
+    const text = this.#text;
+    const parents = text.relations.parents(events.map(asMember));
+    if (parents instanceof Promise) return parents;
+    if (parents.size > 0) return undefined;
+    const missing = events.filter((stored) => !text.peek(stored));
+    if (missing.length > 0) return Promise.all(missing.map((stored) => text.prepare(asMember(stored))));
+    return new SharedTimeline(
+      events,
+      events.map((stored) => text.peek(stored)!),
+    );
+  }
+}
+
+/** The events of the timeline in `(after, upTo]`, oldest first; `undefined`: none, too many, or not all in memory. */
+function recentEvents(
+  { recent }: RoomHead,
+  after: number,
+  upTo: number,
+): readonly [StoredEvent, ...StoredEvent[]] | undefined {
+  let end = recent.length;
+  while (end > 0 && (recent[end - 1]?.stream ?? 0) > upTo) end--;
+  let start = end;
+  while (start > 0 && (recent[start - 1]?.stream ?? 0) > after) start--;
+  // Where the oldest that is in memory is new, there may be others before it.
+  if (start === 0 || start === end || end - start > maxEvents) return undefined;
+  const [first, ...others] = recent.slice(start, end);
+  return first && [first, ...others];
+}
+
+/** Whether an event does nothing but say something, to everybody. */
+function isPlain({ event, stream, rejected, softFailed, resolves, followsGap }: StoredEvent): boolean {
+  if (rejected || softFailed || resolves || followsGap || stream === undefined) return false;
+  return event.stateKey === undefined && !isLeftOut(event, nobody);
+}
+
+const asMember = (stored: StoredEvent): VisibleEvent => ({ stored, membership: 'join' });

@@ -1,0 +1,38 @@
+import type { EphemeralSection, ExtensionRoom } from '../../../sync-contract/index.ts';
+import type { Listed } from '../../sources/source-list.ts';
+import { isRemembered, type SentPart, sentUpTo } from '../connections/sent-room.ts';
+import type { InRooms } from '../request.ts';
+import type { RelevantRoom } from '../rooms/relevant-room.ts';
+import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from './extension.ts';
+
+/** An ephemeral section for the joined rooms of the answer, one event each. Source: MSC4186, "Extensions". */
+export async function ephemeralExtension(
+  { bit, section: { extension } }: Listed<EphemeralSection>,
+  context: ExtensionContext,
+  request: InRooms,
+): Promise<ExtensionAnswer> {
+  const covered = roomsFor(context.rooms, request).filter((room) => room.request.room.membership === 'join');
+  const rooms = covered.map((room) => ({
+    roomId: room.request.room.roomId,
+    eventIds: room.result.eventIds,
+    ...progress(extension.name, bit, context, room),
+  }));
+  const events = await extension.inRooms(context.userId, rooms, context.upTo);
+  return { name: extension.name, text: `{"rooms":${roomsText(events)}}`, isNews: events.size > 0, covered };
+}
+
+/** Where the client is with an extension in a room: as the connection remembers, or else where its timeline is. */
+function progress(
+  name: string,
+  bit: number,
+  { since }: ExtensionContext,
+  { request, result, parts }: RelevantRoom,
+): Pick<ExtensionRoom, 'after' | 'mayHaveChanged'> {
+  const isRecorded = isRemembered(name);
+  const sent: SentPart = request.sent?.[isRecorded ? name : 'timeline'] ?? 'never';
+  const remembered = result.isInitial ? undefined : sentUpTo(sent, since);
+  return {
+    after: isRecorded ? remembered : request.after,
+    mayHaveChanged: sent !== 'live' || (parts & bit) !== 0,
+  };
+}

@@ -1,0 +1,80 @@
+import type {
+  AccountDataSection,
+  DeviceQueue,
+  DeviceSection,
+  EphemeralSection,
+  Extension,
+  PresenceSection,
+  RoomCounts,
+  SyncSource,
+} from '../../sync-contract/index.ts';
+
+/** The bit of the events of rooms, which are not a source in the list. */
+export const timelineBit = 1;
+
+/** A section with the bit of its source. */
+export interface Listed<S> {
+  readonly bit: number;
+  readonly section: S;
+}
+
+/** Bits of a number, without its sign; the first one is `timelineBit`. */
+const maxSources = 30;
+
+/** The sources of syncs by the sections that they fill, in the order of the list; each source has a bit of the feeds. */
+export class SourceList {
+  readonly all: readonly { readonly bit: number; readonly source: SyncSource }[];
+  readonly ephemeral: readonly Listed<EphemeralSection>[];
+  readonly accountData: readonly Listed<AccountDataSection>[];
+  readonly presence: readonly Listed<PresenceSection>[];
+  readonly device: readonly Listed<DeviceSection>[];
+  readonly roomCounts: readonly Listed<RoomCounts>[];
+  readonly extensions: readonly Listed<Extension>[];
+  readonly deviceQueue: DeviceQueue | undefined;
+  /** Everything that may change in a room. */
+  readonly everyBit: number;
+  readonly ephemeralBits: number;
+  readonly accountDataBits: number;
+  /** Account data that clients set: users mark their rooms with it. */
+  readonly clientDataBits: number;
+  readonly presenceBits: number;
+  /** What may change in a room of an extension, by the name of the extension. */
+  readonly extensionBits: ReadonlyMap<string, number>;
+
+  /** @throws Error when there are too many sources, two queues or two sources of one name */
+  constructor(sources: readonly SyncSource[]) {
+    if (sources.length > maxSources) throw new Error(`syncs have room for ${maxSources} sources`);
+    if (new Set(sources.map(({ name }) => name)).size < sources.length) {
+      throw new Error('two sources of syncs have the same name');
+    }
+    this.all = sources.map((source, index) => ({ bit: 2 << index, source }));
+    this.ephemeral = this.#listed(({ ephemeral }) => ephemeral);
+    this.accountData = this.#listed(({ accountData }) => accountData);
+    this.presence = this.#listed(({ presence }) => presence);
+    this.device = this.#listed(({ device }) => device);
+    this.roomCounts = this.#listed(({ roomCounts }) => roomCounts);
+    this.extensions = this.#listed(({ extension }) => extension);
+    const [queue, ...others] = this.#listed(({ deviceQueue }) => deviceQueue);
+    if (others.length > 0) throw new Error('tokens have room for the position of one queue');
+    this.deviceQueue = queue?.section;
+    this.everyBit = timelineBit | bitsOf(this.all);
+    this.ephemeralBits = bitsOf(this.ephemeral);
+    this.accountDataBits = bitsOf(this.accountData);
+    this.clientDataBits = bitsOf(this.accountData.filter(({ section }) => section.isSetByClients));
+    this.presenceBits = bitsOf(this.presence);
+    this.extensionBits = new Map([
+      ['account_data', this.accountDataBits],
+      ...this.ephemeral.map(({ bit, section }) => [section.extension.name, bit] as const),
+    ]);
+  }
+
+  #listed<S>(sectionOf: (source: SyncSource) => S | undefined): Listed<S>[] {
+    return this.all.flatMap(({ bit, source }) => {
+      const section = sectionOf(source);
+      return section === undefined ? [] : [{ bit, section }];
+    });
+  }
+}
+
+export const bitsOf = (listed: readonly { readonly bit: number }[]) =>
+  listed.reduce((bits, { bit }) => bits | bit, 0);

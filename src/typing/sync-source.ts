@@ -1,0 +1,49 @@
+import type { Ignoring } from '../room-engine/index.ts';
+import type { SyncSource } from '../sync-contract/index.ts';
+import type { Typing } from './typing.ts';
+
+const type = 'm.typing';
+
+/**
+ * Typing users in syncs, without users whom the reader ignores. Source: client-server API, "Typing Notifications";
+ * MSC3961 (sliding sync).
+ */
+export function typingSyncSource(typing: Typing, ignoring: Ignoring): SyncSource {
+  const textOf = (userIds: readonly string[]) => JSON.stringify({ type, content: { user_ids: userIds } });
+  const inRoom = (roomId: string, ignored: ReadonlySet<string>) => textOf(typing.inRoom(roomId, ignored));
+  return {
+    name: 'typing',
+    follow: (feeds) => feeds.followRooms(typing.typingStream, ({ roomId }) => roomId),
+    ephemeral: {
+      type,
+      mayHaveChanged: (roomId, after) => typing.changedSince(roomId, after),
+      since(userId, roomId) {
+        const ignored = ignoring.peek(userId);
+        if (ignored) return [inRoom(roomId, ignored)];
+        return ignoring.of(userId).then((loaded) => [inRoom(roomId, loaded)]);
+      },
+      async initial(userId, roomIds) {
+        const ignored = await ignoring.of(userId);
+        const users = roomIds.map((roomId) => [roomId, typing.inRoom(roomId, ignored)] as const);
+        return new Map(
+          users
+            .filter(([, userIds]) => userIds.length > 0)
+            .map(([roomId, userIds]) => [roomId, [textOf(userIds)]]),
+        );
+      },
+      extension: {
+        name: 'typing',
+        async inRooms(userId, rooms) {
+          const ignored = await ignoring.of(userId);
+          const events = new Map<string, string>();
+          for (const { roomId, after } of rooms) {
+            const userIds = typing.inRoom(roomId, ignored);
+            const isNews = after === undefined ? userIds.length > 0 : typing.changedSince(roomId, after);
+            if (isNews) events.set(roomId, textOf(userIds));
+          }
+          return events;
+        },
+      },
+    },
+  };
+}
