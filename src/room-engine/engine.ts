@@ -122,6 +122,8 @@ export class RoomEngine {
     const { events, groups, authEdges, stateKeys, heads, stream, policies } = this;
     this.#signer = new BackgroundSigner(deps.signer.key.privateKey);
     this.#writer = new EventWriter({
+      streams: deps.streams,
+      stream,
       database,
       stateKeys,
       heads,

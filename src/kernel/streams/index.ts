@@ -4,16 +4,11 @@ export { Follower, type FollowerOptions } from './follower.ts';
 export { streamMigrations } from './migrations/index.ts';
 export type { PublishedFact, PublishedRange } from './published-facts.ts';
 export { type AnyStream, RemoteStreams, type RemoteStreamsDeps } from './remote-streams.ts';
+export type { Publish, Reservation, Reserve } from './reservation.ts';
 export { Sequence } from './sequence.ts';
 export { Stream } from './stream.ts';
 export type { StreamReader } from './stream-reader.ts';
-export {
-  type Publish,
-  type Reservation,
-  type Reserve,
-  StreamWriter,
-  type StreamWriterDeps,
-} from './stream-writer.ts';
+export { StreamWriter, type StreamWriterDeps } from './stream-writer.ts';
 export {
   decodePosition,
   decodeSyncPosition,

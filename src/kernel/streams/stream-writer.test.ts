@@ -95,6 +95,62 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['after']);
   });
 
+  test('reservations of work that throws are given back, and hold nothing up', async () => {
+    const [, streams] = await openStreams();
+    const stream = new Stream<string>('notes', jsonFacts());
+    const seen: string[] = [];
+    stream.subscribe((text) => seen.push(text));
+    const work = () =>
+      streams.reserving((reserve) => {
+        reserve(stream);
+        reserve(stream);
+        throw new Error('ids ran out');
+      });
+    assert.throws(work, /ids ran out/);
+    await write(streams, stream, 'after');
+    assert.deepEqual(seen, ['after']);
+  });
+
+  test('a statement that fails after a fact was published holds nothing up', async () => {
+    const [, streams] = await openStreams();
+    const stream = new Stream<string>('notes', jsonFacts());
+    const position = await write(streams, stream, 'first');
+    const again = streams.write<NoteTables, void>(async (writer, publish) => {
+      publish(stream, 'second');
+      await writer.insertInto('notes').values({ position, text: 'the same key' }).execute();
+    });
+    await assert.rejects(again, { name: 'UniqueViolation' });
+    assert.equal(await write(streams, stream, 'third'), streams.current);
+  });
+
+  test('work that a failed transaction has not waited for can publish nothing any more', async () => {
+    const [, streams] = await openStreams();
+    const stream = new Stream<string>('notes', jsonFacts());
+    let late: (() => number) | undefined;
+    const failing = streams.write(async (_writer, publish) => {
+      late = () => publish(stream, 'late');
+      throw new Error('no');
+    });
+    await assert.rejects(failing, /no/);
+    assert.throws(() => late?.(), /has ended/);
+    assert.equal(await write(streams, stream, 'after'), streams.current);
+  });
+
+  test('a listener that throws keeps neither the others nor later facts from being delivered', async () => {
+    const [, streams] = await openStreams();
+    const stream = new Stream<string>('notes', jsonFacts());
+    const seen: string[] = [];
+    const fail = () => {
+      throw new Error('a mistake');
+    };
+    stream.subscribe(fail);
+    stream.subscribe((text) => seen.push(text));
+    streams.onAdvance(fail);
+    await write(streams, stream, 'first');
+    assert.equal(await write(streams, stream, 'second'), streams.current);
+    assert.deepEqual(seen, ['first', 'second']);
+  });
+
   test('no position and no id is given out twice, also after a restart without a clean stop', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());

@@ -5,27 +5,10 @@ import { DurableBound } from './durable-bound.ts';
 import { PendingWatch } from './pending-watch.ts';
 import { PositionCounter, type PositionReservation } from './position-counter.ts';
 import { FactPublisher, type PublishListener } from './published-facts.ts';
+import type { Publish, Reservation, Reserve } from './reservation.ts';
 import { deliver, type ListenerFailed, type Stream } from './stream.ts';
 import type { StreamReader } from './stream-reader.ts';
-
-/** A position for a fact that is not certain yet: complete or abandon it, always. */
-export interface Reservation<F> {
-  readonly position: number;
-  /**
-   * The fact is on disk, or needs none: it is delivered once all lower positions have settled.
-   * @param delivered called after the delivery. Only then may a client receive its answer, because what it asks for
-   * next is answered from memory that follows the streams
-   */
-  complete(fact: F, delivered?: () => void): void;
-  /** The fact never happened; its position stays unused. */
-  abandon(): void;
-}
-
-/** Reserves a position on a stream. @throws Error when the positions on disk could not be extended in time */
-export type Reserve = <F>(stream: Stream<F>) => Reservation<F>;
-
-/** Gives a fact a position on its stream; the fact is delivered once the transaction is on disk. */
-export type Publish = <F>(stream: Stream<F>, fact: F) => number;
+import { TransactionFacts } from './transaction-facts.ts';
 
 export interface StreamWriterDeps {
   readonly database: Database;
@@ -88,35 +71,24 @@ export class StreamWriter implements StreamReader {
    * vanishes when it fails. Resolves when it has been delivered, so that a reader that asks next sees it.
    */
   async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {
-    let published: { complete(): Promise<void>; abandon(): void }[] = [];
-    const abandonAll = () => {
-      for (const one of published) one.abandon();
-      published = [];
-    };
-    const publish: Publish = (stream, fact) => {
-      const reservation = this.reserve(stream);
-      published.push({
-        complete: () => new Promise((resolve) => reservation.complete(fact, resolve)),
-        abandon: () => reservation.abandon(),
-      });
-      return reservation.position;
-    };
+    let facts: TransactionFacts | undefined;
     try {
       const result = await this.#database.transaction<S, T>((writer) => {
-        abandonAll(); // of an earlier attempt: the database may run `work` again
-        return work(writer, publish);
+        facts?.abandon(); // of an earlier attempt: the database may run `work` again
+        facts = new TransactionFacts((stream) => this.#reserve(stream));
+        return work(writer, facts.publish);
       });
-      await Promise.all(published.map((one) => one.complete()));
+      await facts?.complete();
       return result;
     } catch (error) {
-      abandonAll();
+      facts?.abandon();
       throw error;
     }
   }
 
   /** Publishes a fact that lives in memory only. */
   announce<F>(stream: Stream<F>, fact: F): number {
-    const reservation = this.reserve(stream);
+    const reservation = this.#reserve(stream);
     reservation.complete(fact);
     return reservation.position;
   }
@@ -130,7 +102,7 @@ export class StreamWriter implements StreamReader {
     const reserved: { abandon(): void }[] = [];
     try {
       return work((stream) => {
-        const reservation = this.reserve(stream);
+        const reservation = this.#reserve(stream);
         reserved.push(reservation);
         return reservation;
       });
@@ -140,7 +112,7 @@ export class StreamWriter implements StreamReader {
     }
   }
 
-  reserve<F>(stream: Stream<F>): Reservation<F> {
+  #reserve<F>(stream: Stream<F>): Reservation<F> {
     if (!this.#bound.covers(this.#counter.next)) {
       throw new Error('stream positions ran out before their bound could be extended');
     }

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Sequence, Stream, StreamWriter } from '../../kernel/streams/index.ts';
+import type { Sequence } from '../../kernel/streams/index.ts';
 import { authorize, forbidden, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
 import type { StateKeys } from '../state/state-keys.ts';
@@ -13,7 +13,7 @@ import {
 } from './compose-event.ts';
 import type { EventStore } from './event-store.ts';
 import { checkStorable, type EventToSend } from './event-to-send.ts';
-import type { EventWriter, PreparedWrite } from './event-writer.ts';
+import type { EventWriter, PreparedWrite, ReservePlace } from './event-writer.ts';
 import { redactionTakesEffect } from './redaction.ts';
 import { type Extremity, membershipChanges, type RoomHead } from './room-head.ts';
 import type { RoomHeads } from './room-heads.ts';
@@ -40,8 +40,6 @@ export interface AppendDeps extends ComposerDeps, SendingApart {
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;
   readonly writer: EventWriter;
-  readonly streams: StreamWriter;
-  readonly stream: Stream<RoomFact>;
   readonly policies: RoomPolicies;
 }
 
@@ -100,23 +98,21 @@ export class Append {
     const [creation, ...others] = first;
     const created = composeCreation(this.#deps, creation, version, roomId);
     const head = heads.fresh(roomNids.next(), created.unsigned.event.roomId, version);
-    const writes: PreparedWrite[] = [];
-    try {
+    const durable = writer.extend(head, (reserve) => {
       const roomCreatedTs = created.unsigned.event.originServerTs;
       const nothing = new Surroundings(events, creation);
-      writes.push({ ...this.#extend(head, creation, created, nothing), roomCreatedTs });
+      const made = this.#extend(head, creation, created, nothing, reserve);
+      const writes: PreparedWrite[] = [{ ...made, roomCreatedTs }];
       for (const draft of others) {
         const surroundings = new Surroundings(events, draft);
         for (const { stored } of writes) surroundings.add(stored);
         const composed = composeEvent(this.#deps, draft, head, surroundings);
-        writes.push(this.#extend(head, draft, composed, surroundings));
+        writes.push(this.#extend(head, draft, composed, surroundings, reserve));
       }
-    } catch (error) {
-      for (const { reservation } of writes) reservation.abandon();
-      throw error;
-    }
-    heads.adopt(head);
-    await Promise.all(writes.map((write) => writer.stage(write)));
+      heads.adopt(head);
+      return writes.map((write) => writer.stage(write));
+    });
+    await Promise.all(durable);
     return head.roomId;
   }
 
@@ -136,8 +132,10 @@ export class Append {
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       if (policies.concerns(head, draft)) return this.#sendApart('sendVouched', roomId, draft, transaction);
       const composed = composeEvent(this.#deps, draft, head, surroundings);
-      const write = this.#extend(head, draft, composed, surroundings);
-      return { stored: write.stored, durable: writer.stage({ ...write, transaction }) };
+      return writer.extend(head, (reserve) => {
+        const write = this.#extend(head, draft, composed, surroundings, reserve);
+        return { stored: write.stored, durable: writer.stage({ ...write, transaction }) };
+      });
     }
   }
 
@@ -158,8 +156,8 @@ export class Append {
     draft: EventToSend,
     { unsigned, prev, auth }: ComposedEvent,
     surroundings: Surroundings,
+    reserve: ReservePlace,
   ): PreparedWrite {
-    const { streams, stream } = this.#deps;
     const { event } = unsigned;
     const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
     if (!verdict.allowed) throw forbidden(verdict.reason);
@@ -167,8 +165,8 @@ export class Append {
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
     const redacts = redactedBy(draft, unsigned.event, head, surroundings);
     const newGroup = this.#newGroup(draft);
-    // Nothing may fail from here: a position that never settles would hold up all streams.
-    const reservation = streams.reserve(stream);
+    // Nothing should fail from here: a head that holds a part of an event must be loaded again.
+    const reservation = reserve();
     const stateBefore = head.chain.id;
     const group =
       newGroup && head.chain.advance(newGroup.id, new Map([[newGroup.keyNid, reservation.position]]));

@@ -1,6 +1,6 @@
 import type { Database } from '../../kernel/database/index.ts';
 import type { BackgroundSigner } from '../../kernel/signing/index.ts';
-import type { Reservation } from '../../kernel/streams/index.ts';
+import type { Reservation, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { UnsignedEvent } from '../../protocol/index.ts';
 import type { EventIndex } from '../event-index.ts';
@@ -20,6 +20,9 @@ export interface PreparedWrite extends EventWrite {
   readonly content: UnsignedEvent | string;
   readonly reservation: Reservation<RoomFact>;
 }
+
+/** Reserves the position of an event on the stream of rooms. */
+export type ReservePlace = () => Reservation<RoomFact>;
 
 interface Pending {
   readonly write: PreparedWrite;
@@ -63,6 +66,8 @@ const enoughToSign = 16;
  * of an earlier batch are on disk.
  */
 export class EventWriter {
+  readonly #streams: StreamWriter;
+  readonly #stream: Stream<RoomFact>;
   readonly #database: Database;
   readonly #stateKeys: StateKeys;
   readonly #heads: RoomHeads;
@@ -78,13 +83,15 @@ export class EventWriter {
   readonly #signing: SigningGroup[] = [];
   /** Signed, in order. */
   #signed: Signed[] = [];
-  /** The rooms of each batch that is on its way. */
-  readonly #committing = new Set<ReadonlySet<RoomHead>>();
+  /** The rooms of each batch that is on its way, and when it has settled. */
+  readonly #committing = new Map<ReadonlySet<RoomHead>, Promise<void>>();
   #idle: (() => void)[] = [];
   /** When state events that were staged are on disk. */
   readonly #durable = new WeakMap<StoredEvent, Promise<void>>();
 
   constructor(parts: {
+    streams: StreamWriter;
+    stream: Stream<RoomFact>;
     database: Database;
     stateKeys: StateKeys;
     heads: RoomHeads;
@@ -95,6 +102,8 @@ export class EventWriter {
     signer: BackgroundSigner;
     slices: TimeSlices;
   }) {
+    this.#streams = parts.streams;
+    this.#stream = parts.stream;
     this.#database = parts.database;
     this.#stateKeys = parts.stateKeys;
     this.#heads = parts.heads;
@@ -107,21 +116,47 @@ export class EventWriter {
   }
 
   /**
+   * Runs `work`, which reserves positions, puts events into `head` and stages them, all without waiting. When it throws,
+   * nothing of it is written, the positions are given back, and a head that may hold a part of an event is abandoned.
+   */
+  extend<T>(head: RoomHead, work: (reserve: ReservePlace) => T): T {
+    const stagedBefore = this.#staged.length;
+    let hasReserved = false;
+    try {
+      return this.#streams.reserving((reserve) =>
+        work(() => {
+          hasReserved = true;
+          return reserve(this.#stream);
+        }),
+      );
+    } catch (error) {
+      for (const { write } of this.#staged.splice(stagedBefore)) this.#undo(write);
+      if (hasReserved) this.#abandon(head);
+      throw error;
+    }
+  }
+
+  /**
    * Takes an event that the head holds already. Resolves when it is on disk and published; rejects when it is not,
    * and then the head is broken and everything staged on it after this event rejects as well.
    */
   stage(write: PreparedWrite): Promise<void> {
     const { stored } = write;
-    if (write.row !== 'untouched') this.#events.add(stored);
-    for (const group of write.groups) this.#groups.add(group);
-    if (stored.event.stateKey !== undefined && write.row === 'new')
-      this.#authEdges.add(stored.nid, write.auth);
+    try {
+      if (write.row !== 'untouched') this.#events.add(stored);
+      for (const group of write.groups) this.#groups.add(group);
+      if (stored.event.stateKey !== undefined && write.row === 'new')
+        this.#authEdges.add(stored.nid, write.auth);
+      if (this.#isSigning) this.#signer.poll();
+    } catch (error) {
+      this.#undo(write);
+      throw error;
+    }
     const durable = new Promise<void>((resolve, reject) => {
       this.#staged.push({ write, resolve, reject });
     });
     if (this.#staged.length === 1) setImmediate(() => this.#signStaged());
     // Not before those are here, too, that are staged in one go, as a new room's first events.
-    if (this.#isSigning) this.#signer.poll();
     if (this.#staged.length === enoughToSign) queueMicrotask(() => this.#signStaged());
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
     return durable;
@@ -179,9 +214,11 @@ export class EventWriter {
       if (batch.length === 0) return;
       this.#signed = rest;
       const heads = new Set(batch.map(({ pending }) => pending.write.head));
-      this.#committing.add(heads);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#committing.set(heads, promise);
       void this.#commit(batch).then(() => {
         this.#committing.delete(heads);
+        resolve();
         this.#commitNext();
       });
     }
@@ -192,13 +229,21 @@ export class EventWriter {
   #split(): [Signed[], Signed[]] {
     const batch: Signed[] = [];
     const rest: Signed[] = [];
-    for (const one of this.#signed) (this.#isCommitting(one.pending.write.head) ? rest : batch).push(one);
+    for (const one of this.#signed) (this.#committed(one.pending.write.head) ? rest : batch).push(one);
     return [batch, rest];
   }
 
-  #isCommitting(head: RoomHead): boolean {
-    for (const heads of this.#committing) if (heads.has(head)) return true;
-    return false;
+  /** Resolves when the batch has settled that holds events of this room; `undefined` when there is none. */
+  #committed(head: RoomHead): Promise<void> | undefined {
+    for (const [heads, settled] of this.#committing) if (heads.has(head)) return settled;
+    return undefined;
+  }
+
+  /** Breaks a head. It is loaded again when its events that are on their way to the disk have settled, not before. */
+  #abandon(head: RoomHead): void {
+    const committed = this.#committed(head);
+    if (committed) this.#heads.abandonAfter(head, committed);
+    else this.#heads.abandon(head);
   }
 
   #isIdle(): boolean {
@@ -212,8 +257,12 @@ export class EventWriter {
       this.#signing.shift();
       for (const [index, pending] of group.pending.entries()) {
         const signature = group.signatures?.[index];
-        if (signature === undefined) this.#fail(pending, group.failure);
-        else this.#signed.push({ pending, text: textOf(pending.write, signature) });
+        try {
+          if (signature === undefined) throw group.failure;
+          this.#signed.push({ pending, text: textOf(pending.write, signature) });
+        } catch (error) {
+          this.#fail(pending, error);
+        }
       }
     }
   }
@@ -266,13 +315,18 @@ export class EventWriter {
   }
 
   #fail({ write, reject }: Pending, error: unknown): void {
+    this.#undo(write);
+    reject(error);
+  }
+
+  /** Makes memory forget an event that is not written. */
+  #undo(write: PreparedWrite): void {
     const { head, stored, redacts, reservation } = write;
-    this.#heads.abandon(head);
+    this.#abandon(head);
     if (write.row !== 'untouched') this.#events.forget(stored);
     this.#settled(write);
     if (redacts) head.redact(redacts, undefined);
     reservation.abandon();
-    reject(error);
   }
 }
 

@@ -24,6 +24,8 @@ export class RoomHeads {
     if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
   });
   readonly #loading = new LoadOnce<string, RoomHead | undefined>();
+  /** By room: resolves when the last events of its broken head have settled. */
+  readonly #settling = new Map<string, Promise<void>>();
   /** Rooms that are being deleted. */
   readonly #retired = new Set<string>();
 
@@ -53,7 +55,10 @@ export class RoomHeads {
     const known = this.peek(roomId);
     if (known) return known;
     if (!isText(roomId) || this.#retired.has(roomId)) return undefined;
-    return this.#loading.run(roomId, () => this.#load(roomId));
+    return this.#loading.run(roomId, async () => {
+      await this.#settling.get(roomId);
+      return this.#load(roomId);
+    });
   }
 
   /** The head of a room that is about to be made; nobody is given it before `adopt`. */
@@ -73,6 +78,16 @@ export class RoomHeads {
   abandon(head: RoomHead): void {
     head.broken = true;
     if (this.#cache.peek(head.roomId) === head) this.#cache.delete(head.roomId);
+  }
+
+  /** Abandons a head whose last events are still on their way to the disk: it is loaded again when they have settled. */
+  abandonAfter(head: RoomHead, settled: Promise<void>): void {
+    const { roomId } = head;
+    this.abandon(head);
+    const settling = settled.finally(() => {
+      if (this.#settling.get(roomId) === settling) this.#settling.delete(roomId);
+    });
+    this.#settling.set(roomId, settling);
   }
 
   /** From now on nobody is given the room's head; those who hold it look again before they add to it. */

@@ -1,5 +1,5 @@
 import { notFound } from '../../../protocol/index.ts';
-import type { PreparedWrite } from '../../timeline/event-writer.ts';
+import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
@@ -66,7 +66,11 @@ export class CompleteState {
         await revision.noteRedactions();
         // Nothing may be awaited from here until everything is staged: the head must not change under it.
         if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;
-        const durable = this.#stage(head, revision, ends, outcome, outsiders);
+        const { writer } = this.#deps;
+        const made = outcome;
+        const durable = writer.extend(head, (reserve) =>
+          this.#stage(head, revision, ends, made, outsiders, reserve),
+        );
         revision.groups.length = 0;
         await this.#settle(revision, durable);
         return;
@@ -81,10 +85,12 @@ export class CompleteState {
 
   /** Resolves when everything that was added to the room until now is on disk. */
   async #flushed(head: RoomHead): Promise<void> {
-    const { streams, stream, writer } = this.#deps;
+    const { writer } = this.#deps;
     const [stored] = head.recent;
     if (!stored) return;
-    await writer.stage({ ...nothing, head, stored, reservation: streams.reserve(stream) });
+    await writer.extend(head, (reserve) =>
+      writer.stage({ ...nothing, head, stored, reservation: reserve() }),
+    );
   }
 
   /** @param last made before; still good when it was made of the same */
@@ -123,13 +129,14 @@ export class CompleteState {
     ends: readonly Extremity[],
     { change, prepared }: Outcome,
     outsiders: readonly Outsider[],
+    reserve: ReservePlace,
   ): Promise<void> {
-    const { streams, stream, writer } = this.#deps;
+    const { writer } = this.#deps;
     const recent = [...head.recent].map(({ nid }) => events.get(nid)).filter((one) => one !== undefined);
-    for (const revised of recent) head.revise(revised);
     const cause = events.get(join.nid) ?? join;
-    const reservation = streams.reserve(stream);
+    const reservation = reserve();
     const { position } = reservation;
+    for (const revised of recent) head.revise(revised);
     const applied = prepared?.take(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
     const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, cause);
     head.setExtremities(ends);
@@ -158,8 +165,8 @@ export class CompleteState {
         partialState: JSON.stringify(column),
       },
     };
-    this.#deps.events.revise(events);
     const durable = writer.stage(write);
+    this.#deps.events.revise(events);
     for (const revised of recent) writer.follow(revised, durable);
     return durable;
   }

@@ -5,7 +5,7 @@ import { forEachDatabase, type OpenDatabase } from '../../../../test/support/dat
 import { UnreliableDatabase } from '../../../../test/support/databases/unreliable-database.ts';
 import { ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
-import type { Reservation, Stream } from '../../../kernel/streams/index.ts';
+import type { Reserve, StreamWriter } from '../../../kernel/streams/index.ts';
 import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { RoomEngine } from '../../engine.ts';
 import type { StoredEvent } from '../../stored-event.ts';
@@ -67,21 +67,27 @@ async function joinedFast(open: OpenDatabase, said: number) {
 
 /** The most positions that were reserved in one turn of the event loop while `work` was done. */
 async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promise<unknown>) {
-  const { reserve } = streams;
+  const { reserving } = streams;
   let [most, inTurn] = [0, 0];
-  streams.reserve = <F>(stream: Stream<F>) => {
+  const count = () => {
     if (inTurn++ === 0) {
       setImmediate(() => {
         inTurn = 0;
       });
     }
     most = Math.max(most, inTurn);
-    return reserve.call(streams, stream as Stream<unknown>) as Reservation<F>;
   };
+  streams.reserving = <T>(work: (reserve: Reserve) => T) =>
+    reserving.call<StreamWriter, [(reserve: Reserve) => T], T>(streams, (reserve) =>
+      work((stream) => {
+        count();
+        return reserve(stream);
+      }),
+    );
   try {
     await work();
   } finally {
-    streams.reserve = reserve;
+    streams.reserving = reserving;
   }
   return most;
 }

@@ -1,7 +1,7 @@
 import { forbidden, stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import type { PreparedWrite } from '../../timeline/event-writer.ts';
+import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { isMissing } from '../events/examine-event.ts';
 import { type Outliers, outlierOf } from '../events/outliers.ts';
@@ -73,10 +73,18 @@ export class EnterRoom {
         continue;
       }
       const info = partial && { ...partial, joinEventId: event.event.eventId };
-      const write = this.#extend(head, event, { ...ground, prepared }, chain, info);
-      const durable = writer.stage(write);
-      durable.catch(() => resolver.forgetAll());
-      return { stored: write.stored, durable, isBarrier: true };
+      const ready = { ...ground, prepared };
+      try {
+        const { stored, durable } = writer.extend(head, (reserve) => {
+          const write = this.#extend(head, event, ready, chain, info, reserve);
+          return { stored: write.stored, durable: writer.stage(write) };
+        });
+        durable.catch(() => resolver.forgetAll());
+        return { stored, durable, isBarrier: true };
+      } catch (error) {
+        before.drop(ground.before.made);
+        throw error;
+      }
     }
   }
 
@@ -141,15 +149,17 @@ export class EnterRoom {
     { state, known, auth, missing, before, outsiders, prepared }: Ground & { prepared: PreparedState },
     chain: GroupChain,
     partial: PartialState | undefined,
+    reserve: ReservePlace,
   ): PreparedWrite {
-    const { streams, stream, stateKeys, groupIds } = this.#deps;
+    const { stateKeys, groupIds } = this.#deps;
     const ownKey = stateMapKey(event.type, event.stateKey ?? '');
     const keyNid = stateKeys.peek(ownKey);
     if (keyNid === undefined) throw new Error('a state key was not prepared');
-    const reservation = streams.reserve(stream);
+    const groupId = groupIds.next();
+    const reservation = reserve();
     const { position } = reservation;
     const nid = known?.nid ?? position;
-    const rows = chain.advance(groupIds.next(), new Map([[keyNid, nid]]));
+    const rows = chain.advance(groupId, new Map([[keyNid, nid]]));
     const stored: StoredEvent = {
       ...outlierOf(head, event, nid),
       stream: position,

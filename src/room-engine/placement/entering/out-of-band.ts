@@ -25,7 +25,7 @@ export class OutOfBand {
     { event, json }: VerifiedEvent,
     { state, server }: ShownRoom,
   ): Promise<PlacedEvent> {
-    const { userRooms, writer, heads, roomNids, streams, stream, clock, signer } = this.#deps;
+    const { userRooms, writer, heads, roomNids, clock, signer } = this.#deps;
     checkRoom(room, event);
     const { stateKey: userId } = event;
     if (event.type !== 'm.room.member' || userId === undefined || !isText(userId) || !isText(event.eventId)) {
@@ -44,34 +44,37 @@ export class OutOfBand {
     if (present?.stream !== undefined) throw forbidden('The event has its place already');
     // It came before. A repetition brings nothing back that was turned down or replaced meanwhile.
     if (present) return { stored: present, durable: Promise.resolve(), isBarrier: false };
-    const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
-    if (isNewRoom) heads.adopt(head);
-    const reservation = streams.reserve(stream);
-    const { position } = reservation;
-    const stored: StoredEvent = { ...outlierOf(head, event, position), outside: true };
-    const fact: RoomFact = {
-      roomId: room.roomId,
-      position,
-      onTimeline: false,
-      stored,
-      stateChanges: [],
-      membershipChanges: [{ userId, from: from?.membership, to, eventNid: stored.nid }],
-    };
-    const durable = writer.stage({
-      head,
-      stored,
-      row: 'outside',
-      fact,
-      content: json,
-      end: undefined,
-      groups: [],
-      auth: [],
-      redacts: undefined,
-      reservation,
-      ...(isNewRoom && { roomCreatedTs: clock.now() }),
-      remote: { server, stripped: new Map([[userId, isShown ? JSON.stringify(state) : undefined]]) },
+    const stripped = new Map([[userId, isShown ? JSON.stringify(state) : undefined]]);
+    return writer.extend(head, (reserve) => {
+      const reservation = reserve();
+      const { position } = reservation;
+      const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
+      if (isNewRoom) heads.adopt(head);
+      const stored: StoredEvent = { ...outlierOf(head, event, position), outside: true };
+      const fact: RoomFact = {
+        roomId: room.roomId,
+        position,
+        onTimeline: false,
+        stored,
+        stateChanges: [],
+        membershipChanges: [{ userId, from: from?.membership, to, eventNid: stored.nid }],
+      };
+      const durable = writer.stage({
+        head,
+        stored,
+        row: 'outside',
+        fact,
+        content: json,
+        end: undefined,
+        groups: [],
+        auth: [],
+        redacts: undefined,
+        reservation,
+        ...(isNewRoom && { roomCreatedTs: clock.now() }),
+        remote: { server, stripped },
+      });
+      return { stored, durable, isBarrier: true };
     });
-    return { stored, durable, isBarrier: true };
   }
 
   /** The event as it is here already: from outside, or as part of a room that this server was in. */

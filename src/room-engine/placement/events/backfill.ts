@@ -1,6 +1,6 @@
 import { notFound, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import type { PreparedWrite } from '../../timeline/event-writer.ts';
+import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { OlderEvent } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
@@ -69,8 +69,16 @@ export class Backfill {
       this.#before.drop(found.before.made);
       throw new Error('the room could not be written to');
     }
-    const write = this.#extend(head, { event, json, known, found, answersLeft }, chain, keyNid);
-    return { durable: writer.stage(write) };
+    const older = { event, json, known, found, answersLeft };
+    try {
+      const durable = writer.extend(head, (reserve) =>
+        writer.stage(this.#extend(head, older, chain, keyNid, reserve)),
+      );
+      return { durable };
+    } catch (error) {
+      this.#before.drop(found.before.made);
+      throw error;
+    }
   }
 
   #extend(
@@ -88,13 +96,14 @@ export class Backfill {
     },
     chain: Awaited<ReturnType<Findings['before']['chain']>> | undefined,
     keyNid: number | undefined,
+    reserve: ReservePlace,
   ): PreparedWrite {
-    const { streams, stream, groupIds, resolver } = this.#deps;
-    const reservation = streams.reserve(stream);
+    const { groupIds, resolver } = this.#deps;
+    const newGroup = chain && keyNid !== undefined ? { chain, keyNid, id: groupIds.next() } : undefined;
+    const reservation = reserve();
     const { position } = reservation;
     const nid = known?.nid ?? position;
-    const rows =
-      chain && keyNid !== undefined ? chain.advance(groupIds.next(), new Map([[keyNid, nid]])) : undefined;
+    const rows = newGroup?.chain.advance(newGroup.id, new Map([[newGroup.keyNid, nid]]));
     const isShown = found.rejected === undefined;
     const stored: StoredEvent = {
       ...outlierOf(head, event, nid),
@@ -106,8 +115,8 @@ export class Backfill {
       distribute: known?.distribute ?? false,
       redactedBy: known?.redactedBy ?? found.redactedBy?.nid,
     };
-    if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
     if (found.redacts) head.redact(found.redacts, nid);
+    if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
     const empty = { stateChanges: [], membershipChanges: [] };
     return {
       head,

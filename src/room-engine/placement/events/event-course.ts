@@ -118,9 +118,12 @@ export class EventCourses {
 
   /** A number for an event whose place comes later. */
   #burn(): number {
-    const reservation = this.#deps.streams.reserve(this.#deps.stream);
-    reservation.abandon();
-    return reservation.position;
+    const { streams, stream } = this.#deps;
+    return streams.reserving((reserve) => {
+      const reservation = reserve(stream);
+      reservation.abandon();
+      return reservation.position;
+    });
   }
 
   /** The extremities that the event leaves: those that it or hidden events before it do not name. */

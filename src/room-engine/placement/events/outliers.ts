@@ -1,6 +1,5 @@
 import { badJson, forbidden, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import type { PreparedWrite } from '../../timeline/event-writer.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import { settleVersion } from '../entering/room-version.ts';
@@ -44,12 +43,11 @@ export class Outliers {
       const redactions = await this.#redactions(some);
       const staged: Promise<void>[] = [];
       await slices.each(some, (one) => {
-        const write = this.#stage(head, one, named, redactions);
-        const durable = this.#deps.writer.stage(write);
+        const { stored, durable } = this.#stage(head, one, named, redactions);
         // It may fail while others are looked at, and is waited for afterwards.
         durable.catch(() => undefined);
         staged.push(durable);
-        result.set(one.event.eventId, write.stored);
+        result.set(one.event.eventId, stored);
       });
       await Promise.all(staged);
     }
@@ -110,33 +108,34 @@ export class Outliers {
     { event, json }: VerifiedEvent,
     named: Map<string, StoredEvent>,
     redactions: ReadonlyMap<string, StoredEvent>,
-  ): PreparedWrite {
-    const { streams, stream, heads, clock } = this.#deps;
-    const reservation = streams.reserve(stream);
+  ): { stored: StoredEvent; durable: Promise<void> } {
+    const { writer, heads, clock } = this.#deps;
+    const rejected = objectionByAuthEvents(event, authOf(event, named)) !== undefined;
     const redaction = redactions.get(event.eventId);
-    const stored: StoredEvent = {
-      ...outlierOf(head, event, reservation.position),
-      rejected: objectionByAuthEvents(event, authOf(event, named)) !== undefined,
-      redactedBy: redaction?.nid,
-    };
-    named.set(event.eventId, stored);
-    const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
-    const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
-    if (isNewRoom) heads.adopt(head);
-    return {
-      head,
-      stored,
-      row: 'new',
-      fact: undefined,
-      content: json,
-      end: undefined,
-      groups: [],
-      auth: event.stateKey === undefined ? [] : [...new Set(auth.filter((nid) => nid !== undefined))],
-      redacts: undefined,
-      reservation,
-      ...(isNewRoom && { roomCreatedTs: clock.now() }),
-      remote: { redactedTs: redaction?.event.originServerTs },
-    };
+    return writer.extend(head, (reserve) => {
+      const reservation = reserve();
+      const place = outlierOf(head, event, reservation.position);
+      const stored: StoredEvent = { ...place, rejected, redactedBy: redaction?.nid };
+      named.set(event.eventId, stored);
+      const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
+      const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
+      if (isNewRoom) heads.adopt(head);
+      const durable = writer.stage({
+        head,
+        stored,
+        row: 'new',
+        fact: undefined,
+        content: json,
+        end: undefined,
+        groups: [],
+        auth: event.stateKey === undefined ? [] : [...new Set(auth.filter((nid) => nid !== undefined))],
+        redacts: undefined,
+        reservation,
+        ...(isNewRoom && { roomCreatedTs: clock.now() }),
+        remote: { redactedTs: redaction?.event.originServerTs },
+      });
+      return { stored, durable };
+    });
   }
 }
 

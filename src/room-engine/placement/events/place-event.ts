@@ -1,6 +1,6 @@
 import { forbidden, notFound, type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import type { PreparedWrite } from '../../timeline/event-writer.ts';
+import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PlaceOptions } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
@@ -65,12 +65,14 @@ export class PlaceEvent {
         number = course.number;
         // Nothing may be awaited from here until the event is staged: the head must not change under it.
         if (head.broken || head.extremities !== extremities || head.chain.id !== group) continue;
-        const write = this.#extend(head, { ...arrival, number }, course);
+        const { stored, durable } = writer.extend(head, (reserve) => {
+          const write = this.#extend(head, { ...arrival, number }, course, reserve);
+          return { stored: write.stored, durable: writer.stage(write) };
+        });
         made.length = 0;
-        const durable = writer.stage(write);
         durable.catch(() => resolver.forgetAll());
         const isBarrier = found.missing.length > 0 || found.fills || found.pendingTarget !== undefined;
-        return { stored: write.stored, durable, isBarrier };
+        return { stored, durable, isBarrier };
       } finally {
         this.#before.drop(made);
       }
@@ -84,15 +86,15 @@ export class PlaceEvent {
   }
 
   /** Gives the event its place, in memory. */
-  #extend(head: RoomHead, arrival: Arrival, course: Course): PreparedWrite {
+  #extend(head: RoomHead, arrival: Arrival, course: Course, reserve: ReservePlace): PreparedWrite {
     const { event, json, known, found } = arrival;
     const { isEnd, isOnTimeline, rest, keyNid, chain, change } = course;
-    const { streams, stream, groupIds, resolver } = this.#deps;
-    const reservation = streams.reserve(stream);
+    const { groupIds, resolver } = this.#deps;
+    const newGroup = chain && keyNid !== undefined ? { chain, keyNid, id: groupIds.next() } : undefined;
+    const reservation = reserve();
     const { position } = reservation;
     const nid = arrival.number ?? known?.nid ?? position;
-    const rows =
-      chain && keyNid !== undefined ? chain.advance(groupIds.next(), new Map([[keyNid, nid]])) : undefined;
+    const rows = newGroup?.chain.advance(newGroup.id, new Map([[newGroup.keyNid, nid]]));
     const stateGroup = course.after?.id ?? rows?.id ?? found.before.id;
     const stored = storedAt(head, arrival, {
       nid,
@@ -101,14 +103,14 @@ export class PlaceEvent {
       resolves: isOnTimeline && hasOtherEffect(event, nid, course),
     });
     const applied = this.#apply(head, stored, course, position);
-    if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
     if (isOnTimeline) {
       const { eventId, depth } = event;
       head.setExtremities(isEnd ? [...rest, { nid, eventId, depth, stateGroup }] : rest);
-      resolver.remember(groupsOf(head), head.chain.id ?? 0);
       head.remember(stored);
     }
     if (found.redacts) head.redact(found.redacts, nid);
+    if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
+    if (isOnTimeline) resolver.remember(groupsOf(head), head.chain.id ?? 0);
     return {
       head,
       stored,

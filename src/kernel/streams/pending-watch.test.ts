@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { type Database, migrate, openDatabase } from '../database/index.ts';
+import { createLogger, createMetrics, silentLogger } from '../observability/index.ts';
+import { jsonFacts, Stream, StreamWriter, streamMigrations } from './index.ts';
+
+describe('positions that stay pending', () => {
+  const stream = new Stream<string>('notes', jsonFacts());
+  let database: Database;
+  before(async () => {
+    database = await openDatabase({ kind: 'sqlite', path: ':memory:' }, { log: silentLogger });
+    await migrate(database, streamMigrations);
+  });
+  after(() => database.close());
+
+  async function openStreams() {
+    const clock: ManualClock = manualClock();
+    const errors: Record<string, unknown>[] = [];
+    const write = (line: string) => void errors.push(JSON.parse(line));
+    const log = createLogger({ level: 'error', destination: { write } });
+    const metrics = await createMetrics();
+    const streams = await StreamWriter.open({ database, clock, log, metrics });
+    const reserve = () => streams.reserving((take) => take(stream));
+    const pendingSeconds = async () => {
+      const [, value] = /^server_stream_pending_seconds (\S+)$/m.exec(await metrics.render()) ?? [];
+      return Number(value);
+    };
+    return { clock, errors, streams, reserve, pendingSeconds };
+  }
+
+  it('are logged as an error after ten seconds, each once', async () => {
+    const { clock, errors, reserve } = await openStreams();
+    const first = reserve();
+    clock.advance(6_000);
+    const second = reserve();
+    clock.advance(3_999);
+    assert.equal(errors.length, 0);
+    clock.advance(1);
+    assert.deepEqual(
+      errors.map(({ positions, stream: name, pendingMs }) => [positions, name, pendingMs]),
+      [[[first.position], 'notes', 10_000]],
+    );
+    clock.advance(60_000);
+    assert.deepEqual(
+      errors.map(({ positions }) => positions),
+      [[first.position], [second.position]],
+    );
+    first.abandon();
+    reserve().abandon();
+    clock.advance(60_000);
+    assert.equal(errors.length, 2);
+  });
+
+  it('are logged together when they are many', async () => {
+    const { clock, errors, reserve } = await openStreams();
+    const all = Array.from({ length: 30 }, reserve);
+    all[3]?.complete('in time');
+    clock.advance(10_000);
+    assert.deepEqual(
+      errors.map(({ count }) => count),
+      [29],
+    );
+    assert.deepEqual(
+      errors.map(({ positions }) => (positions as number[]).length),
+      [10],
+    );
+  });
+
+  it('are not logged when they settle in time', async () => {
+    const { clock, errors, streams, reserve } = await openStreams();
+    for (let round = 0; round < 10; round++) {
+      const pending = reserve();
+      clock.advance(9_999);
+      pending.complete('in time');
+      streams.announce(stream, 'at once');
+    }
+    clock.advance(60_000);
+    assert.deepEqual(errors, []);
+  });
+
+  it('are measured as server_stream_pending_seconds: the age of the oldest', async () => {
+    const { clock, reserve, pendingSeconds } = await openStreams();
+    assert.equal(await pendingSeconds(), 0);
+    const first = reserve();
+    clock.advance(1_500);
+    const second = reserve();
+    clock.advance(1_000);
+    assert.equal(await pendingSeconds(), 2.5);
+    first.abandon();
+    assert.equal(await pendingSeconds(), 1);
+    second.abandon();
+    assert.equal(await pendingSeconds(), 0);
+  });
+});

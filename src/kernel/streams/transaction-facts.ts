@@ -1,0 +1,38 @@
+import type { Publish, Reserve } from './reservation.ts';
+
+/** The facts of one attempt of a transaction. Whatever becomes of it, all of their positions settle. */
+export class TransactionFacts {
+  readonly #reserve: Reserve;
+  #published: { complete(): Promise<void>; abandon(): void }[] = [];
+  #isOver = false;
+
+  constructor(reserve: Reserve) {
+    this.#reserve = reserve;
+  }
+
+  /**
+   * For the work of the transaction.
+   * @throws Error when the transaction has ended, as for work that it has not waited for
+   */
+  readonly publish: Publish = (stream, fact) => {
+    if (this.#isOver) throw new Error('the transaction has ended: nothing can be published in it any more');
+    const reservation = this.#reserve(stream);
+    this.#published.push({
+      complete: () => new Promise((resolve) => reservation.complete(fact, resolve)),
+      abandon: () => reservation.abandon(),
+    });
+    return reservation.position;
+  };
+
+  /** The transaction is on disk. Resolves when its facts have been delivered. */
+  async complete(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all(this.#published.map((one) => one.complete()));
+  }
+
+  /** The transaction has failed. */
+  abandon(): void {
+    this.#isOver = true;
+    for (const one of this.#published) one.abandon();
+  }
+}

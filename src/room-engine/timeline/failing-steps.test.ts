@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { UnreliableDatabase } from '../../../test/support/databases/unreliable-database.ts';
+import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { BackgroundSigner } from '../../kernel/signing/index.ts';
+import { type Reserve, Sequence, StreamWriter } from '../../kernel/streams/index.ts';
+import { PreparedState } from '../placement/states/prepared-state.ts';
+import { StateResolver } from '../placement/states/state-resolver.ts';
+import { AuthEdges } from '../state/auth-edges.ts';
+import { GroupChain } from '../state/group-chain.ts';
+import { StateGroups } from '../state/state-groups.ts';
+import { EventStore } from './event-store.ts';
+import { EventWriter } from './event-writer.ts';
+import { RoomHead } from './room-head.ts';
+import { RoomHeads } from './room-heads.ts';
+import { WriteBatch } from './write-batch.ts';
+
+/** What is called between the reservation of a position and the end of the commit, and could throw. */
+const steps: readonly (readonly [object, readonly string[]])[] = [
+  [Sequence.prototype, ['next']],
+  [GroupChain.prototype, ['advance']],
+  [PreparedState.prototype, ['take']],
+  [RoomHead.prototype, ['append', 'setEntry', 'setExtremities', 'remember', 'redact', 'revise']],
+  [RoomHeads.prototype, ['adopt']],
+  [StateResolver.prototype, ['remember']],
+  [EventWriter.prototype, ['stage']],
+  [EventStore.prototype, ['add', 'revise']],
+  [StateGroups.prototype, ['add']],
+  [AuthEdges.prototype, ['add']],
+  [BackgroundSigner.prototype, ['sign', 'poll']],
+  [WriteBatch.prototype, ['add', 'statements']],
+];
+
+/** Lets one call fail, and knows the highest position that was reserved. */
+class Fault {
+  /** What has failed. */
+  failed: string | undefined;
+  reserved = 0;
+  #isArmed = false;
+  #left: number;
+  readonly #when: 'before' | 'after';
+  readonly #restore: (() => void)[] = [];
+
+  /** @param number which call after the first reservation fails, from 1 @param when instead of doing its work, or after it */
+  constructor(under: RoomsUnderTest, number: number, when: 'before' | 'after') {
+    this.#left = number;
+    this.#when = when;
+    for (const [target, names] of steps) for (const name of names) this.#wrap(target, name);
+    this.#wrap(under.database, 'batch');
+    this.#watchReservations();
+  }
+
+  end(): void {
+    for (const restore of this.#restore) restore();
+  }
+
+  #wrap(target: object, name: string): void {
+    const methods = target as Record<string, (...args: unknown[]) => unknown>;
+    const original = methods[name];
+    assert.ok(original, name);
+    const fault = this;
+    methods[name] = function (this: unknown, ...args: unknown[]) {
+      const fails = fault.#fails(name);
+      if (fails && fault.#when === 'before') throw new Error(`${name} fails`);
+      const result = original.apply(this, args);
+      if (!fails) return result;
+      if (!(result instanceof Promise) || name === 'stage') throw new Error(`${name} fails`);
+      return result.then(() => {
+        throw new Error(`${name} fails`);
+      });
+    };
+    this.#restore.push(() => {
+      methods[name] = original;
+    });
+  }
+
+  #fails(name: string): boolean {
+    if (!this.#isArmed || this.failed !== undefined) return false;
+    this.#left--;
+    if (this.#left > 0) return false;
+    this.failed = name;
+    return true;
+  }
+
+  #watchReservations(): void {
+    const { reserving } = StreamWriter.prototype;
+    const fault = this;
+    StreamWriter.prototype.reserving = function <T>(this: StreamWriter, work: (reserve: Reserve) => T): T {
+      return reserving.call<StreamWriter, [(reserve: Reserve) => T], T>(this, (reserve) =>
+        work((stream) => {
+          const reservation = reserve(stream);
+          fault.#isArmed = true;
+          fault.reserved = Math.max(fault.reserved, reservation.position);
+          return reservation;
+        }),
+      );
+    };
+    this.#restore.push(() => {
+      StreamWriter.prototype.reserving = reserving;
+    });
+  }
+}
+
+/** A deed in a room, which may be tried again when it has failed. */
+interface Deed {
+  readonly roomId: string | undefined;
+  run(): Promise<unknown>;
+}
+
+type Prepare = (under: RoomsUnderTest) => Promise<Deed>;
+
+const entered = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
+  await engine.placement.enter(room.room, room.join(alice));
+};
+
+/** Adds an event of another server. */
+const placing =
+  (make: (room: ReferenceRoom) => readonly string[], version = '10'): Prepare =>
+  async (under) => {
+    const room = new ReferenceRoom(version);
+    await entered(under, room);
+    const eventIds = make(room);
+    const { placement } = under.engine;
+    return {
+      roomId: room.roomId,
+      run: async () => {
+        for (const eventId of eventIds) await placement.append(room.roomId, room.get(eventId));
+      },
+    };
+  };
+
+const deeds: Readonly<Record<string, Prepare>> = {
+  'sending a message': async (under) => {
+    const roomId = await under.room(alice);
+    return { roomId, run: () => under.say(alice, roomId, 'hello') };
+  },
+  'sending a state event': async (under) => {
+    const roomId = await under.room(alice);
+    const topic = { type: 'm.room.topic', sender: alice, stateKey: '', content: { topic: 'news' } };
+    return { roomId, run: () => under.engine.timeline.append(roomId, topic) };
+  },
+  'redacting a message': async (under) => {
+    const roomId = await under.room(alice);
+    const eventId = await under.say(alice, roomId, 'hello');
+    return { roomId, run: () => under.redact(alice, roomId, eventId) };
+  },
+  'making a room': async (under) => ({ roomId: undefined, run: () => under.room(alice) }),
+  'placing a message of another server': placing((room) => [room.say(ann)]),
+  'placing state of another server': placing((room) => [room.member(ben, 'leave')]),
+  'placing state on two sides of a fork': placing((room) => {
+    const prev = room.forwardExtremities;
+    const [left, right] = [
+      room.member('@x:s.example', 'join', { prev }),
+      room.member('@y:s.example', 'join', { prev }),
+    ];
+    return [left, right, room.member(ben, 'leave')];
+  }),
+  'entering a room': async (under) => {
+    const room = new ReferenceRoom();
+    const join = room.join(alice);
+    return { roomId: room.roomId, run: () => under.engine.placement.enter(room.room, join) };
+  },
+  'taking older events': async (under) => {
+    const room = new ReferenceRoom();
+    const past = [room.say(ann), room.member('@x:s.example', 'join')];
+    await entered(under, room);
+    const { state, authChain } = room.stateAndAuthChain(room.stateBefore(past[0]!));
+    await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
+    const stateBefore = state.map(({ event }) => event.eventId);
+    const older = past.map((eventId, index) => ({
+      event: room.get(eventId),
+      ...(index === 0 && { stateBefore }),
+    }));
+    return { roomId: room.roomId, run: () => under.engine.placement.backfill(room.roomId, older) };
+  },
+  'storing outliers of a new room': async (under) => {
+    const room = new ReferenceRoom();
+    const { state, authChain } = room.stateAndAuthChain(room.stateAfter(room.forwardExtremities));
+    return {
+      roomId: undefined,
+      run: () => under.engine.placement.addOutliers(room.room, [...authChain, ...state]),
+    };
+  },
+  'taking an invite from outside': async (under) => {
+    const room = new ReferenceRoom();
+    const invite = room.get(room.member(alice, 'invite', { sender: ann }));
+    return {
+      roomId: undefined,
+      run: () => under.engine.placement.outOfBand(room.room, invite, { state: [] }),
+    };
+  },
+  'completing the state of a room': async (under) => {
+    const room = new ReferenceRoom();
+    room.member('@x:s.example', 'join');
+    const { event, state, authChain } = room.join(alice);
+    const partial = { servers: ['a.example'], from: 'a.example' };
+    const essential = state.filter((one) => one.event.type !== 'm.room.member' || one.event.stateKey === ann);
+    await under.engine.placement.enter(room.room, { event, state: essential, authChain, partial });
+    await under.engine.placement.addOutliers(room.room, state);
+    await under.say(alice, room.roomId, 'meanwhile');
+    const stateIds = state.map((one) => one.event.eventId);
+    return { roomId: room.roomId, run: () => under.engine.placement.completeState(room.roomId, stateIds) };
+  },
+};
+
+/** What the head of a room says. */
+async function headOf({ engine }: RoomsUnderTest, roomId: string) {
+  const head = await engine.heads.get(roomId);
+  assert.ok(head);
+  const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
+  const ends = head.extremities.map(({ eventId }) => eventId).sort();
+  return { state, ends, group: head.chain.id, members: [...head.members].sort(), isPartial: head.isPartial };
+}
+
+/** Holds the head in memory against one that is loaded from the disk. */
+async function assertHeadAsOnDisk(under: RoomsUnderTest, roomId: string): Promise<void> {
+  const inMemory = await headOf(under, roomId);
+  const head = await under.engine.heads.get(roomId);
+  under.engine.heads.abandon(head!);
+  assert.deepEqual(inMemory, await headOf(under, roomId));
+}
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('a step that fails between reserving a position and the disk', () => {
+    for (const [name, prepare] of Object.entries(deeds)) {
+      for (const when of ['before', 'after'] as const) {
+        it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
+          const under = await RoomsUnderTest.open(open);
+          const failed: string[] = [];
+          for (let number = 1; ; number++) {
+            const deed = await prepare(under);
+            await under.engine.settled();
+            const fault = new Fault(under, number, when);
+            const outcome = await Promise.allSettled([deed.run()]);
+            await under.engine.settled();
+            fault.end();
+            assert.equal(under.streams.current, fault.reserved, fault.failed);
+            if (fault.failed === undefined) {
+              assert.equal(outcome[0].status, 'fulfilled');
+              break;
+            }
+            failed.push(fault.failed);
+            if (deed.roomId !== undefined && (await under.engine.heads.get(deed.roomId)))
+              await assertHeadAsOnDisk(under, deed.roomId);
+            await deed.run();
+            await under.engine.settled();
+            if (deed.roomId !== undefined) {
+              const position = await under.positionOf(await under.say(alice, deed.roomId, 'after it'));
+              assert.equal(under.streams.current, position);
+              await assertHeadAsOnDisk(under, deed.roomId);
+            }
+          }
+          assert.ok(failed.includes('stage') && failed.includes('batch'), failed.join());
+        });
+      }
+    }
+
+    it('loads the room again only when its events on their way to the disk are there', async () => {
+      const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      let slow: UnreliableDatabase | undefined;
+      const wrapDatabase = (database: Database) => (slow = new UnreliableDatabase(database));
+      const under = await RoomsUnderTest.open(open, [], { wrapDatabase });
+      const roomId = await under.room(alice);
+      slow!.delay = () => {
+        begun.resolve();
+        return released.promise;
+      };
+      const first = under.say(alice, roomId, 'on its way');
+      await begun.promise;
+      slow!.delay = () => undefined;
+      const fault = new Fault(under, 1, 'before');
+      await assert.rejects(under.say(alice, roomId, 'fails'), /fails/);
+      fault.end();
+      const next = under.say(alice, roomId, 'comes after it');
+      released.resolve();
+      const { event } = (await under.engine.events.getById(await next))!;
+      assert.deepEqual(event.prevEventIds, [await first]);
+      await assertHeadAsOnDisk(under, roomId);
+    });
+  });
+});

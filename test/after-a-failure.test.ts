@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { Sequence } from '../src/kernel/streams/index.ts';
+import { serverDatabases } from './support/databases/databases.ts';
+import { startTestServer, type TestServer } from './support/servers/server.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`a request that fails while it writes an event, on ${database}`, () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer({ database });
+    });
+    after(() => server.stop());
+
+    it('is answered with an error, and the next event is sent and reaches /sync', async () => {
+      const { token } = await server.register('alice');
+      const call = (method: string, path: string, body?: object) =>
+        server.api(method, `/_matrix/client/v3${path}`, { token, ...(body && { body }) });
+      const { body } = await call('POST', '/createRoom', {});
+      const roomId = String(body['room_id']);
+      const since = String((await call('GET', '/sync')).body['next_batch']);
+      const { next } = Sequence.prototype;
+      Sequence.prototype.next = () => {
+        Sequence.prototype.next = next;
+        throw new Error('ids ran out');
+      };
+      const topic = (text: string) =>
+        call('PUT', `/rooms/${encodeURIComponent(roomId)}/state/m.room.topic`, { topic: text });
+      assert.equal((await topic('fails')).status, 500);
+      assert.equal((await topic('works')).status, 200);
+      const sync = await call('GET', `/sync?since=${since}&timeout=10000`);
+      assert.match(JSON.stringify(sync.body), /"topic":"works"/);
+      assert.doesNotMatch(JSON.stringify(sync.body), /"topic":"fails"/);
+    });
+  });
+}
