@@ -33,7 +33,7 @@ forEachDatabase((open) => {
   const room = '/rooms/!room:test';
 
   describe('account data', () => {
-    it('comes back as it was set, for the user and for each room', async () => {
+    it('is returned as it was set, globally and per room', async () => {
       await start();
       const content = { list: [1, 'a\0b', { deep: null }], big: 1.5 };
       assert.deepEqual((await put('/account_data/org.example.x', content)).body, {});
@@ -46,7 +46,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await get('/rooms/!other/account_data/org.example.x')), [404, 'M_NOT_FOUND']);
     });
 
-    it('belongs to its user', async () => {
+    it('can be read and set by its user only, with 403 M_FORBIDDEN for others', async () => {
       await start();
       for (const path of ['/user/@bob:test/account_data/a', '/user/@bob:test/rooms/!a:test/account_data/a']) {
         assert.deepEqual(codeOf(await server.call('PUT', path, { token, body: {} })), [403, 'M_FORBIDDEN']);
@@ -58,7 +58,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('of some types is set by the server only', async () => {
+    it('of server-controlled types cannot be set by clients, with 405 M_BAD_JSON', async () => {
       await start(new Map([['m.push_rules', async () => ({ global: {} })]]));
       for (const type of ['m.fully_read', 'm.push_rules']) {
         assert.deepEqual(codeOf(await put(`/account_data/${type}`, {})), [405, 'M_BAD_JSON']);
@@ -67,7 +67,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await get('/account_data/m.push_rules')).body, { global: {} });
     });
 
-    it('is a JSON object of a type with a name, in a room', async () => {
+    it('must be a JSON object of bounded size, with a valid type and room id', async () => {
       await start();
       assert.deepEqual(codeOf(await put('/account_data/a', [])), [400, 'M_BAD_JSON']);
       assert.deepEqual(codeOf(await put('/account_data/a', 'x')), [400, 'M_BAD_JSON']);
@@ -82,7 +82,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('tells its followers, who find each piece where it was set last', async () => {
+    it('is published on its stream, and listed since a position at the position of its last change', async () => {
       await start();
       const facts: unknown[] = [];
       accountData.accountDataStream.subscribe((fact) => facts.push(fact));
@@ -107,7 +107,7 @@ forEachDatabase((open) => {
       assert.deepEqual(brief(await accountData.all('@alice:test')), both.toReversed());
     });
 
-    it('goes with accounts that are erased', async () => {
+    it('is deleted when the account is deactivated with erase: true only', async () => {
       await start();
       await put('/account_data/a', { v: 1 });
       await server.slice.accounts.deactivate('@alice:test', false);
@@ -118,7 +118,7 @@ forEachDatabase((open) => {
   });
 
   describe('tags', () => {
-    it('are set and removed one by one', async () => {
+    it('are set and removed one at a time', async () => {
       await start();
       assert.deepEqual((await get(`${room}/tags`)).body, { tags: {} });
       await put(`${room}/tags/m.favourite`, { order: 0.25 });
@@ -133,14 +133,14 @@ forEachDatabase((open) => {
       assert.deepEqual((await get(`${room}/tags`)).body, { tags: { 'u.work': {} } });
     });
 
-    it('are not lost when several are set at once', async () => {
+    it('are all stored when they are set concurrently', async () => {
       await start();
       const names = Array.from({ length: 10 }, (_, i) => `u.${i}`);
       await Promise.all(names.map((name) => put(`${room}/tags/${name}`, {})));
       assert.deepEqual(Object.keys((await get(`${room}/tags`)).body['tags'] as object).sort(), names);
     });
 
-    it('are refused when they are not as they should be', async () => {
+    it('are refused when they are invalid; invalid m.tag content counts as no tags', async () => {
       await start();
       assert.deepEqual(codeOf(await put(`${room}/tags/x`, { order: 'first' })), [400, 'M_BAD_JSON']);
       assert.deepEqual(codeOf(await put(`${room}/tags/${'x'.repeat(256)}`, {})), [400, 'M_INVALID_PARAM']);

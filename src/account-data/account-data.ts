@@ -14,25 +14,27 @@ import {
 } from './store.ts';
 import type { AccountDataTables } from './tables.ts';
 
-/** What other slices keep for a user that clients read as account data, by its type. */
+/** Account data that other slices compute for a user, by type. */
 export type ComputedAccountData = ReadonlyMap<string, (userId: string) => Promise<JsonObject>>;
 
 export interface AccountDataDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
-  /** Such as `m.push_rules`. */
+  /** For instance `m.push_rules`. */
   readonly computed?: ComputedAccountData;
 }
 
-/** Types that only the server sets. */
+/** Types that clients cannot set. */
 const serverControlled: ReadonlySet<string> = new Set(['m.fully_read', 'm.push_rules']);
 
-/** Bytes of a type. */
-const longestType = 255;
+/** Maximum bytes of a type. */
+const maxTypeBytes = 255;
 
-/** What clients keep on the server for their user. Source: client-server API, "Client Config". */
+/**
+ * Account data: what clients store on the server for their user. Source: client-server API, "Client Config".
+ */
 export class AccountData implements AccountLifecycle {
-  /** Facts are the keys of what was set. */
+  /** Publishes the key of each piece of account data that is set. */
   readonly accountDataStream = new Stream<AccountDataKey>('account_data', jsonFacts({ roomId: undefined }));
   readonly #deps: AccountDataDeps;
 
@@ -45,25 +47,31 @@ export class AccountData implements AccountLifecycle {
     const compute = key.roomId === undefined ? this.#deps.computed?.get(key.type) : undefined;
     if (compute) return compute(key.userId);
     const content = await this.find(key);
-    if (content === undefined) throw notFound('There is no such account data');
+    if (content === undefined) throw notFound('Account data not found');
     return content;
   }
 
-  /** What was set, `undefined` if nothing was. */
+  /** Returns the stored content; `undefined` when there is none. */
   async find(key: AccountDataKey): Promise<JsonObject | undefined> {
     checkType(key.type);
     return (await readEntry(this.#deps.database.reader<AccountDataTables>(), key))?.content;
   }
 
-  /** Sets what a client asks for. Throws MatrixError 405 M_BAD_JSON for types that only the server sets. */
+  /**
+   * Sets content for a client.
+   * @throws MatrixError 405 M_BAD_JSON for server-controlled types, M_INVALID_PARAM for an invalid type
+   */
   async setByClient(key: AccountDataKey, content: JsonObject): Promise<void> {
     if (serverControlled.has(key.type)) {
-      throw new MatrixError(405, 'M_BAD_JSON', `${key.type} can not be set this way`);
+      throw new MatrixError(405, 'M_BAD_JSON', `Clients cannot set ${key.type}`);
     }
     await this.set(key, content);
   }
 
-  /** Sets what the server itself says, of types that clients can not set as well. Throws MatrixError M_INVALID_PARAM. */
+  /**
+   * Sets content of any type, also of server-controlled ones.
+   * @throws MatrixError M_INVALID_PARAM for an invalid type
+   */
   async set(key: AccountDataKey, content: JsonObject): Promise<void> {
     checkType(key.type);
     await this.#deps.streams.write<AccountDataTables, void>((writer, publish) =>
@@ -78,8 +86,8 @@ export class AccountData implements AccountLifecycle {
   }
 
   /**
-   * Replaces content by what `change` makes of it, so that two changes at the same time both count.
-   * @param change gets `undefined` when there is nothing; returns `undefined` to leave things as they are
+   * Replaces content by the result of `change`, atomically, so that concurrent changes are not lost.
+   * @param change gets `undefined` when there is no content; returns `undefined` to change nothing
    */
   async update(
     key: AccountDataKey,
@@ -98,12 +106,15 @@ export class AccountData implements AccountLifecycle {
     });
   }
 
-  /** Everything that was set for a user, for a first sync. */
+  /** All account data of a user, for an initial sync. */
   all(userId: string): Promise<AccountDataEntry[]> {
     return readEntries(this.#deps.database.reader<AccountDataTables>(), userId);
   }
 
-  /** What was set last in `(after, upTo]`, in that order; what was set again after `upTo` comes with that. */
+  /**
+   * Account data that changed last in `(after, upTo]`, in the order of its position; data that changed again
+   * after `upTo` is omitted.
+   */
   changesSince(userId: string, after: number, upTo: number): Promise<AccountDataEntry[]> {
     return readChanges(this.#deps.database.reader<AccountDataTables>(), userId, after, upTo);
   }
@@ -118,7 +129,9 @@ export class AccountData implements AccountLifecycle {
 }
 
 function checkType(type: string): void {
-  if (type === '' || Buffer.byteLength(type) > longestType || type.includes('\0')) {
-    throw invalidParam(`A type has between 1 and ${longestType} bytes, without U+0000`);
+  if (type === '' || Buffer.byteLength(type) > maxTypeBytes || type.includes('\0')) {
+    throw invalidParam(
+      `The type of account data must have between 1 and ${maxTypeBytes} bytes, without U+0000`,
+    );
   }
 }

@@ -2,7 +2,10 @@ import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 import { ParsedAccountData } from './parsed-account-data.ts';
 
-/** Whom users ignore: their account data `m.ignored_user_list`. Source: client-server API, "Ignoring Users". */
+/**
+ * The users whom each user ignores: their account data `m.ignored_user_list`. Source: client-server API,
+ * "Ignoring Users".
+ */
 export class IgnoredUsers {
   readonly #lists: ParsedAccountData<ReadonlySet<string>>;
 
@@ -10,12 +13,12 @@ export class IgnoredUsers {
     this.#lists = new ParsedAccountData(accountData, 'm.ignored_user_list', ignoredIn);
   }
 
-  /** Those of others: who lists themselves still sees what they say. */
+  /** Returns the ignored users without the user themselves, because users always see their own events. */
   async of(userId: string): Promise<ReadonlySet<string>> {
     return withoutSelf(await this.#lists.of(userId), userId);
   }
 
-  /** `of` when it is in memory. */
+  /** Returns the same from memory; `undefined` when it is not cached. */
   peek(userId: string): ReadonlySet<string> | undefined {
     const list = this.#lists.peek(userId);
     return list && withoutSelf(list, userId);

@@ -1,4 +1,4 @@
-/** Account data and room tags: what clients keep on the server for their user. */
+/** Account data and room tags: what clients store on the server for their user. */
 export { AccountData, type AccountDataDeps, type ComputedAccountData } from './account-data.ts';
 export { IgnoredUsers } from './ignored-users.ts';
 export { InvitePermissions } from './invite-permissions.ts';

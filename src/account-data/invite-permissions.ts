@@ -4,8 +4,8 @@ import { type InviteDecision, type InviteRules, readInviteRules } from './invite
 import { ParsedAccountData } from './parsed-account-data.ts';
 
 /**
- * The types under which clients keep a permission config: that of the specification, and those of the proposals that
- * clients used before it (MSC4380) or use beside it (MSC4155).
+ * Types of account data with invite permissions: that of the specification, its unstable form (MSC4380), and
+ * that of MSC4155, which has lists.
  */
 const types = [
   'm.invite_permission_config',
@@ -13,13 +13,16 @@ const types = [
   'org.matrix.msc4155.invite_permission_config',
 ] as const;
 
-/** By whom users may be invited. Source: client-server API, "Invite permission" and "Ignoring Users"; MSC4155. */
+/**
+ * Decides whether local users receive invites. Source: client-server API, "Invite permission" and "Ignoring
+ * Users"; MSC4155.
+ */
 export class InvitePermissions {
   readonly #ignored: IgnoredUsers;
   readonly #isServer: (inviter: string) => boolean;
   readonly #configs: readonly ParsedAccountData<InviteRules>[];
 
-  /** @param isServer whether an inviter is the server itself, from which users take every invite */
+  /** @param isServer whether an inviter is the server itself, whose invites are always allowed */
   constructor(
     accountData: AccountData,
     ignored: IgnoredUsers,
@@ -30,7 +33,7 @@ export class InvitePermissions {
     this.#configs = types.map((type) => new ParsedAccountData(accountData, type, readInviteRules));
   }
 
-  /** What becomes of an invite of a local user. The first config that has something to say of the inviter decides. */
+  /** Decides about an invite of a local user. The first config with a decision for the inviter counts. */
   async decide(userId: string, inviter: string): Promise<InviteDecision> {
     if (this.#isServer(inviter)) return 'allow';
     for (const config of this.#configs) {

@@ -6,21 +6,21 @@ import { readInviteRules } from './invite-rules.ts';
 
 const decide = (content: JsonObject, inviter: string) => readInviteRules(content)(inviter);
 
-describe('rules for invites', () => {
-  it('say nothing when nothing is set, or when they are switched off', () => {
+describe('readInviteRules', () => {
+  it('returns no decision without rules, or when they are disabled', () => {
     assert.equal(decide({}, '@a:good'), undefined);
     assert.equal(decide({ default_action: 'allow' }, '@a:good'), undefined);
     assert.equal(decide({ default_action: 'block', enabled: false }, '@a:good'), undefined);
   });
 
-  it('block everybody but those who are allowed', () => {
+  it('blocks all inviters except allowed users and servers', () => {
     const content = { default_action: 'block', allowed_users: ['@friend:bad'], allowed_servers: ['*.good'] };
     assert.equal(decide(content, '@a:bad'), 'block');
     assert.equal(decide(content, '@friend:bad'), 'allow');
     assert.equal(decide(content, '@a:very.good'), 'allow');
   });
 
-  it('ask for users before servers, and whether to allow before whether to ignore before whether to block', () => {
+  it('checks users before servers, and in each case allowed before ignored before blocked', () => {
     const everybody = ['*'];
     const inOrder = [
       ['allowed_users', 'allow'],
@@ -36,7 +36,7 @@ describe('rules for invites', () => {
     }
   });
 
-  it('take globs and literals, and no more globs than can be matched quickly', () => {
+  it('matches literals, and globs up to their maximum number', () => {
     const content = { blocked_users: ['@spam-?:*', '@exact:bad'] };
     assert.equal(decide(content, '@spam-1:anywhere'), 'block');
     assert.equal(decide(content, '@spam-11:anywhere'), undefined);
@@ -48,7 +48,7 @@ describe('rules for invites', () => {
     assert.equal(decide({ blocked_users: many }, '@late:x'), 'block');
   });
 
-  it('are read from whatever a client sets', () => {
+  it('accepts any JSON', () => {
     const names = ['allowed_users', 'blocked_users', 'blocked_servers', 'default_action', 'enabled'];
     const anything = fc.dictionary(fc.constantFrom(...names), fc.jsonValue());
     fc.assert(

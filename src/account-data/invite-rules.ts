@@ -6,18 +6,16 @@ import {
   serverOfUser,
 } from '../protocol/index.ts';
 
-/**
- * What becomes of an invite: it is refused (`block`), or it is taken and its user is not told of it (`ignore`).
- */
+/** A decision about an invite: `block` refuses it, `ignore` accepts it without showing it to the user. */
 export type InviteDecision = 'allow' | 'ignore' | 'block';
 
-/** Says what becomes of invites by a user; `undefined`: it is not for these rules to say. */
+/** Returns the decision for an inviter; `undefined` when no rule matches. */
 export type InviteRules = (inviter: string) => InviteDecision | undefined;
 
-/** Entries with wildcards of one list that count: matching them takes time, which others wait for. */
+/** Maximum number of globs of a list that are applied, because matching takes CPU time on the event loop. */
 const maxGlobs = 500;
 
-/** In the order in which they are asked: who is allowed is not asked any further, and users come before servers. */
+/** In the order in which they are checked; the first match decides. */
 const lists = [
   ['allowed_users', 'allow', (userId: string) => userId],
   ['ignored_users', 'ignore', (userId: string) => userId],
@@ -28,14 +26,14 @@ const lists = [
 ] as const;
 
 /**
- * Reads a permission config, in which globs name users and servers. Whatever is not as it should be counts as not
- * being there: a client's mistake must not open or close a door that was not meant.
+ * Parses invite permissions, in which globs name users and servers. Invalid parts are ignored, so that a
+ * mistake of a client neither allows nor blocks invites.
  * Source: client-server API, "Invite permission" (`default_action`); MSC4155 (the lists, `enabled`).
  */
 export function readInviteRules(content: JsonObject): InviteRules {
   if (content['enabled'] === false) return () => undefined;
   const rules = lists.map(([name, decision, subject]) => {
-    const matches = matcherOf(content[name]);
+    const matches = matcherFor(content[name]);
     return (inviter: string) => (matches(subject(inviter) ?? '') ? decision : undefined);
   });
   const otherwise = content['default_action'] === 'block' ? 'block' : undefined;
@@ -48,7 +46,7 @@ export function readInviteRules(content: JsonObject): InviteRules {
   };
 }
 
-function matcherOf(list: JsonValue | undefined): GlobMatcher {
+function matcherFor(list: JsonValue | undefined): GlobMatcher {
   if (!Array.isArray(list)) return () => false;
   const entries = list.filter((entry) => typeof entry === 'string').filter((entry) => entry !== '');
   const isGlob = (entry: string) => /[*?]/.test(entry);

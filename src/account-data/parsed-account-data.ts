@@ -3,18 +3,18 @@ import { LoadOnce } from '../kernel/load-once.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 
-/** How many users' content is kept in memory. */
-const usersInMemory = 20_000;
+/** Maximum number of users whose content is cached. */
+const maxCachedUsers = 20_000;
 
-/** What users have set as one type of account data, in the form in which it is used, in memory for those who are active. */
+/** Caches the parsed content of one type of global account data, by user. */
 export class ParsedAccountData<T> {
   readonly #accountData: AccountData;
   readonly #type: string;
   readonly #parse: (content: JsonObject) => T;
-  readonly #values = new RecentlyUsed<string, { readonly value: T }>({ max: usersInMemory });
+  readonly #values = new RecentlyUsed<string, { readonly value: T }>({ max: maxCachedUsers });
   readonly #loading = new LoadOnce<string, T>();
 
-  /** @param parse must take any content; gets an empty one where nothing was set */
+  /** @param parse must accept any content; gets an empty object when there is none */
   constructor(accountData: AccountData, type: string, parse: (content: JsonObject) => T) {
     this.#accountData = accountData;
     this.#type = type;
@@ -34,7 +34,7 @@ export class ParsedAccountData<T> {
     return this.#loading.run(userId, () => this.#load(userId), keep);
   }
 
-  /** `of` when it is in memory. */
+  /** Returns the cached content; `undefined` when it is not cached. */
   peek(userId: string): T | undefined {
     return this.#values.get(userId)?.value;
   }

@@ -25,7 +25,7 @@ const paths = {
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Bytes of one piece of account data. */
+/** Maximum bytes of one piece of account data. */
 const bodyLimit = 1024 * 1024;
 
 /** Client-server API, "Client Config". */
@@ -108,8 +108,8 @@ export function tagRoutes(tags: Tags): Route[] {
   ];
 }
 
-/** @throws MatrixError M_FORBIDDEN for another user's data, M_INVALID_PARAM when `roomId` is no room id */
+/** @throws MatrixError M_FORBIDDEN for another user's data, M_INVALID_PARAM when `roomId` is not a room id */
 function checkOwner(requester: Requester, userId: string, roomId?: string): void {
-  if (requester.userId !== userId) throw forbidden("This is another user's account data");
+  if (requester.userId !== userId) throw forbidden("You cannot access another user's account data");
   if (roomId !== undefined && !isRoomId(roomId)) throw invalidParam('This is not a room id');
 }

@@ -2,20 +2,20 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountDataTables } from './tables.ts';
 
-/** Names one piece of account data. */
+/** Identifies one piece of account data. */
 export interface AccountDataKey {
   readonly userId: string;
-  /** `undefined` for what does not belong to a room. */
+  /** `undefined` for global account data. */
   readonly roomId: string | undefined;
   readonly type: string;
 }
 
-/** One piece of account data as sync sends it. */
+/** A piece of account data. */
 export interface AccountDataEntry {
   readonly roomId: string | undefined;
   readonly type: string;
   readonly content: JsonObject;
-  /** Where it was set last on the stream. */
+  /** Stream position of the last change. */
   readonly position: number;
 }
 
@@ -58,7 +58,7 @@ export async function readEntries(
   return rows.map(toEntry);
 }
 
-/** What was set last in `(after, upTo]`, in that order. */
+/** Account data that changed last in `(after, upTo]`, in the order of its position. */
 export async function readChanges(
   reader: Reader<AccountDataTables>,
   userId: string,
@@ -91,8 +91,8 @@ export async function writeEntry(
 }
 
 /**
- * Writes what replaces `old` (`undefined`: there was nothing).
- * @returns whether that was still true
+ * Replaces `old` (`undefined`: none) if it is still the stored content.
+ * @returns whether it was
  */
 export async function replaceEntry(
   writer: Writer<AccountDataTables>,

@@ -2,12 +2,12 @@
 export interface AccountDataTables {
   account_data: {
     user_id: string;
-    /** Empty for what does not belong to a room. */
+    /** Empty for global account data. */
     room_id: string;
     type: string;
     /** JSON object. */
     content: string;
-    /** Where it was set last on the stream. */
+    /** Stream position of the last change. */
     position: number;
   };
 }

@@ -1,10 +1,12 @@
 import { invalidParam, isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 
-/** Bytes of a tag. */
-const longestTag = 255;
+/** Maximum bytes of a tag. */
+const maxTagBytes = 255;
 
-/** Tags of one room for one user: account data of the type `m.tag`. Source: client-server API, "Room Tagging". */
+/**
+ * The tags of a room for a user: account data of the type `m.tag`. Source: client-server API, "Room Tagging".
+ */
 export class Tags {
   readonly #accountData: AccountData;
 
@@ -12,15 +14,18 @@ export class Tags {
     this.#accountData = accountData;
   }
 
-  /** Tag to what is said about it, for instance its `order`. */
+  /** Returns tags with their content, for instance `order`. */
   async list(userId: string, roomId: string): Promise<JsonObject> {
     return tagsOf(await this.#accountData.find({ userId, roomId, type: 'm.tag' }));
   }
 
-  /** Adds a tag, or replaces what is said about it. Throws MatrixError M_INVALID_PARAM for a name that can be none. */
+  /**
+   * Adds a tag or replaces its content.
+   * @throws MatrixError M_INVALID_PARAM for an invalid tag
+   */
   async set(userId: string, roomId: string, tag: string, info: JsonObject): Promise<void> {
-    if (tag === '' || Buffer.byteLength(tag) > longestTag) {
-      throw invalidParam(`A tag has between 1 and ${longestTag} bytes`);
+    if (tag === '' || Buffer.byteLength(tag) > maxTagBytes) {
+      throw invalidParam(`A tag has between 1 and ${maxTagBytes} bytes`);
     }
     if (tag === '__proto__') throw invalidParam('A tag must not be named __proto__');
     await this.#accountData.update({ userId, roomId, type: 'm.tag' }, (content) => ({
@@ -28,7 +33,7 @@ export class Tags {
     }));
   }
 
-  /** Removes a tag, if it is there. */
+  /** Removes a tag if it exists. */
   async delete(userId: string, roomId: string, tag: string): Promise<void> {
     await this.#accountData.update({ userId, roomId, type: 'm.tag' }, (content) => {
       const tags = tagsOf(content);

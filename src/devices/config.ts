@@ -1,6 +1,6 @@
 import { boolean, duration, nullable, option, section } from '../kernel/config/index.ts';
 
-/** Devices of users. */
+/** Options about devices. */
 export const devicesSection = section({
   title: 'Devices',
   options: {
@@ -10,7 +10,7 @@ export const devicesSection = section({
       default: null,
     }),
     allow_device_name_lookup_over_federation: option(boolean(), {
-      description: 'Lets other servers read the names that users gave their devices.',
+      description: 'Shows the names of devices to other servers.',
       default: false,
     }),
   },

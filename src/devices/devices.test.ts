@@ -19,7 +19,7 @@ forEachDatabase((open) => {
   const whoami = (token: string) => server.call('GET', '/account/whoami', { token });
 
   describe('devices', () => {
-    it('have a name that can be changed', async () => {
+    it('can be renamed by their user, with a valid name', async () => {
       await start();
       const { token } = await server.register('alice', {
         device_id: 'A',
@@ -46,7 +46,7 @@ forEachDatabase((open) => {
       assert.equal((await server.call('GET', '/devices/A', { token: bob.token })).status, 404);
     });
 
-    it('say when they were last seen, written at most once a minute or when somebody asks', async () => {
+    it('have last_seen_ts, which is written at most once a minute and before a read', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
       await whoami(token);
@@ -61,7 +61,7 @@ forEachDatabase((open) => {
       assert.deepEqual(body, { device_id: 'A', last_seen_ip: '127.0.0.1', last_seen_ts });
     });
 
-    it('tell users, and administrators, where they were used', async () => {
+    it('GET /admin/whois returns the addresses of devices to their user and to administrators', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'A' });
       const bob = await server.register('bob');
@@ -81,7 +81,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await whois((await server.registerAdmin()).token)).body, expected);
     });
 
-    it('are deleted with their sessions once the user has confirmed it', async () => {
+    it('are deleted with their sessions after the user has confirmed the deletion', async () => {
       await start();
       const phone = await server.register('alice', { device_id: 'PHONE' });
       const old = [
@@ -100,7 +100,7 @@ forEachDatabase((open) => {
       assert.deepEqual((body['devices'] as unknown[]).length, 1);
     });
 
-    it('are deleted only as confirmed', async () => {
+    it('cannot be deleted with a confirmation for another device', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'PHONE' });
       const asked = await server.call('DELETE', '/devices/A', { token });
@@ -109,7 +109,7 @@ forEachDatabase((open) => {
       assert.deepEqual([other.status, other.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('need no second confirmation while the first one lasts', async () => {
+    it('are deleted without a confirmation within ui_auth.session_timeout of the last one', async () => {
       await start({ options: { ui_auth: { session_timeout: 10 * minute } } });
       const alice = await server.register('alice');
       const remove = () => server.call('DELETE', '/devices/X', { token: alice.token });
@@ -125,7 +125,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('tell who follows them', async () => {
+    it('are published on the stream of device lists when they are added or deleted', async () => {
       await start();
       const users: string[] = [];
       server.slice.devices.deviceListStream.subscribe(({ userId }) => users.push(userId));
@@ -142,7 +142,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await devices.changedSince(server.streams.current, server.streams.current + 1), []);
     });
 
-    it('[option: delete_stale_devices_after] go when nobody has used them for long, also when the server is started again and again', async () => {
+    it('are deleted when they were not used for long, also across restarts [option: delete_stale_devices_after]', async () => {
       const hour = 60 * minute;
       await start({ options: { delete_stale_devices_after: 36 * hour }, migrations: jobMigrations });
       const { database, clock, slice } = server;

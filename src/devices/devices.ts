@@ -31,20 +31,20 @@ import {
   type UnannouncedChange,
 } from './unannounced-changes.ts';
 
-/** A user has got, renamed or lost a device, or has other keys. Users of other servers are among them. */
+/** The device list of a local or remote user has changed: devices, their names, or keys of the user. */
 export interface DeviceListChange {
   readonly userId: string;
 }
 
-/** What has changed of a local user, as far as other servers have to be told. */
+/** What has changed in the device list of a local user, for the updates that are sent to other servers. */
 export interface ChangedDevices {
-  /** Devices that are new or gone, or have other keys, signatures or names. */
+  /** Devices that were added or deleted, or whose keys, signatures or names have changed. */
   readonly deviceIds?: readonly string[];
-  /** Whether the user has other cross-signing keys. */
+  /** Whether the cross-signing keys have changed. */
   readonly crossSigning?: boolean;
 }
 
-/** Somebody who keeps things for a device, and drops them in the transaction that deletes it. */
+/** Deletes data that belongs to devices, in the transaction that deletes the devices. */
 export interface DeviceCleanup {
   /** @param deviceIds at least one */
   devicesRemoved(
@@ -55,14 +55,14 @@ export interface DeviceCleanup {
   ): Promise<void>;
 }
 
-/** What a login asks for. */
+/** The device that a login requests. */
 export interface DeviceRequest {
   readonly userId: string;
-  /** Made up when absent. */
+  /** Generated when absent. */
   readonly deviceId: string | undefined;
-  /** Given to a new device only. */
+  /** Set for a new device only. */
   readonly displayName: string | undefined;
-  /** Nobody uses the device: it only gathers messages for the user's next one, and never becomes stale. */
+  /** A dehydrated device only receives messages for the user's next device, and never becomes stale. */
   readonly dehydrated?: boolean;
 }
 
@@ -71,17 +71,17 @@ export interface DevicesDeps {
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** What was noted of the use of devices goes to disk before they are listed. */
+  /** Flushed before devices are read, so that their last activity is current. */
   readonly lastSeen?: { flush(): Promise<void> };
 }
 
-/** Characters of a name, and of an id that a client chose. */
-const [longestName, longestId] = [100, 255];
+/** Maximum characters of a device name, and of a device id chosen by a client. */
+const [maxNameLength, maxIdLength] = [100, 255];
 
-/** How many addresses of a user are listed. */
+/** Maximum number of listed addresses of a user. */
 const maxConnections = 1000;
 
-/** How many stale devices are removed in one transaction. */
+/** Maximum number of stale devices that are deleted in one transaction. */
 const staleBatch = 100;
 
 /** The devices of local users. */
@@ -95,14 +95,14 @@ export class Devices {
     this.#cleanups = cleanups;
   }
 
-  /** All devices of a user, with when and where they were last seen. */
+  /** All devices of a user with their last activity. */
   async list(userId: string): Promise<Device[]> {
     await this.#deps.lastSeen?.flush();
     return listDevices(this.#deps.database.reader<DeviceTables>(), userId);
   }
 
   /**
-   * The names of all devices of several local users: user id to device id to name. Users without devices are absent.
+   * Device names of several local users: user id to device id to name. Users without devices are absent.
    * @param writer to read inside a transaction
    */
   names(userIds: readonly string[], writer?: AnyWriter): Promise<DeviceNames> {
@@ -112,21 +112,24 @@ export class Devices {
 
   /** @throws MatrixError M_NOT_FOUND */
   async get(userId: string, deviceId: string): Promise<Device> {
-    if (!isPossible(deviceId)) throw noSuchDevice();
+    if (!isStorable(deviceId)) throw noSuchDevice();
     await this.#deps.lastSeen?.flush();
     const device = await readDevice(this.#deps.database.reader<DeviceTables>(), userId, deviceId);
     if (!device) throw noSuchDevice();
     return device;
   }
 
-  /** Checks what a client says about a device, before a transaction. Throws MatrixError M_INVALID_PARAM, M_TOO_LARGE. */
+  /**
+   * Validates the device id and name from a client, before a transaction.
+   * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
+   */
   check(device: { deviceId?: string | undefined; displayName?: string | undefined }): void {
     const { deviceId, displayName } = device;
     if (deviceId !== undefined) checkId(deviceId);
     if (displayName !== undefined) checkName(displayName);
   }
 
-  /** Makes a device unless it is there already, inside the caller's transaction. */
+  /** Creates a device unless it exists, inside the caller's transaction. */
   async ensure(
     writer: AnyWriter,
     publish: Publish,
@@ -141,7 +144,7 @@ export class Devices {
     return { deviceId, created };
   }
 
-  /** Makes a device without logging in: for application services. @returns whether it is new */
+  /** Creates a device without logging in, for application services. @returns whether it is new */
   async create(request: DeviceRequest): Promise<boolean> {
     this.check(request);
     const { created } = await this.#deps.streams.write<DeviceTables, { created: boolean }>(
@@ -153,14 +156,14 @@ export class Devices {
   /** @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_INVALID_PARAM */
   async rename(userId: string, deviceId: string, displayName: string): Promise<void> {
     this.check({ displayName });
-    if (!isPossible(deviceId)) throw noSuchDevice();
+    if (!isStorable(deviceId)) throw noSuchDevice();
     await this.#deps.streams.write<DeviceTables, void>(async (writer, publish) => {
       if (!(await updateDisplayName(writer, userId, deviceId, displayName))) throw noSuchDevice();
       await this.recordListChange(writer, publish, userId, { deviceIds: [deviceId] });
     });
   }
 
-  /** Logs the devices out and deletes them with everything that is kept for them. Unknown ones are passed over. */
+  /** Logs the devices out and deletes them with all their data. Unknown ones are ignored. */
   async remove(userId: string, deviceIds: readonly string[]): Promise<void> {
     await this.#deps.streams.write<DeviceTables, void>((writer, publish) =>
       this.removeIn(writer, publish, userId, deviceIds),
@@ -175,13 +178,13 @@ export class Devices {
     deviceIds: readonly string[],
   ): Promise<void> {
     const devices = writerFor<DeviceTables>(writer);
-    const removed = await deleteDevices(devices, userId, deviceIds.filter(isPossible));
+    const removed = await deleteDevices(devices, userId, deviceIds.filter(isStorable));
     if (removed.length === 0) return;
     for (const cleanup of this.#cleanups) await cleanup.devicesRemoved(writer, publish, userId, removed);
     await this.recordListChange(devices, publish, userId, { deviceIds: removed });
   }
 
-  /** Removes all of a user's devices but `kept`, inside the caller's transaction. */
+  /** Deletes all devices of a user except `kept`, inside the caller's transaction. */
   async removeAllIn(
     writer: AnyWriter,
     publish: Publish,
@@ -193,20 +196,20 @@ export class Devices {
     await this.removeIn(writer, publish, userId, ids);
   }
 
-  /** Where a user was seen, the latest 1000 at most, the latest first. */
+  /** The addresses that a user was active from, latest first, at most 1000. */
   connections(userId: string): Promise<Connection[]> {
     return listConnections(this.#deps.database.reader<DeviceTables>(), userId, maxConnections);
   }
 
-  /** Forgets the addresses that a user was seen at, inside the caller's transaction. */
+  /** Deletes the addresses that a user was active from, inside the caller's transaction. */
   forgetAddresses(writer: AnyWriter, userId: string): Promise<void> {
     return deleteUserIps(writerFor<DeviceTables>(writer), userId);
   }
 
   /**
-   * Removes devices that were not used since `before` (milliseconds since the epoch); for
+   * Deletes devices that were not used since `before` (milliseconds since the epoch), for
    * `delete_stale_devices_after`.
-   * @returns how many there were
+   * @returns how many were deleted
    */
   async removeStale(before: number): Promise<number> {
     const { database } = this.#deps;
@@ -224,8 +227,8 @@ export class Devices {
   }
 
   /**
-   * Notes that the devices of a user or the keys that belong to them have changed, inside the caller's transaction.
-   * Clients are told of users of this and other servers; what is said of the change is for other servers.
+   * Records a change of the user's devices or keys, inside the caller's transaction. Clients are notified of
+   * changes of local and remote users; `ChangedDevices` is for the updates that are sent to other servers.
    */
   async recordListChange(
     anyWriter: AnyWriter,
@@ -246,40 +249,44 @@ export class Devices {
     );
   }
 
-  /** Users of whom it is known when their list changed last, by id. @param after the last one of the page before */
+  /**
+   * Users with a recorded change of their device list, by id. @param after the last user of the previous page
+   */
   usersWithListChange(after: string, limit: number): Promise<string[]> {
     return usersWithChange(this.#deps.database.reader<DeviceTables>(), after, limit);
   }
 
-  /** Forgets when the list of a user of another server changed last, inside the caller's transaction. */
+  /**
+   * Deletes the record of the last change of a remote user's device list, inside the caller's transaction.
+   */
   deleteListChange(writer: AnyWriter, userId: string): Promise<void> {
     return deleteListChange(writerFor<DeviceTables>(writer), userId);
   }
 
-  /** The changes that other servers have not been told of, the oldest first; several of a device are one. */
+  /** Changes that are pending for other servers, oldest first; a device has at most one. */
   unannouncedChanges(limit: number): Promise<UnannouncedChange[]> {
     return readUnannounced(this.#deps.database.reader<DeviceTables>(), limit);
   }
 
-  /** Other servers have been told, or will be: those changes go, inside the caller's transaction. */
+  /** Deletes pending changes that have been queued for other servers, inside the caller's transaction. */
   markAnnounced(writer: AnyWriter, changes: readonly UnannouncedChange[]): Promise<void> {
     return deleteUnannounced(writerFor<DeviceTables>(writer), changes);
   }
 }
 
 function checkId(deviceId: string): void {
-  if (deviceId === '' || deviceId.length > longestId) {
-    throw invalidParam(`A device id has between 1 and ${longestId} characters`);
+  if (deviceId === '' || deviceId.length > maxIdLength) {
+    throw invalidParam(`A device id has between 1 and ${maxIdLength} characters`);
   }
-  if (!isPossible(deviceId)) throw invalidParam('A device id must not hold U+0000');
+  if (!isStorable(deviceId)) throw invalidParam('A device id must not contain U+0000');
 }
 
-/** Databases do not take U+0000, so no device has an id that holds it. */
-const isPossible = (deviceId: string): boolean => !deviceId.includes('\0');
+/** Databases do not store U+0000, so no device has an id that contains it. */
+const isStorable = (deviceId: string): boolean => !deviceId.includes('\0');
 
 function checkName(name: string): void {
-  if (name.length > longestName) throw tooLarge(`A device's name has at most ${longestName} characters`);
-  if (name.includes('\0')) throw invalidParam("A device's name must not hold U+0000");
+  if (name.length > maxNameLength) throw tooLarge(`A device's name has at most ${maxNameLength} characters`);
+  if (name.includes('\0')) throw invalidParam("A device's name must not contain U+0000");
 }
 
 const noSuchDevice = () => notFound('No such device');

@@ -1,4 +1,4 @@
-/** Devices of local users: their names, when they were last seen, and what goes when they go. */
+/** Devices of local users: their names, their last activity, and changes of device lists. */
 export {
   type ChangedDevices,
   type DeviceCleanup,

@@ -21,8 +21,8 @@ forEachDatabase((open) => {
     return { database, clock, lastSeen, see, rows };
   };
 
-  describe('when devices were seen', () => {
-    it('is noted in memory and written together after a minute', async () => {
+  describe('LastSeen', () => {
+    it('buffers activity in memory and writes it in one batch after a minute', async () => {
       const { database, clock, lastSeen, see, rows } = await start(28 * day);
       for (let i = 0; i < 100; i++) see(i % 2 ? 'A' : undefined, '::1');
       assert.equal(database.statistics.batches, 0);
@@ -38,13 +38,13 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('costs nothing while nobody is seen', async () => {
+    it('writes nothing when there was no activity', async () => {
       const { database, lastSeen } = await start(28 * day);
       await lastSeen.flush();
       assert.equal(database.statistics.batches, 0);
     });
 
-    it('is forgotten after a while [option: user_ips_max_age]', async () => {
+    it('deletes addresses that are older than the maximum age [option: user_ips_max_age]', async () => {
       for (const [maxAge, left] of [
         [day, ['::2']],
         [null, ['::1', '::2']],
@@ -62,7 +62,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('may fail to be written without harm to anybody', async () => {
+    it('continues after a write has failed', async () => {
       const { database, lastSeen, see } = await start(day);
       await database.close();
       see('A', '::1');

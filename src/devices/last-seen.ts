@@ -13,13 +13,13 @@ export interface DeviceActivity {
 /** Milliseconds between two writes. */
 const flushInterval = 60_000;
 
-/** A flush comes early when this many different sightings wait. */
-const maxWaiting = 10_000;
+/** A flush starts early when this many different activities are pending. */
+const maxPending = 10_000;
 
-/** Milliseconds between two rounds of forgetting. */
-const forgettingInterval = 3_600_000;
+/** Milliseconds between two deletions of old addresses. */
+const purgeInterval = 3_600_000;
 
-const longestUserAgent = 512;
+const maxUserAgentLength = 512;
 
 const upsertIp = `INSERT INTO user_ips (user_id, device_id, ip, user_agent, last_seen_at) VALUES (?, ?, ?, ?, ?)
   ON CONFLICT (user_id, device_id, ip)
@@ -28,29 +28,29 @@ const upsertIp = `INSERT INTO user_ips (user_id, device_id, ip, user_agent, last
 const updateDevice = `UPDATE devices SET last_seen_at = ?, last_seen_ip = ?, last_seen_user_agent = ?
   WHERE user_id = ? AND device_id = ?`;
 
-/** A device at an address: when it was there last, and with what. */
-interface Seen extends DeviceActivity {
+/** The last activity of a device at an address. */
+interface PendingActivity extends DeviceActivity {
   userAgent: string | undefined;
   at: number;
 }
 
 /**
- * Remembers when and from where each device was used last. A request only notes it in memory; the notes are written
- * together once a minute, so a crash loses a minute of them.
+ * Records when and from where each device was last used. A request updates memory only, and pending
+ * activities are written together once a minute, so a crash loses at most a minute of them.
  */
 export class LastSeen {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #maxAge: number;
-  /** By user, of whom few are seen with several devices or at several addresses within a minute. */
-  #waiting = new Map<string, Seen[]>();
+  /** By user, because few users have several devices or addresses within a minute. */
+  #pending = new Map<string, PendingActivity[]>();
   #count = 0;
   #timer: Timer | undefined;
   #flushing: Promise<void> = Promise.resolve();
-  #forgotten = 0;
+  #lastPurge = 0;
 
-  /** @param options `user_ips_max_age`: milliseconds, null to forget nothing */
+  /** @param options `user_ips_max_age`: milliseconds, null to keep addresses forever */
   constructor(
     { database, clock, log }: { database: Database; clock: Clock; log: Logger },
     options: { user_ips_max_age: number | null },
@@ -61,40 +61,45 @@ export class LastSeen {
     this.#maxAge = options.user_ips_max_age ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Quick and without I/O: may be called for every request. */
-  record(sighting: DeviceActivity): void {
-    const { userId, deviceId, ip, userAgent } = sighting;
+  /** Records an activity without I/O, so that it can be called for every request. */
+  record(activity: DeviceActivity): void {
+    const { userId, deviceId, ip, userAgent } = activity;
     const at = this.#clock.now();
-    const ofUser = this.#waiting.get(userId);
+    const ofUser = this.#pending.get(userId);
     const known = ofUser?.find((seen) => seen.deviceId === deviceId && seen.ip === ip);
     if (known) {
       known.at = at;
       known.userAgent = userAgent;
       return;
     }
-    if (ofUser) ofUser.push({ ...sighting, at });
-    else this.#waiting.set(userId, [{ ...sighting, at }]);
+    if (ofUser) ofUser.push({ ...activity, at });
+    else this.#pending.set(userId, [{ ...activity, at }]);
     this.#count += 1;
-    if (this.#count >= maxWaiting) void this.flush();
+    if (this.#count >= maxPending) void this.flush();
     else this.#timer ??= this.#clock.setTimer(flushInterval, () => void this.flush());
   }
 
-  /** Writes what was noted; resolves when it is on disk. Failures are logged: nothing depends on these rows. */
+  /**
+   * Writes pending activities; resolves when they are on disk. Failures are only logged, because nothing
+   * depends on these rows.
+   */
   flush(): Promise<void> {
     this.#timer?.cancel();
     this.#timer = undefined;
-    const seen = [...this.#waiting.values()].flat();
-    this.#waiting = new Map();
+    const seen = [...this.#pending.values()].flat();
+    this.#pending = new Map();
     this.#count = 0;
     this.#flushing = this.#flushing
       .then(() => this.#write(seen))
-      .catch((error: unknown) => this.#log.warn({ err: error }, 'could not record when devices were used'));
+      .catch((error: unknown) =>
+        this.#log.warn({ err: error }, 'could not write the last activity of devices'),
+      );
     return this.#flushing;
   }
 
-  async #write(seen: readonly Seen[]): Promise<void> {
+  async #write(seen: readonly PendingActivity[]): Promise<void> {
     if (seen.length === 0) return;
-    const agentOf = ({ userAgent }: Seen) => (userAgent ?? '').slice(0, longestUserAgent);
+    const agentOf = ({ userAgent }: PendingActivity) => (userAgent ?? '').slice(0, maxUserAgentLength);
     const ipRows = seen.map((s) => [s.userId, s.deviceId ?? '', s.ip, agentOf(s), s.at]);
     const deviceRows = seen
       .filter((s) => s.deviceId !== undefined)
@@ -102,8 +107,8 @@ export class LastSeen {
     const statements = [{ sql: upsertIp, rows: ipRows }];
     if (deviceRows.length > 0) statements.push({ sql: updateDevice, rows: deviceRows });
     const now = this.#clock.now();
-    if (this.#maxAge < now && now - this.#forgotten > forgettingInterval) {
-      this.#forgotten = now;
+    if (this.#maxAge < now && now - this.#lastPurge > purgeInterval) {
+      this.#lastPurge = now;
       statements.push({ sql: 'DELETE FROM user_ips WHERE last_seen_at < ?', rows: [[now - this.#maxAge]] });
     }
     await this.#database.batch(statements);

@@ -4,7 +4,9 @@ import type { DeviceTables } from './tables.ts';
 export interface Device {
   readonly deviceId: string;
   readonly displayName: string | undefined;
-  /** Milliseconds since the epoch, right to a minute or so; `undefined` when it was never used. */
+  /**
+   * Milliseconds since the epoch, up to about a minute too early; `undefined` when the device was never used.
+   */
   readonly lastSeenAt: number | undefined;
   readonly lastSeenIp: string | undefined;
   readonly lastSeenUserAgent: string | undefined;
@@ -43,19 +45,19 @@ export async function listDevices(reader: Reader<DeviceTables>, userId: string):
 /** User id to device id to name. */
 export type DeviceNames = ReadonlyMap<string, ReadonlyMap<string, string | undefined>>;
 
-/** How many users one query names at most. */
-const chunk = 500;
+/** Maximum number of users in one query. */
+const usersPerQuery = 500;
 
 export async function deviceNames(
   reader: Reader<DeviceTables>,
   userIds: readonly string[],
 ): Promise<DeviceNames> {
   const names = new Map<string, Map<string, string | undefined>>();
-  for (let start = 0; start < userIds.length; start += chunk) {
+  for (let start = 0; start < userIds.length; start += usersPerQuery) {
     const rows = await reader
       .selectFrom('devices')
       .select(['user_id', 'device_id', 'display_name'])
-      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .where('user_id', 'in', userIds.slice(start, start + usersPerQuery))
       .execute();
     for (const row of rows) {
       const ofUser = names.get(row.user_id);
@@ -81,7 +83,7 @@ export async function readDevice(
   return row && toDevice(row);
 }
 
-/** @returns whether the device is new; one that exists keeps its name */
+/** @returns whether the device is new; an existing one keeps its name */
 export async function insertDevice(
   writer: Writer<DeviceTables>,
   device: {
@@ -106,7 +108,7 @@ export async function insertDevice(
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** @returns whether there is such a device */
+/** @returns whether the device exists */
 export async function updateDisplayName(
   writer: Writer<DeviceTables>,
   userId: string,
@@ -122,7 +124,7 @@ export async function updateDisplayName(
   return result.numUpdatedRows > 0n;
 }
 
-/** @returns the ids of those that existed */
+/** @returns the ids of the deleted devices */
 export async function deleteDevices(
   writer: Writer<DeviceTables>,
   userId: string,
@@ -148,7 +150,7 @@ export interface Connection {
   readonly lastSeenAt: number;
 }
 
-/** Where a user was seen, the latest first. */
+/** The addresses that a user was active from, latest first. */
 export async function listConnections(
   reader: Reader<DeviceTables>,
   userId: string,
@@ -220,7 +222,10 @@ export async function changedLists(
   return rows.map((row) => row.user_id);
 }
 
-/** Devices that were not used, or made when never used, since `before`. */
+/**
+ * Devices that were last used, or created if they were never used, before `before`. Dehydrated devices are
+ * omitted.
+ */
 export async function staleDevices(
   reader: Reader<DeviceTables>,
   before: number,

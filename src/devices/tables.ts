@@ -8,7 +8,7 @@ export interface DeviceTables {
     last_seen_at: number | null;
     last_seen_ip: string | null;
     last_seen_user_agent: string | null;
-    /** 1 for a device that nobody uses: it only gathers messages. */
+    /** 1 for a dehydrated device, which only receives messages. */
     dehydrated: number;
   };
   /** Addresses that a device was used from. */
@@ -20,14 +20,14 @@ export interface DeviceTables {
     user_agent: string;
     last_seen_at: number;
   };
-  /** Where a user's device list changed last; one row per user, so that it can not grow without bound. */
+  /** Stream positions of the last change of each user's device list; one row per user bounds the table. */
   device_list_changes: { user_id: string; position: number };
-  /** Devices of local users of whose changes other servers have not been told. */
+  /** Changes of the devices of local users that are pending for other servers. */
   unannounced_devices: {
     user_id: string;
     /** Empty for the user's cross-signing keys. */
     device_id: string;
-    /** Of the last change. */
+    /** Position of the last change. */
     position: number;
   };
 }

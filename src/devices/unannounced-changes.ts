@@ -1,28 +1,28 @@
 import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { DeviceTables } from './tables.ts';
 
-/** A change of a local user's list that other servers have not been told of. */
+/** A change of a local user's device list that is pending for other servers. */
 export interface UnannouncedChange {
   readonly userId: string;
-  /** A device, or `crossSigningKeys`. */
+  /** A device id, or `crossSigningKeys`. */
   readonly deviceId: string;
-  /** Of the last change. */
+  /** Position of the last change. */
   readonly position: number;
 }
 
-/** Stands for the cross-signing keys of a user among the ids of their devices: no device has this id. */
+/** Stands for a user's cross-signing keys in place of a device id; no device has this id. */
 export const crossSigningKeys = '';
 
-/** Rows to a statement. */
-const rowsAtOnce = 2_000;
+/** Maximum rows of one statement. */
+const rowsPerStatement = 2_000;
 
-/** A change that waits already takes the new position. */
+/** Adds changes. A pending change of the same device takes the new position. */
 export async function addUnannounced(
   writer: Writer<DeviceTables>,
   changes: readonly UnannouncedChange[],
 ): Promise<void> {
-  for (let start = 0; start < changes.length; start += rowsAtOnce) {
-    const rows = changes.slice(start, start + rowsAtOnce).map(({ userId, deviceId, position }) => ({
+  for (let start = 0; start < changes.length; start += rowsPerStatement) {
+    const rows = changes.slice(start, start + rowsPerStatement).map(({ userId, deviceId, position }) => ({
       user_id: userId,
       device_id: deviceId,
       position,
@@ -39,7 +39,7 @@ export async function addUnannounced(
   }
 }
 
-/** The oldest changes. */
+/** The oldest pending changes. */
 export async function readUnannounced(
   reader: Reader<DeviceTables>,
   limit: number,
@@ -54,7 +54,7 @@ export async function readUnannounced(
   return rows.map((row) => ({ userId: row.user_id, deviceId: row.device_id, position: row.position }));
 }
 
-/** Deletes changes unless there were newer ones of the same devices. */
+/** Deletes changes, except those of devices that have changed again since. */
 export async function deleteUnannounced(
   writer: Writer<DeviceTables>,
   changes: readonly UnannouncedChange[],

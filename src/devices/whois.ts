@@ -5,7 +5,7 @@ import type { Devices } from './devices.ts';
 import type { Connection } from './store.ts';
 
 /**
- * Where a user was seen: for that user and for administrators.
+ * Shows the addresses of a user to that user and to administrators.
  * Source: client-server API, "Server Administration".
  */
 export function whoisRoute(devices: Devices): Route {
@@ -18,7 +18,8 @@ export function whoisRoute(devices: Devices): Route {
       response: Type.Object({ user_id: Type.String(), devices: Type.Object({}) }),
     },
     async ({ params: { userId }, requester }) => {
-      if (requester.userId !== userId && !requester.isAdmin) throw forbidden('This is another user');
+      if (requester.userId !== userId && !requester.isAdmin)
+        throw forbidden('Only administrators may look up another user');
       const connections = userId.includes('\0') ? [] : await devices.connections(userId);
       return { user_id: userId, devices: byDevice(connections) };
     },

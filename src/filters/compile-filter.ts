@@ -3,22 +3,22 @@ import { compileFields, type FieldSelection } from './field-selection.ts';
 import { checkFilter, checkRoomEventFilter } from './filter-json.ts';
 import { allowedBy, anyOf } from './text-list.ts';
 
-/** A filter that is ready to be applied. Immutable. */
+/** A compiled filter. Immutable. */
 export interface Filter {
-  /** `federation`: send events as servers exchange them. */
+  /** `federation`: send events in the format of the federation API. */
   readonly format: 'client' | 'federation';
-  /** `undefined` when events are sent whole. */
+  /** `undefined` to send whole events. */
   readonly selectFields: FieldSelection | undefined;
   readonly presence: EventFilter;
-  /** For account data that does not belong to a room. */
+  /** For global account data. */
   readonly accountData: EventFilter;
   readonly room: RoomFilter;
 }
 
 export interface RoomFilter {
-  /** Whether a room is looked at at all, before the filters of its parts. */
+  /** Whether events of the room may pass at all; the filters of the parts apply in addition. */
   passesRoom(roomId: string): boolean;
-  /** Also send rooms that the user has left. */
+  /** Whether to include rooms that the user has left. */
   readonly includeLeave: boolean;
   readonly state: RoomEventFilter;
   readonly timeline: RoomEventFilter;
@@ -27,7 +27,7 @@ export interface RoomFilter {
 }
 
 /**
- * Compiles a filter, for `/sync` and all that takes the whole of it. An empty object lets everything pass.
+ * Compiles a filter in the format of `/sync`. An empty object passes everything.
  * @throws MatrixError M_BAD_JSON
  */
 export function compileFilter(json: unknown): Filter {
@@ -50,10 +50,10 @@ export function compileFilter(json: unknown): Filter {
 }
 
 /**
- * Compiles a filter for events of rooms, as `/messages`, `/context` and `/search` take it.
+ * Compiles a filter for room events, in the format of `/messages`, `/context` and `/search`.
  * @throws MatrixError M_BAD_JSON
  */
 export const compileRoomEventFilter = (json: unknown) => new RoomEventFilter(checkRoomEventFilter(json));
 
-/** Lets everything pass. */
+/** Passes everything. */
 export const noFilter: Filter = compileFilter({});

@@ -2,7 +2,7 @@ import { isJsonObject, type JsonValue } from '../protocol/index.ts';
 import type { EventFilterJson, RoomEventFilterJson } from './filter-json.ts';
 import { allowedBy, anyOf, anyPattern, type TextMatcher } from './text-list.ts';
 
-/** What filters look at. Account data and most ephemeral events have no sender. */
+/** The members of an event that filters read. Account data and most ephemeral events have no sender. */
 export interface FilteredEvent {
   readonly type: string;
   readonly sender?: string | undefined;
@@ -11,9 +11,9 @@ export interface FilteredEvent {
 
 /** Selects events of any kind. Immutable. */
 export class EventFilter {
-  /** Events at most; `undefined` when the client leaves it to the server. */
+  /** Maximum number of events; `undefined` when the server may choose. */
   readonly limit: number | undefined;
-  /** The lists as the client gave them, for queries that can use them. */
+  /** The lists of the filter, for queries that can use them. */
   readonly json: EventFilterJson;
   readonly #type: TextMatcher | undefined;
   readonly #sender: TextMatcher | undefined;
@@ -25,7 +25,7 @@ export class EventFilter {
     this.#sender = allowedBy(json.senders, json.not_senders, anyOf);
   }
 
-  /** Whether no event at all passes, so that nobody needs to look for any. */
+  /** Whether no event can pass, so that no query is needed. */
   get passesNothing(): boolean {
     return this.limit === 0 || this.json.types?.length === 0 || this.json.senders?.length === 0;
   }
@@ -35,22 +35,22 @@ export class EventFilter {
     return this.#type?.(type) ?? true;
   }
 
-  /** Whether an event passes. An event without a sender passes unless senders are asked for. */
+  /** Whether an event passes. An event without a sender passes unless `senders` is given. */
   passes(event: FilteredEvent): boolean {
     if (this.#type && !this.#type(event.type)) return false;
     return !this.#sender || this.#sender(event.sender ?? '');
   }
 }
 
-/** Selects events of rooms. Immutable. */
+/** Selects room events. Immutable. */
 export class RoomEventFilter extends EventFilter {
-  /** Send memberships of those only whose events are sent. */
+  /** Whether to send only the memberships of users whose events are sent. */
   readonly lazyLoadMembers: boolean;
-  /** With `lazyLoadMembers`, send them even if the client has had them. */
+  /** With `lazyLoadMembers`, whether to send memberships again that the client has received before. */
   readonly includeRedundantMembers: boolean;
-  /** Count the unread of each thread by itself. */
+  /** Whether to count unread notifications per thread. */
   readonly unreadThreadNotifications: boolean;
-  /** Events that were related to by one of these, and by a relation of one of these types. */
+  /** Selects events that have a relation by one of these senders, and one of these relation types. */
   readonly relatedBy: {
     readonly senders: readonly string[] | undefined;
     readonly relTypes: readonly string[] | undefined;
@@ -68,7 +68,7 @@ export class RoomEventFilter extends EventFilter {
     this.#containsUrl = json.contains_url;
   }
 
-  /** Whether it depends on `relatedBy` which events pass. */
+  /** Whether `relatedBy` selects events. */
   get asksForRelations(): boolean {
     return this.relatedBy.senders !== undefined || this.relatedBy.relTypes !== undefined;
   }
@@ -79,8 +79,8 @@ export class RoomEventFilter extends EventFilter {
   }
 
   /**
-   * Whether an event passes, in a room that passes. `relatedBy` is left to those who know the relations.
-   * `contains_url` asks for the key `url` in the content, whatever its value.
+   * Whether an event of a room that passes passes. Callers that know the relations apply `relatedBy`.
+   * `contains_url` tests for the key `url` in the content, whatever its value.
    */
   override passes(event: FilteredEvent): boolean {
     if (!super.passes(event)) return false;

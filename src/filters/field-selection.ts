@@ -1,9 +1,9 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../protocol/index.ts';
 
-/** Keeps some fields of an event and leaves the event itself as it is. */
+/** Returns an event with only some of its fields, without changing the original. */
 export type FieldSelection = (event: JsonObject) => JsonObject;
 
-/** Names of members to what is kept of them: everything, or members of theirs. */
+/** Field names to what is kept of each field: all of it, or some of its members. */
 type Tree = Map<string, Tree | 'all'>;
 
 /**
@@ -16,7 +16,7 @@ export function compileFields(paths: readonly string[]): FieldSelection {
   return (event) => select(event, tree);
 }
 
-/** The names in a path: separated by dots, in which `\.` and `\\` stand for a dot and a backslash. */
+/** Splits a path at dots; `\.` and `\\` stand for a dot and a backslash. */
 export function splitPath(path: string): string[] {
   const names: string[] = [];
   let name = '';
@@ -48,7 +48,7 @@ function add(tree: Tree, names: readonly string[]): void {
   }
 }
 
-/** The result has no prototype, so that a member named `__proto__` is one like any other. */
+/** The result has no prototype, so that `__proto__` is an ordinary member. */
 function select(object: JsonObject, tree: Tree): JsonObject {
   const selected: Record<string, JsonValue> = Object.create(null);
   for (const [name, below] of tree) {

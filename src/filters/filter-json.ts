@@ -29,7 +29,7 @@ const roomEventFilter = {
 const anyEvents = Type.Object(eventFilter);
 const roomEvents = Type.Object(roomEventFilter);
 
-/** A filter as clients write it. Source: client-server API, "Filtering". */
+/** The JSON of a filter. Source: client-server API, "Filtering". */
 const filterSchema = Type.Object({
   event_fields: Type.Optional(texts),
   event_format: Type.Optional(Type.Union([Type.Literal('client'), Type.Literal('federation')])),
@@ -58,16 +58,19 @@ const roomEventsCheck = Compile(roomEvents);
 /** @throws MatrixError M_BAD_JSON */
 export function checkFilter(json: unknown): FilterJson {
   if (filterCheck.Check(json)) return json;
-  throw complaint(filterCheck.Errors(json));
+  throw filterError(filterCheck.Errors(json));
 }
 
-/** Checks the filter of a single list of events, as `/messages` takes it. Throws MatrixError M_BAD_JSON. */
+/**
+ * Checks a filter for room events, in the format of `/messages`.
+ * @throws MatrixError M_BAD_JSON
+ */
 export function checkRoomEventFilter(json: unknown): RoomEventFilterJson {
   if (roomEventsCheck.Check(json)) return json;
-  throw complaint(roomEventsCheck.Errors(json));
+  throw filterError(roomEventsCheck.Errors(json));
 }
 
-function complaint([error]: readonly { instancePath: string; message: string }[]) {
+function filterError([error]: readonly { instancePath: string; message: string }[]) {
   const where = error?.instancePath.slice(1).replaceAll('/', '.') || 'it';
-  return badJson(`The filter is not as expected: '${where}' ${error?.message ?? 'is wrong'}`);
+  return badJson(`The filter is invalid: '${where}' ${error?.message ?? 'is invalid'}`);
 }

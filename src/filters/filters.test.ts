@@ -32,7 +32,7 @@ forEachDatabase((open) => {
   ];
 
   describe('stored filters', () => {
-    it('come back as they were sent, once for each content', async () => {
+    it('are returned as they were sent, under the same id for the same content', async () => {
       await start();
       const filter = { room: { timeline: { limit: 10, types: ['m.*'] } }, 'org.example.unknown': { x: 1.5 } };
       const { body } = await define(filter);
@@ -43,7 +43,7 @@ forEachDatabase((open) => {
       assert.notDeepEqual((await define({})).body, body);
     });
 
-    it('are the business of their user', async () => {
+    it('can be created and read by their user only', async () => {
       await start();
       assert.deepEqual(codeOf(await define({}, '@bob:test')), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await get('x', '@bob:test')), [403, 'M_FORBIDDEN']);
@@ -54,7 +54,7 @@ forEachDatabase((open) => {
       await assert.rejects(filters.resolve('@bob:test', id), { errcode: 'M_INVALID_PARAM' });
     });
 
-    it('are found again by the parameter of a sync, which may also be one', async () => {
+    it('are resolved from a stored id or inline JSON in the query parameter filter', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       assert.equal((await filters.resolve('@alice:test', id)).room.timeline.limit, 3);
@@ -71,7 +71,7 @@ forEachDatabase((open) => {
       await assert.rejects(filters.resolve('@alice:test', deep), { errcode: 'M_BAD_JSON' });
     });
 
-    it('are compiled once for all users when they come with the request, but for long ones', async () => {
+    it('are compiled and cached once for all users when inline, except long ones', async () => {
       await start();
       const short = '{"room":{"timeline":{"limit":4}}}';
       assert.equal(filters.peek('@alice:test', short), undefined);
@@ -84,7 +84,7 @@ forEachDatabase((open) => {
       assert.equal(filters.peek('@alice:test', long), undefined);
     });
 
-    it('are not mistaken for those of others, whatever the request says', async () => {
+    it('of one user cannot be resolved by another user with any query parameter', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       await filters.resolve('@alice:test', id);
@@ -94,7 +94,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('do not grow without bound, and go with the account', async () => {
+    it('are bounded in number per user, and deleted with the account', async () => {
       await start();
       const first = await filters.define('@alice:test', { event_fields: ['first'] });
       server.clock.advance(1);

@@ -10,25 +10,25 @@ import { checkFilter } from './filter-json.ts';
 import { deleteFilters, deleteOldest, insertFilter, readFilter } from './store.ts';
 import type { FilterTables } from './tables.ts';
 
-/** Filters that a user can have; the oldest go first. Clients store a handful. */
+/** Maximum number of stored filters of a user; the oldest are deleted. Clients store a handful. */
 const maxFilters = 500;
 
-/** Compiled filters that are kept in memory. */
-const cached = 2000;
+/** Maximum number of cached compiled filters. */
+const maxCachedFilters = 2000;
 
-/** Characters of an inline filter, and levels of its JSON. */
+/** Maximum characters of an inline filter, and maximum depth of its JSON. */
 const inlineLimits = { maxSize: 65_536, maxDepth: 10 };
 
-/** Characters of an inline filter that is kept in memory. */
-const longestCached = 2_000;
+/** Maximum characters of an inline filter that is cached. */
+const maxCachedLength = 2_000;
 
-const unknownFilter = () => notFound('There is no such filter');
+const unknownFilter = () => notFound('Filter not found');
 
 /** Filters that clients have stored. Source: client-server API, "Filtering". */
 export class Filters implements AccountLifecycle {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #compiled = new RecentlyUsed<string, Filter>({ max: cached });
+  readonly #compiled = new RecentlyUsed<string, Filter>({ max: maxCachedFilters });
 
   constructor({ database, clock }: { database: Database; clock: Clock }) {
     this.#database = database;
@@ -37,7 +37,7 @@ export class Filters implements AccountLifecycle {
 
   /**
    * Stores a filter.
-   * @returns its id, the same for the same content
+   * @returns its id, which is the same for the same content
    * @throws MatrixError M_BAD_JSON
    */
   async define(userId: string, definition: JsonObject): Promise<string> {
@@ -53,7 +53,10 @@ export class Filters implements AccountLifecycle {
     return filterId;
   }
 
-  /** A filter as it was stored. Throws MatrixError M_NOT_FOUND. */
+  /**
+   * Returns the JSON of a stored filter.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async get(userId: string, filterId: string): Promise<JsonObject> {
     const definition = filterId.includes('\0')
       ? undefined
@@ -62,15 +65,16 @@ export class Filters implements AccountLifecycle {
     return definition;
   }
 
-  /** What `resolve` finds when it is in memory. */
+  /** Returns the result of `resolve` from memory; `undefined` when it is not cached. */
   peek(userId: string, parameter: string | undefined): Filter | undefined {
     if (parameter === undefined || parameter === '') return noFilter;
     return this.#compiled.get(isInline(parameter) ? parameter : keyOf(userId, parameter));
   }
 
   /**
-   * The filter that the query parameter `filter` names or is; everything passes without one.
-   * @throws MatrixError M_INVALID_PARAM for an unknown id; M_NOT_JSON, M_BAD_JSON for a bad filter
+   * Returns the compiled filter for the query parameter `filter`, which is an id or inline JSON; without it,
+   * everything passes.
+   * @throws MatrixError M_INVALID_PARAM for an unknown id; M_NOT_JSON, M_BAD_JSON for an invalid filter
    */
   async resolve(userId: string, parameter: string | undefined): Promise<Filter> {
     if (parameter === undefined || parameter === '') return noFilter;
@@ -78,7 +82,7 @@ export class Filters implements AccountLifecycle {
     if (known) return known;
     if (isInline(parameter)) {
       const filter = compileFilter(parseJson(parameter, inlineLimits));
-      if (parameter.length <= longestCached) this.#compiled.set(parameter, filter);
+      if (parameter.length <= maxCachedLength) this.#compiled.set(parameter, filter);
       return filter;
     }
     const key = keyOf(userId, parameter);
@@ -95,7 +99,7 @@ export class Filters implements AccountLifecycle {
   }
 }
 
-/** Such a filter is nobody's own. Keys of stored ones begin with a user id. */
+/** Inline filters are cached for all users. The cache keys of stored filters begin with a user id instead. */
 const isInline = (parameter: string) => parameter.startsWith('{');
 
 const keyOf = (userId: string, filterId: string) => `${userId} ${filterId}`;

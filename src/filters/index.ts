@@ -1,4 +1,4 @@
-/** Filters: which events a client wants, stored or sent along, compiled to be applied to events. */
+/** Filters, stored or inline, which select the events that a client receives, compiled for matching. */
 export {
   compileFilter,
   compileRoomEventFilter,

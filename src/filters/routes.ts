@@ -39,5 +39,5 @@ export function filterRoutes(filters: Filters): Route[] {
 }
 
 function checkOwner(requester: Requester, userId: string): void {
-  if (requester.userId !== userId) throw forbidden("These are another user's filters");
+  if (requester.userId !== userId) throw forbidden("You cannot access another user's filters");
 }

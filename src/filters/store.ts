@@ -16,7 +16,7 @@ export async function readFilter(
   return row && (JSON.parse(row.definition) as JsonObject);
 }
 
-/** Stores a filter unless it is there already. */
+/** Stores a filter unless it exists. */
 export async function insertFilter(
   writer: Writer<FilterTables>,
   row: FilterTables['filters'],
@@ -28,7 +28,7 @@ export async function insertFilter(
     .execute();
 }
 
-/** Deletes all of a user's filters but the newest `kept`. */
+/** Deletes all filters of a user except the newest `kept`. */
 export async function deleteOldest(
   writer: Writer<FilterTables>,
   userId: string,

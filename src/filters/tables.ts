@@ -2,7 +2,7 @@
 export interface FilterTables {
   filters: {
     user_id: string;
-    /** Made from the definition, so that the same one is not stored twice. */
+    /** A hash of the definition, so that the same filter is stored once. */
     filter_id: string;
     /** JSON. */
     definition: string;

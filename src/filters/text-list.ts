@@ -1,7 +1,10 @@
-/** Decides about a text. */
+/** Whether a text matches. */
 export type TextMatcher = (text: string) => boolean;
 
-/** Whether a text is allowed by a list of texts to include and one to exclude; what is excluded wins. */
+/**
+ * Returns a matcher for an include list and an exclude list, of which the exclude list takes precedence;
+ * `undefined` when everything matches.
+ */
 export function allowedBy(
   included: readonly string[] | undefined,
   excluded: readonly string[] | undefined,
@@ -13,20 +16,23 @@ export function allowedBy(
   return isIncluded ?? (isExcluded && ((text) => !isExcluded(text)));
 }
 
-/** Whether a text is in the list. */
+/** Matches texts that are in the list. */
 export function anyOf(list: readonly string[]): TextMatcher {
   const texts = new Set(list);
   return (text) => texts.has(text);
 }
 
-/** Whether a text matches a pattern in the list, in which `*` stands for any characters. */
+/** Matches texts that match a pattern in the list, in which `*` stands for any characters. */
 export function anyPattern(list: readonly string[]): TextMatcher {
   const isLiteral = anyOf(list.filter((pattern) => !pattern.includes('*')));
   const patterns = list.filter((pattern) => pattern.includes('*')).map(compilePattern);
   return (text) => isLiteral(text) || patterns.some((matches) => matches(text));
 }
 
-/** Every part is looked for once, from left to right: the leftmost place is as good as any. */
+/**
+ * Searches each part once, from left to right: if the leftmost occurrence does not lead to a match, no other
+ * one does.
+ */
 function compilePattern(pattern: string): TextMatcher {
   const parts = pattern.split('*');
   const first = parts.shift()!;

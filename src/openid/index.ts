@@ -1,4 +1,4 @@
-/** OpenID tokens: how users show other services who they are. */
+/** OpenID tokens, with which users prove their identity to other services. */
 export { openIdMigrations } from './migrations.ts';
 export { OpenIdTokens } from './openid-tokens.ts';
 export { openIdRoutes } from './routes.ts';

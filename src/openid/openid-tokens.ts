@@ -5,17 +5,17 @@ import type { Jobs } from '../kernel/jobs/index.ts';
 import { type Randomness, randomString } from '../kernel/randomness.ts';
 import type { OpenIdTables } from './tables.ts';
 
-/** Milliseconds for which a token works. */
+/** Milliseconds until a token expires. */
 const lifetime = 3_600_000;
 
-/** About 238 bits. */
+/** About 238 bits of entropy. */
 const tokenLength = 40;
 
-/** SHA-256: tokens are long and random, so nothing slower is needed. */
+/** SHA-256, base64url. A slow hash is not needed because tokens are long and random. */
 const hashOf = (token: string) => hash('sha256', token, 'base64url');
 
 /**
- * Tokens by which users show other services who they are. They are good for nothing else.
+ * Tokens with which users prove their identity to other services, and which are valid for nothing else.
  * Source: client-server API, "OpenID".
  */
 export class OpenIdTokens {
@@ -23,14 +23,14 @@ export class OpenIdTokens {
   readonly #clock: Clock;
   readonly #randomness: Randomness;
 
-  constructor(parts: { database: Database; clock: Clock; randomness: Randomness; jobs: Jobs }) {
-    this.#database = parts.database;
-    this.#clock = parts.clock;
-    this.#randomness = parts.randomness;
-    parts.jobs.every('openid/clean', lifetime, { run: () => this.#clean() });
+  constructor(deps: { database: Database; clock: Clock; randomness: Randomness; jobs: Jobs }) {
+    this.#database = deps.database;
+    this.#clock = deps.clock;
+    this.#randomness = deps.randomness;
+    deps.jobs.every('openid/clean', lifetime, { run: () => this.#clean() });
   }
 
-  /** @returns a new token and for how many seconds it works */
+  /** @returns a new token, and the seconds until it expires */
   async issue(userId: string): Promise<{ token: string; expiresIn: number }> {
     const token = `hot_${randomString(this.#randomness, tokenLength)}`;
     const row = { hash: hashOf(token), user_id: userId, expires_ts: this.#clock.now() + lifetime };
@@ -40,7 +40,7 @@ export class OpenIdTokens {
     return { token, expiresIn: lifetime / 1_000 };
   }
 
-  /** The user whom a token stands for; `undefined` when it is not one or has expired. */
+  /** The user to whom a token belongs; `undefined` when it is unknown or has expired. */
   async userOf(token: string): Promise<string | undefined> {
     const row = await this.#database
       .reader<OpenIdTables>()

@@ -19,7 +19,7 @@ async function openTokens(open: OpenDatabase) {
 
 forEachDatabase((open) => {
   describe('OpenID tokens', () => {
-    it('stand for the user who asked for them, for an hour', async () => {
+    it('identify the user who requested them for an hour, and cannot be requested for other users', async () => {
       const { clock, tokens } = await openTokens(open);
       const http = await RoutesUnderTest.start(openIdRoutes(tokens, 'test'), clock);
       try {
@@ -38,7 +38,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are removed when they have expired, and are not stored as they are', async () => {
+    it('are stored as hashes only, and deleted after they have expired', async () => {
       const { clock, database, jobs, tokens } = await openTokens(open);
       await jobs.start();
       const rows = () => database.reader<OpenIdTables>().selectFrom('openid_tokens').selectAll().execute();

@@ -24,7 +24,7 @@ export function openIdRoutes(tokens: OpenIdTokens, serverName: string): Route[] 
         }),
       },
       async ({ params, requester }) => {
-        if (params.userId !== requester.userId) throw forbidden('You can get tokens for yourself only');
+        if (params.userId !== requester.userId) throw forbidden('You can request tokens only for yourself');
         const { token, expiresIn } = await tokens.issue(requester.userId);
         return {
           access_token: token,

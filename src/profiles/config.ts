@@ -9,7 +9,7 @@ import {
   string,
 } from '../kernel/config/index.ts';
 
-/** Display names and avatars. */
+/** Options about display names and avatars. */
 export const profilesSection = section({
   title: 'Profiles',
   options: {
@@ -40,7 +40,9 @@ export const profilesSection = section({
       unit: 'bytes',
     }),
     allowed_avatar_mimetypes: option(
-      nullable(list(string({ pattern: '^[^/\\s]+/[^/\\s]+$', allowed: 'a type such as image/png' }))),
+      nullable(
+        list(string({ pattern: '^[^/\\s]+/[^/\\s]+$', allowed: 'a media type, for instance image/png' })),
+      ),
       {
         description:
           "The MIME types of files that can become avatars; null allows all. With a list, avatars must be in this server's own media repository.",

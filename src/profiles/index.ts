@@ -1,4 +1,4 @@
-/** Profiles: what users say about themselves. */
+/** Profiles: display names, avatars and other fields that users set for themselves. */
 export { profileMigrations } from './migrations.ts';
 export {
   type AvatarFiles,

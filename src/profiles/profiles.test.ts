@@ -61,7 +61,7 @@ forEachDatabase((open) => {
   ];
 
   describe('profiles', () => {
-    it('begin with the local part as name', async () => {
+    it('have the localpart as the display name at first; an unknown user has none', async () => {
       await start();
       await server.register('alice');
       assert.deepEqual((await get('@alice:test')).body, { displayname: 'alice' });
@@ -69,7 +69,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await get('bob')), [400, 'M_INVALID_PARAM']);
     });
 
-    it('hold names, avatars and fields of any JSON', async () => {
+    it('store display names, avatars and other fields of any JSON', async () => {
       await start();
       const { token } = await server.register('alice');
       const changes: ProfileChange[] = [];
@@ -92,7 +92,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('lose fields that are deleted, and names and avatars that become empty', async () => {
+    it('lose fields that are deleted, and display names and avatars that are set to an empty string', async () => {
       await start();
       const { token } = await server.register('alice');
       await set(token, '@alice:test/org.example.x', { 'org.example.x': 1 });
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await get('@alice:test/displayname')), [404, 'M_NOT_FOUND']);
     });
 
-    it('refuse what is not allowed in them', async () => {
+    it('refuse invalid fields and values with the specified errcode, and too large profiles', async () => {
       await start();
       const { token } = await server.register('alice');
       for (const [field, body, errcode] of [
@@ -132,7 +132,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('belong to their users, and to administrators', async () => {
+    it('can be changed by their user and by administrators only', async () => {
       await start();
       const alice = await server.register('alice');
       await server.register('bob');
@@ -152,7 +152,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('of guests hold a name only', async () => {
+    it('have only a display name for guests', async () => {
       await start();
       const { body } = await server.call('POST', '/register?kind=guest', { body: {} });
       const [userId, token] = [body['user_id'], body['access_token'] as string];
@@ -162,7 +162,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(denied), [403, 'M_GUEST_ACCESS_FORBIDDEN']);
     });
 
-    it('stay as they are where the operator says so [option: enable_set_displayname, enable_set_avatar_url]', async () => {
+    it('cannot be changed by users where that is off [option: enable_set_displayname, enable_set_avatar_url]', async () => {
       await start({ profile: { enable_set_displayname: false, enable_set_avatar_url: false } });
       const { token } = await server.register('alice');
       const body = { displayname: 'A', avatar_url: 'mxc://test/a', 'm.tz': 'UTC' };
@@ -173,7 +173,7 @@ forEachDatabase((open) => {
       assert.equal((await set(admin.token, '@admin:test/displayname', body)).status, 200);
     });
 
-    it('take only avatars that the operator allows [option: max_avatar_size, allowed_avatar_mimetypes]', async () => {
+    it('accept only avatars of an allowed size and media type [option: max_avatar_size, allowed_avatar_mimetypes]', async () => {
       const files: Record<string, { size: number; mimeType: string }> = {
         'mxc://test/good': { size: 10, mimeType: 'image/png' },
         'mxc://test/large': { size: 11, mimeType: 'image/png' },
@@ -194,7 +194,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are shown to those who may see them [option: require_auth_for_profile_requests, limit_profile_requests_to_users_who_share_rooms]', async () => {
+    it('are shown to authenticated users, or users who share a room, only [option: require_auth_for_profile_requests, limit_profile_requests_to_users_who_share_rooms]', async () => {
       await start({ profile: { require_auth_for_profile_requests: true } });
       const alice = await server.register('alice');
       assert.deepEqual(codeOf(await get('@alice:test')), [401, 'M_MISSING_TOKEN']);
@@ -209,23 +209,23 @@ forEachDatabase((open) => {
       assert.equal((await get('@bob:test', bob.token)).status, 200);
     });
 
-    it('change together with what others make of them, or not at all', async () => {
-      const told: string[] = [];
+    it('are changed in one transaction with the onChange hook, which can fail it', async () => {
+      const notifiedUsers: string[] = [];
       const onChange = async (_writer: unknown, userId: string) => {
-        told.push(userId);
-        if (told.length === 3) throw new Error('others fail');
+        notifiedUsers.push(userId);
+        if (notifiedUsers.length === 3) throw new Error('the hook fails');
       };
       await start({ onChange });
       const { token } = await server.register('alice');
       await set(token, '@alice:test/displayname', { displayname: 'A' });
       await server.call('DELETE', '/profile/@alice:test/displayname', { token });
       await server.call('DELETE', '/profile/@alice:test/displayname', { token });
-      assert.deepEqual(told, ['@alice:test', '@alice:test']);
+      assert.deepEqual(notifiedUsers, ['@alice:test', '@alice:test']);
       assert.equal((await set(token, '@alice:test/displayname', { displayname: 'B' })).status, 500);
       assert.deepEqual((await get('@alice:test')).body, {});
     });
 
-    it('of other servers come from there', async () => {
+    it('of remote users are fetched from their server, and are unknown without federation', async () => {
       await start({ remote: { fetch: async (userId, field) => ({ displayname: `${userId} ${field}` }) } });
       assert.deepEqual((await get('@bob:elsewhere/displayname')).body, {
         displayname: '@bob:elsewhere displayname',
@@ -235,7 +235,7 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await get('@bob:elsewhere')), [404, 'M_NOT_FOUND']);
     });
 
-    it('are gone with accounts that are erased', async () => {
+    it('are deleted when the account is deactivated with erase: true only', async () => {
       await start();
       const { userId } = await server.register('alice');
       await server.slice.accounts.deactivate(userId, false);

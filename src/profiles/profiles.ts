@@ -22,18 +22,18 @@ export interface ProfileChange {
   readonly field: string;
 }
 
-/** Profiles of users of other servers. */
+/** Fetches profiles of remote users. */
 export interface RemoteProfiles {
   /**
-   * @param field one field only
+   * @param field returns this field only
    * @throws MatrixError M_NOT_FOUND
    */
   fetch(userId: string, field: string | undefined): Promise<JsonObject>;
 }
 
-/** What is known of a file in this server's media repository. */
+/** Describes files in this server's media repository. */
 export interface AvatarFiles {
-  /** `undefined` when there is no such file here. */
+  /** `undefined` when the file does not exist on this server. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
 }
 
@@ -45,21 +45,24 @@ export type ProfileOptions = Pick<
 export interface ProfilesDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
-  /** For changes that others make: administrators. */
+  /** Finds the user whose profile an administrator changes. */
   readonly accounts: () => Pick<Accounts, 'userExists'>;
   readonly remote?: RemoteProfiles | undefined;
-  /** Of users in whose name the server itself speaks: they have no account. */
+  /**
+   * Profiles of users in whose name the server itself sends events, who have no account; `undefined` for
+   * other users.
+   */
   readonly serverUserProfile?: (userId: string) => JsonObject | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
-  /** Part of every transaction that changes a profile, for those who keep copies of it. */
+  /** Runs in every transaction that changes a profile, to update copies of it. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
-  /** Waits, some seconds at most, for what was ordered for later in such a transaction. */
+  /** Waits, at most some seconds, for the jobs that `onChange` has scheduled. */
   readonly settled?: (userId: string) => Promise<void>;
 }
 
-const noProfile = () => notFound('No such profile');
+const profileNotFound = () => notFound('No such profile');
 
-/** What users say about themselves. Source: client-server API, "Profiles". */
+/** The profiles of local users. Source: client-server API, "Profiles". */
 export class Profiles implements AccountLifecycle {
   readonly profileStream = new Stream<ProfileChange>('profiles', jsonFacts());
   readonly #deps: ProfilesDeps;
@@ -70,20 +73,23 @@ export class Profiles implements AccountLifecycle {
     this.#options = options;
   }
 
-  /** The profile of a local user; empty for a user that has none, or does not exist. */
+  /** Returns the profile of a local user; empty for a user who has none or does not exist. */
   async read(userId: string): Promise<JsonObject> {
     const fixed = this.#deps.serverUserProfile?.(userId);
     if (fixed) return fixed;
     return readProfile(this.#deps.database.reader<ProfileTables>(), userId);
   }
 
-  /** The profile of any user. Throws MatrixError M_NOT_FOUND. */
+  /**
+   * Returns the profile of a local or remote user.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async get(userId: string, field?: string): Promise<JsonObject> {
     if (!this.#isLocal(userId)) {
-      if (this.#deps.remote === undefined) throw noProfile();
+      if (this.#deps.remote === undefined) throw profileNotFound();
       return this.#deps.remote.fetch(userId, field);
     }
-    if (userId.includes('\0') || !(await this.#exists(userId))) throw noProfile();
+    if (userId.includes('\0') || !(await this.#exists(userId))) throw profileNotFound();
     const profile = await this.read(userId);
     if (field === undefined) return profile;
     const value = Object.hasOwn(profile, field) ? profile[field] : undefined;
@@ -110,14 +116,17 @@ export class Profiles implements AccountLifecycle {
     await this.#deps.settled?.(userId);
   }
 
-  /** Removes a field, if it is there. Throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE. */
+  /**
+   * Removes a field if it exists.
+   * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE
+   */
   async delete(requester: Requester, userId: string, field: string): Promise<void> {
     checkField(field);
     await this.#checkMayChange(requester, userId, field);
     await this.#remove(userId, field);
   }
 
-  /** New users are called by their local part until they choose a name. */
+  /** Sets the display name of a new user, by default to the localpart. */
   async registered(writer: AnyWriter, publish: Publish, account: RegisteredAccount): Promise<void> {
     const { userId, isGuest } = account;
     if (isGuest) return;
@@ -147,30 +156,31 @@ export class Profiles implements AccountLifecycle {
 
   async #checkMayChange(requester: Requester, userId: string, field: string): Promise<void> {
     if (requester.isAdmin) {
-      if (!this.#isLocal(userId) || !(await this.#deps.accounts().userExists(userId))) throw noProfile();
+      if (!this.#isLocal(userId) || !(await this.#deps.accounts().userExists(userId)))
+        throw profileNotFound();
       return;
     }
-    if (requester.userId !== userId) throw forbidden("You can not change another user's profile");
+    if (requester.userId !== userId) throw forbidden("You cannot change another user's profile");
     if (requester.isGuest && field !== 'displayname') {
-      throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests can change their name only');
+      throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests can change only their display name');
     }
     const { enable_set_avatar_url, enable_set_displayname } = this.#options;
     if (
       (field === 'displayname' && !enable_set_displayname) ||
       (field === 'avatar_url' && !enable_set_avatar_url)
     ) {
-      throw forbidden('This can not be changed here');
+      throw forbidden('Users cannot change this profile field on this server');
     }
   }
 
   async #checkAvatar(url: string): Promise<void> {
-    const { allowed_avatar_mimetypes: allowed, max_avatar_size: largest } = this.#options;
-    if (allowed === null && largest === null) return;
+    const { allowed_avatar_mimetypes: allowed, max_avatar_size: maxSize } = this.#options;
+    if (allowed === null && maxSize === null) return;
     const file = await this.#deps.avatarFiles?.describe(url);
     if (file === undefined) throw forbidden('Avatars must be in the media repository of this server');
-    if (largest !== null && file.size > largest) throw forbidden('This file is too large for an avatar');
+    if (maxSize !== null && file.size > maxSize) throw forbidden('This file is too large for an avatar');
     if (allowed !== null && !allowed.includes(file.mimeType)) {
-      throw forbidden('This kind of file can not be an avatar');
+      throw forbidden('Files of this media type are not allowed as avatars');
     }
   }
 

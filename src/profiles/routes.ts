@@ -11,7 +11,7 @@ import {
 import type { ProfilesConfig } from './config.ts';
 import type { Profiles } from './profiles.ts';
 
-/** Whether two users are in a room together; the slice of rooms knows. */
+/** Whether two users share a room; implemented by the rooms slice. */
 export interface RoomSharing {
   shareRoom(userId: string, otherUserId: string): Promise<boolean>;
 }
@@ -95,7 +95,7 @@ function changeRoutes(profiles: Profiles): Route[] {
   ];
 }
 
-/** @throws MatrixError M_MISSING_TOKEN, M_FORBIDDEN when the operator keeps profiles from this requester */
+/** @throws MatrixError M_MISSING_TOKEN, M_FORBIDDEN when the options hide the profile from the requester */
 async function checkMayRead(
   requester: Requester | undefined,
   userId: string,

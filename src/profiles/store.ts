@@ -27,7 +27,7 @@ export async function writeField(
     .execute();
 }
 
-/** @returns whether it was there */
+/** @returns whether the field existed */
 export async function deleteField(
   writer: Writer<ProfileTables>,
   userId: string,

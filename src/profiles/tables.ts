@@ -2,7 +2,7 @@
 export interface ProfileTables {
   profile_fields: {
     user_id: string;
-    /** `displayname`, `avatar_url`, `m.tz` or a name of its owner's choice. */
+    /** `displayname`, `avatar_url`, `m.tz` or a custom name. */
     field: string;
     /** JSON. */
     value: string;

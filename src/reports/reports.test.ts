@@ -33,7 +33,7 @@ forServerDatabases(import.meta.url, (open) => {
       (await http.call(userId, 'POST', url, body)).status;
     const latest = async () => (await reports.list({ limit: 1 }))[0];
 
-    it('of events say who wrote them', async () => {
+    it('of events are stored with the sender of the event', async () => {
       const eventId = await under.say(bob, roomId, 'spam');
       const body = { reason: 'it is spam', score: -100 };
       assert.equal(await post(alice, path('rooms', roomId, 'report', eventId), body), 200);
@@ -53,7 +53,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await reports.list({ before: id, limit: 5 })).length, 0);
     });
 
-    it('of events are for those who can see them', async () => {
+    it('of events that the reporter cannot see are refused with 404', async () => {
       const eventId = await under.say(bob, roomId, 'spam');
       const other = await under.room(carol);
       assert.equal(await post(carol, path('rooms', roomId, 'report', eventId), {}), 404);
@@ -61,7 +61,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await post(alice, path('rooms', roomId, 'report', '$nothing'), {}), 404);
     });
 
-    it('of rooms and users are kept when there are such, and taken in any case', async () => {
+    it('of rooms and users are stored when these exist, and answered with 200 in any case', async () => {
       const count = async () => (await reports.list({ limit: 100 })).length;
       const before = await count();
       assert.equal(await post(carol, path('rooms', roomId, 'report'), { reason: 'a room of spam' }), 200);
@@ -76,14 +76,14 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await count(), before + 3);
     });
 
-    it('are refused when they are malformed', async () => {
+    it('are refused with 400 when they are malformed', async () => {
       assert.equal(await post(carol, path('rooms', roomId, 'report'), {}), 400);
       assert.equal(await post(carol, path('users', bob, 'report'), { reason: 3 }), 400);
       assert.equal(await post(carol, path('users', 'bob', 'report'), { reason: '' }), 400);
     });
   });
 
-  it('reports are limited in number [option: rc_reports]', async () => {
+  it('limits the rate of reports by user [option: rc_reports]', async () => {
     const rc_reports = { per_second: 0.001, burst_count: 2 };
     const server = await startTestServer({ database: open.kind, config: { rateLimits: { rc_reports } } });
     try {

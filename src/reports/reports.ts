@@ -10,19 +10,19 @@ export interface ReportsDeps {
   readonly clock: Clock;
   readonly engine: RoomEngine;
   readonly serverName: string;
-  /** Whether there is such a user on this server; supplied at composition. */
+  /** Whether the user exists on this server; supplied at composition. */
   readonly userExists: (userId: string) => Promise<boolean>;
-  /** `rc_reports`. */
+  /** The limiter of `rc_reports`. */
   readonly limit: ActionLimit;
 }
 
-/** What somebody says of what they report. */
+/** The details that a reporter gives. */
 export interface ReportDetails {
   readonly reason?: string | undefined;
   readonly score?: number | undefined;
 }
 
-/** A report as it is kept. Times in milliseconds since the epoch. */
+/** A stored report. Times are in milliseconds since the epoch. */
 export interface Report extends ReportDetails {
   readonly id: number;
   readonly kind: 'event' | 'room' | 'user';
@@ -33,12 +33,12 @@ export interface Report extends ReportDetails {
   readonly userId: string | undefined;
 }
 
-/** Characters of a reason that are kept. */
-const longestReason = 10_000;
+/** Maximum characters of a reason that are stored. */
+const maxReasonLength = 10_000;
 
 /**
- * Takes reports of content for the administrators. Whether a room or user exists is not told: reports of what this
- * server does not know are accepted and not kept. Source: client-server API, "Reporting Content".
+ * Stores reports for the administrators. Reports of rooms and users that do not exist are accepted but not
+ * stored, so that existence is not revealed. Source: client-server API, "Reporting Content".
  */
 export class Reports {
   readonly #deps: ReportsDeps;
@@ -47,39 +47,42 @@ export class Reports {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_NOT_FOUND when the reporter is not in the room or may not see the event, M_LIMIT_EXCEEDED */
+  /**
+   * @throws MatrixError M_NOT_FOUND when the reporter is not in the room or cannot see the event,
+   * M_LIMIT_EXCEEDED
+   */
   async reportEvent(
     reporter: string,
     roomId: string,
     eventId: string,
-    complaint: ReportDetails,
+    details: ReportDetails,
   ): Promise<void> {
     const { engine, limit } = this.#deps;
     limit.take(reporter);
     const head = await engine.heads.get(roomId);
     const stored = await engine.events.getById(eventId);
-    const isThere = head?.membership(reporter) === 'join' && stored?.roomNid === head.roomNid;
-    const visible = isThere ? await (await RoomView.open(engine, head, reporter)).filter([stored]) : [];
-    if (!isThere || visible.length === 0) throw notFound('There is no such event in a room that you are in');
-    await this.#keep('event', reporter, complaint, { roomId, eventId, userId: stored.event.sender });
+    const isInRoom = head?.membership(reporter) === 'join' && stored?.roomNid === head.roomNid;
+    const visible = isInRoom ? await (await RoomView.open(engine, head, reporter)).filter([stored]) : [];
+    if (!isInRoom || visible.length === 0) throw notFound('No such event in the rooms that you have joined');
+    await this.#store('event', reporter, details, { roomId, eventId, userId: stored.event.sender });
   }
 
   /** @throws MatrixError M_LIMIT_EXCEEDED */
-  async reportRoom(reporter: string, roomId: string, complaint: ReportDetails): Promise<void> {
+  async reportRoom(reporter: string, roomId: string, details: ReportDetails): Promise<void> {
     const { engine, limit } = this.#deps;
     limit.take(reporter);
-    if (await engine.heads.get(roomId)) await this.#keep('room', reporter, complaint, { roomId });
+    if (await engine.heads.get(roomId)) await this.#store('room', reporter, details, { roomId });
   }
 
   /** @throws MatrixError M_LIMIT_EXCEEDED */
-  async reportUser(reporter: string, userId: string, complaint: ReportDetails): Promise<void> {
+  async reportUser(reporter: string, userId: string, details: ReportDetails): Promise<void> {
     const { limit, serverName, userExists } = this.#deps;
     limit.take(reporter);
     const isKnown = serverOfUser(userId) !== serverName || (await userExists(userId));
-    if (isKnown) await this.#keep('user', reporter, complaint, { userId });
+    if (isKnown) await this.#store('user', reporter, details, { userId });
   }
 
-  /** The latest reports first. @param before only those with lower ids */
+  /** Returns reports, latest first. @param before returns only reports with lower ids */
   async list({ before, limit }: { before?: number; limit: number }): Promise<Report[]> {
     const reader = this.#deps.database.reader<ReportTables>();
     let query = reader.selectFrom('reports').selectAll().orderBy('id', 'desc').limit(limit);
@@ -87,7 +90,7 @@ export class Reports {
     return (await query.execute()).map(toReport);
   }
 
-  async #keep(
+  async #store(
     kind: Report['kind'],
     reporter: string,
     { reason, score }: ReportDetails,
@@ -100,8 +103,8 @@ export class Reports {
       room_id: roomId ?? null,
       event_id: eventId ?? null,
       user_id: userId ?? null,
-      // Databases do not take U+0000, JSON does.
-      reason: reason?.slice(0, longestReason).replaceAll('\0', '') ?? null,
+      // JSON may contain U+0000, but databases do not store it.
+      reason: reason?.slice(0, maxReasonLength).replaceAll('\0', '') ?? null,
       score: score ?? null,
     };
     await this.#deps.database.transaction<ReportTables, void>(async (writer) => {

@@ -11,10 +11,10 @@ export interface ReportTables {
     room_id: string | null;
     /** Set for events. */
     event_id: string | null;
-    /** Set for events (who sent it) and users. */
+    /** Set for events (the sender) and users. */
     user_id: string | null;
     reason: string | null;
-    /** From -100 (most offensive) to 0, as clients of earlier versions give it with an event. */
+    /** From -100 (most offensive) to 0, for events reported by clients of older versions. */
     score: number | null;
   };
 }

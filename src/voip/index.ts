@@ -1,2 +1,2 @@
-/** Calls: what clients need to connect to each other. */
+/** Calls: TURN credentials and transports for clients. */
 export { type CallOptions, callRoutes } from './routes.ts';

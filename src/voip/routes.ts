@@ -4,7 +4,7 @@ import { type Route, route } from '../kernel/http/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
 import { type TurnOptions, turnCredentials } from './turn-credentials.ts';
 
-/** The options about calls. */
+/** Options about calls. */
 export interface CallOptions extends TurnOptions {
   readonly turn_allow_guests: boolean;
   readonly proto_rtc: {
@@ -12,7 +12,7 @@ export interface CallOptions extends TurnOptions {
   };
 }
 
-/** Client-server API, "Voice over IP", and MSC4143 "MatrixRTC", of which only the list of transports is for servers. */
+/** Client-server API, "Voice over IP", and the list of transports of MSC4143 "MatrixRTC". */
 export function callRoutes(options: CallOptions, clock: Clock): Route[] {
   const transports = options.proto_rtc.transports.map(({ type, livekit_service_url: url }) => ({
     type,
@@ -37,7 +37,7 @@ export function callRoutes(options: CallOptions, clock: Clock): Route[] {
           throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests get no TURN credentials');
         }
         const credentials = turnCredentials(options, userId, clock.now());
-        if (!credentials) throw notFound('This server has no TURN servers');
+        if (!credentials) throw notFound('This server has no TURN servers configured');
         return credentials;
       },
     ),

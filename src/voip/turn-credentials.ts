@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 
-/** The options about TURN servers. */
+/** Options about TURN servers. */
 export interface TurnOptions {
   readonly turn_uris: readonly string[];
   readonly turn_shared_secret: string | null;
@@ -10,7 +10,7 @@ export interface TurnOptions {
   readonly turn_user_lifetime: number;
 }
 
-/** What a client needs to use the TURN servers; `ttl` in seconds. */
+/** Credentials for the TURN servers; `ttl` is in seconds. */
 export interface TurnCredentials {
   readonly username: string;
   readonly password: string;
@@ -19,8 +19,9 @@ export interface TurnCredentials {
 }
 
 /**
- * Credentials for a user: computed from the secret that is shared with the TURN servers, or else the fixed ones;
- * `undefined` when the operator has given neither. Source: "A REST API For Access To TURN Services" (Internet draft).
+ * Returns credentials for a user: computed from the secret that is shared with the TURN servers, or else the
+ * fixed ones; `undefined` when neither is configured. Source: "A REST API For Access To TURN Services"
+ * (Internet draft).
  * @param now milliseconds since the epoch
  */
 export function turnCredentials(

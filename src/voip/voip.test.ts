@@ -10,7 +10,7 @@ import {
 
 const uris = ['turn:turn.example.org:3478?transport=udp', 'turns:turn.example.org:5349'];
 
-/** What a user, or a guest, is told when they ask for `path`. */
+/** Starts a server with these options and sends a request to `path` as a user or a guest. */
 async function ask(
   accounts: ConfigurationOverrides['accounts'],
   path: string,
@@ -39,7 +39,7 @@ async function registerGuest(api: Awaited<ReturnType<typeof startTestServer>>['a
   return { userId: String(body['user_id']), deviceId: '', token: String(body['access_token']) };
 }
 
-it('computes TURN credentials from the shared secret [option: turn_uris, turn_shared_secret, turn_user_lifetime]', async () => {
+it('GET /voip/turnServer computes credentials from the shared secret [option: turn_uris, turn_shared_secret, turn_user_lifetime]', async () => {
   const options = { turn_uris: uris, turn_shared_secret: 'secret', turn_user_lifetime: 86_400_000 };
   const { body, status } = await ask(options, 'v3/voip/turnServer');
   assert.equal(status, 200);
@@ -48,20 +48,20 @@ it('computes TURN credentials from the shared secret [option: turn_uris, turn_sh
   assert.deepEqual(body, { username, password, uris, ttl: 86_400 });
 });
 
-it('gives the fixed TURN credentials where there is no secret [option: turn_username, turn_password]', async () => {
+it('GET /voip/turnServer returns the fixed credentials when there is no shared secret [option: turn_username, turn_password]', async () => {
   const options = { turn_uris: uris, turn_username: 'user', turn_password: 'password' };
   const { body } = await ask(options, 'v3/voip/turnServer');
   assert.deepEqual(body, { username: 'user', password: 'password', uris, ttl: 3_600 });
 });
 
-it('has no TURN credentials without servers, or without a secret and a password', async () => {
+it('GET /voip/turnServer responds 404 without servers, or without a secret and fixed credentials', async () => {
   for (const options of [{}, { turn_uris: uris }, { turn_shared_secret: 'secret' }]) {
     const { body, status } = await ask(options, 'v3/voip/turnServer');
     assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
   }
 });
 
-it('gives TURN credentials to guests if they may have them [option: turn_allow_guests]', async () => {
+it('GET /voip/turnServer returns credentials to guests only when that is allowed [option: turn_allow_guests]', async () => {
   const options = { turn_uris: uris, turn_shared_secret: 'secret' };
   const allowed = await ask(options, 'v3/voip/turnServer', { guest: true });
   assert.equal(allowed.status, 200);
@@ -69,7 +69,7 @@ it('gives TURN credentials to guests if they may have them [option: turn_allow_g
   assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_GUEST_ACCESS_FORBIDDEN']);
 });
 
-it('lists the transports for group calls [option: proto_rtc.transports[].type, proto_rtc.transports[].livekit_service_url]', async () => {
+it('GET /rtc/transports lists the transports for group calls [option: proto_rtc.transports[].type, proto_rtc.transports[].livekit_service_url]', async () => {
   const livekit = { type: 'livekit', livekit_service_url: 'https://livekit.example.org/' };
   const other = { type: 'org.example.other', livekit_service_url: null };
   const options = { proto_rtc: { transports: [livekit, other] } };
