@@ -61,36 +61,36 @@ forServerDatabases(import.meta.url, (open) => {
     const path = (rest: string) => `/rooms/${enc(room)}${rest}`;
 
     /** Responses of all endpoints that return the message. */
-    async function readEverywhere(person: TestClient): Promise<Record<string, string>> {
+    async function readEverywhere(client: TestClient): Promise<Record<string, string>> {
       const id = enc(messageId!);
-      const sliding = new SlidingClient(person, `connection ${connections++}`);
+      const sliding = new SlidingClient(client, `connection ${connections++}`);
       const list = { ranges: [[0, 9]], timeline_limit: 50, required_state: [] };
       const slid = await sliding.ask({ lists: { all: list } });
       return {
-        event: (await person.call('GET', path(`/event/${id}`))).raw,
-        editing: (await person.call('GET', path(`/event/${enc(editId!)}`))).raw,
-        context: (await person.call('GET', path(`/context/${enc(otherMessageId!)}`))).raw,
-        messages: (await person.call('GET', path('/messages'), undefined, { dir: 'b', limit: 100 })).raw,
-        sync: JSON.stringify(await person.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } })),
+        event: (await client.call('GET', path(`/event/${id}`))).raw,
+        editing: (await client.call('GET', path(`/event/${enc(editId!)}`))).raw,
+        context: (await client.call('GET', path(`/context/${enc(otherMessageId!)}`))).raw,
+        messages: (await client.call('GET', path('/messages'), undefined, { dir: 'b', limit: 100 })).raw,
+        sync: JSON.stringify(await client.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } })),
         sliding: slid.raw,
-        initialSync: (await person.call('GET', path('/initialSync'), undefined, { limit: 50 })).raw,
+        initialSync: (await client.call('GET', path('/initialSync'), undefined, { limit: 50 })).raw,
       };
     }
 
     const check = async () => {
-      for (const person of [witness, reader]) {
-        for (const [way, raw] of Object.entries(await readEverywhere(person))) {
-          assert.match(raw, /secret/, `${person.id}: ${way}`);
-          if (way !== 'editing') assert.match(raw, /the (first|second) secret/, `${person.id}: ${way}`);
+      for (const client of [witness, reader]) {
+        for (const [way, raw] of Object.entries(await readEverywhere(client))) {
+          assert.match(raw, /secret/, `${client.id}: ${way}`);
+          if (way !== 'editing') assert.match(raw, /the (first|second) secret/, `${client.id}: ${way}`);
         }
       }
-      for (const person of [late, returned]) {
-        for (const [way, raw] of Object.entries(await readEverywhere(person))) {
-          assert.doesNotMatch(raw, /the (first|second) secret|Somebody/, `${person.id}: ${way}`);
+      for (const client of [late, returned]) {
+        for (const [way, raw] of Object.entries(await readEverywhere(client))) {
+          assert.doesNotMatch(raw, /the (first|second) secret|Somebody/, `${client.id}: ${way}`);
           assert.match(
             raw,
             new RegExp(`"event_id":"\\${messageId}"|"event_id":"\\${editId}"`),
-            `${person.id}: ${way}`,
+            `${client.id}: ${way}`,
           );
         }
       }
@@ -104,9 +104,9 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('are found by POST /search of members from before the erasure only', async () => {
-      const found = async (person: TestClient) => {
+      const found = async (client: TestClient) => {
         const body = { search_categories: { room_events: { search_term: 'secret' } } };
-        const { search_categories: categories } = await person.do('POST', '/search', body);
+        const { search_categories: categories } = await client.do('POST', '/search', body);
         const { results } = (categories as { room_events: { results: { result: { event_id: string } }[] } })
           .room_events;
         return results.map(({ result }) => result.event_id);

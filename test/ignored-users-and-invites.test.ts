@@ -14,10 +14,10 @@ forServerDatabases(import.meta.url, (open) => {
   let names = 0;
   const registerUsers = (...roles: string[]) =>
     Promise.all(roles.map((role) => TestClient.register(server, `${role}${names++}`)));
-  const setAccountData = (person: TestClient, type: string, content: object) =>
-    person.do('PUT', `/user/${enc(person.id)}/account_data/${type}`, content);
-  const ignore = (person: TestClient, ...others: TestClient[]) =>
-    setAccountData(person, 'm.ignored_user_list', {
+  const setAccountData = (client: TestClient, type: string, content: object) =>
+    client.do('PUT', `/user/${enc(client.id)}/account_data/${type}`, content);
+  const ignore = (client: TestClient, ...others: TestClient[]) =>
+    setAccountData(client, 'm.ignored_user_list', {
       ignored_users: Object.fromEntries(others.map(({ id }) => [id, {}])),
     });
   const codeOf = ({ status, body }: { status: number; body: Record<string, unknown> }) => [
@@ -27,10 +27,10 @@ forServerDatabases(import.meta.url, (open) => {
   const bodies = (events: readonly { content: Readonly<Record<string, unknown>> }[]) =>
     events.map(({ content }) => content['body']).filter((body) => body !== undefined);
   /** The rooms of a sliding sync response. */
-  const sliding = async (person: TestClient) => {
+  const sliding = async (client: TestClient) => {
     const lists = { all: { ranges: [[0, 99]], timeline_limit: 20, required_state: [] } };
     const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
-    const { body, raw, status } = await person.ask('POST', path, { lists });
+    const { body, raw, status } = await client.ask('POST', path, { lists });
     assert.equal(status, 200, raw);
     return body['rooms'] as Record<string, { timeline?: { content: Record<string, unknown> }[] }>;
   };
@@ -86,12 +86,12 @@ forServerDatabases(import.meta.url, (open) => {
       const room = await anna!.createRoom();
       await ben!.join(room);
       await cleo!.join(room);
-      const said = await anna!.say(room, 'hello');
+      const messageId = await anna!.say(room, 'hello');
       await ignore(anna!, ben!);
       const since = (await anna!.sync()).next_batch;
       for (const who of [ben!, cleo!]) {
         await who.do('PUT', `/rooms/${enc(room)}/typing/${enc(who.id)}`, { typing: true, timeout: 60_000 });
-        await who.do('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(said)}`, {});
+        await who.do('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(messageId)}`, {});
       }
       const ephemeral = [
         { type: 'm.receipt', readers: [cleo!.id] },
@@ -100,7 +100,7 @@ forServerDatabases(import.meta.url, (open) => {
       /** Users in each event. */
       const readersIn = (events: readonly { type: string; content: Record<string, unknown> }[] = []) =>
         events.map(({ type, content }) => {
-          const read = content[said] as { 'm.read': object } | undefined;
+          const read = content[messageId] as { 'm.read': object } | undefined;
           return { type, readers: read ? Object.keys(read['m.read']) : content['user_ids'] };
         });
       for (const sync of [await anna!.sync(since), await anna!.sync()]) {

@@ -26,9 +26,9 @@ forServerDatabases(import.meta.url, (open) => {
           },
         },
       });
-      const people: TestClient[] = [];
-      for (const name of ['anna', 'ben', 'cleo']) people.push(await TestClient.register(server, name));
-      [anna, ben, cleo] = people;
+      const clients: TestClient[] = [];
+      for (const name of ['anna', 'ben', 'cleo']) clients.push(await TestClient.register(server, name));
+      [anna, ben, cleo] = clients;
       room = await anna!.createRoom({ preset: 'public_chat', name: 'Twelve', visibility: 'public' });
       await ben!.do('POST', `/join/${enc(room)}`, {});
       messageId = await ben!.say(room, 'findable words');

@@ -15,8 +15,8 @@ forEachDatabase((open) => {
   const start = async (computed: ComputedAccountData = new Map()) => {
     server = await AccountsServer.start(open, {
       migrations: accountDataMigrations,
-      extensions: (surroundings) => {
-        accountData = new AccountData({ ...surroundings, computed });
+      extensions: (environment) => {
+        accountData = new AccountData({ ...environment, computed });
         return { lifecycleHooks: [accountData] };
       },
       routes: () => [...accountDataRoutes(accountData), ...tagRoutes(new Tags(accountData))],

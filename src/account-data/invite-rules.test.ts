@@ -21,7 +21,7 @@ describe('readInviteRules', () => {
   });
 
   it('checks users before servers, and in each case allowed before ignored before blocked', () => {
-    const everybody = ['*'];
+    const anyone = ['*'];
     const inOrder = [
       ['allowed_users', 'allow'],
       ['ignored_users', 'ignore'],
@@ -31,7 +31,7 @@ describe('readInviteRules', () => {
       ['blocked_servers', 'block'],
     ] as const;
     for (const [index, [, expected]] of inOrder.entries()) {
-      const content = Object.fromEntries(inOrder.slice(index).map(([name]) => [name, everybody]));
+      const content = Object.fromEntries(inOrder.slice(index).map(([name]) => [name, anyone]));
       assert.equal(decide(content, '@a:somewhere'), expected);
     }
   });

@@ -14,8 +14,8 @@ forEachDatabase((open) => {
   const start = async () => {
     server = await AccountsServer.start(open, {
       migrations: filterMigrations,
-      extensions: (surroundings) => {
-        filters = new Filters(surroundings);
+      extensions: (environment) => {
+        filters = new Filters(environment);
         return { lifecycleHooks: [filters] };
       },
       routes: () => filterRoutes(filters),

@@ -41,10 +41,10 @@ forEachDatabase((open) => {
     server = await AccountsServer.start(open, {
       ...setup,
       migrations: profileMigrations,
-      extensions: (surroundings) => {
+      extensions: (environment) => {
         const accounts = () => server.slice.accounts;
         profiles = new Profiles(
-          { ...surroundings, accounts, remote, avatarFiles, ...(onChange && { onChange }) },
+          { ...environment, accounts, remote, avatarFiles, ...(onChange && { onChange }) },
           options,
         );
         return { lifecycleHooks: [profiles] };

@@ -112,12 +112,12 @@ for (const database of serverDatabases(import.meta.url)) {
 
     /** Gives a user a dehydrated device. */
     async function dehydrate(user: TestUser, deviceId: string): Promise<void> {
-      const dry = new ClientDevice(user.userId, deviceId);
+      const device = new ClientDevice(user.userId, deviceId);
       await call(user, 'PUT', dehydrated, {
         device_id: deviceId,
         device_data: { algorithm: 'org.matrix.msc3814.v2' },
-        device_keys: dry.deviceKeys(),
-        one_time_keys: dry.oneTimeKeys(2),
+        device_keys: device.deviceKeys(),
+        one_time_keys: device.oneTimeKeys(2),
       });
     }
 
@@ -155,18 +155,18 @@ for (const database of serverDatabases(import.meta.url)) {
 
     let users = 0;
     /**
-     * Makes a user with two devices and a dehydrated one. The device `gone`, which the test will delete, has
+     * Makes a user with two devices and a dehydrated one. The device `deleted`, which the test will delete, has
      * rows in every table.
      */
     async function userWithDevices() {
       const name = `alice${++users}`;
-      const kept = await server.register(name, password);
-      const gone = await logIn(name, `GONE-${users}-DEVICE`);
-      await dehydrate(kept, `DRY-${users}-DEVICE`);
-      await useDevice(gone, kept);
+      const remaining = await server.register(name, password);
+      const deleted = await logIn(name, `GONE-${users}-DEVICE`);
+      await dehydrate(remaining, `DRY-${users}-DEVICE`);
+      await useDevice(deleted, remaining);
       await server.restart(); // writes buffered addresses to the database
       const named = new Set([
-        ...(await tablesThatName(gone.deviceId)),
+        ...(await tablesThatName(deleted.deviceId)),
         ...(await tablesThatName(`DRY-${users}-DEVICE`)),
       ]);
       for (const table of await deviceTables()) {
@@ -175,71 +175,75 @@ for (const database of serverDatabases(import.meta.url)) {
           `${table} has a column device_id: this test must create a row in it, or list it as exempt`,
         );
       }
-      return { kept, gone, dry: `DRY-${users}-DEVICE` };
+      return { remaining, deleted, dehydratedId: `DRY-${users}-DEVICE` };
     }
 
     for (const [how, remove] of [
-      ['logout', (gone) => call(gone, 'POST', '/logout', {})],
+      ['logout', (deleted) => call(deleted, 'POST', '/logout', {})],
       [
         'deletion of the device',
-        (gone, kept) => withPassword(kept, 'DELETE', `/devices/${gone.deviceId}`, {}),
+        (deleted, remaining) => withPassword(remaining, 'DELETE', `/devices/${deleted.deviceId}`, {}),
       ],
       [
         'deletion of several devices',
-        (gone, kept) => withPassword(kept, 'POST', '/delete_devices', { devices: [gone.deviceId, 'OTHER'] }),
+        (deleted, remaining) =>
+          withPassword(remaining, 'POST', '/delete_devices', { devices: [deleted.deviceId, 'OTHER'] }),
       ],
       [
         'a password change with logout_devices',
-        (_gone, kept) =>
-          withPassword(kept, 'POST', '/account/password', { new_password: 'x', logout_devices: true }),
+        (_deleted, remaining) =>
+          withPassword(remaining, 'POST', '/account/password', { new_password: 'x', logout_devices: true }),
       ],
-    ] as readonly [string, (gone: TestUser, kept: TestUser) => Promise<unknown>][]) {
+    ] as readonly [string, (deleted: TestUser, remaining: TestUser) => Promise<unknown>][]) {
       it(`contains no row of the device after ${how}`, async () => {
-        const { kept, gone } = await userWithDevices();
-        await remove(gone, kept);
-        await waitUntilNowhere(gone.deviceId);
+        const { remaining, deleted } = await userWithDevices();
+        await remove(deleted, remaining);
+        await waitUntilNowhere(deleted.deviceId);
         assert.equal(
-          (await server.api('GET', `${client}/account/whoami`, { token: gone.token })).status,
+          (await server.api('GET', `${client}/account/whoami`, { token: deleted.token })).status,
           401,
         );
-        await call(kept, 'GET', '/account/whoami');
+        await call(remaining, 'GET', '/account/whoami');
       });
     }
 
     for (const [how, remove] of [
-      ['POST /logout/all', (gone) => call(gone, 'POST', '/logout/all', {})],
-      ['deactivation of the account', (gone) => withPassword(gone, 'POST', '/account/deactivate', {})],
-    ] as readonly [string, (gone: TestUser) => Promise<unknown>][]) {
+      ['POST /logout/all', (deleted) => call(deleted, 'POST', '/logout/all', {})],
+      ['deactivation of the account', (deleted) => withPassword(deleted, 'POST', '/account/deactivate', {})],
+    ] as readonly [string, (deleted: TestUser) => Promise<unknown>][]) {
       it(`contains no row of any device of the user after ${how}`, async () => {
-        const { kept, gone, dry } = await userWithDevices();
-        await remove(gone);
-        for (const deviceId of [gone.deviceId, kept.deviceId, dry]) await waitUntilNowhere(deviceId);
-        const addresses = (await contents.rows('user_ips')).filter(({ user_id }) => user_id === gone.userId);
+        const { remaining, deleted, dehydratedId } = await userWithDevices();
+        await remove(deleted);
+        for (const deviceId of [deleted.deviceId, remaining.deviceId, dehydratedId])
+          await waitUntilNowhere(deviceId);
+        const addresses = (await contents.rows('user_ips')).filter(
+          ({ user_id }) => user_id === deleted.userId,
+        );
         assert.equal(addresses.length > 0, how === 'POST /logout/all');
       });
     }
 
     it('contains no row of a dehydrated device after its deletion', async () => {
-      const { kept, dry } = await userWithDevices();
-      await call(kept, 'DELETE', dehydrated);
-      await waitUntilNowhere(dry);
+      const { remaining, dehydratedId } = await userWithDevices();
+      await call(remaining, 'DELETE', dehydrated);
+      await waitUntilNowhere(dehydratedId);
     });
 
     it('contains no row of a device that was not used for long [option: delete_stale_devices_after]', async () => {
-      const { kept, gone } = await userWithDevices();
+      const { remaining, deleted } = await userWithDevices();
       elapsed += 30 * hour;
-      await call(kept, 'GET', '/account/whoami');
+      await call(remaining, 'GET', '/account/whoami');
       elapsed += 30 * hour;
       await server.restart();
       for (
         const end = performance.now() + 60_000;
-        (await tablesThatName(gone.deviceId)).includes('devices');
+        (await tablesThatName(deleted.deviceId)).includes('devices');
       ) {
         assert.ok(performance.now() < end, 'the stale device was not deleted');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      await waitUntilNowhere(gone.deviceId);
-      await call(kept, 'GET', '/account/whoami');
+      await waitUntilNowhere(deleted.deviceId);
+      await call(remaining, 'GET', '/account/whoami');
     });
   });
 }

@@ -60,8 +60,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual((body['master_key'] as JsonObject)['keys'], identity.masterKey()['keys']);
       assert.deepEqual(body['self_signing_key'], identity.selfSigningKey());
       assert.equal(body['user_signing_key'], undefined);
-      const nobody = await ask('GET', '/user/devices/@nobody:a.test');
-      assert.deepEqual(nobody.body['devices'], []);
+      const unknown = await ask('GET', '/user/devices/@nobody:a.test');
+      assert.deepEqual(unknown.body['devices'], []);
       for (const other of ['@x:b.test', 'x', '@x']) {
         assert.equal((await ask('GET', `/user/devices/${encodeURIComponent(other)}`)).status, 400);
       }

@@ -91,9 +91,9 @@ for (const database of serverDatabases(import.meta.url)) {
         const query = { since: since!, timeout: '20000' };
         const waiting = call(alice, 'GET', '/_matrix/client/v3/sync', undefined, query);
         await claim();
-        const told = (await waiting) as unknown as KeyCounts & { next_batch: string };
-        assert.deepEqual(told.device_one_time_keys_count, { [curve]: left });
-        since = told.next_batch;
+        const response = (await waiting) as unknown as KeyCounts & { next_batch: string };
+        assert.deepEqual(response.device_one_time_keys_count, { [curve]: left });
+        since = response.next_batch;
         await assertKeyCounts(left, [curve]);
       }
     });

@@ -21,17 +21,17 @@ async function cachedEvents(event_cache_size: number, global_factor: number): Pr
   shutdown.add('place', () => place.remove());
   try {
     const configuration = testConfiguration({ caches: { event_cache_size, caches: { global_factor } } });
-    const surroundings = {
+    const environment = {
       configuration,
       clock: manualClock(),
       randomness: systemRandomness,
       log: silentLogger,
       databaseOptions: place.options,
     };
-    const kernel = await openKernel(surroundings, shutdown);
-    const people = startPeople(kernel, shutdown);
+    const kernel = await openKernel(environment, shutdown);
+    const users = startPeople(kernel, shutdown);
     const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
-    const { creation, engine } = await startRooms(kernel, people, relationIndex, shutdown);
+    const { creation, engine } = await startRooms(kernel, users, relationIndex, shutdown);
     const sender = '@alice:test';
     const roomId = await creation.create(sender, {});
     const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body: 'x' } };

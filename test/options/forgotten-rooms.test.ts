@@ -33,23 +33,23 @@ forServerDatabases(import.meta.url, (open) => {
       await anna.say(room, 'hello');
       return { clock, anna, ben, room };
     };
-    const isThere = async (person: TestClient, room: string) => {
-      const answer = await person.call('GET', `/directory/room/${enc('#place:test')}`);
+    const exists = async (client: TestClient, room: string) => {
+      const answer = await client.call('GET', `/directory/room/${enc('#place:test')}`);
       if (answer.status === 200) assert.equal(answer.body['room_id'], room);
       return answer.status === 200;
     };
     /** Jobs run concurrently with requests. */
-    const gone = (person: TestClient, room: string) =>
-      eventually(`${room} to be deleted`, async () => !(await isThere(person, room)));
-    const stays = async (person: TestClient, room: string) => {
+    const waitUntilDeleted = (client: TestClient, room: string) =>
+      eventually(`${room} to be deleted`, async () => !(await exists(client, room)));
+    const assertStays = async (client: TestClient, room: string) => {
       for (let look = 0; look < 20; look++) {
-        assert.ok(await isThere(person, room));
+        assert.ok(await exists(client, room));
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     };
-    const forget = async (person: TestClient, room: string) => {
-      await person.leave(room);
-      await person.membership('forget', room);
+    const forget = async (client: TestClient, room: string) => {
+      await client.leave(room);
+      await client.membership('forget', room);
     };
 
     it('are deleted after the retention period, counted from the last forget [option: forgotten_room_retention_period]', async () => {
@@ -60,9 +60,9 @@ forServerDatabases(import.meta.url, (open) => {
       await forget(ben, room);
       await server.restart();
       clock.advance(6 * minute);
-      await stays(anna, room);
+      await assertStays(anna, room);
       clock.advance(minute);
-      await gone(anna, room);
+      await waitUntilDeleted(anna, room);
       const join = await anna.call('POST', `/join/${enc(room)}`, {});
       assert.equal(join.status, 404, join.raw);
       const sync = await anna.sync(undefined, { filter: { room: { include_leave: true } } });
@@ -78,14 +78,14 @@ forServerDatabases(import.meta.url, (open) => {
       clock.advance(3 * minute);
       await anna.join(room);
       clock.advance(8 * minute);
-      await stays(anna, room);
+      await assertStays(anna, room);
       await anna.say(room, 'I am back');
       await server.stop();
-      const kept = await start(null);
-      await forget(kept.anna, kept.room);
-      await forget(kept.ben, kept.room);
-      kept.clock.advance(40 * minute);
-      await stays(kept.anna, kept.room);
+      const unlimited = await start(null);
+      await forget(unlimited.anna, unlimited.room);
+      await forget(unlimited.ben, unlimited.room);
+      unlimited.clock.advance(40 * minute);
+      await assertStays(unlimited.anna, unlimited.room);
     });
   });
 });

@@ -60,8 +60,8 @@ forServerDatabases(import.meta.url, (open) => {
       }
       return times;
     };
-    const say = (person: TestClient) => () =>
-      person.call('PUT', `/rooms/${enc(room)}/send/m.room.message/${transactions++}`, {
+    const say = (client: TestClient) => () =>
+      client.call('PUT', `/rooms/${enc(room)}/send/m.room.message/${transactions++}`, {
         msgtype: 'm.text',
         body: 'x',
       });
@@ -90,10 +90,10 @@ forServerDatabases(import.meta.url, (open) => {
         return answer;
       };
       const eventId = enc(await anna!.say(room, 'x'));
-      const report = (person: TestClient) => () =>
-        person.call('POST', `/rooms/${enc(room)}/report/${eventId}`, { reason: 'x' });
-      const list = (person: TestClient) => () =>
-        person.ask('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
+      const report = (client: TestClient) => () =>
+        client.call('POST', `/rooms/${enc(room)}/report/${eventId}`, { reason: 'x' });
+      const list = (client: TestClient) => () =>
+        client.ask('GET', '/_matrix/client/unstable/org.matrix.msc4140/delayed_events', undefined);
       const check = async () => {
         assert.equal(await countAllowed(say(anna!)), attempts);
         assert.equal(await countAllowed(() => anna!.call('POST', '/createRoom', {})), attempts);
@@ -123,8 +123,8 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('can be set by administrators only, with valid values, for existing local users', async () => {
-      const codeOf = async (person: TestClient, userId: string, body: object = {}) => {
-        const answer = await person.ask('POST', path(userId), body);
+      const codeOf = async (client: TestClient, userId: string, body: object = {}) => {
+        const answer = await client.ask('POST', path(userId), body);
         return [answer.status, answer.body['errcode']];
       };
       assert.deepEqual(await codeOf(ben!, ben!.id), [403, 'M_FORBIDDEN']);

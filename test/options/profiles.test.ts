@@ -34,8 +34,8 @@ forServerDatabases(import.meta.url, (open) => {
       await ben.leave(room);
       assert.deepEqual(await statusesOf(ben, anna), [403, 403]);
       // A user who does not exist gets the same answer, so that accounts cannot be enumerated.
-      const nobody = await ben.call('GET', '/profile/@nobody:test');
-      assert.deepEqual([nobody.status, nobody.body['errcode']], [403, 'M_FORBIDDEN']);
+      const unknown = await ben.call('GET', '/profile/@nobody:test');
+      assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
     it('show profiles only to requests with a valid access token (require_auth_for_profile_requests)', async () => {

@@ -159,8 +159,8 @@ export class Registration {
     const registered = await streams.write<AccountTables, RegistrationResult>(async (writer, publish) => {
       await accounts.createIn(writer, publish, user);
       if (!login) return { userId, session: undefined };
-      const wish = { userId, deviceId: login.deviceId, displayName: login.displayName };
-      const { deviceId } = await devices.ensure(writer, publish, wish);
+      const device = { userId, deviceId: login.deviceId, displayName: login.displayName };
+      const { deviceId } = await devices.ensure(writer, publish, device);
       const session = { userId, deviceId, isNewDevice: true, refreshable: login.refreshable };
       return { userId, session: { deviceId, ...(await sessions.open(writer, publish, session)) } };
     });

@@ -52,8 +52,8 @@ export class SlidingClient {
   pos: string | undefined;
   readonly #connection: string | undefined;
 
-  constructor(person: TestClient, connection?: string) {
-    this.client = person;
+  constructor(client: TestClient, connection?: string) {
+    this.client = client;
     this.#connection = connection;
   }
 
