@@ -1,4 +1,4 @@
-/** Requests to other servers, signed, and the keys that check what servers say. */
+/** Signed requests to other servers, and the keys that verify responses and events. */
 
 export { EventsApi } from './api/events-api.ts';
 export { KeysApi } from './api/keys-api.ts';

@@ -26,23 +26,23 @@ export interface FederationClientSliceDeps {
   readonly randomness: Randomness;
   readonly log: Logger;
   readonly serverName: string;
-  /** In use, the first one signs; at least one. */
+  /** Current keys, at least one; the first one signs. */
   readonly signingKeys: readonly SigningKey[];
   readonly options: FederationClientConfig;
 }
 
-/** Requests to other servers, what is known about these, and the keys of all. */
+/** Requests to other servers, facts about them, and the keys of all servers. */
 export interface FederationClientSlice {
   readonly requests: FederationClient;
   readonly destinations: Destinations;
   readonly whitelist: DomainWhitelist;
   readonly ownKeys: OwnKeys;
   readonly keys: KeyRing;
-  /** Says who sent a request. */
+  /** Identifies the server that sent a request. */
   readonly serverAuthenticator: ServerAuthenticator;
 }
 
-/** @throws when a file of `federation_custom_ca_list` can not be read */
+/** @throws Error when a file of `federation_custom_ca_list` cannot be read */
 export async function openFederationClient(deps: FederationClientSliceDeps): Promise<FederationClientSlice> {
   const { options, serverName, signingKeys } = deps;
   const [key] = signingKeys;

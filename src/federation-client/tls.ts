@@ -12,10 +12,13 @@ type Options = Pick<
   | 'federation_custom_ca_list'
 >;
 
-/** Gives the way to speak TLS with a host, by the name or address that its certificate is expected to be for. */
+/** Returns the TLS settings for a host, by the name or address that its certificate must be valid for. */
 export type FederationTls = (name: string) => TlsSettings;
 
-/** Reads the operator's authorities. @throws when a file of `federation_custom_ca_list` can not be read */
+/**
+ * Reads the configured certificate authorities. @throws Error when a file of `federation_custom_ca_list`
+ * cannot be read
+ */
 export async function federationTls(options: Options): Promise<FederationTls> {
   const files = options.federation_custom_ca_list;
   const authorities = await Promise.all(files.map((file) => readFile(file, 'utf8')));

@@ -1,6 +1,6 @@
-/** What the caller of a request may choose. */
+/** Settings that the caller of an endpoint may choose. */
 export interface ApiRequest {
-  /** Gives the request up. */
+  /** Aborts the request. */
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds; `federation.client_timeout` when absent. */
   readonly timeout?: number | undefined;

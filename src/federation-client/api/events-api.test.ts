@@ -16,7 +16,7 @@ const room = '!r/?:a.example';
 const event = '$e/1';
 
 forEachDatabase((open) => {
-  describe('questions about events', () => {
+  describe('EventsApi', () => {
     let authority: TestAuthority;
     let federation: TestFederation;
     let server: Awaited<ReturnType<typeof serveOnLoopback>>;
@@ -42,7 +42,7 @@ forEachDatabase((open) => {
       authority.remove();
     });
 
-    /** What comes of an answer, and what was asked for it. */
+    /** Calls a method while the server responds with `json`. Returns its result and the request that the server got. */
     async function ask<T>(json: JsonValue, question: (server: string) => Promise<T>) {
       answer = JSON.stringify(json);
       asked.length = 0;
@@ -50,7 +50,7 @@ forEachDatabase((open) => {
       return { given, asked: asked[0] };
     }
 
-    it('are asked as the specification has them, and their answers read', async () => {
+    it('sends the requests of the specification and reads their responses', async () => {
       const path = '/_matrix/federation/v1';
       const [r, e] = [encodeURIComponent(room), encodeURIComponent(event)];
       const get = (url: string) => ({ method: 'GET', url: path + url, body: '' });
@@ -92,7 +92,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('are answered with more than was asked for, which is passed over, or with nothing', async () => {
+    it('drops more events than requested, and rejects a response without exactly one event', async () => {
       const many = Array.from({ length: 21 }, (_, index) => ({ index }));
       const gap = { earliest: [], latest: [], limit: 20, minDepth: 0 };
       const missing = await ask({ events: many }, (to) => api.missingEvents(to, room, gap));
@@ -107,7 +107,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are answered with anything: it has the right shape, or is no answer', async () => {
+    it('returns values of the declared types or throws MalformedResponse, whatever the response is (property)', async () => {
       const value = fc.oneof(
         fc.jsonValue(),
         fc.array(fc.oneof(fc.jsonValue(), fc.constantFrom('$a', '$b:x', '$', 'a', '$\u0000'))),

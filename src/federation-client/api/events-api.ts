@@ -4,7 +4,10 @@ import { type FederationRequest, federationPath } from '../requests/request.ts';
 import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
-/** Bytes of an answer with one event, whatever is `unsigned` in it; with a page; with ids; with a whole state. */
+/**
+ * Maximum bytes of a response: with one event (including its `unsigned`), a page of events, event ids, a
+ * whole state.
+ */
 const maxBody = {
   event: 1024 * 1024,
   page: 16 * 1024 * 1024,
@@ -12,14 +15,14 @@ const maxBody = {
   state: 64 * 1024 * 1024,
 } as const;
 
-/** Entries of a list in an answer. Rooms of the network have up to some hundred thousand members. */
+/** Maximum entries of a list in a response. Public rooms have up to some hundred thousand members. */
 const maxEntries = 500_000;
 
 /**
- * What other servers are asked about events and the state of rooms. Nobody has checked the events that come back, not
- * even whether they are those that were asked for. There are usually other servers to ask, so nothing is repeated.
- * Source: server-server API, "Retrieving events", "Backfilling and retrieving missing events", "Retrieving event
- * authorisation information".
+ * Requests for events and room state. The returned events are unchecked: they may not even be the requested
+ * ones. No request is retried, since usually other servers can be asked.
+ * Source: server-server API, "Retrieving events", "Backfilling and retrieving missing events", "Retrieving
+ * event authorisation information".
  */
 export class EventsApi {
   readonly #client: FederationClient;
@@ -28,14 +31,18 @@ export class EventsApi {
     this.#client = client;
   }
 
-  /** @throws as `FederationClient.request` does, also the other methods; MalformedResponse unless it is one event */
+  /**
+   * Fetches one event.
+   * @throws the errors of `FederationClient.request`, like all methods here; MalformedResponse unless the
+   * response contains exactly one event
+   */
   async event(server: string, eventId: string, request?: ApiRequest): Promise<JsonValue> {
     const path = federationPath`/_proto/federation/v1/event/${eventId}`;
     const answer = await this.#get(server, path, request, { maxBody: maxBody.event });
     return answer.only('pdus');
   }
 
-  /** The events before `latest` and not before `earliest`, `limit` at the most. */
+  /** Fetches at most `limit` events before `latest` and after `earliest`. */
   async missingEvents(
     server: string,
     roomId: string,
@@ -61,7 +68,7 @@ export class EventsApi {
     return answer.list('events', maxEntries).slice(0, gap.limit);
   }
 
-  /** The state before an event, as ids. */
+  /** Fetches the state before an event, as event ids. */
   async stateIds(server: string, roomId: string, eventId: string, request?: ApiRequest) {
     const path = federationPath`/_proto/federation/v1/state_ids/${roomId}`;
     const query = { event_id: eventId };
@@ -72,7 +79,7 @@ export class EventsApi {
     };
   }
 
-  /** The state before an event, as events. */
+  /** Fetches the state before an event, as events. */
   async state(server: string, roomId: string, eventId: string, request?: ApiRequest) {
     const path = federationPath`/_proto/federation/v1/state/${roomId}`;
     const query = { event_id: eventId };
@@ -83,7 +90,7 @@ export class EventsApi {
     };
   }
 
-  /** The events that authorise an event, and those that authorise them. */
+  /** Fetches the auth chain of an event. */
   async eventAuth(
     server: string,
     roomId: string,
@@ -95,7 +102,7 @@ export class EventsApi {
     return answer.list('auth_chain', maxEntries);
   }
 
-  /** These events and those before them, `limit` at the most. */
+  /** Fetches these events and events before them, at most `limit` in total. */
   async backfill(
     server: string,
     roomId: string,
@@ -111,7 +118,10 @@ export class EventsApi {
     return answer.list('pdus', maxEntries).slice(0, limit);
   }
 
-  /** The event that is closest to a time. @param ts milliseconds since the epoch */
+  /**
+   * Finds the event closest to a time.
+   * @param ts milliseconds since the epoch
+   */
   async timestampToEvent(
     server: string,
     roomId: string,

@@ -3,7 +3,9 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { type FederationRequest, federationPath } from '../requests/request.ts';
 import type { ApiRequest } from './api-request.ts';
 
-/** Bytes of an answer with the keys of many users, with one-time keys, and with the devices of one user. */
+/**
+ * Maximum bytes of a response: with the keys of many users, with one-time keys, with the devices of one user.
+ */
 const maxBody = {
   query: 8 * 1024 * 1024,
   claim: 4 * 1024 * 1024,
@@ -11,8 +13,8 @@ const maxBody = {
 } as const;
 
 /**
- * What other servers are asked about the keys of their users. Somebody waits for most of it, so nothing is repeated.
- * What comes back is an object, and nothing else was checked.
+ * Requests for the keys of remote users. No request is retried, since clients wait for most of them.
+ * Responses are JSON objects, otherwise unchecked.
  * Source: server-server API, "End-to-End Encryption" and "Device Management".
  */
 export class KeysApi {
@@ -23,9 +25,9 @@ export class KeysApi {
   }
 
   /**
-   * The identity keys of devices, and cross-signing keys.
-   * @param users user id to device ids; none stand for all
-   * @throws as `FederationClient.request` does, also the other methods
+   * Fetches device identity keys and cross-signing keys.
+   * @param users user id to device ids; an empty list means all devices
+   * @throws the errors of `FederationClient.request`, like all methods here
    */
   query(
     server: string,
@@ -40,7 +42,7 @@ export class KeysApi {
     });
   }
 
-  /** One-time keys. @param wishes user id to device id to algorithm */
+  /** Claims one-time keys. @param wishes user id to device id to algorithm */
   claim(
     server: string,
     wishes: ReadonlyMap<string, ReadonlyMap<string, string>>,
@@ -55,7 +57,7 @@ export class KeysApi {
     });
   }
 
-  /** All devices of a user, and the place of that list in the sequence of its changes. */
+  /** Fetches all devices of a user, with the stream id of the list. */
   devices(server: string, userId: string, request?: ApiRequest): Promise<JsonObject> {
     const path = federationPath`/_proto/federation/v1/user/devices/${userId}`;
     return this.#ask(server, request, { method: 'GET', path, maxBody: maxBody.devices });

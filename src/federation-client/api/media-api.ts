@@ -5,18 +5,18 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { federationPath } from '../requests/request.ts';
 
 export interface MediaDownload {
-  /** Milliseconds that the server is asked to wait for an upload that is still to come. */
+  /** Milliseconds that the server may wait for an upload that is not complete (`timeout_ms`). */
   readonly uploadTimeout: number;
-  /** Most bytes of the answer. */
+  /** Maximum bytes of the response. */
   readonly maxBody: number;
   readonly signal: AbortSignal;
 }
 
-/** Longest time of a download, in milliseconds, when the signal does not end it before. */
+/** Maximum milliseconds of a download; the signal may abort it earlier. */
 const downloadTimeout = 15 * 60_000;
 
 /**
- * Media of other servers, as streams, which must be read or destroyed.
+ * Downloads media from other servers, as streams, which the caller must read or destroy.
  * Source: server-server API, "Content Repository".
  */
 export class MediaApi {
@@ -27,8 +27,9 @@ export class MediaApi {
   }
 
   /**
-   * The answer of several parts; `undefined` when the server does not have the endpoint.
-   * @throws as `FederationClient.open` does
+   * Downloads media over the authenticated endpoint.
+   * @returns the multipart response; `undefined` when the server does not have the endpoint
+   * @throws the errors of `FederationClient.open`
    */
   async download(
     destination: string,
@@ -44,7 +45,10 @@ export class MediaApi {
     }
   }
 
-  /** The media itself, from the old endpoint. @throws as `FederationClient.open` does */
+  /**
+   * Downloads media over the deprecated, unauthenticated endpoint. @throws the errors of
+   * `FederationClient.open`
+   */
   downloadUnauthenticated(
     destination: string,
     mediaId: string,

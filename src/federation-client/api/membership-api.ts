@@ -5,33 +5,33 @@ import { type FederationRequest, federationPath } from '../requests/request.ts';
 import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
-/** Bytes of an answer with one event and some state to show; with the whole state of a room. */
+/** Maximum bytes of a response: with one event and stripped state, with the whole state of a room. */
 const maxBody = { event: 4 * 1024 * 1024, state: 64 * 1024 * 1024 } as const;
 
-/** Entries of a list in an answer: of events that describe a room, and of those that are its state. */
+/** Maximum entries of lists in responses. */
 const maxEntries = { strippedState: 1_000, state: 500_000, servers: 100_000 } as const;
 
-/** Milliseconds until a server has put together the whole state of a large room. */
+/** Milliseconds for a response with the whole state of a large room. */
 const stateTimeout = 180_000;
 
-/** What a user of this server wants to become in a room that another server is in. */
+/** The membership that a local user asks for in a room that this server is not in. */
 export type HandshakeMembership = 'join' | 'leave' | 'knock';
 
-/** An event that another server has prepared for a user of this one. */
+/** An event that another server prepared for a local user to sign. */
 export interface EventTemplate {
-  /** `undefined` when the server does not say. */
+  /** `undefined` when the response does not contain it. */
   readonly roomVersion: string | undefined;
   readonly event: JsonObject;
 }
 
-/** A room as the server describes it that has let somebody in. */
+/** The room as described in the response to `send_join`. */
 export interface SendJoinResponse {
-  /** The state before the join, and the events that authorise it. */
+  /** The state before the join, and its auth chain. */
   readonly state: readonly JsonValue[];
   readonly authChain: readonly JsonValue[];
-  /** The join with the signatures that it has now. */
+  /** The join with the signatures of the resident server. */
   readonly event: JsonObject | undefined;
-  /** Whether the state lacks members. */
+  /** Whether members are missing from the state. */
   readonly membersOmitted: boolean;
   readonly serversInRoom: readonly string[];
 }
@@ -45,18 +45,18 @@ export interface SignedEvent {
 
 export interface OutgoingInvite extends SignedEvent {
   readonly roomVersion: string;
-  /** Events that describe the room. */
+  /** Stripped state of the room. */
   readonly inviteRoomState: readonly JsonObject[];
 }
 
 export interface MembershipRequest extends ApiRequest {
-  /** Ask even if the server is being left alone, because somebody waits for it. */
+  /** Send the request although the server is in backoff, because a user waits for it. */
   readonly ignoreBackoff?: boolean | undefined;
 }
 
 /**
- * How users of this server get into rooms that it is not in, and out again, and how users of other servers are
- * invited. Nobody has checked the events that come back.
+ * Requests for joining, knocking on and leaving rooms that this server is not in, and for inviting remote
+ * users. The returned events are unchecked.
  * Source: server-server API, "Joining Rooms", "Knocking upon a room", "Inviting to a room", "Leaving Rooms".
  */
 export class MembershipApi {
@@ -67,9 +67,9 @@ export class MembershipApi {
   }
 
   /**
-   * Asks for an event with which a user can join, knock or leave.
-   * @param versions of rooms that this server knows
-   * @throws as `FederationClient.request` does, also the other methods
+   * Fetches the event template for a join, knock or leave (`make_join`, `make_knock`, `make_leave`).
+   * @param versions room versions that this server supports
+   * @throws the errors of `FederationClient.request`, like all methods here
    */
   async fetchTemplate(
     server: string,
@@ -89,7 +89,7 @@ export class MembershipApi {
     return { roomVersion: shape.optionalString('room_version'), event: shape.object('event') };
   }
 
-  /** Hands in a join. @param omitMembers whether the answer may lack members */
+  /** Sends a signed join. @param omitMembers allows the server to leave members out of the state */
   async sendJoin(
     server: string,
     join: SignedEvent,
@@ -130,7 +130,7 @@ export class MembershipApi {
     };
   }
 
-  /** Hands in a leave, which may turn down an invite or take back a knock. */
+  /** Sends a signed leave, which may also reject an invite or withdraw a knock. */
   async sendLeave(server: string, leave: SignedEvent, request?: MembershipRequest): Promise<void> {
     const { roomId, eventId, event } = leave;
     const rest = { ...base(server, request), method: 'PUT', body: event, maxBody: maxBody.event } as const;
@@ -148,7 +148,7 @@ export class MembershipApi {
     );
   }
 
-  /** Hands in a knock. @returns events that describe the room */
+  /** Sends a signed knock. @returns stripped state of the room */
   async sendKnock(
     server: string,
     knock: SignedEvent,
@@ -165,7 +165,9 @@ export class MembershipApi {
     return new ResponseShape(server, answer).list('knock_room_state', maxEntries.strippedState);
   }
 
-  /** Has an invite signed by the server of who is invited. @returns the event with its signatures */
+  /**
+   * Sends an invite to the server of the invited user, which signs it. @returns the event with its signatures
+   */
   async invite(server: string, invite: OutgoingInvite, request?: MembershipRequest): Promise<JsonObject> {
     const { roomId, eventId, event, roomVersion, inviteRoomState } = invite;
     const rest = { ...base(server, request), method: 'PUT', maxBody: maxBody.event } as const;
@@ -188,7 +190,7 @@ export class MembershipApi {
     return new ResponseShape(server, answer).object('event');
   }
 
-  /** Asks a server whose user has invited an address to invite the user who has it. */
+  /** Asks the server of the user who invited a third-party identifier to invite its owner. */
   async exchangeThirdPartyInvite(
     server: string,
     roomId: string,
@@ -204,7 +206,7 @@ export class MembershipApi {
     });
   }
 
-  /** How complex a room is; `undefined` when the server does not say. */
+  /** Fetches the complexity of a room; `undefined` when the response does not contain it. */
   async complexity(server: string, roomId: string, request?: MembershipRequest): Promise<number | undefined> {
     const { v1 } = await this.#client.request({
       ...base(server, request),
@@ -217,7 +219,7 @@ export class MembershipApi {
   }
 }
 
-/** There are usually other servers to ask, so nothing is repeated. */
+/** No request is retried, since usually other servers can be asked. */
 function base(destination: string, { signal, timeout, ignoreBackoff }: MembershipRequest = {}) {
   return {
     destination,
@@ -228,7 +230,7 @@ function base(destination: string, { signal, timeout, ignoreBackoff }: Membershi
   } as const satisfies Partial<FederationRequest>;
 }
 
-/** Asks once more in the older way where the server does not know the newer one. */
+/** Repeats a request at the v1 endpoint when the server does not have the v2 endpoint. */
 async function withFallback(
   ask: () => Promise<JsonObject>,
   askFallback: () => Promise<JsonObject>,

@@ -2,12 +2,12 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
 import type { ApiRequest } from './api-request.ts';
 
-/** Bytes of an answer: it holds one signature. */
+/** Maximum bytes of a response: it contains one signature. */
 const maxBody = 16 * 1024;
 
 /**
- * What policy servers are asked. Somebody waits for it, so nothing is repeated, and what comes of it says nothing
- * about whether the server takes part in federation otherwise.
+ * Requests to policy servers. They are not retried, since a user waits for them, and ignore the backoff:
+ * whether a policy server answers is independent of its other federation traffic.
  * Source: server-server API, "Policy Servers".
  */
 export class PolicyApi {
@@ -17,7 +17,10 @@ export class PolicyApi {
     this.#client = client;
   }
 
-  /** @returns whatever object the server has answered @throws as `FederationClient.request` does */
+  /**
+   * Asks for a signature on an event. @returns the unchecked response @throws the errors of
+   * `FederationClient.request`
+   */
   sign(server: string, pdu: JsonObject, { signal, timeout }: ApiRequest = {}): Promise<JsonObject> {
     return this.#client.request({
       destination: server,

@@ -11,23 +11,26 @@ import { type FederationRequest, federationPath } from '../requests/request.ts';
 import type { ApiRequest } from './api-request.ts';
 import { ResponseShape } from './response-shape.ts';
 
-/** Bytes of an answer: a profile with at most 64 KiB of fields, an alias with its servers, lists of rooms. */
+/**
+ * Maximum bytes of a response: with a profile (at most 64 KiB of fields), with an alias and its servers, with
+ * lists of rooms.
+ */
 const maxBody = { profile: 128 * 1024, alias: 256 * 1024, rooms: 8 * 1024 * 1024 } as const;
 
-/** Servers behind an alias, as they come; rooms in a list or under a space. */
+/** Maximum servers in a response for an alias, and maximum rooms in a list or under a space. */
 const [maxNamed, maxRooms] = [10_000, 10_000];
 
-/** Servers behind an alias that are worth knowing. */
+/** Maximum servers of an alias that are returned to the caller. */
 const maxServers = 50;
 
-/** Where an alias leads. */
+/** The room of an alias. */
 export interface AliasResponse {
   readonly roomId: string;
-  /** Servers that are likely to know the room. */
+  /** Servers that are likely to be in the room. */
   readonly servers: readonly string[];
 }
 
-/** What of a list of rooms is wanted. Source: server-server API, `POST /publicRooms`. */
+/** Parameters of a room list. Source: server-server API, `POST /publicRooms`. */
 export interface PublicRoomsQuery {
   readonly limit?: number | undefined;
   readonly since?: string | undefined;
@@ -39,7 +42,7 @@ export interface PublicRoomsQuery {
   readonly third_party_instance_id?: string;
 }
 
-/** A page of a list of rooms. The entries are objects, nothing else is true of them. */
+/** A page of a room list. The entries are unchecked objects. */
 export interface PublicRoomsResponse {
   readonly rooms: readonly JsonObject[];
   readonly nextBatch: string | undefined;
@@ -48,7 +51,7 @@ export interface PublicRoomsResponse {
 }
 
 /**
- * What other servers are asked on behalf of somebody who waits for it.
+ * Requests on behalf of a waiting user.
  * Source: server-server API, "Querying for information", "Published Room Directory", "Spaces".
  */
 export class QueriesApi {
@@ -58,7 +61,10 @@ export class QueriesApi {
     this.#client = client;
   }
 
-  /** The whole profile of a user of that server. @throws as `FederationClient.request` does, also the other methods */
+  /**
+   * Fetches the whole profile of a user of that server. @throws the errors of `FederationClient.request`,
+   * like all methods here
+   */
   profile(server: string, userId: string, request?: ApiRequest): Promise<JsonObject> {
     return this.#get(server, '/_proto/federation/v1/query/profile', request, {
       query: { user_id: userId },
@@ -66,20 +72,20 @@ export class QueriesApi {
     });
   }
 
-  /** The room behind an alias of that server. */
+  /** Resolves an alias of that server. */
   async alias(server: string, alias: string, request?: ApiRequest): Promise<AliasResponse> {
     const answer = await this.#get(server, '/_proto/federation/v1/query/directory', request, {
       query: { room_alias: alias },
       maxBody: maxBody.alias,
     });
     const roomId = answer['room_id'];
-    if (!isRoomId(roomId)) throw new MalformedResponse(server, 'room_id is no id of a room');
+    if (!isRoomId(roomId)) throw new MalformedResponse(server, 'room_id is not a room id');
     const named = new ResponseShape(server, answer).list('servers', maxNamed);
     const servers = new Set(named.filter((name) => typeof name === 'string').filter(isServerName));
     return { roomId, servers: [...servers].slice(0, maxServers) };
   }
 
-  /** A page of the rooms that the server publishes. */
+  /** Fetches a page of the room list that the server publishes. */
   async publicRooms(
     server: string,
     list: PublicRoomsQuery,
@@ -104,7 +110,10 @@ export class QueriesApi {
     };
   }
 
-  /** A room and its children as that server sees them; of the answer only the sizes of its lists are checked. */
+  /**
+   * Fetches a room and its children as that server sees them. Only the sizes of the lists in the response are
+   * checked.
+   */
   async hierarchy(
     server: string,
     roomId: string,
@@ -122,7 +131,7 @@ export class QueriesApi {
       },
     );
     const { room } = answer;
-    if (!isJsonObject(room)) throw new MalformedResponse(server, 'room is no object');
+    if (!isJsonObject(room)) throw new MalformedResponse(server, 'room is not an object');
     const shape = new ResponseShape(server, answer);
     shape.list('children', maxRooms);
     shape.list('inaccessible_children', maxRooms);

@@ -1,7 +1,10 @@
 import { isEventId, isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import { MalformedResponse } from '../requests/errors.ts';
 
-/** Reads the members of another server's answer; what is not as it should be is a `MalformedResponse`. */
+/**
+ * Reads and checks the members of another server's response. Every method throws MalformedResponse for a
+ * member of the wrong type.
+ */
 export class ResponseShape {
   readonly #server: string;
   readonly #answer: JsonObject;
@@ -13,25 +16,25 @@ export class ResponseShape {
 
   object(name: string): JsonObject {
     const value = this.#answer[name];
-    if (!isJsonObject(value)) throw this.#malformed(`${name} is no object`);
+    if (!isJsonObject(value)) throw this.#malformed(`${name} is not an object`);
     return value;
   }
 
   optionalString(name: string): string | undefined {
     const value = this.#answer[name];
-    if (value !== undefined && typeof value !== 'string') throw this.#malformed(`${name} is no string`);
+    if (value !== undefined && typeof value !== 'string') throw this.#malformed(`${name} is not a string`);
     return value;
   }
 
-  /** A list of anything. @param most how long it may be */
+  /** Reads a list of any values. @param most maximum number of entries */
   list(name: string, most: number): readonly JsonValue[] {
     const value = this.#answer[name];
-    if (!Array.isArray(value)) throw this.#malformed(`${name} is no list`);
+    if (!Array.isArray(value)) throw this.#malformed(`${name} is not a list`);
     if (value.length > most) throw this.#malformed(`${name} has more than ${most} entries`);
     return value as readonly JsonValue[];
   }
 
-  /** The only entry of a list. */
+  /** Reads the only entry of a list. */
   only(name: string): JsonValue {
     const [entry] = this.list(name, 1);
     if (entry === undefined) throw this.#malformed(`${name} is empty`);
@@ -40,19 +43,19 @@ export class ResponseShape {
 
   eventIds(name: string, most: number): readonly string[] {
     const ids = this.list(name, most);
-    if (!ids.every(isEventId)) throw this.#malformed(`${name} holds something that is no event id`);
+    if (!ids.every(isEventId)) throw this.#malformed(`${name} contains values that are not event ids`);
     return ids as readonly string[];
   }
 
   eventId(name: string): string {
     const value = this.#answer[name];
-    if (!isEventId(value)) throw this.#malformed(`${name} is no event id`);
+    if (!isEventId(value)) throw this.#malformed(`${name} is not an event id`);
     return value;
   }
 
   integer(name: string): number {
     const value = this.#answer[name];
-    if (!Number.isSafeInteger(value)) throw this.#malformed(`${name} is no integer`);
+    if (!Number.isSafeInteger(value)) throw this.#malformed(`${name} is not an integer`);
     return value as number;
   }
 

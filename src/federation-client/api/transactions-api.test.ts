@@ -15,7 +15,7 @@ function answering(answer: JsonObject) {
 }
 
 describe('TransactionsApi', () => {
-  it('sends the text under its id, and repeats that for long', async () => {
+  it('sends the given text under the transaction id, with long retries', async () => {
     const { api, asked } = answering({ pdus: {} });
     assert.equal((await api.send('a.example', 'a/1', '{"pdus":[]}')).size, 0);
     const [{ method, path, bodyText, retry }] = asked as [FederationRequest];
@@ -25,7 +25,7 @@ describe('TransactionsApi', () => {
     );
   });
 
-  it('says what the other server has not taken', async () => {
+  it('returns the events that the other server rejected, with bounded messages', async () => {
     const pdus = {
       $a: {},
       $b: { error: 'no' },
@@ -38,7 +38,7 @@ describe('TransactionsApi', () => {
     assert.deepEqual([refused.get('$b'), refused.get('$c')?.length], ['no', 500]);
   });
 
-  it('takes any answer', async () => {
+  it('accepts any successful response (property)', async () => {
     const anything = fc.dictionary(fc.constantFrom('pdus', 'x'), fc.jsonValue());
     await fc.assert(
       fc.asyncProperty(anything, async (answer) => {

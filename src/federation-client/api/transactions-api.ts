@@ -2,13 +2,13 @@ import { isJsonObject, type JsonObject } from '../../protocol/index.ts';
 import type { FederationClient } from '../requests/federation-client.ts';
 import { type FederationRequest, federationPath } from '../requests/request.ts';
 
-/** Bytes of an answer: an entry for each of 50 events. */
+/** Maximum bytes of a response: it contains an entry for each of 50 events. */
 const maxBody = 1024 * 1024;
 
-/** Characters of what another server says about an event that are kept. */
+/** Maximum characters of a remote error message to keep. */
 const maxErrorLength = 500;
 
-/** Transactions, the way in which servers hand each other events and EDUs. */
+/** Sends transactions with PDUs and EDUs to other servers. */
 export class TransactionsApi {
   readonly #client: Pick<FederationClient, 'request'>;
 
@@ -17,12 +17,12 @@ export class TransactionsApi {
   }
 
   /**
-   * Sends a transaction, again and again for some minutes. A server that has answered with success has it, whatever
-   * the answer is.
+   * Sends a transaction, with retries for some minutes. A successful response means that the server has
+   * received it, whatever the body is.
    * Source: server-server API, "Transactions".
    * @param bodyText the transaction as canonical JSON
-   * @returns what the server has not taken: event id to its reason
-   * @throws as `FederationClient.request` does
+   * @returns rejected events: event id to the reason
+   * @throws the errors of `FederationClient.request`
    */
   async send(
     server: string,

@@ -17,7 +17,7 @@ const [ownKey, key, retired, expired] = ['own', 'a', 'old', 'b'].map((name) => n
 ];
 
 forEachDatabase((open) => {
-  describe('requests of other servers', () => {
+  describe('XMatrixAuthenticator', () => {
     const opened: { close(): Promise<void> }[] = [];
     let authority: TestAuthority;
     before(() => {
@@ -64,7 +64,7 @@ forEachDatabase((open) => {
 
     const refused = { status: 401, errcode: 'M_UNAUTHORIZED' };
 
-    it('are accepted with a signature over all of it', async () => {
+    it('accepts a request with a valid signature, with and without a body', async () => {
       const { origin, parts, check, asked } = await world();
       const body = parseJson('{"b": 1.0, "a": ["\u{1f600}"]}', { numbers: 'as written' });
       const content = canonicalJson(body, 'as written');
@@ -73,7 +73,7 @@ forEachDatabase((open) => {
       assert.equal(asked(), 1);
     });
 
-    it('are refused when anything else was signed', async () => {
+    it('rejects a signature over another body, URI or method, or by another key', async () => {
       const { parts, check } = await world();
       const content = canonicalJson({ a: 1 });
       const header = authorize({ ...parts, content }, key);
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       await assert.rejects(check([authorize(parts, newSigningKey('a'))]), refused);
     });
 
-    it('are refused when they are for another server, also where the header does not say so', async () => {
+    it('rejects a request for another destination, even if the header does not name it', async () => {
       const { parts, check, origin } = await world();
       const elsewhere = { ...parts, destination: 'b.example' };
       await assert.rejects(check([authorize(elsewhere, key)]), refused);
@@ -97,7 +97,7 @@ forEachDatabase((open) => {
       assert.equal(await check([formatXMatrix({ ...old, destination: undefined })]), origin);
     });
 
-    it('are refused without a signature that can be read, and from who can not send them', async () => {
+    it('rejects invalid headers, unknown keys, too many signatures and impossible origins', async () => {
       const { parts, check } = await world();
       const signature = parseXMatrix(authorize(parts, key))!;
       const of = (changes: object) => [formatXMatrix({ ...signature, ...changes })];
@@ -117,14 +117,14 @@ forEachDatabase((open) => {
       }
     });
 
-    it('may have several signatures, of which those with known keys must be right', async () => {
+    it('accepts several signatures if those of known keys are valid', async () => {
       const { parts, check, origin } = await world();
       const good = authorize(parts, key);
       assert.equal(await check([good, authorize(parts, newSigningKey('unknown'))]), origin);
       await assert.rejects(check([good, authorize(parts, newSigningKey('a'))]), refused);
     });
 
-    it('are not signed with keys that are retired or have run out', async () => {
+    it('rejects signatures of retired and expired keys', async () => {
       const { parts, check, clock, origin, use } = await world();
       await assert.rejects(check([authorize(parts, retired)]), refused);
       assert.equal(await check([authorize(parts, key)]), origin);
@@ -133,7 +133,7 @@ forEachDatabase((open) => {
       await assert.rejects(check([authorize(parts, key)]), refused);
     });
 
-    it('do not make this server ask for keys without end', async () => {
+    it('limits key requests caused by unknown key ids', async () => {
       const { parts, check, asked } = await world();
       for (let i = 0; i < 30; i++) {
         await assert.rejects(check([authorize(parts, newSigningKey(`k${i}`))]), refused);
@@ -141,7 +141,7 @@ forEachDatabase((open) => {
       assert.equal(asked(), 1);
     });
 
-    it('are refused from servers that are not listed [option: federation_domain_whitelist]', async () => {
+    it('rejects requests of servers outside the whitelist, without fetching keys [option: federation_domain_whitelist]', async () => {
       const listed = await world((origin) => [origin]);
       assert.equal(await listed.check([authorize(listed.parts, key)]), listed.origin);
       const other = await world(() => ['b.example']);
@@ -152,7 +152,7 @@ forEachDatabase((open) => {
       assert.equal(other.asked(), 0);
     });
 
-    it('show that a server is back', async () => {
+    it('ends the backoff of a server that sends a valid request', async () => {
       const { parts, check, destinations, origin, clock } = await world();
       await destinations.recordFailure(origin, clock.now());
       const returned: string[] = [];
@@ -162,7 +162,7 @@ forEachDatabase((open) => {
       assert.equal(await destinations.backoffUntil(origin), undefined);
     });
 
-    it('are read whatever is in them', async () => {
+    it('verifies signatures over unusual bodies', async () => {
       const { parts, check } = await world();
       const odd: JsonValue[] = [
         null,

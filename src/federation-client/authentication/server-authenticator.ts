@@ -15,11 +15,12 @@ export interface ServerAuthenticatorDeps {
   readonly clock: Clock;
 }
 
-/** Signatures on one request. Servers send one, or one for each of their keys. */
+/** Maximum signatures on one request. Servers send one, or one for each of their keys. */
 const maxSignatures = 5;
 
 /**
- * Checks who sent a request: the signatures that go with it, over method, URI as sent, both names and the body.
+ * Authenticates requests of other servers by their signatures, which cover the method, the URI as sent, both
+ * server names and the body.
  * Source: server-server API, "Request Authentication".
  */
 export class XMatrixAuthenticator implements ServerAuthenticator {
@@ -29,7 +30,10 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_UNAUTHORIZED; M_FORBIDDEN when there is no federation with the server that sent it */
+  /**
+   * Returns the name of the server that sent a request.
+   * @throws MatrixError M_UNAUTHORIZED; M_FORBIDDEN when `federation_domain_whitelist` excludes the server
+   */
   async authenticateServer(request: SignedRequest): Promise<string> {
     const signatures = this.#signaturesOf(request);
     const { origin } = signatures[0];
@@ -41,10 +45,10 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     for (const { key: keyId, signature } of signatures) {
       const key = await this.#currentKey(origin, keyId);
       if (key === undefined) continue;
-      if (!key.verifies(text, signature)) throw unauthorized('The signature is not right');
+      if (!key.verifies(text, signature)) throw unauthorized('The signature is invalid');
       isProven = true;
     }
-    if (!isProven) throw unauthorized(`No key of ${origin} is known that has signed this`);
+    if (!isProven) throw unauthorized(`The keys that signed this request are not known as keys of ${origin}`);
     await this.#deps.destinations.recordSuccess(origin);
     return origin;
   }
@@ -58,15 +62,15 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     }
     const { serverName } = this.#deps;
     for (const { destination = serverName } of [first, ...more]) {
-      if (destination !== serverName) throw unauthorized('The request is for another server');
+      if (destination !== serverName) throw unauthorized('The request is addressed to another server');
     }
     if (!isServerName(first.origin) || first.origin === serverName) {
-      throw unauthorized('The request is not from another server');
+      throw unauthorized('The origin is not another server');
     }
     return [first, ...more];
   }
 
-  /** Retired keys are for old events only. */
+  /** Returns a key that is currently valid. Retired keys verify old events only. */
   async #currentKey(serverName: string, keyId: string) {
     if (!keyIdPattern.test(keyId)) return undefined;
     const now = this.#deps.clock.now();

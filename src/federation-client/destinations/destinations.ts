@@ -17,21 +17,24 @@ export interface DestinationsDeps {
   readonly options: FederationClientConfig['federation'];
 }
 
-/** How many servers are in memory at cache factor 1. */
+/** Maximum number of servers in memory at cache factor 1. */
 const cacheSize = 10_000;
 
-/** Milliseconds that a pause lasts at least: a server that sends much and takes nothing is not asked for each of it. */
+/**
+ * Minimum milliseconds between attempts, so that a server that sends many requests but accepts none is not
+ * retried after each of them.
+ */
 const minPause = 1_000;
 
 /**
- * What is known about other servers across restarts: whether they can be reached, how long they are left alone when
- * not, and how they spell paths.
+ * Facts about other servers that survive restarts: whether they can be reached, their backoff, and which
+ * namespace their paths use.
  */
 export class Destinations {
   readonly #deps: DestinationsDeps;
   readonly #known: Cache<string, Destination>;
   readonly #listeners = new Set<(serverName: string) => void>();
-  /** Ends the pauses before another attempt at a server. */
+  /** Aborted to end the wait for a retry early. */
   readonly #pauses = new Map<string, Set<AbortController>>();
 
   constructor(deps: DestinationsDeps) {
@@ -39,28 +42,33 @@ export class Destinations {
     this.#known = deps.caches.create('federation_destinations', { size: cacheSize });
   }
 
-  /** What is known about a server. */
+  /** Returns the known facts about a server. */
   get(serverName: string): Destination | Promise<Destination> {
     return this.#known.getOrLoad(serverName, (name) => readDestination(this.#deps.database.reader(), name));
   }
 
-  /** Until when a server is to be left alone, in milliseconds since the epoch; `undefined` when it may be asked. */
+  /**
+   * Returns the end of a server's backoff in milliseconds since the epoch; `undefined` when it may be asked.
+   */
   async backoffUntil(serverName: string): Promise<number | undefined> {
     const { retryLastTs, retryInterval } = await this.get(serverName);
     const until = retryLastTs + retryInterval;
     return until > this.#deps.clock.now() ? until : undefined;
   }
 
-  /** Calls `listener` with the name of each server that is found to be back. @returns how to stop that */
+  /**
+   * Calls `listener` with the name of each server that becomes reachable again. @returns a function that
+   * unsubscribes
+   */
   onReturn(listener: (serverName: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /**
-   * Waits before another attempt at a server, until there is a sign of it.
-   * @param delay milliseconds at most
-   * @param signal ends the waiting
+   * Waits before a retry, until the server shows that it is reachable.
+   * @param delay maximum milliseconds
+   * @param signal ends the wait early
    */
   async waitForRetry(serverName: string, delay: number, signal?: AbortSignal): Promise<void> {
     const { clock } = this.#deps;
@@ -75,7 +83,7 @@ export class Destinations {
     if (sign.signal.aborted && rest > 0) await sleep(clock, rest, signal);
   }
 
-  /** The server has answered, or has sent something. */
+  /** Records a response or a request of a server: ends its backoff. */
   async recordSuccess(serverName: string): Promise<void> {
     for (const sign of this.#pauses.get(serverName) ?? []) sign.abort();
     const before = await this.get(serverName);
@@ -85,8 +93,9 @@ export class Destinations {
   }
 
   /**
-   * A request that was begun at that time has failed. Of requests that fail together only the first one counts.
-   * @param begunAt milliseconds since the epoch
+   * Records a failed request: starts or extends the backoff. Of requests that fail together, only the first
+   * one counts.
+   * @param begunAt when the request began, in milliseconds since the epoch
    */
   async recordFailure(serverName: string, begunAt: number): Promise<void> {
     const before = await this.get(serverName);
@@ -96,18 +105,18 @@ export class Destinations {
       this.#deps.options;
     const next = before.retryInterval === 0 ? least : this.#nextInterval(before.retryInterval);
     const retryInterval = Math.min(next, most, Number.MAX_SAFE_INTEGER);
-    this.#deps.log.info({ destination: serverName, retryInterval }, 'A server can not be reached');
+    this.#deps.log.info({ destination: serverName, retryInterval }, 'A server cannot be reached');
     const failureSince = before.failureSince ?? now;
     await this.#set(serverName, { ...before, failureSince, retryLastTs: now, retryInterval });
   }
 
-  /** The server has shown how it spells paths. */
+  /** Records the namespace that a server answers in. */
   async recordSpelling(serverName: string, spelling: Spelling): Promise<void> {
     const before = await this.get(serverName);
     if (before.spelling !== spelling) await this.#set(serverName, { ...before, spelling });
   }
 
-  /** Spread by some tenths, so that servers which failed together are not tried together. */
+  /** Returns the next backoff, with jitter, so that servers that failed together are not retried together. */
   #nextInterval(interval: number): number {
     const spread = 0.8 + 0.6 * randomFraction(this.#deps.randomness);
     return Math.round(interval * this.#deps.options.destination_retry_multiplier * spread);

@@ -2,11 +2,13 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { Spelling } from '../spelling.ts';
 import type { DestinationTables } from './tables.ts';
 
-/** What is known about a server. Times in milliseconds since the epoch. */
+/** Facts about a server. Times in milliseconds since the epoch. */
 export interface Destination {
-  /** Since when it can not be reached. */
+  /** Since when the server is unreachable. */
   readonly failureSince: number | undefined;
-  /** When it was tried last, and for how many milliseconds it is left alone after that; 0 while it can be reached. */
+  /**
+   * Time of the last attempt, and the milliseconds of backoff after it; both 0 while the server is reachable.
+   */
   readonly retryLastTs: number;
   readonly retryInterval: number;
   readonly spelling: Spelling | undefined;

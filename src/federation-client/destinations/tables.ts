@@ -1,14 +1,17 @@
-/** The tables of what is known about other servers. */
+/** Tables of facts about other servers. */
 export interface DestinationTables {
   destinations: {
     server_name: string;
-    /** Since when it can not be reached; null while it can. Milliseconds since the epoch, as all times here. */
+    /**
+     * Since when the server is unreachable; null while it is reachable. Milliseconds since the epoch, like
+     * all times here.
+     */
     failure_since: number | null;
-    /** When it was tried last; 0 while it can be reached. */
+    /** Time of the last attempt; 0 while the server is reachable. */
     retry_last_ts: number;
-    /** For how many milliseconds after that it is left alone. */
+    /** Milliseconds of backoff after that. */
     retry_interval: number;
-    /** `documents` or `ecosystem`: how it spells paths; null until it has shown. */
+    /** `documents` or `ecosystem`: the namespace of its paths; null while unknown. */
     spelling: string | null;
   };
 }

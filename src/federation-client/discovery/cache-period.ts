@@ -1,14 +1,15 @@
 const [minute, hour] = [60_000, 3_600_000];
 
 /**
- * Milliseconds for which delegations hold: without a header, at most, and at least, however often they are said to
- * change. Source: server-server API, "Resolving server names", step 3.
+ * Milliseconds for which a delegation is cached: without a caching header, at most, and at least; `error` for
+ * failures.
+ * Source: server-server API, "Resolving server names", step 3.
  */
 export const periods = { default: 24 * hour, max: 48 * hour, min: 5 * minute, error: hour } as const;
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** How long a response may be kept, in milliseconds. Source: RFC 9111, section 5. */
+/** Returns for how many milliseconds a response may be cached. Source: RFC 9111, section 5. */
 export function cachePeriod(headers: Headers, now: number): number {
   const period =
     fromCacheControl(headers['cache-control']) ?? fromExpires(headers['expires'], now) ?? periods.default;
@@ -25,7 +26,7 @@ function fromCacheControl(value: string | string[] | undefined): number | undefi
   return age === undefined ? undefined : Number(age) * 1000;
 }
 
-/** A date that can not be read is one that has passed. */
+/** An invalid date counts as past. */
 function fromExpires(value: string | string[] | undefined, now: number): number | undefined {
   if (value === undefined) return undefined;
   const date = Date.parse(String(value));

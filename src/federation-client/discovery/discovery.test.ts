@@ -23,14 +23,14 @@ import { WellKnown } from './well-known.ts';
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** What the web server of `example.org` answers; it is behind a proxy, because it can not be at port 443 here. */
+/** A response of the web server of `example.org`. It is behind a proxy, because the test cannot listen on port 443. */
 interface WebAnswer {
   status?: number;
   headers?: Record<string, string>;
   body?: string;
 }
 
-describe('discovery', () => {
+describe('Discovery', () => {
   let authority: TestAuthority;
   let web: LoopbackServer;
   let proxy: LoopbackServer;
@@ -83,7 +83,7 @@ describe('discovery', () => {
   const delegateTo = (name: string, headers: Record<string, string> = {}) => {
     answer = () => ({ headers, body: JSON.stringify({ 'm.server': name }) });
   };
-  const place = async (name: string) => {
+  const endpoint = async (name: string) => {
     const [found, ...more] = await discovery.endpointsOf(name);
     assert.equal(more.length, 0);
     const { host, port, tlsName, authority: header } = found!;
@@ -96,41 +96,46 @@ describe('discovery', () => {
     weight,
   });
 
-  it('goes to addresses as they are (step 1)', async () => {
-    assert.deepEqual(await place('1.2.3.4'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
-    assert.deepEqual(await place('1.2.3.4:99'), ['1.2.3.4', 99, undefined, '1.2.3.4:99']);
-    assert.deepEqual(await place('[2001::1]:99'), ['2001::1', 99, undefined, '[2001::1]:99']);
+  it('uses an IP address itself, with port 8448 by default (step 1)', async () => {
+    assert.deepEqual(await endpoint('1.2.3.4'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
+    assert.deepEqual(await endpoint('1.2.3.4:99'), ['1.2.3.4', 99, undefined, '1.2.3.4:99']);
+    assert.deepEqual(await endpoint('[2001::1]:99'), ['2001::1', 99, undefined, '[2001::1]:99']);
     assert.deepEqual(asked, []);
   });
 
-  it('goes to explicit ports (step 2)', async () => {
-    assert.deepEqual(await place('example.org:443'), ['example.org', 443, 'example.org', 'example.org:443']);
+  it('uses a host name with an explicit port itself (step 2)', async () => {
+    assert.deepEqual(await endpoint('example.org:443'), [
+      'example.org',
+      443,
+      'example.org',
+      'example.org:443',
+    ]);
     assert.deepEqual([...asked, ...resolver.asked], []);
   });
 
-  it('follows delegations to addresses and explicit ports (steps 3.1 and 3.2)', async () => {
+  it('follows a delegation to an IP address or an explicit port (steps 3.1 and 3.2)', async () => {
     delegateTo('1.2.3.4');
-    assert.deepEqual(await place('example.org'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
+    assert.deepEqual(await endpoint('example.org'), ['1.2.3.4', 8448, undefined, '1.2.3.4']);
     assert.deepEqual(asked, ['example.org/.well-known/matrix/server']);
     delegateTo('far.example:443');
-    assert.deepEqual(await place('other.example'), ['far.example', 443, 'far.example', 'far.example:443']);
+    assert.deepEqual(await endpoint('other.example'), ['far.example', 443, 'far.example', 'far.example:443']);
     assert.deepEqual(resolver.asked, []);
   });
 
-  it('looks up services of the delegate (steps 3.3 to 3.5)', async () => {
+  it('looks up SRV records of the delegated name (steps 3.3 to 3.5)', async () => {
     delegateTo('far.example');
     resolver.srv.set('_matrix-fed._tcp.far.example', [target('one.example', 1)]);
     resolver.srv.set('_matrix._tcp.far.example', [target('two.example', 2)]);
-    assert.deepEqual(await place('example.org'), ['one.example', 1, 'far.example', 'far.example']);
+    assert.deepEqual(await endpoint('example.org'), ['one.example', 1, 'far.example', 'far.example']);
     resolver.srv.delete('_matrix-fed._tcp.far.example');
     clock.advance(6 * minute);
-    assert.deepEqual(await place('example.org'), ['two.example', 2, 'far.example', 'far.example']);
+    assert.deepEqual(await endpoint('example.org'), ['two.example', 2, 'far.example', 'far.example']);
     resolver.srv.clear();
     clock.advance(6 * minute);
-    assert.deepEqual(await place('example.org'), ['far.example', 8448, 'far.example', 'far.example']);
+    assert.deepEqual(await endpoint('example.org'), ['far.example', 8448, 'far.example', 'far.example']);
   });
 
-  it('looks up services of the host itself without a delegation (steps 4 to 6)', async () => {
+  it('looks up SRV records of the host itself without a delegation (steps 4 to 6)', async () => {
     resolver.srv.set('_matrix-fed._tcp.example.org', [
       target('b.example', 2, 20),
       target('a.example', 1, 10),
@@ -140,22 +145,27 @@ describe('discovery', () => {
       { host: 'b.example', port: 2, tlsName: 'example.org', authority: 'example.org' },
     ]);
     resolver.srv.set('_matrix._tcp.other.example', [target('c.example', 3)]);
-    assert.deepEqual(await place('other.example'), ['c.example', 3, 'other.example', 'other.example']);
-    assert.deepEqual(await place('third.example'), ['third.example', 8448, 'third.example', 'third.example']);
+    assert.deepEqual(await endpoint('other.example'), ['c.example', 3, 'other.example', 'other.example']);
+    assert.deepEqual(await endpoint('third.example'), [
+      'third.example',
+      8448,
+      'third.example',
+      'third.example',
+    ]);
   });
 
-  it('goes to the usual port while name servers fail, and nowhere when there is no service', async () => {
+  it('uses port 8448 while SRV look-ups fail, and rejects a host that offers no service', async () => {
     resolver.failing.add('_matrix-fed._tcp.example.org').add('_matrix._tcp.example.org');
-    assert.equal((await place('example.org'))[1], 8448);
+    assert.equal((await endpoint('example.org'))[1], 8448);
     resolver.failing.clear();
     resolver.srv.set('_matrix-fed._tcp.example.org', [target('a.example', 1)]);
-    assert.equal((await place('example.org'))[1], 1);
+    assert.equal((await endpoint('example.org'))[1], 1);
     resolver.srv.set('_matrix-fed._tcp.other.example', [target('', 0)]);
     await assert.rejects(discovery.endpointsOf('other.example'), { failure: 'unknown-host' });
     await assert.rejects(discovery.endpointsOf('no server/name'), TypeError);
   });
 
-  it('goes on without a delegation when there is none that can be used', async () => {
+  it('ignores invalid well-known documents', async () => {
     const answers: WebAnswer[] = [
       { status: 500 },
       { body: 'no json' },
@@ -169,58 +179,58 @@ describe('discovery', () => {
     ];
     for (const one of answers) {
       answer = () => one;
-      assert.equal((await place('example.org'))[0], 'example.org', JSON.stringify(one).slice(0, 60));
+      assert.equal((await endpoint('example.org'))[0], 'example.org', JSON.stringify(one).slice(0, 60));
       clock.advance(48 * hour);
     }
   });
 
-  it('follows redirects, and asks in the other spelling when the first is not found', async () => {
+  it('follows redirects, and after a 404 asks in the other namespace', async () => {
     answer = (path) =>
       path === '/moved'
         ? { body: '{"m.server": "far.example:1"}' }
         : { status: 301, headers: { location: 'https://other.example/moved' } };
-    assert.equal((await place('example.org'))[0], 'far.example');
+    assert.equal((await endpoint('example.org'))[0], 'far.example');
     answer = (path) => (path.includes('proto') ? { body: '{"m.server": "far.example:2"}' } : { status: 404 });
-    assert.equal((await place('other.example'))[1], 2);
+    assert.equal((await endpoint('other.example'))[1], 2);
     assert.deepEqual(asked.slice(-2), [
       'other.example/.well-known/matrix/server',
       'other.example/.well-known/proto/server',
     ]);
   });
 
-  it('remembers delegations, asks once for many, and asks again in time', async () => {
+  it('caches delegations, shares one look-up among concurrent callers, and keeps them through transient failures', async () => {
     delegateTo('far.example:1');
-    await Promise.all([1, 2, 3].map(() => place('example.org')));
+    await Promise.all([1, 2, 3].map(() => endpoint('example.org')));
     clock.advance(24 * hour - 1);
-    await place('example.org');
+    await endpoint('example.org');
     assert.equal(asked.length, 1);
     clock.advance(1);
     delegateTo('far.example:2', { 'cache-control': 'max-age=600' });
-    assert.equal((await place('example.org'))[1], 2);
+    assert.equal((await endpoint('example.org'))[1], 2);
     clock.advance(11 * minute);
     answer = () => ({ status: 503 });
-    assert.equal((await place('example.org'))[1], 2, 'a passing failure does not undo a delegation');
+    assert.equal((await endpoint('example.org'))[1], 2, 'a transient failure keeps the delegation');
     const before = asked.length;
     clock.advance(minute);
-    await place('example.org');
+    await endpoint('example.org');
     assert.equal(asked.length, before);
     clock.advance(48 * hour);
-    assert.equal((await place('example.org'))[1], 8448, 'but not for ever');
+    assert.equal((await endpoint('example.org'))[1], 8448, 'for 48 hours at most');
   });
 
-  it('remembers for an hour that there is no delegation', async () => {
-    await place('example.org');
+  it('caches a missing delegation for an hour', async () => {
+    await endpoint('example.org');
     const before = asked.length;
     clock.advance(hour - 1);
-    await place('example.org');
+    await endpoint('example.org');
     assert.equal(asked.length, before);
     clock.advance(1);
-    await place('example.org');
+    await endpoint('example.org');
     assert.ok(asked.length > before);
   });
 });
 
-describe('how long a delegation holds', () => {
+describe('cachePeriod', () => {
   const now = Date.parse('2026-01-01T00:00:00Z');
   const cases: [Record<string, string>, number][] = [
     [{}, 24 * hour],
@@ -236,11 +246,12 @@ describe('how long a delegation holds', () => {
     [{ 'cache-control': 'max-age=7200', expires: 'soon' }, 2 * hour],
   ];
   for (const [headers, period] of cases) {
-    it(`with ${JSON.stringify(headers)}`, () => assert.equal(cachePeriod(headers, now), period));
+    it(`returns ${period / minute} minutes for ${JSON.stringify(headers)}`, () =>
+      assert.equal(cachePeriod(headers, now), period));
   }
 });
 
-describe('the order of services', () => {
+describe('orderBySrv', () => {
   const record = fc.record({
     name: fc.domain(),
     port: fc.nat(65535),
@@ -248,7 +259,7 @@ describe('the order of services', () => {
     weight: fc.nat(100),
   });
 
-  it('keeps all of them, by priority', () => {
+  it('returns all records, sorted by priority', () => {
     fc.assert(
       fc.property(fc.array(record), (records) => {
         const ordered = orderBySrv(records, systemRandomness);
@@ -260,7 +271,7 @@ describe('the order of services', () => {
     );
   });
 
-  it('gives each a share by its weight', () => {
+  it('puts each record first with a chance proportional to its weight', () => {
     const records = [10, 30, 60].map((weight) => ({ name: `${weight}`, port: 1, priority: 0, weight }));
     const first = new Map<number, number>();
     for (let i = 0; i < 3_000; i++) {

@@ -6,10 +6,10 @@ import { defaultPort, type Endpoint, explicitEndpoint, partsOf } from './endpoin
 import { orderBySrv } from './srv-order.ts';
 import type { WellKnown } from './well-known.ts';
 
-/** Of how many hosts, and for how many milliseconds, the places of services are remembered. */
+/** Maximum number of cached hosts, and milliseconds for which their SRV look-ups are cached. */
 const [maxCached, cacheMs] = [20_000, 300_000];
 
-/** How many targets of a service are tried. */
+/** Maximum number of targets of an SRV look-up that are tried. */
 const maxEndpoints = 8;
 
 export interface DiscoveryDeps {
@@ -19,7 +19,7 @@ export interface DiscoveryDeps {
   readonly randomness: Randomness;
 }
 
-/** Finds out where servers are. Source: server-server API, "Resolving server names". */
+/** Resolves server names. Source: server-server API, "Resolving server names". */
 export class Discovery {
   readonly #deps: DiscoveryDeps;
   readonly #services: RecentlyUsed<string, Promise<readonly Endpoint[]>>;
@@ -31,9 +31,9 @@ export class Discovery {
   }
 
   /**
-   * The places where a server may be reached, to be tried in this order; at least one.
-   * @throws TypeError for what is no server name
-   * @throws OutboundError `unknown-host` when name servers say that the service is not offered
+   * Returns the endpoints at which a server may be reached, at least one, in the order in which to try them.
+   * @throws TypeError for an invalid server name
+   * @throws OutboundError `unknown-host` when the SRV record says that the service is not offered
    */
   async endpointsOf(serverName: string): Promise<readonly Endpoint[]> {
     const parts = partsOf(serverName);
@@ -46,7 +46,7 @@ export class Discovery {
     return delegatedPlace === undefined ? this.#byService(delegated.host) : [delegatedPlace];
   }
 
-  /** Steps 3.3 to 3.5 and 4 to 6. */
+  /** Steps 3.3 to 3.5 and 4 to 6 of the specification. */
   #byService(host: string): Promise<readonly Endpoint[]> {
     const known = this.#services.get(host);
     if (known !== undefined) return known;
@@ -63,7 +63,8 @@ export class Discovery {
       const records = await this.#records(`${service}.${host}`, host);
       if (records.length === 0) continue;
       const targets = records.filter(({ name }) => name !== '' && name !== '.');
-      if (targets.length === 0) throw new OutboundError('unknown-host', `${host} is not a server`);
+      if (targets.length === 0)
+        throw new OutboundError('unknown-host', `${host} offers no Matrix federation`);
       return orderBySrv(targets, this.#deps.randomness)
         .slice(0, maxEndpoints)
         .map(({ name, port }) => ({ host: name, port, tlsName: host, authority: host }));
@@ -72,8 +73,8 @@ export class Discovery {
   }
 
   /**
-   * Name servers that fail are taken to have no record, because some always do for services; the next request asks
-   * them again. Whoever answers at the wrong place has no certificate for the host.
+   * A failed SRV look-up counts as no record, because some name servers always fail for SRV records. It is
+   * not cached. A wrong endpoint has no valid certificate for the host.
    */
   async #records(name: string, host: string): Promise<readonly SrvRecord[]> {
     try {

@@ -1,7 +1,7 @@
 import type { SrvRecord } from '../../kernel/outbound/index.ts';
 import { type Randomness, randomFraction } from '../../kernel/randomness.ts';
 
-/** The targets in the order in which to try them. Source: RFC 2782, "Priority" and "Weight". */
+/** Returns the targets in the order in which to try them. Source: RFC 2782, "Priority" and "Weight". */
 export function orderBySrv(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
   const byPriority = Map.groupBy(records, ({ priority }) => priority);
   return [...byPriority.keys()]
@@ -9,7 +9,10 @@ export function orderBySrv(records: readonly SrvRecord[], randomness: Randomness
     .flatMap((priority) => shuffle(byPriority.get(priority)!, randomness));
 }
 
-/** Draws one after the other, each with a chance by its weight; those of weight 0 have a very small one. */
+/**
+ * Draws targets one after the other, with chances proportional to their weights; targets of weight 0 have a
+ * very small chance.
+ */
 function shuffle(records: readonly SrvRecord[], randomness: Randomness): SrvRecord[] {
   const left = records.toSorted((a, b) => a.weight - b.weight);
   const drawn: SrvRecord[] = [];

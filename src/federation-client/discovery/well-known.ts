@@ -7,18 +7,23 @@ import { spell, spellingsToTry } from '../spelling.ts';
 import type { FederationTls } from '../tls.ts';
 import { cachePeriod, periods } from './cache-period.ts';
 
-/** Bounds: of the document, on the way to it, and of what is remembered. */
+/**
+ * Maximum bytes of the document, maximum redirects, timeout in milliseconds, and maximum number of cached
+ * hosts.
+ */
 const [maxBody, redirects, timeout, maxCached] = [50 * 1024, 5, 10_000, 20_000];
 
-/** Milliseconds until a look-up that failed for a passing reason is repeated at first; doubled up to `periods.error`. */
+/**
+ * Milliseconds until a look-up is repeated after its first transient failure; doubled up to `periods.error`.
+ */
 const minRetryDelay = 120_000;
 
 interface Entry {
-  /** Absent: the host delegates to nobody. */
+  /** Absent when the host does not delegate. */
   readonly delegate: string | undefined;
   /** Milliseconds since the epoch. */
   readonly until: number;
-  /** When it was last read from the host. */
+  /** When it was last read from the host, in milliseconds since the epoch. */
   readonly readAt: number | undefined;
   readonly retryDelay: number;
 }
@@ -30,8 +35,9 @@ export interface WellKnownDeps {
 }
 
 /**
- * Whom hosts delegate to. Answers are remembered, those that say nothing too; callers at the same time share one
- * look-up. Source: server-server API, "Resolving server names", step 3.
+ * Reads and caches delegations by `/.well-known/matrix/server`, including missing ones. Concurrent callers
+ * share one look-up.
+ * Source: server-server API, "Resolving server names", step 3.
  */
 export class WellKnown {
   readonly #deps: WellKnownDeps;
@@ -42,7 +48,7 @@ export class WellKnown {
     this.#deps = deps;
   }
 
-  /** The server name that a host delegates to, or `undefined`. Never rejects. */
+  /** Returns the server name that a host delegates to, or `undefined`. Never rejects. */
   async delegateOf(host: string): Promise<string | undefined> {
     const known = this.#entries.get(host);
     if (known !== undefined && known.until > this.#deps.clock.now()) return known.delegate;
@@ -66,7 +72,7 @@ export class WellKnown {
     return this.#afterFailure(before);
   }
 
-  /** In the spelling of the ecosystem, and where that is not found, in that of the documents. */
+  /** Asks in the ecosystem's namespace first, and after a 404 in that of the documents. */
   async #fetch(host: string): Promise<OutboundResponse> {
     const [first, second] = spellingsToTry(undefined).map((spelling) => {
       const url = new URL(`https://${host}${spell('/.well-known/proto/server', spelling)}`);
@@ -81,7 +87,7 @@ export class WellKnown {
     return { delegate: undefined, until, readAt: undefined, retryDelay: minRetryDelay };
   }
 
-  /** The host can not be asked now. What it said before holds on, as long as it could have been kept at most. */
+  /** Keeps the previous delegation after a transient failure, until its maximum age. */
   #afterFailure(before: Entry | undefined): Entry {
     const now = this.#deps.clock.now();
     const retryDelay = before?.retryDelay ?? minRetryDelay;

@@ -4,21 +4,22 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { type KeyResponse, readKeyResponse } from './key-response.ts';
 import type { WantedKey } from './wanted-key.ts';
 
-/** Bytes of an answer with the keys of one server, and of one with those of many. */
+/** Maximum bytes of a response: with the keys of one server, with the keys of many. */
 const [ownerMaxBody, notaryMaxBody] = [128 * 1024, 16 * 1024 * 1024];
 
-/** Milliseconds that there are for each. */
+/** Timeouts of these requests, in milliseconds. */
 const [ownerTimeout, notaryTimeout] = [10_000, 20_000];
 
-/** Servers in one question to a notary. */
+/** Maximum servers in one request to a notary. */
 const maxServers = 250;
 
 export type KeyServer = FederationClientConfig['trusted_key_servers'][number];
 
 /**
- * Asks a server for its keys, even one that is being left alone: who asks has just heard from it, or can not go on.
+ * Fetches the keys of a server from the server itself, ignoring its backoff: the caller has just received a
+ * request from it, or needs the keys to continue.
  * @param now milliseconds since the epoch
- * @returns `undefined` when the answer is not signed as it should be
+ * @returns `undefined` when the response is not signed correctly
  * @throws FederationError, MatrixError M_FORBIDDEN
  */
 export async function fetchFromOwner(
@@ -39,8 +40,8 @@ export async function fetchFromOwner(
 }
 
 /**
- * Asks a notary for keys. What it has not signed with a key that is configured for it is passed over, and so is what
- * the owner of the keys has not signed.
+ * Fetches keys from a notary. Ignores responses that lack a signature of the notary's configured keys, or of
+ * the owner of the keys.
  * Source: server-server API, "Querying Keys Through Another Server".
  */
 export async function fetchFromNotary(
@@ -76,7 +77,7 @@ const batches = (servers: readonly string[]) =>
     servers.slice(index * maxServers, (index + 1) * maxServers),
   );
 
-/** The wants of each server, as the body of the question has them. */
+/** Returns the body of the query. */
 function criteriaOf(wantsByServer: readonly (readonly WantedKey[])[]): JsonObject {
   return Object.fromEntries(
     wantsByServer.map((wants) => [
@@ -88,7 +89,7 @@ function criteriaOf(wantsByServer: readonly (readonly WantedKey[])[]): JsonObjec
   );
 }
 
-/** Without keys that are configured, the connection proves who answers, as far as certificates are checked. */
+/** Without configured keys, TLS proves the identity of the notary, as far as certificates are verified. */
 function isSignedByNotary(json: JsonObject, { server_name, verify_keys }: KeyServer): boolean {
   if (verify_keys === null || Object.keys(verify_keys).length === 0) return true;
   return verifyJson(json, server_name, (keyId) => {

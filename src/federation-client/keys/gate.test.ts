@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { Gate } from './gate.ts';
 
-it('lets so many through at a time, in turn, and turns away those for whom there is no room', async () => {
+it('Gate runs and queues a bounded number of tasks in order, and rejects further ones', async () => {
   const gate = new Gate(2, 3);
   const begun: number[] = [];
   const ends: (() => void)[] = [];
@@ -22,7 +22,7 @@ it('lets so many through at a time, in turn, and turns away those for whom there
   assert.deepEqual(begun, [0, 1, 2, 3, 4]);
 });
 
-it('is open again after work that fails', async () => {
+it('Gate frees the slot of a failed task', async () => {
   const gate = new Gate(1, 1);
   await assert.rejects(
     gate.pass(() => Promise.reject(new Error('no'))),

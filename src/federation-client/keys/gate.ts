@@ -1,4 +1,4 @@
-/** Lets so many pieces of work through at a time, and so many wait. */
+/** Limits how many tasks run and how many wait. */
 export class Gate {
   readonly #maxRunning: number;
   readonly #maxWaiting: number;
@@ -10,7 +10,10 @@ export class Gate {
     this.#maxWaiting = longestQueue;
   }
 
-  /** Does the work when it is its turn; `undefined` at once when too many wait. */
+  /**
+   * Runs `work` when a slot is free, in the order of the calls; returns `undefined` at once when too many
+   * wait.
+   */
   async pass<T>(work: () => Promise<T>): Promise<T | undefined> {
     if (this.#running < this.#maxRunning) this.#running++;
     else if (this.#waiting.length >= this.#maxWaiting) return undefined;

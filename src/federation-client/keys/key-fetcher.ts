@@ -9,8 +9,8 @@ import type { KeyResponse } from './key-response.ts';
 import { satisfies, type WantedKey } from './wanted-key.ts';
 
 /**
- * Who needs keys: a request of the server itself, which is thus there; events, whose servers may be gone; or somebody
- * who asks this server as a notary.
+ * Why keys are needed: to authenticate a request (so its server is reachable), to verify events (their
+ * servers may be gone), or to answer as a notary.
  */
 export type KeyPurpose = 'request' | 'events' | 'notary';
 
@@ -19,17 +19,20 @@ export interface KeyFetcherDeps {
   readonly notaries: readonly KeyServer[];
   readonly clock: Clock;
   readonly log: Logger;
-  /** Keeps what was fetched. */
+  /** Stores fetched keys. */
   readonly save: (response: KeyResponse, isFromOwner: boolean) => Promise<void>;
 }
 
-/** Milliseconds between questions to one server: after an answer, and at most after failures, which double it. */
+/**
+ * Milliseconds between requests to one server: after a response, and at most after failures, each of which
+ * doubles it.
+ */
 const [minPause, maxPause] = [5_000, 600_000];
 
-/** Milliseconds after which notaries are asked again for what they did not have. */
+/** Milliseconds until notaries are asked again for a key that they did not have. */
 const missingPause = 300_000;
 
-/** Of how many servers, and keys, it is remembered that they were asked for. */
+/** Maximum number of servers and keys whose last request is remembered. */
 const maxRemembered = 50_000;
 
 interface Pause {
@@ -38,14 +41,14 @@ interface Pause {
 }
 
 /**
- * Gets keys of other servers, from these themselves and from notaries. Whoever makes up names of servers and keys gets
- * this server to ask each of them now and then, and a bounded number at a time.
+ * Fetches keys of other servers, from the servers themselves and from notaries. Requests for invented server
+ * names or key ids are limited in rate and concurrency.
  */
 export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
   readonly #asking = new LoadOnce<string, KeyResponse | undefined>();
   readonly #pauses = new RecentlyUsed<string, Pause>({ max: maxRemembered });
-  /** When notaries may be asked again for a key. */
+  /** When notaries may be asked again for a key, in milliseconds since the epoch. */
   readonly #missing = new RecentlyUsed<string, number>({ max: maxRemembered });
   readonly #gates: Readonly<Record<KeyPurpose, Gate>> = {
     request: new Gate(64, 512),
@@ -57,7 +60,7 @@ export class KeyFetcher {
     this.#deps = deps;
   }
 
-  /** Fetches what can be had of the wanted keys and hands it to `save`. Never rejects. */
+  /** Fetches as many of the wanted keys as possible and passes them to `save`. Never rejects. */
   async fetch(wants: readonly WantedKey[], purpose: KeyPurpose): Promise<void> {
     if (purpose === 'events') {
       await this.#askOwners(await this.#askNotaries(wants), purpose);
@@ -68,7 +71,7 @@ export class KeyFetcher {
     if (purpose === 'request') await this.#gates.request.pass(() => this.#askNotaries(left));
   }
 
-  /** @returns the wants that are still open */
+  /** Asks the owners of the keys. @returns keys that are still missing */
   async #askOwners(wants: readonly WantedKey[], purpose: KeyPurpose): Promise<readonly WantedKey[]> {
     const byServer = Map.groupBy(wants, ({ serverName }) => serverName);
     const left = await Promise.all(
@@ -80,7 +83,7 @@ export class KeyFetcher {
     return left.flat();
   }
 
-  /** Those who ask at the same time share one question. */
+  /** Concurrent callers share one request. */
   #askOwner(serverName: string, purpose: KeyPurpose): Promise<KeyResponse | undefined> {
     const running = this.#asking.get(serverName);
     if (running !== undefined) return running;
@@ -96,9 +99,9 @@ export class KeyFetcher {
     try {
       response = await fetchFromOwner(requests, serverName, clock.now());
       if (response !== undefined) await save(response, true);
-      else log.info({ server: serverName }, 'The keys of a server are not signed as they should be');
+      else log.info({ server: serverName }, 'A server published keys without a valid signature');
     } catch (error) {
-      log.info({ err: error, server: serverName }, 'A server does not give its keys');
+      log.info({ err: error, server: serverName }, 'Could not fetch the keys of a server');
     }
     this.#pause(serverName, response !== undefined);
     return response;
@@ -115,8 +118,9 @@ export class KeyFetcher {
   }
 
   /**
-   * Asks all notaries at once, until every want is met; not for what they did not have a little while ago.
-   * @returns the wants that are still open
+   * Asks all notaries at once until every key is found; does not ask again for keys that they did not have
+   * recently.
+   * @returns keys that are still missing
    */
   async #askNotaries(wants: readonly WantedKey[]): Promise<readonly WantedKey[]> {
     const { notaries, clock } = this.#deps;
@@ -144,7 +148,7 @@ export class KeyFetcher {
       for (const response of responses) await save(response, false);
       return responses;
     } catch (error) {
-      log.info({ err: error, server: notary.server_name }, 'A notary does not give keys');
+      log.info({ err: error, server: notary.server_name }, 'Could not fetch keys from a notary');
       return [];
     }
   }

@@ -17,8 +17,8 @@ const content = {
 };
 const signed = (changes: JsonObject = {}, by = key) => signJson({ ...content, ...changes }, 'a.example', by);
 
-describe('what a server says about its keys', () => {
-  it('is read with the times of the keys', () => {
+describe('readKeyResponse', () => {
+  it('returns current and old keys with their times', () => {
     const { keys, serverName } = readKeyResponse(signed(), now, 'a.example')!;
     assert.equal(serverName, 'a.example');
     assert.deepEqual(
@@ -39,18 +39,18 @@ describe('what a server says about its keys', () => {
     );
   });
 
-  it('holds for a week at most', () => {
+  it('limits the validity to a week', () => {
     const { keys } = readKeyResponse(signed({ valid_until_ts: now * 2 }), now)!;
     assert.equal(keys.get('ed25519:one')?.validUntilTs, now + week);
   });
 
-  it('keeps its digits, for the signature covers them', () => {
+  it('keeps the written form of numbers, which the signature covers', () => {
     const text = JSON.stringify(signed(parseJsonObject('{"more": 1.0}', { numbers: 'as written' })));
     const response = readKeyResponse(parseJsonObject(text, { numbers: 'as written' }), now)!;
     assert.match(response.text, /"more":1\.0/);
   });
 
-  it('passes over keys that are none, and algorithms that are not known', () => {
+  it('skips invalid keys and unknown algorithms', () => {
     const verify_keys = {
       ...content.verify_keys,
       'ed25519:short': { key: 'AAAA' },
@@ -64,7 +64,7 @@ describe('what a server says about its keys', () => {
     );
   });
 
-  it('is refused when it is not signed as it should be, or from somebody else', () => {
+  it('rejects responses that are invalid, wrongly signed or of another server', () => {
     const refused: (JsonObject | JsonValue)[] = [
       content,
       signed({}, other),
@@ -92,7 +92,7 @@ describe('what a server says about its keys', () => {
     assert.notEqual(readKeyResponse(signed(), now), undefined);
   });
 
-  it('does no harm, whatever it is', () => {
+  it('rejects arbitrary members without throwing (property)', () => {
     const anything = fc.letrec<{ value: JsonValue }>((tie) => ({
       value: fc.oneof(
         fc.string(),

@@ -10,27 +10,27 @@ import {
   verifyJson,
 } from '../../protocol/index.ts';
 
-/** What a server says about its keys, checked. */
+/** The published keys of a server, verified. */
 export interface KeyResponse {
   readonly serverName: string;
   /** By key id. */
   readonly keys: ReadonlyMap<string, ServerKey>;
-  /** As it was signed, with all signatures. */
+  /** Canonical JSON as signed, with all signatures. */
   readonly text: string;
 }
 
-/** Nobody is believed for longer, so that a key that was stolen does not count for ever. */
+/** Maximum validity in milliseconds, so that a stolen key expires. */
 const maxValidity = 7 * 24 * 60 * 60 * 1000;
 
-/** Keys in one response; servers have a handful. */
+/** Maximum keys in one response; servers have a handful. */
 const maxKeys = 200;
 
 /**
- * Reads a response and checks that it is signed with one of the keys that it names as in use.
+ * Reads a response and verifies that it is signed with one of the current keys it contains.
  * Source: server-server API, "Publishing Keys".
- * @param expected the server that it must be from; any when absent
+ * @param expected the required server name; any server when absent
  * @param now milliseconds since the epoch
- * @returns `undefined` when it is not what it should be
+ * @returns `undefined` when the response is invalid
  */
 export function readKeyResponse(
   json: JsonValue | undefined,
@@ -53,7 +53,7 @@ export function readKeyResponse(
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** Keys of algorithms that are not known, and what is no key, are passed over. */
+/** Skips invalid keys and unknown algorithms. */
 function keysIn(
   json: JsonValue | undefined,
   timesOf: (entry: JsonObject) => Omit<ServerKey, 'key'> | undefined,

@@ -24,7 +24,7 @@ const [ownKey, aKey, oldKey, notaryKey, strangersKey] = ['own', 'a', 'old', 'n',
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 forEachDatabase((open) => {
-  describe('the keys of servers', () => {
+  describe('KeyRing', () => {
     const opened: { close(): Promise<void> }[] = [];
     let authority: TestAuthority;
     let certificate: Certificate;
@@ -62,7 +62,7 @@ forEachDatabase((open) => {
     const answer = (response: ServerResponse, body: object, status = 200) =>
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
 
-    /** What a server says of itself; its keys are `ed25519:a`, and `ed25519:old` until time 5. */
+    /** The response of a server with its keys: `ed25519:a`, and `ed25519:old` until time 5. */
     const aboutKeys = (serverName: string, validUntil: number, key = aKey): JsonObject =>
       signJson(
         {
@@ -85,7 +85,7 @@ forEachDatabase((open) => {
       return state;
     }
 
-    /** A notary that signs with `key` and knows what `about` says; it answers after `pause`. */
+    /** A notary that signs with `key` and passes on the responses of `about`, after `pause`. */
     async function notary(
       key: SigningKey,
       about: () => readonly JsonObject[],
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       return { ...state, server };
     }
 
-    it('are asked of their owner once, by all who need them, and remembered across restarts [option: trusted_key_servers[].server_name]', async () => {
+    it('fetches a key from its owner once for concurrent callers, and stores it across restarts [option: trusted_key_servers[].server_name]', async () => {
       const a = await owner();
       const first = await here();
       const want = { serverName: a.name, keyId: aKey.keyId, validUntil: first.clock.now() };
@@ -121,7 +121,7 @@ forEachDatabase((open) => {
       assert.equal(a.asked, 1);
     });
 
-    it('are asked for again when they are not valid for long enough', async () => {
+    it('fetches a key again when it expires before the wanted time', async () => {
       const a = await owner();
       const { keys, clock } = await here();
       const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
@@ -137,7 +137,7 @@ forEachDatabase((open) => {
       assert.equal(a.asked, 3);
     });
 
-    it('are not asked for without end', async () => {
+    it('limits the rate of requests for unknown key ids', async () => {
       const a = await owner();
       const { keys, clock } = await here();
       const ask = (keyId: string) => keys.find({ serverName: a.name, keyId, validUntil: 0 }, 'request');
@@ -154,7 +154,7 @@ forEachDatabase((open) => {
       assert.ok(a.asked < 12, String(a.asked));
     });
 
-    it('come from notaries, all asked at once [option: trusted_key_servers[].server_name, trusted_key_servers[].verify_keys]', async () => {
+    it('fetches keys from all notaries, and trusts only responses signed by their configured keys [option: trusted_key_servers[].server_name, trusted_key_servers[].verify_keys]', async () => {
       const clockStart = 1_700_000_000_000;
       const dead = 'gone.example';
       const about = () => [
@@ -183,10 +183,14 @@ forEachDatabase((open) => {
         assert.deepEqual(questions, [{ server_keys: { [dead]: criteria } }]);
       }
       await keys.findAll(wants);
-      assert.equal(good.questions.length, 1, 'what notaries did not have is not asked for at once again');
+      assert.equal(
+        good.questions.length,
+        1,
+        'keys that notaries did not have are not requested again at once',
+      );
     });
 
-    it('come from notaries that are asked while others have not answered yet, and from the first who knows', async () => {
+    it('asks notaries at the same time and takes the first valid response', async () => {
       const dead = 'gone.example';
       const about = () => [aboutKeys(dead, 1_700_000_000_000 + hour)];
       const asked = Promise.withResolvers<void>();
@@ -195,7 +199,7 @@ forEachDatabase((open) => {
         asked.resolve();
         await over.promise;
       });
-      // Answers only once the other one has been asked, which does not answer before this one is believed.
+      // Responds only once the other notary has been asked, which responds only after this response was used.
       const good = await notary(notaryKey, about, () => asked.promise);
       for (const servers of [
         [silent.server, good.server],
@@ -208,7 +212,7 @@ forEachDatabase((open) => {
       over.resolve();
     });
 
-    it('may come from a notary that only its certificate proves', async () => {
+    it('trusts a notary without configured keys by its TLS certificate', async () => {
       const dead = 'gone.example';
       const any = await notary(strangersKey, () => [aboutKeys(dead, 1_700_000_000_000 + hour)]);
       const { keys } = await here({ trusted_key_servers: [{ ...any.server, verify_keys: null }] });
@@ -216,7 +220,7 @@ forEachDatabase((open) => {
       assert.equal(found?.key.base64, aKey.publicKey.base64);
     });
 
-    it('are not replaced by older ones of a notary', async () => {
+    it('keeps a key when a notary has an older response', async () => {
       const a = await owner();
       const stale = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil - 2 * hour)]);
       const { keys, clock } = await here({ trusted_key_servers: [stale.server] });
@@ -227,7 +231,7 @@ forEachDatabase((open) => {
       assert.equal(found?.validUntilTs, a.validUntil);
     });
 
-    it('are not replaced by what is over already, also of their owner; which is better than nothing', async () => {
+    it('keeps a key when its owner sends an expired response, and stores that response if there is no better one', async () => {
       const a = await owner();
       const { keys, clock } = await here();
       const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
@@ -247,7 +251,7 @@ forEachDatabase((open) => {
       assert.equal((JSON.parse(text!) as JsonObject)['valid_until_ts'], a.validUntil);
     });
 
-    it('are asked of their owner first when it is there, and of notaries otherwise', async () => {
+    it('asks the owner first and notaries afterwards', async () => {
       const a = await owner();
       const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);
       const options = { trusted_key_servers: [other.server] };
@@ -261,7 +265,7 @@ forEachDatabase((open) => {
       assert.deepEqual([a.asked, other.questions.length], [2, 1]);
     });
 
-    it('are refused when they are not what they should be', async () => {
+    it('rejects the response of a server about another server', async () => {
       const name = await serve('a.example', (_request, response) =>
         answer(response, { ...aboutKeys('b.example', 1_800_000_000_000) }),
       );

@@ -19,17 +19,17 @@ export interface KeyRingDeps {
   readonly log: Logger;
   readonly requests: FederationClient;
   readonly own: OwnKeys;
-  /** Servers that are asked about the keys of others. */
+  /** Notaries: servers that are asked for the keys of others. */
   readonly keyServers: readonly KeyServer[];
 }
 
-/** How many keys are in memory at cache factor 1. */
+/** Maximum number of keys in memory at cache factor 1. */
 const cacheSize = 20_000;
 
-/** The keys of all servers: in memory, in the database, or fetched. */
+/** The keys of all servers: from memory, the database or the network. */
 export class KeyRing {
   readonly #deps: KeyRingDeps;
-  /** `null` for keys that are known not to be in the database. */
+  /** `null` for keys that are not in the database. */
   readonly #known: Cache<string, ServerKey | null>;
   readonly #fetcher: KeyFetcher;
 
@@ -44,8 +44,8 @@ export class KeyRing {
   }
 
   /**
-   * A key of a server. It is fetched when it is not known, or not for as long as is wanted; what comes back may fall
-   * short of that all the same: whether it counts is for the caller to say.
+   * Returns a key of a server. Fetches it when it is unknown or expires before `validUntil`. The result may
+   * still expire earlier; the caller must check that.
    */
   async find(want: WantedKey, purpose: KeyPurpose): Promise<ServerKey | undefined> {
     const known = await this.#read(want);
@@ -54,7 +54,7 @@ export class KeyRing {
     return this.#read(want);
   }
 
-  /** Finds many keys, those that have to be fetched together. For events: see `isSignedByServer`. */
+  /** Finds many keys and fetches missing ones together. Used for events: see `isSignedByServer`. */
   async findAll(wants: readonly WantedKey[]): Promise<ServerKeyLookup> {
     const found = new Map<string, ServerKey | undefined>();
     const readAll = async () => {
@@ -73,9 +73,10 @@ export class KeyRing {
   }
 
   /**
-   * What a server has said about its keys, as signed by it; it is asked again when the answer is old. For notaries.
-   * @param keyIds the keys that are asked for; all when there are none
-   * @param validUntil until when they should be valid, in milliseconds since the epoch
+   * Returns the published keys of a server, as signed by it, for answering as a notary. Asks the server again
+   * when the stored response is old.
+   * @param keyIds the requested keys; an empty list means all
+   * @param validUntil required validity, in milliseconds since the epoch
    */
   async responsesOf(
     serverName: string,
@@ -91,7 +92,7 @@ export class KeyRing {
       await this.#fetcher.fetch([{ serverName, keyId: '', validUntil }], 'notary');
       kept = await read();
     }
-    // That a server has other keys than those is an answer, too.
+    // Without any requested key, return the other keys of the server.
     const responses = asked().length > 0 ? asked() : kept.slice(0, 1);
     return [...new Set(responses.map(({ text }) => text))];
   }
@@ -115,10 +116,13 @@ export class KeyRing {
   }
 }
 
-/** Key ids may hold anything but a space, which server names do not hold either. */
+/** Neither server names nor key ids contain spaces. */
 const nameOf = ({ serverName, keyId }: Omit<WantedKey, 'validUntil'>) => `${serverName} ${keyId}`;
 
-/** Passed on for half of its life. Source: server-server API, `GET /_matrix/key/v2/server`. */
+/**
+ * A response is passed on until half of its validity is over. Source: server-server API, `GET
+ * /_matrix/key/v2/server`.
+ */
 function isFresh(
   { validUntilTs, fetchedTs, isRetired }: StoredResponse,
   validUntil: number,

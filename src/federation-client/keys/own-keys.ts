@@ -9,7 +9,7 @@ import type { FederationClientConfig } from '../config.ts';
 
 export interface OwnKeysOptions {
   readonly serverName: string;
-  /** In use; the first one signs. At least one. */
+  /** Current keys, at least one; the first one signs events and requests. */
   readonly signingKeys: readonly SigningKey[];
   readonly options: Pick<FederationClientConfig, 'old_signing_keys' | 'key_refresh_interval'>;
 }
@@ -34,7 +34,7 @@ export class OwnKeys {
     );
   }
 
-  /** One of this server's keys, as those of others are found. */
+  /** Returns one of this server's keys in the form of remote keys. */
   find(keyId: string): ServerKey | undefined {
     const validUntilTs = Number.MAX_SAFE_INTEGER;
     const current = this.#signingKeys.find((key) => key.keyId === keyId);
@@ -44,7 +44,7 @@ export class OwnKeys {
   }
 
   /**
-   * What this server says about its keys, signed with all that are in use.
+   * Returns the published keys of this server, signed with all current keys.
    * Source: server-server API, "Publishing Keys".
    * @param now milliseconds since the epoch
    */

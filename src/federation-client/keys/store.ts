@@ -3,7 +3,7 @@ import { type ServerKey, VerifyKey } from '../../protocol/index.ts';
 import type { KeyResponse } from './key-response.ts';
 import type { KeyTables } from './tables.ts';
 
-/** A response that is kept, for those who ask this server about others. */
+/** A stored response with the keys of another server, for answering as a notary. */
 export interface StoredResponse {
   readonly keyId: string;
   readonly text: string;
@@ -28,7 +28,7 @@ export async function readKey(
   return { key, validUntilTs: row.valid_until_ts, expiredTs: row.expired_ts ?? undefined };
 }
 
-/** What is kept of a server, the newest first. */
+/** Reads the stored responses of a server, newest first. */
 export async function readResponses(
   reader: Reader<KeyTables>,
   serverName: string,
@@ -50,14 +50,14 @@ export async function readResponses(
   }));
 }
 
-/** Keys of one server that are kept: one that has more gets no new ones. */
+/** Maximum stored keys of one server; further keys are not stored. */
 const maxRows = 1_000;
 
 /**
- * Keeps the keys of a response. From the server itself it replaces what was known; from a notary only what is not
- * newer, since notaries may hold old answers. A server that answers with what is over already has such an old answer
- * as well: it is of use only where nothing better is known.
- * @returns the keys that were taken
+ * Stores the keys of a response. A response of the owner replaces stored keys. A response of a notary
+ * replaces only keys that are not valid for longer, since notaries may serve old responses. The same holds
+ * for an owner whose response has already expired.
+ * @returns the stored keys
  */
 export async function saveResponse(
   writer: Writer<KeyTables>,

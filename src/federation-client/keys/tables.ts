@@ -1,4 +1,4 @@
-/** The tables of other servers' keys. */
+/** Tables of the keys of other servers. */
 export interface KeyTables {
   server_keys: {
     server_name: string;
@@ -6,12 +6,12 @@ export interface KeyTables {
     key_id: string;
     /** Unpadded base64. */
     public_key: string;
-    /** Until when the key counts, capped; milliseconds since the epoch, as all times here. */
+    /** End of validity, capped; milliseconds since the epoch, like all times here. */
     valid_until_ts: number;
-    /** When the server has retired it. */
+    /** When the server retired the key. */
     expired_ts: number | null;
     fetched_ts: number;
-    /** The newest answer of the server that has this key, as signed: what a notary passes on. */
+    /** The newest response of the server that contains this key, as signed. Notaries pass it on. */
     response: string;
   };
 }

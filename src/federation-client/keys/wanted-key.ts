@@ -1,14 +1,16 @@
 import type { ServerKey } from '../../protocol/index.ts';
 
-/** A key that somebody needs. */
+/** A key to look up. */
 export interface WantedKey {
   readonly serverName: string;
   readonly keyId: string;
-  /** It should be valid until then at least, or be retired. Milliseconds since the epoch; 0 when it does not matter. */
+  /**
+   * Minimum validity unless the key is retired, in milliseconds since the epoch; 0 when it does not matter.
+   */
   readonly validUntil: number;
 }
 
-/** Whether nothing better has to be looked for. */
+/** Whether a key meets the requirements, so that no newer one has to be fetched. */
 export function satisfies(key: ServerKey | undefined, { validUntil }: WantedKey): boolean {
   return key !== undefined && (key.expiredTs !== undefined || key.validUntilTs >= validUntil);
 }

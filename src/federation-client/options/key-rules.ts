@@ -12,7 +12,7 @@ const requireVerifiableKeys: Rule<Values> = (values, view) => {
   for (const [index, server] of values.trusted_key_servers.entries()) {
     const listed = Object.keys(server.verify_keys ?? {}).length > 0;
     if (listed || server.accept_keys_insecurely) continue;
-    const message = `${server.server_name} needs verify_keys while federation_verify_certificates is off, or its answers could be made up by anyone in between; accept_keys_insecurely: true accepts that`;
+    const message = `${server.server_name} needs verify_keys while federation_verify_certificates is off, otherwise its responses could be forged; accept_keys_insecurely: true accepts that risk`;
     view.error(`trusted_key_servers[${index}]`, message);
   }
 };
@@ -33,5 +33,5 @@ const warnOfIdleExemptions: Rule<Values> = (values, view) => {
   }
 };
 
-/** What must hold between the options of requests and keys. */
+/** Rules between the options of requests and keys. */
 export const keyRules = [requireVerifiableKeys, mentionDefaultKeyServer, warnOfIdleExemptions];

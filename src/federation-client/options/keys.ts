@@ -29,21 +29,21 @@ const keyServer = object({
   server_name: option(serverName(), { description: 'The name of the key server.', required: true }),
   verify_keys: option(nullable(mapOf(publicKey(), keyIds)), {
     description:
-      'Its public keys by key id; one of them must have signed its answers. Null trusts its TLS certificate.',
+      'Its public keys by key id; one of them must have signed its responses. Null trusts its TLS certificate.',
     default: null,
   }),
   accept_keys_insecurely: option(boolean(), {
     description:
-      'Accepts its answers although neither `verify_keys` nor a certificate proves them. Anyone between the two servers could then make up keys.',
+      'Accepts its responses although neither `verify_keys` nor a certificate proves them. Anyone between the two servers could then forge keys.',
     default: false,
   }),
 });
 
-/** Keys of this server and of others. */
+/** Options for the keys of this server and of others. */
 export const keyOptions = {
   signing_key_path: option(nullable(string({ minLength: 1 })), {
     description:
-      'The file with the key that signs events and requests. A missing file is made, with a new key. Null stands for `<server_name>.signing.key` beside the first configuration file.',
+      'The file with the key that signs events and requests. If it is missing, it is created with a new key. Null means `<server_name>.signing.key` beside the first configuration file.',
     default: null,
     since: '1.67',
     created: 'signing-key',
@@ -53,23 +53,23 @@ export const keyOptions = {
     default: {},
   }),
   key_refresh_interval: option(duration(), {
-    description: "How long other servers may rely on this server's published keys.",
+    description: "How long other servers may use this server's published keys before they fetch them again.",
     default: '1d',
   }),
   trusted_key_servers: option(list(keyServer), {
     description:
-      'Servers that are asked, all at once, for the keys of others. An empty list asks the owners of keys only; events of servers that are gone are then refused.',
+      'Notary servers that are asked, all at once, for the keys of other servers. With an empty list only the owners of keys are asked; events of servers that are gone are then rejected.',
     default: [{ server_name: 'matrix.org' }],
     deprecatedNames: ['perspectives'],
     changed: ['Replaces `perspectives`.'],
   }),
   suppress_key_server_warning: option(boolean(), {
-    description: 'Leaves out the remark at start that the public key server is used.',
+    description: 'Suppresses the notice at start that the public key server is used.',
     default: false,
   }),
   key_server_signing_keys_path: option(nullable(string({ minLength: 1 })), {
     description:
-      "A file with the keys that sign answers about keys of other servers, one in each line. Null stands for this server's key.",
+      "A file with the keys that sign responses about keys of other servers, one per line. Null means this server's key.",
     default: null,
   }),
 };

@@ -10,7 +10,7 @@ import {
   versionOneOf,
 } from '../../kernel/config/index.ts';
 
-/** How requests to other servers are made. */
+/** Options for requests to other servers. */
 export const requestOptions = {
   federation_verify_certificates: option(boolean(), {
     description: 'Requires valid TLS certificates of other servers.',
@@ -18,64 +18,63 @@ export const requestOptions = {
   }),
   federation_client_minimum_tls_version: option(versionOneOf('1', '1.1', '1.2', '1.3'), {
     description:
-      'The oldest version of TLS to speak with other servers. With `1.3`, most public servers are out of reach.',
+      'The oldest TLS version for requests to other servers. With `1.3`, most public servers cannot be reached.',
     default: '1',
   }),
   federation_certificate_verification_whitelist: option(list(string({ minLength: 1 })), {
     description:
-      'Servers whose certificates are not checked; `*.` at the beginning stands for any subdomain. It has an effect only with `federation_verify_certificates`.',
+      'Servers whose certificates are not verified; `*.` at the beginning means any subdomain. It has an effect only with `federation_verify_certificates`.',
     default: [],
   }),
   federation_custom_ca_list: option(list(string({ minLength: 1 })), {
     description:
-      'PEM files of the authorities to trust for other servers, in place of those that the host trusts.',
+      'PEM files of the certificate authorities to trust for other servers, instead of those that the host trusts.',
     default: [],
   }),
   federation_domain_whitelist: option(nullable(list(string({ minLength: 1 }))), {
     description:
-      'The only servers to speak with. When it is not given (or null), all servers are; an empty list that is given speaks with none. It does not keep users out of rooms in which other servers are.',
+      'The only servers to federate with. When it is not given (or null), this server federates with all servers; with an empty list, it federates with none. It does not keep users out of rooms that contain other servers.',
     default: [],
     unset: null,
   }),
   federation: option(
     object({
       client_timeout: option(duration(), {
-        description: 'How long to wait for the answer to a request.',
+        description: 'Timeout of a request.',
         default: '60s',
       }),
       max_short_retry_delay: option(duration(), {
-        description: 'The longest pause between attempts while someone waits for the answer.',
+        description: 'The longest delay between attempts while a user waits for the response.',
         default: '2s',
       }),
       max_long_retry_delay: option(duration(), {
-        description: 'The longest pause between attempts in the background.',
+        description: 'The longest delay between attempts in the background.',
         default: '60s',
       }),
       max_short_retries: option(integer({ minimum: 0 }), {
-        description: 'How many further attempts are made while someone waits for the answer.',
+        description: 'How many retries are made while a user waits for the response.',
         default: 3,
         unit: 'attempts',
       }),
       max_long_retries: option(integer({ minimum: 0 }), {
-        description: 'How many further attempts are made in the background.',
+        description: 'How many retries are made in the background.',
         default: 10,
         unit: 'attempts',
       }),
       destination_min_retry_interval: option(duration(), {
-        description:
-          'How long a server that could not be reached is left alone at first. This is remembered across restarts.',
+        description: 'The first backoff of a server that could not be reached. It is stored across restarts.',
         default: '10m',
       }),
       destination_retry_multiplier: option(integer({ minimum: 1 }), {
-        description: 'By what that time grows with each further failure.',
+        description: 'The factor by which the backoff grows with each further failure.',
         default: 2,
         unit: 'factor',
       }),
       destination_max_retry_interval: option(duration(), {
-        description: 'The longest time that a server is left alone.',
+        description: 'The longest backoff of a server.',
         default: '1w',
       }),
     }),
-    { description: 'Time limits and repetitions of requests to other servers.' },
+    { description: 'Timeouts and retries of requests to other servers.' },
   ),
 };

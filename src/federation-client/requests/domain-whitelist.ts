@@ -1,20 +1,20 @@
 import { forbidden } from '../../protocol/index.ts';
 
-/** Which servers there is federation with. */
+/** Decides which servers this one federates with. */
 export class DomainWhitelist {
   readonly #names: ReadonlySet<string> | undefined;
 
-  /** @param names null: with all */
+  /** @param names allowed servers; null allows all */
   constructor(names: readonly string[] | null) {
     this.#names = names === null ? undefined : new Set(names);
   }
 
-  /** Whether there is federation with the server. */
+  /** Whether this server federates with the other one. */
   allows(serverName: string): boolean {
     return this.#names === undefined || this.#names.has(serverName);
   }
 
-  /** @throws MatrixError M_FORBIDDEN */
+  /** @throws MatrixError M_FORBIDDEN when the server is not allowed */
   check(serverName: string): void {
     if (!this.allows(serverName)) throw forbidden(`This server does not federate with ${serverName}`);
   }

@@ -1,6 +1,6 @@
 import { type JsonObject, MatrixError, unknown } from '../../protocol/index.ts';
 
-/** A request to another server that did not succeed. */
+/** A failed request to another server. */
 export abstract class FederationError extends Error {
   readonly destination: string;
 
@@ -10,27 +10,27 @@ export abstract class FederationError extends Error {
   }
 }
 
-/** The server could not be asked: it is not there, does not answer, or is being left alone because of that. */
+/** The server is unreachable: no connection, no response, or in backoff because of that. */
 export class ServerUnavailable extends FederationError {
   override readonly name = 'ServerUnavailable';
-  /** Until when it is left alone, in milliseconds since the epoch. */
+  /** End of the backoff, in milliseconds since the epoch. */
   readonly retryAt: number | undefined;
 
   constructor(destination: string, options: ErrorOptions & { readonly retryAt?: number } = {}) {
-    super(destination, `${destination} can not be reached`, options);
+    super(destination, `${destination} cannot be reached`, options);
     this.retryAt = options.retryAt;
   }
 }
 
-/** The server has answered with an error. */
+/** The server responded with an error. */
 export class RemoteError extends FederationError {
   override readonly name = 'RemoteError';
   readonly status: number;
-  /** `M_UNKNOWN` when the answer does not say. */
+  /** `M_UNKNOWN` when the response contains no errcode. */
   readonly errcode: string;
-  /** The whole answer, when it is JSON: `room_version` of M_INCOMPATIBLE_ROOM_VERSION, for instance. */
+  /** The whole response if it is JSON, for example with `room_version` of M_INCOMPATIBLE_ROOM_VERSION. */
   readonly body: JsonObject;
-  /** After how many milliseconds it wants to be asked again. */
+  /** Milliseconds after which the server asks for a retry. */
   readonly retryAfter: number | undefined;
 
   constructor(destination: string, status: number, body: JsonObject, retryAfter?: number) {
@@ -45,31 +45,33 @@ export class RemoteError extends FederationError {
     this.retryAfter = retryAfter;
   }
 
-  /** Whether it says that it does not know the endpoint. Source: server-server API, "Unsupported endpoints". */
+  /** Whether the server does not have the endpoint. Source: server-server API, "Unsupported endpoints". */
   get isUnrecognized(): boolean {
     const withoutCode = this.body.errcode === undefined;
     return [404, 405].includes(this.status) && (withoutCode || this.errcode === 'M_UNRECOGNIZED');
   }
 
-  /** Whether it is the server that is unwell, and not the request. */
+  /** Whether the error is due to the state of the server, not to the request. */
   get isServerFault(): boolean {
     return (this.status >= 500 && !mediaCodes.has(this.errcode)) || this.status === 429;
   }
 }
 
-/** Codes with which a server that is well says why it has no media to give; their status is above 500. */
+/** Errcodes with a status above 500 by which a healthy server explains missing media. */
 const mediaCodes = new Set(['M_NOT_YET_UPLOADED', 'M_TOO_LARGE']);
 
-/** The server has answered with success, and with something that makes no sense. */
+/** The server responded with success, but with invalid content. */
 export class MalformedResponse extends FederationError {
   override readonly name = 'MalformedResponse';
 
   constructor(destination: string, what: string, options?: ErrorOptions) {
-    super(destination, `${destination} has sent an answer that makes no sense: ${what}`, options);
+    super(destination, `${destination} sent an invalid response: ${what}`, options);
   }
 }
 
-/** Codes that mean to a client what they mean to us; others could make it believe that it is logged out. */
+/**
+ * Errcodes that clients understand in the same way. Others could make a client believe that it is logged out.
+ */
 const passedOnCodes = new Set([
   'M_FORBIDDEN',
   'M_NOT_FOUND',
@@ -85,7 +87,10 @@ const passedOnCodes = new Set([
   'M_LIMIT_EXCEEDED',
 ]);
 
-/** What a client is told when a request on its behalf has failed. Errors that are not of federation stay as they are. */
+/**
+ * Returns the error for a client whose request failed at another server. Errors of other kinds are returned
+ * unchanged.
+ */
 export function errorForClient(error: unknown): unknown {
   if (!(error instanceof FederationError)) return error;
   if (error instanceof RemoteError && error.status < 500 && passedOnCodes.has(error.errcode)) {

@@ -17,7 +17,7 @@ import { parseXMatrix } from './x-matrix.ts';
 const minute = 60_000;
 
 forEachDatabase((open) => {
-  describe('requests to other servers', () => {
+  describe('FederationClient', () => {
     let test: RequestsUnderTest;
     let resolver: FakeResolver;
     before(() => {
@@ -33,7 +33,7 @@ forEachDatabase((open) => {
       return here;
     }
 
-    it('are signed for whom they are for, over the URI as it is sent and the body', async () => {
+    it('signs method, URI as sent, destination and body', async () => {
       const received: { header: string; uri: string; method: string; content: string }[] = [];
       const server = await serve(async (request, response) => {
         const { headers, url, method } = request;
@@ -64,7 +64,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await requests.request(get(server.name)))['type'], null);
     });
 
-    it('take answers of JSON only, within bounds, with numbers as they are written', async () => {
+    it('parses only JSON objects up to maxBody, keeping the written form of numbers', async () => {
       const answers: Record<string, Listener> = {
         '/_matrix/float': (_request, response) =>
           response.writeHead(200, { 'content-type': 'Application/JSON; charset=utf-8' }).end('{"n":1.0}'),
@@ -84,7 +84,7 @@ forEachDatabase((open) => {
       await assert.rejects(at('moved'), { name: 'RemoteError', status: 302 });
     });
 
-    it('pass on what the other server says is wrong', async () => {
+    it('passes on the error of the other server', async () => {
       const server = await serve((request, response) => {
         if (request.url === '/_matrix/plain') response.writeHead(403).end('no');
         else
@@ -102,13 +102,13 @@ forEachDatabase((open) => {
       await assert.rejects(requests.request({ ...get(server.name), path: '/_proto/plain' }), plain);
     });
 
-    it('do not let another server log a client out', () => {
+    it('errorForClient hides M_UNKNOWN_TOKEN of another server, which would log the client out', () => {
       const evil = new RemoteError('a.example', 401, { errcode: 'M_UNKNOWN_TOKEN', soft_logout: false });
-      const told = errorForClient(evil) as MatrixError;
-      assert.deepEqual([told.status, told.errcode], [502, 'M_UNKNOWN']);
+      const shown = errorForClient(evil) as MatrixError;
+      assert.deepEqual([shown.status, shown.errcode], [502, 'M_UNKNOWN']);
     });
 
-    it('are repeated a little while someone waits [option: federation.max_short_retries, federation.max_short_retry_delay]', async () => {
+    it('retries shortly while a user waits [option: federation.max_short_retries, federation.max_short_retry_delay]', async () => {
       let times = 0;
       const server = await serve((_request, response) => json(response, ++times > 3 ? 200 : 502, {}));
       const { requests, clock } = await client({ federation: { max_short_retry_delay: 700 } });
@@ -121,7 +121,7 @@ forEachDatabase((open) => {
       assert.equal(stubborn.clock.delays.length, 1);
     });
 
-    it('are repeated for long in the background [option: federation.max_long_retries, federation.max_long_retry_delay]', async () => {
+    it('retries for a long time in the background [option: federation.max_long_retries, federation.max_long_retry_delay]', async () => {
       const server = await serve((_request, response) => json(response, 500, {}));
       const federation = { max_long_retries: 5, max_long_retry_delay: 30_000 };
       const { requests, clock } = await client({ federation });
@@ -131,7 +131,7 @@ forEachDatabase((open) => {
       assert.ok(Math.max(...clock.delays) <= 30_000);
     });
 
-    it('wait as long as a server that is busy asks for, unless that is too long', async () => {
+    it('waits for retry_after_ms of a busy server, unless that exceeds the maximum delay', async () => {
       let wait = 1_500;
       const server = await serve((_request, response) => {
         const busy = { errcode: 'M_LIMIT_EXCEEDED', retry_after_ms: wait };
@@ -145,20 +145,20 @@ forEachDatabase((open) => {
       await assert.rejects(requests.request(get(server.name)), { status: 429, retryAfter: 60_000 });
     });
 
-    it('end in time [option: federation.client_timeout]', async () => {
+    it('rejects with ServerUnavailable after the timeout [option: federation.client_timeout]', async () => {
       const server = await serve(() => undefined);
       const { requests } = await client({ federation: { client_timeout: 50, max_short_retries: 0 } });
       await assert.rejects(requests.request(get(server.name)), { name: 'ServerUnavailable' });
     });
 
-    it('can be given up', async () => {
+    it('rejects with an aborted error when the caller aborts', async () => {
       const server = await serve(() => undefined);
       const { requests } = await client();
       const signal = AbortSignal.timeout(50);
       await assert.rejects(requests.request({ ...get(server.name), signal }), { failure: 'aborted' });
     });
 
-    it('leave a server alone that can not be reached, longer each time, across restarts [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
+    it('backs off from an unreachable server, longer after each failure and across restarts [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
       let requestsSeen = 0;
       let status = 503;
       const server = await serve((_request, response) => {
@@ -197,7 +197,7 @@ forEachDatabase((open) => {
       assert.equal((await second.destinations.get(server.name)).failureSince, undefined);
     });
 
-    it('learn how a server spells paths, and remember it', async () => {
+    it('learns the namespace of a server and stores it', async () => {
       const paths: string[] = [];
       const server = await serve((request, response) => {
         paths.push(request.url!);
@@ -211,7 +211,7 @@ forEachDatabase((open) => {
       assert.deepEqual(paths, ['/_matrix/x', '/_proto/x', '/_proto/x']);
     });
 
-    it('do not try another spelling on a server that has shown its own', async () => {
+    it("does not try the other namespace at a server that uses the ecosystem's", async () => {
       const paths: string[] = [];
       const server = await serve((request, response) => {
         paths.push(request.url!);
@@ -225,7 +225,7 @@ forEachDatabase((open) => {
       assert.deepEqual(paths, ['/_matrix/x', '/_matrix/y']);
     });
 
-    it('go to the targets of a service in turn', async () => {
+    it('tries the next SRV target when the first cannot be connected', async () => {
       const server = await serve((_request, response) => json(response, 200, {}));
       const { requests } = await client();
       resolver.srv.set('_matrix-fed._tcp.b.example', [
@@ -236,7 +236,7 @@ forEachDatabase((open) => {
       assert.ok(resolver.asked.includes('gone.example'));
     });
 
-    it('do not go to addresses of the house, whatever leads there [option: ip_range_blacklist]', async () => {
+    it('does not connect to refused addresses, by name, SRV record or address [option: ip_range_blacklist]', async () => {
       const { requests } = await client({ federation: { max_short_retries: 0 } });
       resolver.hosts.set('inside.example', ['10.0.0.1']);
       resolver.srv.set('_matrix-fed._tcp.b.example', [
@@ -255,7 +255,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are kept from servers that are not listed, and from nobody without a list [option: federation_domain_whitelist]', async () => {
+    it('rejects requests to servers outside the whitelist, and none without a whitelist [option: federation_domain_whitelist]', async () => {
       const server = await serve((_request, response) => json(response, 200, {}));
       const { requests } = await client({ federation_domain_whitelist: [server.name] });
       assert.deepEqual(await requests.request(get(server.name)), {});
@@ -266,7 +266,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await all.requests.request(get(server.name)), {});
     });
 
-    it('give a stream to those who ask for one', async () => {
+    it('open returns the body as a stream', async () => {
       const server = await serve((request, response) => {
         if (request.url === '/_matrix/x')
           response.writeHead(200, { 'content-type': 'image/png' }).end('image');
@@ -279,9 +279,9 @@ forEachDatabase((open) => {
       await assert.rejects(missing, { errcode: 'M_NOT_FOUND', message: 'gone' });
     });
 
-    it('are not sent to oneself, nor to what is no server', async () => {
+    it('rejects requests to this server itself and to invalid server names', async () => {
       const { requests } = await client();
-      await assert.rejects(requests.request(get('here.example')), /to itself/);
+      await assert.rejects(requests.request(get('here.example')), /request to itself/);
       await assert.rejects(requests.request(get('a/b')), { name: 'ServerUnavailable' });
     });
   });

@@ -34,12 +34,12 @@ export interface FederationClientDeps {
   readonly options: FederationClientConfig['federation'];
 }
 
-/** Bytes of an answer, when the caller does not say; errors are read up to a part of that. */
+/** Default maximum bytes of a response; maximum bytes of an error response. */
 const [defaultMaxBody, errorMaxBody] = [16 * 1024 * 1024, 64 * 1024];
 
 type Response = OutboundResponse<Readable>;
 
-/** Signed requests to other servers. Source: server-server API, "Authentication". */
+/** Sends signed requests to other servers. Source: server-server API, "Authentication". */
 export class FederationClient {
   readonly #deps: FederationClientDeps;
 
@@ -48,9 +48,10 @@ export class FederationClient {
   }
 
   /**
-   * Sends a request and reads the answer; numbers in it are kept as they are written.
-   * @throws MatrixError M_FORBIDDEN when there is no federation with that server
-   * @throws ServerUnavailable, RemoteError, MalformedResponse; OutboundError `aborted` with the caller's signal
+   * Sends a request and parses the response; numbers keep their written form.
+   * @throws MatrixError M_FORBIDDEN when `federation_domain_whitelist` excludes the server
+   * @throws ServerUnavailable, RemoteError, MalformedResponse; OutboundError `aborted` when the caller's
+   * signal aborts
    */
   request(request: FederationRequest): Promise<JsonObject> {
     return this.#withRetries(request, async (target, signed) => {
@@ -59,7 +60,7 @@ export class FederationClient {
     });
   }
 
-  /** As `request`, of an old endpoint: one that answers `[200, {...}]`. */
+  /** Like `request`, for old endpoints that respond `[200, {...}]`. */
   requestPair(request: FederationRequest): Promise<JsonObject> {
     return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.send(target, signed);
@@ -68,8 +69,8 @@ export class FederationClient {
   }
 
   /**
-   * Sends a request and gives the body as a stream, which must be read or destroyed. As `request` otherwise; nothing
-   * is said about its type.
+   * Like `request`, but returns the body as a stream of any content type, which the caller must read or
+   * destroy.
    */
   open(request: FederationRequest): Promise<Response> {
     return this.#withRetries(request, async (target, signed) => {
@@ -96,7 +97,7 @@ export class FederationClient {
           await this.#recordFailure(error, request, begunAt);
           throw error;
         }
-        // What a server that is busy asks for is kept to.
+        // Respects the delay that a busy server asks for.
         const isBusy = error instanceof RemoteError && error.retryAfter !== undefined;
         const pause = () =>
           isBusy ? sleep(clock, delay, signal) : destinations.waitForRetry(destination, delay, signal);
@@ -108,7 +109,7 @@ export class FederationClient {
 
   async #check({ destination, ignoreBackoff }: FederationRequest): Promise<void> {
     const { whitelist, signer, destinations } = this.#deps;
-    if (destination === signer.serverName) throw new Error('A server does not send requests to itself');
+    if (destination === signer.serverName) throw new Error('Refusing to send a federation request to itself');
     if (!isServerName(destination)) throw new ServerUnavailable(destination);
     whitelist.check(destination);
     if (ignoreBackoff) return;
@@ -116,7 +117,7 @@ export class FederationClient {
     if (retryAt !== undefined) throw new ServerUnavailable(destination, { retryAt });
   }
 
-  /** How long to wait before the request is repeated; `undefined` when it is not. */
+  /** Returns the milliseconds before a retry; `undefined` when the request is not retried. */
   #retryDelay(
     retry: number,
     error: unknown,
@@ -128,7 +129,7 @@ export class FederationClient {
     return retryDelay(mode, retry, options, randomFraction(randomness), wanted);
   }
 
-  /** Whether the server is well, after a request that has failed for good. */
+  /** Updates the backoff of the server after a request has finally failed. */
   async #recordFailure(error: unknown, request: FederationRequest, begunAt: number): Promise<void> {
     const { destinations } = this.#deps;
     if (!(error instanceof FederationError)) return;
@@ -138,7 +139,7 @@ export class FederationClient {
     else if (!request.ignoreBackoff) await destinations.recordFailure(request.destination, begunAt);
   }
 
-  /** One attempt, in each spelling that the server may have. */
+  /** Makes one attempt, in each namespace that the server may use. */
   async #attempt<T>(request: FederationRequest, send: Send<T>): Promise<T> {
     const { destination } = request;
     const { destinations } = this.#deps;
@@ -167,7 +168,7 @@ export class FederationClient {
     }
   }
 
-  /** At the first of the places where somebody listens. */
+  /** Sends the request to the first endpoint that can be connected. */
   async #sendTo<T>(
     places: readonly Endpoint[],
     path: string,
@@ -209,7 +210,7 @@ export class FederationClient {
 
 type Send<T> = (target: Target, signed: Parameters<OutboundHttp['send']>[1]) => Promise<T>;
 
-/** After these, another place of the same server may do better. */
+/** Failures after which another endpoint of the same server is tried. */
 const tryNextEndpoint: ReadonlySet<OutboundFailure> = new Set(['connection', 'unknown-host', 'tls']);
 
 function failureOf(destination: string, cause: OutboundError): FederationError {
@@ -227,7 +228,7 @@ function isTransient(error: unknown): boolean {
   );
 }
 
-/** What comes first of a stream, which is then given up. */
+/** Reads the beginning of a stream and destroys the rest. */
 async function readStart(body: Readable, length: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;

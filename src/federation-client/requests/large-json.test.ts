@@ -8,13 +8,13 @@ import { parseLargeJson } from './large-json.ts';
 
 const options = { numbers: 'as written', maxDepth: 100 } as const;
 
-/** What a parser makes of a text: a value, or the code of an error. */
+/** Returns the value of a parser, or that it rejects the text. */
 async function outcome(parse: () => JsonValue | Promise<JsonValue>): Promise<unknown> {
   try {
     return { value: await parse() };
   } catch (error) {
     if (!(error instanceof MatrixError)) throw error;
-    return 'refused';
+    return 'rejected';
   }
 }
 
@@ -24,8 +24,8 @@ async function assertSame(text: string | Buffer): Promise<void> {
   assert.deepEqual(large, await outcome(() => parseJson(bytes, options)), bytes.toString().slice(0, 200));
 }
 
-describe('large JSON', () => {
-  it('is what it is when it is parsed at once', async () => {
+describe('parseLargeJson', () => {
+  it('returns the same as parseJson (property)', async () => {
     await fc.assert(
       fc.asyncProperty(
         canonicalObject,
@@ -42,7 +42,7 @@ describe('large JSON', () => {
     );
   });
 
-  it('with long lists is parsed piece by piece', async () => {
+  it('returns the same as parseJson for long lists and rejects malformed ones', async () => {
     const items = Array.from({ length: 3_000 }, (_, n) => ({
       n,
       text: `"],[{${'x'.repeat(200)}\\`,
@@ -60,7 +60,7 @@ describe('large JSON', () => {
     }
   });
 
-  it('may be anything', async () => {
+  it('returns the same as parseJson for arbitrary fragments of JSON (property)', async () => {
     const pieces = fc.constantFrom(
       '{',
       '}',

@@ -10,7 +10,7 @@ import {
   parseJson,
 } from '../../protocol/index.ts';
 
-/** Bytes of items of a list that are parsed in one go: some milliseconds of work. */
+/** Bytes of list items that are parsed at once: some milliseconds of work. */
 const chunkBytes = 128 * 1024;
 
 const comma = 0x2c;
@@ -18,15 +18,15 @@ const comma = 0x2c;
 const [opening, closing, openingList] = [0x7b, 0x7d, 0x5b];
 
 /**
- * As `parseJson`, for objects with long lists in them, such as the state of a large room: the items of the lists are
- * parsed in slices, so that everybody else waits a few milliseconds at the most.
- * @throws MatrixError as `parseJson` does
+ * Like `parseJson`, for objects with long lists, for example the state of a large room: parses list items in
+ * slices, so that other work waits a few milliseconds at most.
+ * @throws MatrixError like `parseJson`
  */
 export async function parseLargeJson(bytes: Buffer, options: ParseOptions, clock: Clock): Promise<JsonValue> {
   const slices = new TimeSlices(clock);
   const { maxDepth } = options;
   const ofItems = maxDepth === undefined ? options : { ...options, maxDepth: maxDepth - 1 };
-  /** The text with its lists, which are members of the outermost object, replaced by `[number of the list]`. */
+  /** The text with its lists (members of the outermost object) replaced by `[number of the list]`. */
   const rest: Buffer[] = [];
   const lists: JsonValue[][] = [];
   let [depth, copied, start] = [0, 0, -1];

@@ -10,17 +10,20 @@ import {
 import { MalformedResponse, RemoteError } from './errors.ts';
 import { parseLargeJson } from './large-json.ts';
 
-/** Deeper than any event may be, so that one which is too deep does not hide the others: see `parseJson`. */
+/**
+ * Deeper than any event may be, so that one event that is too deep does not invalidate the others: see
+ * `parseJson`.
+ */
 const maxDepth = 2_000;
 
-/** Bytes of an answer that is parsed in slices. */
+/** Bytes from which on a response is parsed in slices. */
 const largeResponse = 512 * 1024;
 
 /**
- * The JSON of a successful answer; numbers as they are written, for events may be in it. Large ones do not stop
- * everything else.
- * @throws RemoteError when the status is none of success
- * @throws MalformedResponse when the body is no JSON object, or is not said to be JSON
+ * Parses a successful response. Numbers keep their written form, since it may contain events. Large responses
+ * do not block the event loop.
+ * @throws RemoteError when the status is not 2xx
+ * @throws MalformedResponse when the body is not a JSON object, or its content type is not JSON
  */
 export async function readResponse(
   destination: string,
@@ -31,19 +34,19 @@ export async function readResponse(
     response.body.length < largeResponse
       ? readJson(destination, response)
       : await readLarge(destination, response, clock);
-  if (!isJsonObject(answer)) throw new MalformedResponse(destination, 'it is no JSON object');
+  if (!isJsonObject(answer)) throw new MalformedResponse(destination, 'the body is not a JSON object');
   return answer;
 }
 
 /**
- * The object in an answer of the kind that old endpoints give: `[200, {...}]`. As `readAnswer` otherwise.
+ * Parses a response of old endpoints, `[200, {...}]`, and returns the object. Otherwise like `readResponse`.
  * Source: server-server API, `PUT /_matrix/federation/v1/send_join`.
  */
 export function readPairResponse(destination: string, response: OutboundResponse): JsonObject {
   const answer = readJson(destination, response);
   const [status, object] = Array.isArray(answer) ? (answer as readonly JsonValue[]) : [];
   if (status !== 200 || !isJsonObject(object)) {
-    throw new MalformedResponse(destination, 'it is no pair of 200 and an object');
+    throw new MalformedResponse(destination, 'the body is not a pair of 200 and an object');
   }
   return object;
 }
@@ -55,7 +58,7 @@ function readJson(destination: string, response: OutboundResponse): JsonValue {
   try {
     return parseJson(response.body, options);
   } catch (cause) {
-    throw new MalformedResponse(destination, 'it is no JSON', { cause });
+    throw new MalformedResponse(destination, 'the body is not JSON', { cause });
   }
 }
 
@@ -64,14 +67,14 @@ async function readLarge(destination: string, response: OutboundResponse, clock:
   try {
     return await parseLargeJson(response.body, options, clock);
   } catch (cause) {
-    throw new MalformedResponse(destination, 'it is no JSON', { cause });
+    throw new MalformedResponse(destination, 'the body is not JSON', { cause });
   }
 }
 
 function checkIsJson(destination: string, response: OutboundResponse): void {
   const { status } = response;
   if (status < 200 || status >= 300) throw remoteError(destination, response);
-  if (!isJson(response)) throw new MalformedResponse(destination, 'it is not said to be JSON');
+  if (!isJson(response)) throw new MalformedResponse(destination, 'the content type is not JSON');
 }
 
 function isJson({ headers }: Pick<OutboundResponse, 'headers'>): boolean {
@@ -79,7 +82,7 @@ function isJson({ headers }: Pick<OutboundResponse, 'headers'>): boolean {
   return type.trim().toLowerCase() === 'application/json';
 }
 
-/** The error that an answer stands for. */
+/** Returns the error of an error response. */
 export function remoteError(destination: string, { status, headers, body }: OutboundResponse): RemoteError {
   const content = jsonIn(body);
   return new RemoteError(destination, status, content, retryAfter(content, headers['retry-after']));
@@ -93,7 +96,7 @@ function jsonIn(body: Buffer): JsonObject {
   }
 }
 
-/** Milliseconds, from the body or, in seconds, the header. */
+/** Returns the milliseconds until a retry, from the body or from the header (in seconds). */
 function retryAfter({ retry_after_ms: given }: JsonObject, header: unknown): number | undefined {
   if (typeof given === 'number' && given >= 0) return given;
   return typeof header === 'string' && /^\d{1,9}$/.test(header) ? Number(header) * 1000 : undefined;

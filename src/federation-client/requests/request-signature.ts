@@ -1,25 +1,25 @@
 import { canonicalString, type SigningKey } from '../../protocol/index.ts';
 import { formatXMatrix } from './x-matrix.ts';
 
-/** What a signature on a request covers. */
+/** The parts of a request that its signature covers. */
 export interface SignedParts {
   readonly method: string;
   /** Path and query exactly as they are sent. */
   readonly uri: string;
   readonly origin: string;
   readonly destination: string;
-  /** The body as canonical JSON; absent when there is none. */
+  /** The body as canonical JSON; absent without a body. */
   readonly content?: string | undefined;
 }
 
-/** The canonical JSON that is signed: the members in the order of their names. */
+/** Returns the signed canonical JSON, with members in the order of their names. */
 export function signedText({ method, uri, origin, destination, content }: SignedParts): string {
   const members = Object.entries({ destination, method, origin, uri });
   const texts = members.map(([name, value]) => `"${name}":${canonicalString(value)}`);
   return `{${[...(content === undefined ? [] : [`"content":${content}`]), ...texts].join(',')}}`;
 }
 
-/** The `Authorization` header of a request. Source: server-server API, "Request Authentication". */
+/** Returns the `Authorization` header of a request. Source: server-server API, "Request Authentication". */
 export function authorize(parts: SignedParts, key: SigningKey): string {
   const { origin, destination } = parts;
   return formatXMatrix({ origin, destination, key: key.keyId, signature: key.sign(signedText(parts)) });

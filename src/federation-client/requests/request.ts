@@ -5,33 +5,35 @@ import type { RetryMode } from './retry-delay.ts';
 export interface FederationRequest {
   readonly destination: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
-  /** In the documents' spelling, with its parameters encoded: see `federationPath`. */
+  /** Path in the documents' namespace, with encoded parameters: see `federationPath`. */
   readonly path: string;
   readonly query?: Query;
   readonly body?: JsonObject;
-  /** In place of `body`: canonical JSON, for what many servers are sent. */
+  /** Replaces `body`: canonical JSON, for content that is sent to many servers. */
   readonly bodyText?: string;
   /** `short` when absent. */
   readonly retry?: RetryMode;
   /** Milliseconds for each attempt; `federation.client_timeout` when absent. */
   readonly timeout?: number;
-  /** Most bytes of the answer; 16 MiB when absent. */
+  /** Maximum bytes of the response; 16 MiB when absent. */
   readonly maxBody?: number;
-  /** Ask even if the server is being left alone, and do not hold a failure against it. */
+  /** Send the request although the server is in backoff, and do not record a failure. */
   readonly ignoreBackoff?: boolean;
   readonly signal?: AbortSignal;
-  /** Stands around each pause before another attempt: whoever holds a place may give it away for that time. */
+  /** Wraps each delay before a retry, so that the caller can release its send slot for that time. */
   readonly duringRetryDelay?: (pause: () => Promise<void>) => Promise<void>;
 }
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
 
-/** Writes a path; what is put into it is encoded: federationPath`/_proto/federation/v1/event/${eventId}`. */
+/**
+ * Template tag that encodes the parameters of a path: federationPath`/_proto/federation/v1/event/${eventId}`.
+ */
 export function federationPath(texts: TemplateStringsArray, ...values: readonly string[]): string {
   return texts.reduce((path, text, index) => path + encodeURIComponent(values[index - 1]!) + text);
 }
 
-/** Path and query. */
+/** Appends the query to a path. */
 export function withQuery(path: string, query: Query = {}): string {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {

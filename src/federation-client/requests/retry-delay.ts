@@ -1,26 +1,27 @@
 import type { FederationClientConfig } from '../config.ts';
 
 /**
- * How a request is repeated: not at all, while someone waits for the answer (`short`), or in the background (`long`).
+ * How a request is retried: not at all, shortly because a user waits for the response (`short`), or long in
+ * the background (`long`).
  */
 export type RetryMode = 'none' | 'short' | 'long';
 
 type Options = FederationClientConfig['federation'];
 
-/** How many further attempts there are. */
+/** Returns the maximum number of retries. */
 export function retriesOf(mode: RetryMode, options: Options): number {
   if (mode === 'none') return 0;
   return mode === 'short' ? options.max_short_retries : options.max_long_retries;
 }
 
-/** Milliseconds before the first further attempt, and by what they grow with each. */
+/** Milliseconds before the first retry, and the factor by which the delay grows with each further one. */
 const delays = { short: { first: 500, factor: 2 }, long: { first: 4_000, factor: 4 } } as const;
 
 /**
- * Milliseconds to wait before a further attempt.
- * @param retry 0 for the first one
- * @param chance in [0, 1): spreads the attempts of many
- * @param wanted what the server has asked for; `undefined` comes back when that is longer than anybody waits here
+ * Returns the milliseconds before a retry.
+ * @param retry 0 for the first retry
+ * @param chance in [0, 1), for jitter
+ * @param wanted delay that the server asked for; the result is `undefined` when it exceeds the maximum delay
  */
 export function retryDelay(
   mode: Exclude<RetryMode, 'none'>,

@@ -8,7 +8,7 @@ import type { FederationClientConfig } from '../config.ts';
 import { get, json, type Listener, RequestsUnderTest } from './test/requests-under-test.ts';
 
 forEachDatabase((open) => {
-  describe('requests to other servers over TLS', () => {
+  describe('FederationClient over TLS', () => {
     let test: RequestsUnderTest;
     before(() => {
       test = new RequestsUnderTest();
@@ -21,7 +21,7 @@ forEachDatabase((open) => {
     const once = (destination: string) => ({ ...get(destination), retry: 'none' }) as const;
     const tlsFailure = (error: Error) => (error.cause as { failure?: string }).failure === 'tls';
 
-    it('trust the authorities that they are told to [option: federation_custom_ca_list]', async () => {
+    it('trusts the configured certificate authorities only [option: federation_custom_ca_list]', async () => {
       const server = await serve(ok);
       const { requests } = await client();
       assert.deepEqual(await requests.request(once(server.name)), {});
@@ -29,7 +29,7 @@ forEachDatabase((open) => {
       await assert.rejects(strict.requests.request(once(server.name)), tlsFailure);
     });
 
-    it('want a certificate for the name that was asked for [option: federation_verify_certificates]', async () => {
+    it('requires a certificate for the requested name or address [option: federation_verify_certificates]', async () => {
       const server = await serve(ok, test.authority.issue('b.example'));
       const { requests } = await client();
       await assert.rejects(requests.request(once(server.name)), tlsFailure);
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await requests.request(once(`127.0.0.1:${address.port}`)), {});
     });
 
-    it('make exceptions [option: federation_certificate_verification_whitelist]', async () => {
+    it('does not verify the certificates of exempt hosts [option: federation_certificate_verification_whitelist]', async () => {
       const server = await serve(ok, makeSelfSigned());
       const excepted = async (pattern: string) => {
         const { requests } = await client({ federation_certificate_verification_whitelist: [pattern] });
@@ -52,7 +52,7 @@ forEachDatabase((open) => {
         await assert.rejects(excepted(pattern), tlsFailure);
     });
 
-    it('speak no version that is too old [option: federation_client_minimum_tls_version]', async () => {
+    it('rejects servers with an older TLS version [option: federation_client_minimum_tls_version]', async () => {
       const server = await serve(ok, { maxVersion: 'TLSv1.2' });
       for (const version of ['1', '1.1', '1.2'] as const) {
         const { requests } = await client({ federation_client_minimum_tls_version: version });
@@ -62,7 +62,7 @@ forEachDatabase((open) => {
       await assert.rejects(requests.request(once(server.name)), tlsFailure);
     });
 
-    it('send the name of the server that they expect, and none for an address', async () => {
+    it('sends the expected host name as SNI, and none for an address', async () => {
       const names: unknown[] = [];
       const server = await serve(
         (request, response) => {

@@ -9,8 +9,8 @@ import { formatXMatrix, parseXMatrix } from './x-matrix.ts';
 
 const whole = { origin: 'a.example:8448', destination: 'b.example', key: 'ed25519:k', signature: 'ab+/' };
 
-describe('X-Matrix', () => {
-  it('is written so that older servers understand it', () => {
+describe('X-Matrix header', () => {
+  it('is formatted so that older servers accept it', () => {
     assert.equal(
       formatXMatrix(whole),
       'X-Matrix origin="a.example:8448",destination="b.example",key="ed25519:k",sig="ab+/"',
@@ -21,7 +21,7 @@ describe('X-Matrix', () => {
     );
   });
 
-  it('is read in every form that is allowed', () => {
+  it('is parsed in every allowed form', () => {
     for (const header of [
       formatXMatrix(whole),
       'X-Matrix origin=a.example:8448,destination=b.example,key=ed25519:k,sig="ab+/"',
@@ -35,7 +35,7 @@ describe('X-Matrix', () => {
     assert.equal(parseXMatrix('X-Matrix origin=a,key=k,sig=s')?.destination, undefined);
   });
 
-  it('is refused otherwise', () => {
+  it('is rejected when malformed', () => {
     for (const header of [
       '',
       'Bearer abc',
@@ -55,7 +55,7 @@ describe('X-Matrix', () => {
     }
   });
 
-  it('reads what it writes', () => {
+  it('is parsed as it was formatted (property)', () => {
     const value = fc.stringMatching(/^[A-Za-z0-9.:_+/[\]-]{1,40}$/);
     const parts = fc.record(
       {
@@ -69,7 +69,7 @@ describe('X-Matrix', () => {
     fc.assert(fc.property(parts, (some) => assert.deepEqual(parseXMatrix(formatXMatrix(some)), some)));
   });
 
-  it('never fails on anything else, and is quick about it', () => {
+  it('is parsed in linear time and without exceptions, whatever it contains', () => {
     const piece = fc.constantFrom(
       'X-Matrix ',
       'origin',
@@ -101,7 +101,7 @@ describe('X-Matrix', () => {
   });
 });
 
-describe('the signature on a request', () => {
+describe('request signature', () => {
   const parts = { method: 'PUT', uri: '/_matrix/a?b=%22', origin: 'a.example', destination: 'b.example' };
 
   it('covers the canonical JSON of its parts', () => {
@@ -113,7 +113,7 @@ describe('the signature on a request', () => {
     );
   });
 
-  it('can be checked with the public key', () => {
+  it('is verified with the public key', () => {
     const key = newSigningKey('k');
     const header = parseXMatrix(authorize(parts, key));
     assert.deepEqual(

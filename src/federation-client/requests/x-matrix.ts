@@ -1,13 +1,13 @@
-/** The parameters of a signature on a request, as they travel in the `Authorization` header. */
+/** The parameters of a request signature in the `Authorization` header. */
 export interface XMatrix {
   readonly origin: string;
-  /** Older servers leave it out. */
+  /** Older servers omit it. */
   readonly destination: string | undefined;
   readonly key: string;
   readonly signature: string;
 }
 
-/** Writes the header, so that older servers understand it, too. None of the values holds a quote or a backslash. */
+/** Formats the header in a form that older servers also accept. No value may contain a quote or backslash. */
 export function formatXMatrix({ origin, destination, key, signature }: XMatrix): string {
   const to = destination === undefined ? '' : `destination="${destination}",`;
   return `X-Matrix origin="${origin}",${to}key="${key}",sig="${signature}"`;
@@ -15,14 +15,17 @@ export function formatXMatrix({ origin, destination, key, signature }: XMatrix):
 
 const scheme = /^x-matrix +/i;
 
-/** One parameter, quoted or not, and the comma behind it. What is not quoted may hold more than tokens do. */
+/**
+ * One parameter, quoted or not, with the following comma. Unquoted values may contain more characters than
+ * tokens.
+ */
 const parameter =
   /[ \t]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s",]*))[ \t]*(?:,|$)/sy;
 
 /**
- * Reads the header. Names are case-insensitive, the order does not matter, unknown parameters are ignored.
+ * Parses the header. Names are case-insensitive, in any order; unknown parameters are ignored.
  * Source: server-server API, "Request Authentication"; RFC 9110, section 11.4.
- * @returns `undefined` when it is of another scheme, can not be read, misses a parameter or has one twice
+ * @returns `undefined` for another scheme, invalid syntax, and missing or repeated parameters
  */
 export function parseXMatrix(header: string): XMatrix | undefined {
   const start = scheme.exec(header)?.[0].length;

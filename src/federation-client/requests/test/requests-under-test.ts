@@ -14,7 +14,7 @@ import type { FederationClientConfig } from '../../config.ts';
 
 export type Listener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** The key of the servers that ask. */
+/** The signing key of the requesting server. */
 export const key = newSigningKey('k');
 
 export const json = (response: ServerResponse, status: number, body: object, headers = {}) =>
@@ -22,13 +22,13 @@ export const json = (response: ServerResponse, status: number, body: object, hea
 
 export const get = (destination: string) => ({ destination, method: 'GET', path: '/_proto/x' }) as const;
 
-/** Servers that ask, and those that they ask, with certificates. */
+/** A requesting server and the servers that respond, with TLS certificates. */
 export class RequestsUnderTest {
   readonly authority: TestAuthority = commonTestAuthority();
   readonly #usual: TlsOptions = this.authority.issue('a.example', 'b.example');
   readonly #opened: { close(): Promise<void> | void }[] = [];
 
-  /** The server `here.example`. */
+  /** Opens the requesting server `here.example`. */
   async client(
     open: OpenDatabase,
     options: Overrides<FederationClientConfig> = {},
@@ -41,14 +41,14 @@ export class RequestsUnderTest {
     return here;
   }
 
-  /** A server that answers as `listener` does; its name is `a.example`, with its port. */
+  /** Starts a server that responds by `listener`. Its name is `a.example` with its port. */
   async serve(listener: Listener, tls: TlsOptions = {}) {
     const server = await serveOnLoopback(listener, { ...this.#usual, ...tls });
     this.#opened.push(server);
     return { ...server, name: `a.example:${server.port}` };
   }
 
-  /** Ends what was opened, the last first. */
+  /** Closes everything in the reverse order of opening. */
   async close(): Promise<void> {
     for (const one of this.#opened.splice(0).reverse()) await one.close();
   }
