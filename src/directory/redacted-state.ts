@@ -1,14 +1,14 @@
-import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
  * The state from which redactions took something: nothing else tells of it, since the entries of the state stay as
  * they are. Redactions are noted as they come and looked at when somebody follows.
  */
 export class RedactedState {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   #redacted = new Set<string>();
 
-  constructor(engine: RoomEngine) {
+  constructor(engine: RoomReader) {
     this.#engine = engine;
     engine.stream.subscribe(({ stored: { event } }) => {
       if (event.type === 'm.room.redaction' && event.redacts !== undefined) this.#redacted.add(event.redacts);

@@ -6,7 +6,7 @@ import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { jsonFacts, Sequence, Stream, type StreamWriter } from '../kernel/streams/index.ts';
-import type { RoomEngine } from '../room-engine/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
 import type { MessageQueues } from '../to-device/index.ts';
 import { KeyBackups } from './backup/key-backups.ts';
 import { backupRoutes } from './backup/routes.ts';
@@ -33,7 +33,7 @@ export interface E2eeDeps {
   readonly streams: StreamWriter;
   readonly caches: CacheRegistry;
   readonly devices: Devices;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly upkeep: KeyUpkeep;
   readonly queues: MessageQueues;
   readonly serverName: string;

@@ -1,9 +1,9 @@
 import { forbidden, notFound } from '../protocol/index.ts';
-import type { RoomEngine, RoomHead, ServerAcls } from '../room-engine/index.ts';
+import type { RoomHead, RoomReader, ServerAcls } from '../room-engine/index.ts';
 import type { ServedHistory } from '../room-federation/index.ts';
 
 export interface RoomAccessDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly serverAcls: ServerAcls;
   readonly serverName: string;
 }

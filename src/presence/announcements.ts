@@ -1,12 +1,12 @@
 import type { Clock, Timer } from '../kernel/clock.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { Stream, type StreamWriter } from '../kernel/streams/index.ts';
-import type { RoomEngine } from '../room-engine/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
 import { presenceFacts } from './presence-fact.ts';
 import type { PresenceStatus } from './presence-status.ts';
 
 export interface AnnouncementsDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly log: Logger;

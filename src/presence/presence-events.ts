@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { RecentChanges } from '../kernel/recent-changes.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../room-engine/index.ts';
 import type { PresenceSection, SenderFilter } from '../sync-contract/index.ts';
 import { maxMembers } from './announcements.ts';
 import type { Presence } from './presence.ts';
@@ -10,7 +10,7 @@ import { offline, type PresenceStatus, statusContent } from './presence-status.t
 
 export interface PresenceEventsDeps {
   readonly presence: Presence;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly streams: { readonly current: number };
   readonly clock: Clock;
   readonly ignored: IgnoredUsers;

@@ -4,7 +4,7 @@ import type { Logger } from '../kernel/observability/index.ts';
 import type { RateLimiter } from '../kernel/rate-limits/index.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import { forbidden } from '../protocol/index.ts';
-import type { RoomEngine, RoomFact } from '../room-engine/index.ts';
+import type { RoomFact, RoomReader } from '../room-engine/index.ts';
 import { Announcements } from './announcements.ts';
 import type { PresenceConfig } from './config.ts';
 import { PresenceNotes } from './notes.ts';
@@ -21,7 +21,7 @@ import type { PresenceTables } from './tables.ts';
 import { UserActivity } from './user-activity.ts';
 
 export interface PresenceDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly clock: Clock;

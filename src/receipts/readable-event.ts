@@ -1,5 +1,5 @@
 import { forbidden, invalidParam, isEventId } from '../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { RoomView } from '../rooms/index.ts';
 
 /**
@@ -9,7 +9,7 @@ import { RoomView } from '../rooms/index.ts';
  *   see the event
  */
 export async function readableEvent(
-  engine: RoomEngine,
+  engine: RoomReader,
   userId: string,
   roomId: string,
   eventId: string,

@@ -3,7 +3,7 @@ import type { Database } from '../kernel/database/index.ts';
 import { RecentChangesByKey } from '../kernel/recent-changes.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { invalidParam } from '../protocol/index.ts';
-import type { RoomEngine } from '../room-engine/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
 import type { FullyReadMarkers } from './fully-read.ts';
 import { ReadPositions } from './read-positions.ts';
 import type { ReadUpTo } from './read-up-to.ts';
@@ -25,7 +25,7 @@ export interface ReceiptsDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly clock: Clock;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly markers: FullyReadMarkers;
 }
 

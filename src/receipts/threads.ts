@@ -1,11 +1,11 @@
 import { MAIN_TIMELINE, MAX_THREAD_HOPS, relationOf } from '../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
  * The event and those that it relates to, directly or through others, nearest first, as far as they are known and in
  * the same room. Source: client-server API, "Threaded read receipts": three hops.
  */
-async function lineage(engine: RoomEngine, stored: StoredEvent): Promise<StoredEvent[]> {
+async function lineage(engine: RoomReader, stored: StoredEvent): Promise<StoredEvent[]> {
   const found = [stored];
   let relation = relationOf(stored.event.content);
   while (relation && relation.relType !== 'm.thread' && found.length <= MAX_THREAD_HOPS) {
@@ -18,7 +18,7 @@ async function lineage(engine: RoomEngine, stored: StoredEvent): Promise<StoredE
 }
 
 /** The thread that an event is in: the id of its root, or `main`. */
-export async function threadIdOf(engine: RoomEngine, stored: StoredEvent): Promise<string> {
+export async function threadIdOf(engine: RoomReader, stored: StoredEvent): Promise<string> {
   if (relationOf(stored.event.content) === undefined) return MAIN_TIMELINE;
   return threadOfLast(await lineage(engine, stored));
 }
@@ -28,7 +28,7 @@ export async function threadIdOf(engine: RoomEngine, stored: StoredEvent): Promi
  * Source: client-server API, `POST /rooms/{roomId}/receipt/{receiptType}/{eventId}`.
  */
 export async function belongsToThread(
-  engine: RoomEngine,
+  engine: RoomReader,
   stored: StoredEvent,
   threadId: string,
 ): Promise<boolean> {

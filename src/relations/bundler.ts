@@ -6,7 +6,7 @@ import {
   summariseThread,
   type ThreadSummary,
 } from '../protocol/index.ts';
-import { type RoomEngine, type StoredEvent, visibleContent } from '../room-engine/index.ts';
+import { type RoomReader, type StoredEvent, visibleContent } from '../room-engine/index.ts';
 import type { ClientEvents, Viewer, VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
@@ -18,7 +18,7 @@ export interface Ignoring {
 }
 
 export interface BundlerDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
   readonly ignored: Ignoring;

@@ -1,5 +1,5 @@
 import { historyVisibilityOf, stateMapKey } from '../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../room-engine/index.ts';
 import { RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 
@@ -12,7 +12,7 @@ const visibilityKey = stateMapKey('m.room.history_visibility', '');
 const openRooms = new WeakMap<RoomHead, { readonly nid: number | undefined; readonly isOpen: boolean }>();
 
 /** Whether the room never kept anything from its members. */
-async function isOpen(engine: RoomEngine, head: RoomHead): Promise<boolean> {
+async function isOpen(engine: RoomReader, head: RoomHead): Promise<boolean> {
   const nid = head.state.get(visibilityKey)?.nid;
   const known = openRooms.get(head);
   if (known && known.nid === nid) return known.isOpen;
@@ -27,21 +27,21 @@ async function isOpen(engine: RoomEngine, head: RoomHead): Promise<boolean> {
 
 /** Which of the events that relate to others a user may see. */
 export class ChildrenInView {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #view: RoomView;
   readonly #seesAll: boolean;
 
-  private constructor(engine: RoomEngine, view: RoomView, seesAll: boolean) {
+  private constructor(engine: RoomReader, view: RoomView, seesAll: boolean) {
     this.#engine = engine;
     this.#view = view;
     this.#seesAll = seesAll;
   }
 
-  static async of(engine: RoomEngine, view: RoomView): Promise<ChildrenInView> {
+  static async of(engine: RoomReader, view: RoomView): Promise<ChildrenInView> {
     return new ChildrenInView(engine, view, view.isJoined && (await isOpen(engine, view.head)));
   }
 
-  static async open(engine: RoomEngine, head: RoomHead, userId: string): Promise<ChildrenInView> {
+  static async open(engine: RoomReader, head: RoomHead, userId: string): Promise<ChildrenInView> {
     return ChildrenInView.of(engine, await RoomView.open(engine, head, userId));
   }
 

@@ -1,6 +1,6 @@
 import type { ClientEvent } from '../protocol/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
-import { type HistoryPlace, isText, type RoomEngine } from '../room-engine/index.ts';
+import { type HistoryPlace, isText, type RoomReader } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
@@ -15,7 +15,7 @@ import type { RelationIndex } from './relation-index.ts';
 import { readChildNids, readChildrenPage } from './store.ts';
 
 export interface RelatedEventsDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
   readonly ignored: Ignoring;
@@ -139,7 +139,7 @@ const depthOf = ({ recurse }: RelatedEventsRequest) => (recurse ? { recursion_de
 
 /** The view of a user who may see an event. @throws MatrixError M_NOT_FOUND */
 async function viewOfParent(
-  engine: RoomEngine,
+  engine: RoomReader,
   userId: string,
   roomId: string,
   eventId: string,

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
-import type { EventIndex, IndexBatch, RoomEngine, RoomFact, StoredEvent } from '../room-engine/index.ts';
+import type { EventIndex, IndexBatch, RoomFact, RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { type Child, inHistory } from './child.ts';
 import { RelationBatch, type RelationChange } from './relation-batch.ts';
 import { readChildren } from './store.ts';
@@ -39,7 +39,7 @@ export class RelationIndex implements EventIndex {
   }
 
   /** Follows the events of rooms; once, before anything is read. */
-  follow({ stream }: RoomEngine): void {
+  follow({ stream }: RoomReader): void {
     stream.subscribe((fact) => this.#apply(fact));
   }
 

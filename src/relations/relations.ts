@@ -1,5 +1,5 @@
 import { checkThreadRoot, duplicateAnnotation, type JsonObject, relationOf } from '../protocol/index.ts';
-import { type EventToSend, type RoomEngine, visibleContent } from '../room-engine/index.ts';
+import { type EventToSend, type RoomReader, visibleContent } from '../room-engine/index.ts';
 import type {
   ClientEvents,
   EventRelations,
@@ -14,7 +14,7 @@ import { ChildrenInView } from './children-in-view.ts';
 import type { RelationIndex } from './relation-index.ts';
 
 export interface RelationsDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
   readonly ignored: Ignoring;

@@ -1,5 +1,5 @@
 import { type ClientEvent, isJsonObject, type JsonObject, redactEvent } from '../protocol/index.ts';
-import type { RoomEngine } from '../room-engine/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
@@ -13,7 +13,7 @@ import type { RelationIndex } from './relation-index.ts';
 import { readThreads, type ThreadRow } from './store.ts';
 
 export interface ThreadListDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
   readonly ignored: Ignoring;

@@ -1,14 +1,14 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { notFound, serverOfUser } from '../protocol/index.ts';
-import type { RoomEngine } from '../room-engine/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
 import { type ActionLimit, RoomView } from '../rooms/index.ts';
 import type { ReportTables } from './tables.ts';
 
 export interface ReportsDeps {
   readonly database: Database;
   readonly clock: Clock;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly serverName: string;
   /** Whether the user exists on this server; supplied at composition. */
   readonly userExists: (userId: string) => Promise<boolean>;

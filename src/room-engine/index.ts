@@ -1,6 +1,5 @@
 /** The engine of rooms: their events, state and timelines on disk and in memory, and the one way to add events. */
 
-export { type EngineOptions, RoomEngine } from './engine.ts';
 export { ErasedUsers } from './erasure/erased-users.ts';
 export { cameBefore, type Erasures, erasedAmong } from './erasure/erasures.ts';
 export { erasureMigrations } from './erasure/migration.ts';
@@ -18,6 +17,8 @@ export type { Entry, OlderEvent, Placement, PlaceOptions } from './placement/pla
 export type { RoomOfVersion, VerifiedEvent } from './placement/verified-event.ts';
 export type { PolicyPeers, RemoteRequest } from './policy/policy-peers.ts';
 export { RoomPolicies } from './policy/room-policies.ts';
+export { type EngineOptions, RoomReader, type RoomReaderDeps } from './room-reader.ts';
+export { RoomWriter, type RoomWriterDeps } from './room-writer.ts';
 export { ServerAcls } from './server-acls.ts';
 export type { StateHistoryEntry } from './state/state-history.ts';
 export {
@@ -32,8 +33,9 @@ export type { AppendOptions } from './timeline/append.ts';
 export { eventColumns, storedEventOf } from './timeline/event-row.ts';
 export type { HistoryPlace } from './timeline/event-store.ts';
 export { type EventToSend, isText } from './timeline/event-to-send.ts';
+export type { HeadReader } from './timeline/head-reader.ts';
 export { type EventTime, NearestEvents, type TimeDirection } from './timeline/nearest-event.ts';
 export type { RoomHead, StateEntry } from './timeline/room-head.ts';
-export { RoomHeads } from './timeline/room-heads.ts';
 export { delayingDevice, transactionScope } from './timeline/transaction-ids.ts';
 export { registerTransactionUpkeep } from './timeline/transaction-upkeep.ts';
+export type { WritableHeads } from './timeline/writable-heads.ts';

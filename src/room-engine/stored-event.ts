@@ -1,4 +1,5 @@
 import { type JsonObject, type Membership, type RoomEvent, redactEvent } from '../protocol/index.ts';
+import type { Extremity } from './timeline/extremity.ts';
 
 /** An event with its place in this database. */
 export interface StoredEvent {
@@ -66,6 +67,28 @@ export interface RoomFact {
   /** What the event, or the state resolution that it caused, did to the current state. */
   readonly stateChanges: readonly StateChange[];
   readonly membershipChanges: readonly MembershipChange[];
+  /**
+   * The end of the room after the event; absent when more has changed than the event and `stateChanges` say (a room was
+   * entered, its state was completed, older events were added): then what is known of the room must be read again.
+   */
+  readonly end?: RoomEnd;
+  /** nid of the event that this one redacts. */
+  readonly redacts?: number | undefined;
+  /** The transaction of the client that sent the event, see `TransactionIds`. */
+  readonly transaction?: SentTransaction | undefined;
+}
+
+/** The end of a room's history. */
+export interface RoomEnd {
+  readonly extremities: readonly Extremity[];
+  /** State group of the current state. */
+  readonly group: number | undefined;
+}
+
+/** A client's transaction id, with the device that it belongs to as `transactionScope` numbers it. */
+export interface SentTransaction {
+  readonly scope: number;
+  readonly txnId: string;
 }
 
 /** The content as it may be shown: without what a redaction took away. */

@@ -4,9 +4,9 @@ import { KeyedMutex } from '../kernel/keyed-mutex.ts';
 import type { Logger, Metrics } from '../kernel/observability/index.ts';
 import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../protocol/index.ts';
 import type {
+  HeadReader,
   Placement,
   RoomHead,
-  RoomHeads,
   RoomPolicies,
   ServerAcls,
   StoredEvent,
@@ -43,7 +43,7 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
-  readonly heads: RoomHeads;
+  readonly heads: HeadReader;
   readonly placement: Placement;
   readonly policies: RoomPolicies;
   readonly serverAcls: ServerAcls;

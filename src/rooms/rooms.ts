@@ -6,7 +6,7 @@ import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import type { Erasures, EventIndex, Ignoring } from '../room-engine/index.ts';
-import { type EngineOptions, RoomEngine, ServerAcls } from '../room-engine/index.ts';
+import { type EngineOptions, RoomWriter, ServerAcls } from '../room-engine/index.ts';
 import type { OtherServers } from '../room-federation/index.ts';
 import {
   EndedInvites,
@@ -69,7 +69,7 @@ export interface RoomsDeps {
 
 /** The operations of this slice. */
 export interface Rooms {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly aliases: RoomAliases;
   readonly published: PublishedRooms;
   readonly memberships: Memberships;
@@ -91,7 +91,7 @@ export interface Rooms {
 export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   const { database, clock, randomness, options } = deps;
   const { serverName } = deps.signer;
-  const engine = await RoomEngine.open({ ...deps, policyPeers: deps.otherServers?.policies });
+  const engine = await RoomWriter.open({ ...deps, policyPeers: deps.otherServers?.policies });
   const rules = deps.directoryRules ?? noDirectoryRules;
   const aliases = new RoomAliases({
     database,

@@ -9,7 +9,7 @@ import {
   type RoomEvent,
   suspended,
 } from '../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
+import type { RoomHead, RoomWriter } from '../room-engine/index.ts';
 import { type EventToSend, isText, transactionScope } from '../room-engine/index.ts';
 import { AnnotationsUnderWay } from './annotations-under-way.ts';
 import type { EventRelations } from './event-relations.ts';
@@ -24,7 +24,7 @@ export interface Sender extends Requesting {
 }
 
 export interface SendingDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly relations: EventRelations;
   readonly memberships: Memberships;
   readonly stateChecks: StateChecks;

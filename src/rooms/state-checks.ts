@@ -9,12 +9,12 @@ import {
   powerLevelsContentError,
   type RoomEvent,
 } from '../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../room-engine/index.ts';
 import { aliasesIn, checkedAliases } from './aliases/canonical-alias.ts';
 import type { RoomAliases } from './aliases/room-aliases.ts';
 
 export interface StateChecksDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly aliases: Pick<RoomAliases, 'find' | 'locate'>;
   readonly serverName: string;
 }

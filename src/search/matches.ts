@@ -1,6 +1,6 @@
 import type { RoomEventFilter } from '../filters/index.ts';
 import { foldText, TextQuery } from '../kernel/database/index.ts';
-import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { type EventRelations, RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { SearchIndex } from './search-index.ts';
 import type { SearchPlace } from './search-token.ts';
@@ -13,7 +13,7 @@ export interface Match extends VisibleEvent {
 }
 
 export interface MatchesDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly relations: EventRelations;
   readonly index: SearchIndex;
 }

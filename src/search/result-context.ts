@@ -1,6 +1,6 @@
 import { noFilter } from '../filters/index.ts';
 import { type JsonObject, type JsonValue, stateMapKey } from '../protocol/index.ts';
-import { type RoomEngine, type StoredEvent, visibleContent } from '../room-engine/index.ts';
+import { type RoomReader, type StoredEvent, visibleContent } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   encodePlace,
@@ -19,10 +19,10 @@ export interface ContextRequest {
 
 /** What was said before and after an event that was found. */
 export class ResultContexts {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
 
-  constructor({ engine, clientEvents }: { engine: RoomEngine; clientEvents: ClientEvents }) {
+  constructor({ engine, clientEvents }: { engine: RoomReader; clientEvents: ClientEvents }) {
     this.#engine = engine;
     this.#clientEvents = clientEvents;
   }

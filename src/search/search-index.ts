@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database, FullText, TextDocument, TextSearch } from '../kernel/database/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../kernel/streams/index.ts';
-import type { RoomEngine, StoredEvent } from '../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { searchedText } from './searched-text.ts';
 
 /** The index of the texts by which events are found. */
@@ -13,7 +13,7 @@ export interface SearchIndexDeps {
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
 }
 
 /**

@@ -1,5 +1,5 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
-import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../room-engine/index.ts';
 import { RoomView } from '../rooms/index.ts';
 
 /** How many departures are kept in memory. */
@@ -7,11 +7,11 @@ const departuresInMemory = 100_000;
 
 /** How users who are not in a room came out of it. */
 export class Departures {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   /** The number of the membership event to whether it is a removal. */
   readonly #removals = new RecentlyUsed<number, boolean>({ max: departuresInMemory });
 
-  constructor(engine: RoomEngine) {
+  constructor(engine: RoomReader) {
     this.#engine = engine;
   }
 

@@ -1,4 +1,4 @@
-import type { RoomEngine, UserRoom } from '../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../room-engine/index.ts';
 import type { InvitePolicy } from '../rooms/index.ts';
 
 /**
@@ -7,10 +7,10 @@ import type { InvitePolicy } from '../rooms/index.ts';
  * Source: client-server API, "Ignoring Users" and "Invite permission".
  */
 export class ToldInvites {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #policy: InvitePolicy;
 
-  constructor(engine: RoomEngine, policy: InvitePolicy) {
+  constructor(engine: RoomReader, policy: InvitePolicy) {
     this.#engine = engine;
     this.#policy = policy;
   }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../protocol/index.ts';
-import { type RoomEngine, type RoomHead, visibleContent } from '../room-engine/index.ts';
+import { type RoomHead, type RoomReader, visibleContent } from '../room-engine/index.ts';
 
 /** Where each member comes from: type of the state, and member of its content. */
 const sources = [
@@ -15,7 +15,7 @@ const sources = [
  * Source: identity service API, `POST /store-invite`.
  */
 export async function inviteDetails(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   { sender, profile, webClient }: { sender: string; profile: JsonObject; webClient: string | undefined },
 ): Promise<JsonObject> {

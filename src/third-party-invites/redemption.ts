@@ -8,14 +8,14 @@ import {
   type JsonObject,
   serverOfUser,
 } from '../protocol/index.ts';
-import { isHere, type RoomEngine, type RoomHead, visibleContent } from '../room-engine/index.ts';
+import { isHere, type RoomHead, type RoomWriter, visibleContent } from '../room-engine/index.ts';
 import type { Memberships } from '../rooms/index.ts';
 
 /** Asks the server of somebody who has invited an address to invite the user who has it. */
 export type Exchange = (server: string, roomId: string, event: JsonObject) => Promise<void>;
 
 export interface RedemptionDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly memberships: Memberships;
   readonly identityServers: Pick<IdentityServers, 'isKeyValid'>;
   readonly exchange: Exchange;

@@ -8,7 +8,7 @@ import {
   PowerLevels,
   type RoomEvent,
 } from '../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../room-engine/index.ts';
+import type { RoomHead, RoomWriter } from '../room-engine/index.ts';
 import type {
   ActionLimit,
   AddressInvite,
@@ -28,7 +28,7 @@ export interface ThirdPartyInvitesOptions {
 }
 
 export interface ThirdPartyInvitesDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly memberships: Memberships;
   readonly identityServers: IdentityServers;
   readonly redemption: Redemption;

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../kernel/http/index.ts';
 import { decodePosition } from '../kernel/streams/index.ts';
 import { invalidParam } from '../protocol/index.ts';
-import type { RoomEngine } from '../room-engine/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
 import type { ThreadKey } from './thread.ts';
 import { causeInThread, mustSeeThread, noThread } from './thread-access.ts';
 import type { ThreadSubscriptions } from './thread-subscriptions.ts';
@@ -14,7 +14,7 @@ const threadPath =
 const [usualThreads, maxThreads] = [100, 500];
 
 export interface ThreadRouteDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly threads: ThreadSubscriptions;
 }
 

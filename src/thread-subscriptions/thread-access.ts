@@ -1,5 +1,5 @@
 import { invalidParam, isEventId, MatrixError, notFound, relationOf } from '../protocol/index.ts';
-import { type RoomEngine, type StoredEvent, visibleContent } from '../room-engine/index.ts';
+import { type RoomReader, type StoredEvent, visibleContent } from '../room-engine/index.ts';
 import { RoomView } from '../rooms/index.ts';
 import type { ThreadKey } from './thread.ts';
 
@@ -8,7 +8,7 @@ import type { ThreadKey } from './thread.ts';
  * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM for what is no event id
  */
 export async function mustSeeThread(
-  engine: RoomEngine,
+  engine: RoomReader,
   { userId, roomId, rootId }: ThreadKey,
 ): Promise<void> {
   if (!(await visibleEvent(engine, userId, roomId, rootId))) throw noThread();
@@ -18,7 +18,7 @@ export async function mustSeeThread(
  * The place on the stream of an event that is the reason to follow a thread.
  * @throws MatrixError 400 when it is not in the thread, or the user may not see it
  */
-export async function causeInThread(engine: RoomEngine, key: ThreadKey, eventId: string): Promise<number> {
+export async function causeInThread(engine: RoomReader, key: ThreadKey, eventId: string): Promise<number> {
   const cause = await visibleEvent(engine, key.userId, key.roomId, eventId);
   const relation = cause && relationOf(visibleContent(cause));
   if (relation?.relType !== 'm.thread' || relation.eventId !== key.rootId || cause?.stream === undefined) {
@@ -28,7 +28,7 @@ export async function causeInThread(engine: RoomEngine, key: ThreadKey, eventId:
 }
 
 async function visibleEvent(
-  engine: RoomEngine,
+  engine: RoomReader,
   userId: string,
   roomId: string,
   eventId: string,

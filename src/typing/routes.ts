@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../kernel/http/index.ts';
 import { forbidden } from '../protocol/index.ts';
-import type { RoomEngine } from '../room-engine/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
 import type { Typing } from './typing.ts';
 
 /** Milliseconds, when a client does not say for how long. */
@@ -10,7 +10,7 @@ const usualTimeout = 30_000;
 const path = '/rooms/:roomId/typing/:userId';
 
 /** Client-server API, "Typing Notifications". */
-export function typingRoutes(typing: Typing, engine: RoomEngine): Route[] {
+export function typingRoutes(typing: Typing, engine: RoomReader): Route[] {
   return [
     route(
       {

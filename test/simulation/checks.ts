@@ -123,8 +123,9 @@ async function checkDelivered(world: World, from: View, to: View, joinedSince: J
 
 /** Whether a user of the server was joined before the event. */
 async function hadUserInRoom({ run, events }: View, eventId: string, serverName: string): Promise<boolean> {
-  const { placement, events: store } = run.rooms.engine;
-  const state = await placement.stateAt(events.get(eventId)!, 'before');
+  const { engine } = run.rooms;
+  const { events: store } = engine;
+  const state = await engine.stateAt(events.get(eventId)!, 'before');
   for (const [key, nid] of state ?? []) {
     const [type, userId] = splitStateMapKey(key);
     if (type !== 'm.room.member' || serverOfUser(userId) !== serverName) continue;

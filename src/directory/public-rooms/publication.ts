@@ -1,14 +1,14 @@
 import type { Requester } from '../../kernel/http/index.ts';
 import { forbidden, notFound, PowerLevels } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import type { PublishedRooms } from '../../rooms/index.ts';
 
 /** Puts rooms into the list of public rooms and takes them out. Source: client-server API, "Published room directory". */
 export class Publication {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #published: PublishedRooms;
 
-  constructor(engine: RoomEngine, published: PublishedRooms) {
+  constructor(engine: RoomReader, published: PublishedRooms) {
     this.#engine = engine;
     this.#published = published;
   }

@@ -6,7 +6,7 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 /** What a room shows of itself to those who look at it from outside. */
 export interface RoomDescription extends RoomFacts {
@@ -43,14 +43,14 @@ export const isDescriptive = (type: string): boolean =>
   type === 'm.room.member' || (types as readonly string[]).includes(type);
 
 /** Describes the room as it is now. */
-export async function describeRoom(engine: RoomEngine, head: RoomHead): Promise<RoomDescription> {
+export async function describeRoom(engine: RoomReader, head: RoomHead): Promise<RoomDescription> {
   const state = await descriptiveState(engine, head);
   return describe(head, state);
 }
 
 /** Looks at every member: for followers, not for requests. */
 export async function detailRoom(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   serverName: string,
 ): Promise<RoomDetails> {
@@ -81,7 +81,7 @@ function describe(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): Room
   };
 }
 
-async function descriptiveState(engine: RoomEngine, head: RoomHead): Promise<Map<string, StoredEvent>> {
+async function descriptiveState(engine: RoomReader, head: RoomHead): Promise<Map<string, StoredEvent>> {
   const nids = types.map((type) => head.state.get(stateMapKey(type, ''))?.nid);
   const events = await engine.events.getMany(nids.filter((nid) => nid !== undefined));
   return new Map([...events.values()].map((stored) => [stored.event.type, stored]));

@@ -2,14 +2,14 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { detailRoom, isDescriptive, type RoomDetails } from './room-description.ts';
 import { deleteRoomStats, writeRoomStats } from './store.ts';
 
 export interface RoomStatsDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;

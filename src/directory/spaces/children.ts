@@ -5,7 +5,7 @@ import {
   type JsonValue,
   splitStateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import { contentOf } from '../room-stats/room-description.ts';
 
 /** A room that a space says to contain. */
@@ -27,7 +27,7 @@ const maxChildren = 1_000;
  * The children of a space in the order in which they are shown.
  * Source: client-server API, "m.space.child relationship" and "Ordering of children within a space".
  */
-export async function childrenOf(engine: RoomEngine, head: RoomHead): Promise<SpaceChild[]> {
+export async function childrenOf(engine: RoomReader, head: RoomHead): Promise<SpaceChild[]> {
   const nids: number[] = [];
   for (const [key, { nid }] of head.state) {
     if (splitStateMapKey(key)[0] === 'm.space.child') nids.push(nid);

@@ -1,5 +1,5 @@
 import { forbidden, invalidParam, type JsonObject, notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, ServerAcls } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import { describeRoom, type RoomDescription } from '../room-stats/room-description.ts';
 import { childrenOf, type SpaceChild } from './children.ts';
 import type { RemoteRooms } from './remote-rooms.ts';
@@ -29,13 +29,13 @@ const [maxRooms, maxLevels, maxVisited] = [50, 50, 2_000];
  * Source: client-server API, `GET /rooms/{roomId}/hierarchy`.
  */
 export class SpaceHierarchy {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #serverAcls: ServerAcls;
   readonly #serverName: string;
   readonly #remote: RemoteRooms;
 
   constructor(parts: {
-    engine: RoomEngine;
+    engine: RoomReader;
     serverAcls: ServerAcls;
     serverName: string;
     remote: RemoteRooms;

@@ -1,5 +1,5 @@
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import type { RoomDescription } from '../room-stats/room-description.ts';
 
 /**
@@ -8,7 +8,7 @@ import type { RoomDescription } from '../room-stats/room-description.ts';
  * @param userId absent for those who are not logged in
  */
 export async function maySeeSummary(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   room: RoomDescription,
   userId: string | undefined,
@@ -27,7 +27,7 @@ export async function maySeeSummary(
 
 /** The same for a room that this server is not in, as another server describes it. */
 export async function maySeeRemote(
-  engine: RoomEngine,
+  engine: RoomReader,
   room: RoomDescription,
   userId: string | undefined,
 ): Promise<boolean> {
@@ -42,7 +42,7 @@ export async function maySeeRemote(
 
 /** The same for another server: whether one of its users may see the room. Source: server-server API, "Spaces". */
 export async function serverMaySee(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   room: RoomDescription,
   serverName: string,
@@ -59,7 +59,7 @@ export async function serverMaySee(
 }
 
 /** Source: client-server API, `m.room.create`, "m.federate". */
-async function admits(engine: RoomEngine, head: RoomHead, serverName: string): Promise<boolean> {
+async function admits(engine: RoomReader, head: RoomHead, serverName: string): Promise<boolean> {
   const entry = head.entry('m.room.create', '');
   const create = entry && (await engine.events.get(entry.nid))?.event;
   return create?.content['m.federate'] !== false || serverOfUser(create.sender) === serverName;

@@ -1,5 +1,5 @@
 import { invalidParam, type JsonObject, notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import type { Rooms } from '../../rooms/index.ts';
 import { describeRoom } from '../room-stats/room-description.ts';
 import type { RemoteRooms } from './remote-rooms.ts';
@@ -8,7 +8,7 @@ import { summaryJson } from './summary-json.ts';
 
 /** What rooms show of themselves to those who think about joining. Source: client-server API, "Room Summary API". */
 export class RoomSummaries {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #aliases: Rooms['aliases'];
   readonly #serverName: string;
   readonly #remote: RemoteRooms;

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 
 /** Rooms in one answer. */
 const pageSize = 100;
@@ -17,7 +17,7 @@ interface Page {
  * @throws MatrixError M_INVALID_PARAM for the user's own id, for what is no user id, and for a bad token
  */
 async function mutualRooms(
-  engine: RoomEngine,
+  engine: RoomReader,
   userId: string,
   otherUserId: string,
   from: string | undefined,
@@ -40,7 +40,7 @@ function decodeFrom(token: string): string {
 }
 
 /** Client-server API, "Mutual rooms"; with the path from before it was stable. */
-export function mutualRoomRoutes(engine: RoomEngine): Route[] {
+export function mutualRoomRoutes(engine: RoomReader): Route[] {
   const text = Type.Optional(Type.String());
   return [
     route(

@@ -3,14 +3,14 @@ import type { Database, FullText } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import { type RoomEngine, type StoredEvent, visibleContent } from '../../room-engine/index.ts';
+import { type RoomReader, type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import { RedactedState } from '../redacted-state.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryUser, readUsersById, userTexts, writeUser } from './store.ts';
 import { textOf } from './user-index.ts';
 
 export interface RemoteUsersDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;

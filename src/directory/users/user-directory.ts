@@ -1,13 +1,13 @@
 import { type Database, type FullText, foldText, TextQuery } from '../../kernel/database/index.ts';
 import { localpartOf, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { DirectoryConfig } from '../config.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryEntry, readPublicRooms, readUsersByNid, searchedText, userTexts } from './store.ts';
 import type { DirectoryPeople } from './user-index.ts';
 
 export interface UserDirectoryDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly database: Database;
   /** What is searched; each is waited for, since people look for whom they have just made, named or met. */
   readonly indexes: readonly { caughtUp(): Promise<void> }[];

@@ -2,7 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { Stream, StreamReader } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import { signedSince } from '../cross-signing/user-signatures.ts';
 import type { E2eeTables } from '../tables.ts';
 import { Company } from './company.ts';
@@ -24,7 +24,7 @@ export interface DeviceListsDeps {
   readonly database: Database;
   readonly streams: StreamReader;
   readonly devices: Devices;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly signatureStream: Stream<SignatureChange>;
   /** How many changes are kept in memory, for tests. */
   readonly capacity?: number;

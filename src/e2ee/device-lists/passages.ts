@@ -1,7 +1,7 @@
 import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
-import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 
 /** Somebody came into a room or went out of it. */
 export interface Passage {
@@ -17,10 +17,10 @@ export const recentCapacity = 20_000;
 
 /** Who came and went where: from memory, or for longer ago from the history of the rooms. */
 export class Passages {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #recent: RecentChanges<Passage>;
 
-  constructor(engine: RoomEngine, streams: StreamReader, capacity = recentCapacity) {
+  constructor(engine: RoomReader, streams: StreamReader, capacity = recentCapacity) {
     this.#engine = engine;
     this.#recent = new RecentChanges(streams.current, capacity);
     engine.stream.subscribe(({ roomId, membershipChanges }, position) => {

@@ -1,7 +1,7 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { Stream } from '../../kernel/streams/index.ts';
-import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { SyncSource } from '../../sync-contract/index.ts';
 import type { DeviceLists, SignatureChange } from './device-lists.ts';
 
@@ -9,7 +9,7 @@ export interface DeviceListSyncDeps {
   readonly deviceLists: DeviceLists;
   readonly devices: Pick<Devices, 'deviceListStream'>;
   readonly signatureStream: Stream<SignatureChange>;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly log: Logger;
 }
 

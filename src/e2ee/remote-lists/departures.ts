@@ -4,7 +4,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { MembershipChange, RoomEngine, RoomFact } from '../../room-engine/index.ts';
+import type { MembershipChange, RoomFact, RoomReader } from '../../room-engine/index.ts';
 import type { E2eeTables } from '../tables.ts';
 import type { Sharing } from './sharing.ts';
 import { deleteList, listedUsers, usersWithList } from './store.ts';
@@ -15,7 +15,7 @@ export interface DeparturesDeps {
   readonly log: Logger;
   readonly jobs: Jobs;
   readonly devices: Devices;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly serverName: string;
   readonly sharing: Sharing;
   /** Has lists fetched. */

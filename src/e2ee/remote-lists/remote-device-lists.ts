@@ -5,7 +5,7 @@ import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { Publish, StreamWriter } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import { maxDevices, type RemoteKeys } from '../keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
 import { AskedUsers } from './asked-users.ts';
@@ -41,7 +41,7 @@ export interface RemoteDeviceListsDeps {
   readonly log: Logger;
   readonly jobs: Jobs;
   readonly devices: Devices;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly serverName: string;
   readonly remote: RemoteKeys;
 }

@@ -1,14 +1,14 @@
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
 /** How many users' rooms are looked up before other requests get their turn. */
 const usersAtOnce = 500;
 
 /** Knows which users of other servers are in a room with a user of this one: theirs are the devices that matter. */
 export class Sharing {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #serverName: string;
 
-  constructor(engine: RoomEngine, serverName: string) {
+  constructor(engine: RoomReader, serverName: string) {
     this.#engine = engine;
     this.#serverName = serverName;
   }

@@ -4,7 +4,7 @@ import { type AnyWriter, type Database, writerFor } from '../../kernel/database/
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Sequence, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { Edu } from '../sender/edus/edu.ts';
 import { Audience } from './audience.ts';
 import {
@@ -29,7 +29,7 @@ export interface AnnouncerDeps extends OwnKeysDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly devices: Devices;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly outbox: Outbox;
   readonly serverName: string;
 }

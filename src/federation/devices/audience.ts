@@ -1,11 +1,11 @@
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
 /** Knows the servers that are in a room with a local user. */
 export class Audience {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #serverName: string;
 
-  constructor(engine: RoomEngine, serverName: string) {
+  constructor(engine: RoomReader, serverName: string) {
     this.#engine = engine;
     this.#serverName = serverName;
   }

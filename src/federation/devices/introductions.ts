@@ -3,14 +3,14 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 
 export interface IntroductionsDeps {
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly serverName: string;
 }
 

@@ -1,13 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Presence, PresenceState, PresenceStatus } from '../../presence/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
 import { isTellableUserOf } from './users-of-edus.ts';
 
 export interface PresenceEduDeps {
-  readonly engine: Pick<RoomEngine, 'userRooms'>;
+  readonly engine: Pick<RoomReader, 'userRooms'>;
   readonly presence: Pick<Presence, 'report' | 'isEnabled'>;
   readonly clock: Clock;
   readonly rates: EduRates;

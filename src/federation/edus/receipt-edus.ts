@@ -1,13 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { isEventId, isJsonObject, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, ServerAcls } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
 import { isTellableUserOf } from './users-of-edus.ts';
 
 export interface ReceiptEduDeps {
-  readonly engine: Pick<RoomEngine, 'heads' | 'events'>;
+  readonly engine: Pick<RoomReader, 'heads' | 'events'>;
   readonly serverAcls: Pick<ServerAcls, 'allows'>;
   readonly receipts: Pick<Receipts, 'record'>;
   readonly clock: Clock;

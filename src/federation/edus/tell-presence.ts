@@ -7,12 +7,12 @@ import {
   statusContent,
 } from '../../presence/index.ts';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, RoomFact } from '../../room-engine/index.ts';
+import type { RoomFact, RoomReader } from '../../room-engine/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
 export interface TellPresenceDeps {
   readonly serverName: string;
-  readonly engine: Pick<RoomEngine, 'heads' | 'stream'>;
+  readonly engine: Pick<RoomReader, 'heads' | 'stream'>;
   readonly presence: Pick<Presence, 'presenceStream' | 'present' | 'peek'>;
   readonly sender: Pick<FederationSender, 'sendEdu'>;
   readonly clock: Clock;

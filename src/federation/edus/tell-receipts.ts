@@ -2,12 +2,12 @@ import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import type { Receipt, Receipts } from '../../receipts/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
 export interface TellReceiptsDeps {
   readonly serverName: string;
-  readonly engine: Pick<RoomEngine, 'heads'>;
+  readonly engine: Pick<RoomReader, 'heads'>;
   readonly receipts: Pick<Receipts, 'receiptStream'>;
   readonly sender: Pick<FederationSender, 'sendEdu'>;
   readonly clock: Clock;

@@ -1,13 +1,13 @@
 import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { Typing, TypingChange } from '../../typing/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
 export interface TellTypingDeps {
   readonly serverName: string;
-  readonly engine: Pick<RoomEngine, 'heads'>;
+  readonly engine: Pick<RoomReader, 'heads'>;
   readonly typing: Typing;
   readonly sender: Pick<FederationSender, 'sendEdu'>;
   readonly clock: Clock;

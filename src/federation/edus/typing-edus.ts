@@ -1,12 +1,12 @@
 import { isRoomId, type JsonObject } from '../../protocol/index.ts';
-import type { RoomEngine, ServerAcls } from '../../room-engine/index.ts';
+import type { RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import type { Typing } from '../../typing/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
 import { isTellableUserOf } from './users-of-edus.ts';
 
 export interface TypingEduDeps {
-  readonly engine: Pick<RoomEngine, 'heads'>;
+  readonly engine: Pick<RoomReader, 'heads'>;
   readonly serverAcls: Pick<ServerAcls, 'allows'>;
   readonly typing: Pick<Typing, 'set'>;
   readonly rates: EduRates;

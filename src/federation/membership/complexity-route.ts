@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { historyVisibilityOf, notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import { complexityOf } from '../../room-federation/index.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 
@@ -22,7 +22,7 @@ export function complexityRoute({ access, engine }: Pick<HandshakeDeps, 'access'
   );
 }
 
-async function isOpen(engine: RoomEngine, head: RoomHead): Promise<boolean> {
+async function isOpen(engine: RoomReader, head: RoomHead): Promise<boolean> {
   const content = async (type: string) => {
     const entry = head.entry(type, '');
     return entry && (await engine.events.get(entry.nid))?.event.content;

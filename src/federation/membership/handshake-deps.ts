@@ -1,5 +1,5 @@
 import type { EventSigner, JsonObject } from '../../protocol/index.ts';
-import type { PrejoinKeys, RoomEngine, ServerAcls } from '../../room-engine/index.ts';
+import type { PrejoinKeys, RoomWriter, ServerAcls } from '../../room-engine/index.ts';
 import type { Incoming, ServedState } from '../../room-federation/index.ts';
 import type { Memberships, Throttle } from '../../rooms/index.ts';
 import type { RoomAccess } from '../room-access.ts';
@@ -7,7 +7,7 @@ import type { RoomAccess } from '../room-access.ts';
 /** What it takes to let users of other servers into rooms and out, and to be invited by them. */
 export interface HandshakeDeps {
   readonly access: RoomAccess;
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly serverAcls: ServerAcls;
   readonly incoming: Pick<Incoming, 'verify'>;
   readonly memberships: Memberships;

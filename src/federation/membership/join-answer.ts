@@ -17,11 +17,11 @@ export async function joinAnswer(
   { stored, servers }: Accepted,
   { omitMembers, around }: JoinAnswerOptions,
 ): Promise<Reply> {
-  const before = await engine.placement.stateAt(stored, 'before');
+  const before = await engine.stateAt(stored, 'before');
   if (!before) throw new Error('the state before a join is not known');
   const isWanted = omitMembers ? await essential(before, engine, stored.event.sender) : () => true;
   const state = [...before].filter(([key]) => isWanted(key)).map(([, nid]) => nid);
-  const chain = await engine.placement.authChain([...state, stored.nid]);
+  const chain = await engine.authChain([...state, stored.nid]);
   const sent = new Set(state);
   const authChain = omitMembers ? chain.filter((nid) => !sent.has(nid)) : chain;
   const members = {

@@ -4,7 +4,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { EduOutbox } from './edus/edu-outbox.ts';
 import type { EphemeralEdu } from './edus/pending-edus.ts';
 import { CatchUp } from './events/catch-up.ts';
@@ -26,7 +26,7 @@ export interface FederationSenderDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly destinations: Destinations;
   readonly api: Pick<TransactionsApi, 'send'>;
   readonly outbox: EduOutbox;

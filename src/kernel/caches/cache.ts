@@ -80,6 +80,13 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     this.#entries.delete(key);
   }
 
+  /** Removes the entries that `isStale` selects; looks at all of them. The results of running loads are discarded. */
+  deleteWhere(isStale: (value: V) => boolean): void {
+    this.#loading.forgetAll();
+    for (const [key, { value }] of [...this.#entries.entries()])
+      if (isStale(value)) this.#entries.delete(key);
+  }
+
   /** Removes all entries. The results of running loads are discarded. */
   clear(): void {
     this.#loading.forgetAll();

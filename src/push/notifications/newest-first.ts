@@ -1,4 +1,4 @@
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 /** An event and the room that it is in. */
 export interface EventInRoom {
@@ -22,12 +22,12 @@ const [pageSize, roomsAtOnce] = [20, 16];
 
 /** The events of all rooms that a user is in, newest first, since they joined each; and the user's invites. */
 export class NewestFirst {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #sources: readonly Source[];
   /** Only events before this have not been given. */
   #position: number;
 
-  private constructor(engine: RoomEngine, sources: readonly Source[], before: number) {
+  private constructor(engine: RoomReader, sources: readonly Source[], before: number) {
     this.#engine = engine;
     this.#sources = sources;
     this.#position = before;
@@ -38,7 +38,7 @@ export class NewestFirst {
    * @param isTold whether an invite is one that its user is told of
    */
   static async open(
-    engine: RoomEngine,
+    engine: RoomReader,
     userId: string,
     before: number,
     isTold: (invite: StoredEvent) => Promise<boolean>,

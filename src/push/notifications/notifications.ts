@@ -8,7 +8,7 @@ import {
   type PushMember,
 } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { ClientEvents, InvitePolicy, Viewer } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import { PushEvents } from '../unread/push-events.ts';
@@ -16,7 +16,7 @@ import type { FollowedThreads, IgnoredUsers } from '../unread/unread.ts';
 import { NewestFirst } from './newest-first.ts';
 
 export interface NotificationsDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly streams: StreamReader;
   readonly receipts: Receipts;

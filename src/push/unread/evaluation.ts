@@ -8,7 +8,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { ReadUpTo } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PreparedEvent, PushEvents } from './push-events.ts';
 import type { NewMarks, UnreadMark } from './tally.ts';
 
@@ -42,11 +42,11 @@ export class Evaluation implements NewMarks {
   startsAnew = false;
   /** How many events were looked at. */
   count = 0;
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
   readonly #reader: Reader;
 
-  constructor(engine: RoomEngine, pushEvents: PushEvents, reader: Reader) {
+  constructor(engine: RoomReader, pushEvents: PushEvents, reader: Reader) {
     this.#engine = engine;
     this.#pushEvents = pushEvents;
     this.#reader = reader;

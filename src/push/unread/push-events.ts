@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
 import { threadIdOf } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 /** How many events stay prepared for rules; each is as large as the event. */
 const remembered = 256;
@@ -22,12 +22,12 @@ interface Levels {
 
 /** New events prepared for push rules, once for all members who look at them. */
 export class PushEvents {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #events = new RecentlyUsed<number, PreparedEvent>({ max: remembered });
   readonly #preparing = new LoadOnce<number, PreparedEvent>();
   readonly #levels = new WeakMap<RoomHead, Levels>();
 
-  constructor(engine: RoomEngine) {
+  constructor(engine: RoomReader) {
     this.#engine = engine;
   }
 

@@ -7,7 +7,7 @@ import type { StreamReader } from '../../kernel/streams/index.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import type { CompiledRuleset } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation } from './evaluation.ts';
@@ -37,7 +37,7 @@ export interface UnreadDeps {
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
   readonly ignored: IgnoredUsers;

@@ -1,5 +1,5 @@
 import { isJsonObject, PowerLevels, type RoomEvent, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../engine.ts';
+import type { RoomReader } from '../room-reader.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import { isHere } from './room-presence.ts';
 
@@ -21,7 +21,7 @@ export type RestrictedJoin =
  * Source: client-server API, "Restricted rooms"; server-server API, "Restricted rooms"; room version 8.
  */
 export async function restrictedJoin(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   userId: string,
   serverName: string,
@@ -50,7 +50,7 @@ const maxServers = 30;
 
 /** Whether the user is in one of the rooms of the rule's `allow` list. */
 async function meetsCondition(
-  engine: RoomEngine,
+  engine: RoomReader,
   rules: RoomEvent | undefined,
   userId: string,
   serverName: string,
@@ -76,7 +76,7 @@ export function allowRooms(rules: RoomEvent | undefined): string[] {
 }
 
 async function currentEvent(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   type: string,
 ): Promise<RoomEvent | undefined> {

@@ -1,4 +1,4 @@
-import type { RoomEngine } from '../engine.ts';
+import type { RoomReader } from '../room-reader.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
 /**
@@ -15,7 +15,7 @@ export function isHere(head: RoomHead | undefined, serverName: string): head is 
  * that somebody is there after all: what this server has of it is out of date.
  */
 export async function isHereFor(
-  { heads, events, userRooms }: Pick<RoomEngine, 'heads' | 'events' | 'userRooms'>,
+  { heads, events, userRooms }: Pick<RoomReader, 'heads' | 'events' | 'userRooms'>,
   userId: string,
   roomId: string,
   serverName: string,

@@ -32,7 +32,10 @@ interface Loading {
 /** How many users' rooms are kept in memory. */
 const usersInMemory = 20_000;
 
-/** The rooms of users, in memory for those who are active. */
+/** What reading the rooms of users takes. */
+export type UserRoomsReader = Omit<UserRooms, 'forget' | 'purged' | 'whenForgotten'>;
+
+/** The rooms of users, cached for active users. */
 export class UserRooms {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;

@@ -8,11 +8,11 @@ import type { UserRooms } from '../membership/user-rooms.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
 import type { AuthEdges } from '../state/auth-edges.ts';
 import type { StateGroups } from '../state/state-groups.ts';
-import type { StateKeys } from '../state/state-keys.ts';
+import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { RoomFact } from '../stored-event.ts';
 import type { EventStore } from '../timeline/event-store.ts';
 import type { EventWriter } from '../timeline/event-writer.ts';
-import type { RoomHeads } from '../timeline/room-heads.ts';
+import type { WritableHeads } from '../timeline/writable-heads.ts';
 import type { StateResolver } from './states/state-resolver.ts';
 
 /** What all parts of placement are made of. */
@@ -21,8 +21,8 @@ export interface PlacementDeps {
   readonly events: EventStore;
   readonly groups: StateGroups;
   readonly authEdges: AuthEdges;
-  readonly stateKeys: StateKeys;
-  readonly heads: RoomHeads;
+  readonly stateKeys: WritableStateKeys;
+  readonly heads: WritableHeads;
   readonly userRooms: UserRooms;
   readonly writer: EventWriter;
   readonly streams: StreamWriter;

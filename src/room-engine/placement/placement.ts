@@ -1,8 +1,6 @@
 import type { JsonObject, StrippedState } from '../../protocol/index.ts';
-import type { UserRoom } from '../membership/user-rooms.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
-import type { PartialRoom } from './entering/partial-state.ts';
 import type { RoomOfVersion, VerifiedEvent } from './verified-event.ts';
 
 /** How a received event is placed. */
@@ -82,38 +80,17 @@ export interface Placement {
   outOfBand(room: RoomOfVersion, event: VerifiedEvent, shown: ShownRoom): Promise<StoredEvent>;
 
   /**
-   * What a user who is invited or knocks has been shown of a room by another server; `undefined` where they have their
-   * membership from the room's own events.
-   */
-  strippedState(userId: string, room: UserRoom): Promise<readonly StrippedState[] | undefined>;
-
-  /**
    * Puts older events at the beginning of the timeline. Each must be named as a previous event by one that is on the
    * timeline, or by one of the others, unless it stands apart. Events that are not allowed are stored as rejected.
    * @throws MissingEvents
    */
   backfill(roomId: string, events: readonly OlderEvent[]): Promise<void>;
 
-  /** Ids of the events that the timeline names and does not have. */
-  backwardExtremities(roomId: string): Promise<string[]>;
-
-  /** The state at an event, `stateMapKey(type, stateKey)` to nid; `undefined` while it is not known. */
-  stateAt(stored: StoredEvent, when: 'before' | 'after'): Promise<Map<string, number> | undefined>;
-
-  /**
-   * The auth events of some state events, theirs, and so on.
-   * @returns nids, ascending; with `limit`, no more than the highest so many
-   */
-  authChain(nids: Iterable<number>, limit?: number): Promise<number[]>;
-
   /**
    * An event that a user of another server may complete, sign and send to this server.
    * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN when it is not allowed now
    */
   template(roomId: string, draft: EventToSend): Promise<{ readonly event: JsonObject }>;
-
-  /** Rooms whose state is not complete yet. */
-  partialRooms(): Promise<PartialRoom[]>;
 
   /**
    * Replaces the state before the event that joined a room the fast way by the whole of it, and with it the state at

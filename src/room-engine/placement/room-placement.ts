@@ -1,5 +1,4 @@
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
-import { authChain } from '../state/auth-chains.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { AppendOptions, SendingApart } from '../timeline/append.ts';
 import { buildAtEnd } from './building/build-at-end.ts';
@@ -14,7 +13,6 @@ import { type PlacedEvent, PlaceEvent } from './events/place-event.ts';
 import type { Placement, PlaceOptions } from './placement.ts';
 import type { PlacementDeps } from './placement-deps.ts';
 import { BeforeStates } from './states/before-state.ts';
-import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './store.ts';
 import type { VerifiedEvent } from './verified-event.ts';
 
 /** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
@@ -69,35 +67,10 @@ export class RoomPlacement implements Placement {
   outOfBand: Placement['outOfBand'] = (room, event, shown) =>
     this.#placed(room.roomId, () => this.#outOfBand.take(room, event, shown));
 
-  strippedState: Placement['strippedState'] = async (userId, { roomId, roomNid, eventNid }) => {
-    const { heads, database } = this.#deps;
-    const head = await heads.get(roomId);
-    if (head?.entry('m.room.member', userId)?.nid === eventNid) return undefined;
-    return readStrippedState(database.reader(), roomNid, userId);
-  };
-
   backfill: Placement['backfill'] = (roomId, events) =>
     this.#mutex.run(roomId, () => this.#backfill.add(roomId, events));
 
-  backwardExtremities: Placement['backwardExtremities'] = async (roomId) => {
-    const { heads, database } = this.#deps;
-    const head = await heads.get(roomId);
-    return head ? [...(await readAllBackwardExtremities(database.reader(), head.roomNid)).keys()] : [];
-  };
-
-  stateAt: Placement['stateAt'] = async ({ stateBefore, stateGroup }, when) => {
-    const group = when === 'before' ? stateBefore : stateGroup;
-    if (group === undefined) return undefined;
-    const state = await this.#deps.groups.load(group);
-    const names = await this.#deps.stateKeys.names([...state.keys()]);
-    return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
-  };
-
-  authChain: Placement['authChain'] = (nids, limit) => authChain(this.#deps.authEdges, nids, limit);
-
   template: Placement['template'] = (roomId, draft) => templateFor(this.#deps, roomId, draft);
-
-  partialRooms: Placement['partialRooms'] = () => readPartialRooms(this.#deps.database.reader());
 
   completeState: Placement['completeState'] = (roomId, state) =>
     this.#mutex.run(roomId, () => this.#completing.complete(roomId, state));

@@ -1,6 +1,5 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
-import type { Sequence } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
@@ -12,39 +11,21 @@ const chunk = 500;
 /** Numbers for pairs of event type and state key, so that state tables hold small integers. */
 export class StateKeys {
   readonly #reader: Reader<RoomTables>;
-  readonly #sequence: Sequence;
   readonly #slices: TimeSlices;
   readonly #nids: RecentlyUsed<string, number>;
   readonly #names: RecentlyUsed<number, string>;
-  /** Given out but not yet on disk: whoever stages an event with them must stage their rows as well. */
-  readonly #unsaved = new Map<string, number>();
 
   /** @param size how many keys are kept in memory */
-  constructor(reader: Reader<RoomTables>, sequence: Sequence, slices: TimeSlices, size: number) {
+  constructor(reader: Reader<RoomTables>, slices: TimeSlices, size: number) {
     this.#reader = reader;
-    this.#sequence = sequence;
     this.#slices = slices;
     this.#nids = new RecentlyUsed({ max: size });
     this.#names = new RecentlyUsed({ max: size });
   }
 
-  /** The number of a key that `prepare` was called for; `undefined` when it is not in memory. */
+  /** The number of a key; `undefined` when it is not in memory. */
   peek(key: string): number | undefined {
-    return this.#unsaved.get(key) ?? this.#nids.get(key);
-  }
-
-  /** Finds or makes the number of a key; afterwards `peek` has it. */
-  async prepare(key: string): Promise<number> {
-    const known = this.peek(key) ?? (await this.find(key));
-    if (known !== undefined) return known;
-    return this.peek(key) ?? this.#make(key);
-  }
-
-  #make(key: string): number {
-    const nid = this.#sequence.next();
-    this.#unsaved.set(key, nid);
-    this.#names.set(nid, key);
-    return nid;
+    return this.#nids.get(key);
   }
 
   /** The number of a key, `undefined` when no event ever had it. */
@@ -61,18 +42,6 @@ export class StateKeys {
       .executeTakeFirst();
     if (row) this.remember(row.nid, type, stateKey);
     return row?.nid;
-  }
-
-  /** `prepare` for many keys. @returns key to number; keys that no database can hold are absent */
-  async prepareMany(keys: Iterable<string>): Promise<Map<string, number>> {
-    const all = [...keys];
-    const found = await this.findMany(all);
-    const missing = all.filter((key) => !found.has(key));
-    await this.#slices.each(missing, (key) => {
-      const [type, stateKey] = splitStateMapKey(key);
-      if (isText(type) && isText(stateKey)) found.set(key, this.peek(key) ?? this.#make(key));
-    });
-    return found;
   }
 
   /** `find` for many keys. @returns key to number; keys that no event ever had are absent */
@@ -132,20 +101,5 @@ export class StateKeys {
     this.#nids.set(key, nid);
     this.#names.set(nid, key);
     return key;
-  }
-
-  /** Whether the row of a key has yet to be written. */
-  isUnsaved(key: string): boolean {
-    return this.#unsaved.has(key);
-  }
-
-  /** The rows of these keys are on disk. */
-  saved(keys: Iterable<string>): void {
-    for (const key of keys) {
-      const nid = this.#unsaved.get(key);
-      if (nid === undefined) continue;
-      this.#unsaved.delete(key);
-      this.#nids.set(key, nid);
-    }
   }
 }

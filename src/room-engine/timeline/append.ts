@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import { authorize, forbidden, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { RoomPolicies } from '../policy/room-policies.ts';
-import type { StateKeys } from '../state/state-keys.ts';
-import type { RoomFact, StoredEvent } from '../stored-event.ts';
+import type { WritableStateKeys } from '../state/writable-state-keys.ts';
+import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import {
   type ComposedEvent,
   type ComposerDeps,
@@ -14,13 +14,15 @@ import {
 import type { EventStore } from './event-store.ts';
 import { checkStorable, type EventToSend } from './event-to-send.ts';
 import type { EventWriter, PreparedWrite, ReservePlace } from './event-writer.ts';
+import type { Extremity } from './extremity.ts';
+import { membershipChanges } from './membership-changes.ts';
 import { redactionTakesEffect } from './redaction.ts';
-import { type Extremity, membershipChanges, type RoomHead } from './room-head.ts';
-import type { RoomHeads } from './room-heads.ts';
 import { Surroundings } from './surroundings.ts';
+import type { WritableHead } from './writable-head.ts';
+import type { WritableHeads } from './writable-heads.ts';
 
 export interface AppendOptions {
-  readonly transaction?: { readonly scope: number; readonly txnId: string };
+  readonly transaction?: SentTransaction;
 }
 
 /** Ways in which an event is sent that can not be added to the end of the history in one go. */
@@ -34,9 +36,9 @@ export interface SendingApart {
 type Send = (roomId: string, draft: EventToSend, options: AppendOptions) => Promise<StoredEvent>;
 
 export interface AppendDeps extends ComposerDeps, SendingApart {
-  readonly heads: RoomHeads;
+  readonly heads: WritableHeads;
   readonly events: EventStore;
-  readonly stateKeys: StateKeys;
+  readonly stateKeys: WritableStateKeys;
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;
   readonly writer: EventWriter;
@@ -133,8 +135,8 @@ export class Append {
       if (policies.concerns(head, draft)) return this.#sendApart('sendVouched', roomId, draft, transaction);
       const composed = composeEvent(this.#deps, draft, head, surroundings);
       return writer.extend(head, (reserve) => {
-        const write = this.#extend(head, draft, composed, surroundings, reserve);
-        return { stored: write.stored, durable: writer.stage({ ...write, transaction }) };
+        const write = this.#extend(head, draft, composed, surroundings, reserve, transaction);
+        return { stored: write.stored, durable: writer.stage(write) };
       });
     }
   }
@@ -152,11 +154,12 @@ export class Append {
 
   /** Makes an event the end of the room's history, in memory. @throws MatrixError M_FORBIDDEN */
   #extend(
-    head: RoomHead,
+    head: WritableHead,
     draft: EventToSend,
     { unsigned, prev, auth }: ComposedEvent,
     surroundings: Surroundings,
     reserve: ReservePlace,
+    transaction?: SentTransaction,
   ): PreparedWrite {
     const { event } = unsigned;
     const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
@@ -189,6 +192,7 @@ export class Append {
     const stateChanges = head.append(stored, nextExtremities(head, prev, stored));
     const { redacts: targetId } = event;
     if (redacts) head.redact(redacts, stored.nid);
+    const end = { extremities: head.extremities, group: head.chain.id };
     const fact: RoomFact = {
       roomId: head.roomId,
       position: reservation.position,
@@ -196,6 +200,9 @@ export class Append {
       stored,
       stateChanges,
       membershipChanges: membershipChanges(stateChanges, stored, () => memberBefore),
+      end,
+      redacts: redacts?.nid,
+      transaction,
     };
     return {
       head,
@@ -203,11 +210,12 @@ export class Append {
       row: 'new',
       fact,
       content: unsigned,
-      end: { extremities: head.extremities, group: head.chain.id },
+      end,
       groups: group ? [group] : [],
       auth: event.stateKey === undefined ? [] : auth,
       redacts,
       reservation,
+      transaction,
       ...(targetId !== undefined && !surroundings.target && { remote: { pendingTarget: targetId } }),
     };
   }
@@ -225,14 +233,14 @@ export class Append {
  * Whether an event can not come after all ends of the history, and these do not agree on the state. Then the state
  * before the event is not the current one.
  */
-function hasManyStates({ extremities }: RoomHead): boolean {
+function hasManyStates({ extremities }: WritableHead): boolean {
   if (extremities.length <= maxPrevEvents) return false;
   return extremities.some(({ stateGroup }) => stateGroup !== extremities[0]?.stateGroup);
 }
 
 /** The present state event, when the draft says the same. */
 function unchangedEntry(
-  head: RoomHead,
+  head: WritableHead,
   draft: EventToSend,
   surroundings: Surroundings,
 ): StoredEvent | undefined {
@@ -246,7 +254,7 @@ function unchangedEntry(
 function redactedBy(
   draft: EventToSend,
   redaction: ComposedEvent['unsigned']['event'],
-  head: RoomHead,
+  head: WritableHead,
   surroundings: Surroundings,
 ): StoredEvent | undefined {
   const { target } = surroundings;
@@ -255,7 +263,7 @@ function redactedBy(
   return redactionTakesEffect(redaction, target.event, state) ? target : undefined;
 }
 
-function nextExtremities(head: RoomHead, prev: readonly Extremity[], stored: StoredEvent): Extremity[] {
+function nextExtremities(head: WritableHead, prev: readonly Extremity[], stored: StoredEvent): Extremity[] {
   const { eventId, depth } = stored.event;
   const rest = head.extremities.filter((extremity) => !prev.includes(extremity));
   return [...rest, { nid: stored.nid, eventId, depth, stateGroup: stored.stateGroup }];

@@ -8,7 +8,8 @@ import {
   type UnsignedEvent,
 } from '../../protocol/index.ts';
 import type { EventToSend } from './event-to-send.ts';
-import type { Extremity, RoomHead } from './room-head.ts';
+import type { Extremity } from './extremity.ts';
+import type { RoomHead } from './room-head.ts';
 import type { Surroundings } from './surroundings.ts';
 
 export interface ComposerDeps {

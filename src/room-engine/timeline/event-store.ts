@@ -1,7 +1,7 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
-import type { StoredEvent } from '../stored-event.ts';
+import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import {
   type HistoryRange,
@@ -43,6 +43,12 @@ export interface EventStoreOptions {
   /** Nobody can change events that are on disk (`use_frozen_dicts`). */
   readonly freezes: boolean;
 }
+
+/** What reading events takes. */
+export type EventReader = Omit<
+  EventStore,
+  'add' | 'saved' | 'revise' | 'revised' | 'redacted' | 'forget' | 'follow'
+>;
 
 /** Reads events and keeps those that were used last. Events never change, but for `redactedBy`. */
 export class EventStore {
@@ -106,6 +112,13 @@ export class EventStore {
   redacted(nid: number, by: number): void {
     const stored = this.peek(nid);
     if (stored) stored.redactedBy = by;
+  }
+
+  /** Takes a fact of the process that writes: its event, and what it changes of events in memory. */
+  follow({ stored, end, redacts }: RoomFact): void {
+    if (!end) this.#byNid.deleteWhere(({ roomNid }) => roomNid === stored.roomNid);
+    this.#restored(stored);
+    if (redacts !== undefined) this.redacted(redacts, stored.nid);
   }
 
   /** The event could not be written. */

@@ -1,18 +1,11 @@
 import type { GroupRows } from '../state/group-chain.ts';
-import type { RoomFact, StoredEvent } from '../stored-event.ts';
+import type { RoomEnd, RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import { EventFlag } from '../tables.ts';
-import type { Extremity, RoomHead } from './room-head.ts';
-
-/** The end of a room's history. */
-export interface RoomEnd {
-  readonly extremities: readonly Extremity[];
-  /** State group of the current state. */
-  readonly group: number | undefined;
-}
+import type { WritableHead } from './writable-head.ts';
 
 /** All that has to be on disk before an event is acknowledged. */
 export interface EventWrite {
-  readonly head: RoomHead;
+  readonly head: WritableHead;
   readonly stored: StoredEvent;
   /**
    * Whether the event is new, was known before and gets its place now, is none of the room but comes from outside of
@@ -28,7 +21,7 @@ export interface EventWrite {
   /** The auth events of a state event. */
   readonly auth: readonly number[];
   /** The client's transaction, see `TransactionIds`. */
-  readonly transaction?: { readonly scope: number; readonly txnId: string } | undefined;
+  readonly transaction?: SentTransaction | undefined;
   /** The event that this one redacts. */
   readonly redacts: StoredEvent | undefined;
   /** Milliseconds since the epoch; set for the first event of a room. */

@@ -6,12 +6,12 @@ import type { UnsignedEvent } from '../../protocol/index.ts';
 import type { EventIndex } from '../event-index.ts';
 import type { AuthEdges } from '../state/auth-edges.ts';
 import type { StateGroups } from '../state/state-groups.ts';
-import type { StateKeys } from '../state/state-keys.ts';
+import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
 import type { EventWrite } from './event-write.ts';
-import type { RoomHead } from './room-head.ts';
-import type { RoomHeads } from './room-heads.ts';
+import type { WritableHead } from './writable-head.ts';
+import type { WritableHeads } from './writable-heads.ts';
 import { WriteBatch } from './write-batch.ts';
 
 /** An event that its room's head holds, ready to be staged. */
@@ -69,8 +69,8 @@ export class EventWriter {
   readonly #streams: StreamWriter;
   readonly #stream: Stream<RoomFact>;
   readonly #database: Database;
-  readonly #stateKeys: StateKeys;
-  readonly #heads: RoomHeads;
+  readonly #stateKeys: WritableStateKeys;
+  readonly #heads: WritableHeads;
   readonly #events: EventStore;
   readonly #groups: StateGroups;
   readonly #authEdges: AuthEdges;
@@ -84,7 +84,7 @@ export class EventWriter {
   /** Signed, in order. */
   #signed: Signed[] = [];
   /** The rooms of each batch that is on its way, and when it has settled. */
-  readonly #committing = new Map<ReadonlySet<RoomHead>, Promise<void>>();
+  readonly #committing = new Map<ReadonlySet<WritableHead>, Promise<void>>();
   #idle: (() => void)[] = [];
   /** When state events that were staged are on disk. */
   readonly #durable = new WeakMap<StoredEvent, Promise<void>>();
@@ -93,8 +93,8 @@ export class EventWriter {
     streams: StreamWriter;
     stream: Stream<RoomFact>;
     database: Database;
-    stateKeys: StateKeys;
-    heads: RoomHeads;
+    stateKeys: WritableStateKeys;
+    heads: WritableHeads;
     events: EventStore;
     groups: StateGroups;
     authEdges: AuthEdges;
@@ -119,7 +119,7 @@ export class EventWriter {
    * Runs `work`, which reserves positions, puts events into `head` and stages them, all without waiting. When it throws,
    * nothing of it is written, the positions are given back, and a head that may hold a part of an event is abandoned.
    */
-  extend<T>(head: RoomHead, work: (reserve: ReservePlace) => T): T {
+  extend<T>(head: WritableHead, work: (reserve: ReservePlace) => T): T {
     const stagedBefore = this.#staged.length;
     let hasReserved = false;
     try {
@@ -234,13 +234,13 @@ export class EventWriter {
   }
 
   /** Resolves when the batch has settled that holds events of this room; `undefined` when there is none. */
-  #committed(head: RoomHead): Promise<void> | undefined {
+  #committed(head: WritableHead): Promise<void> | undefined {
     for (const [heads, settled] of this.#committing) if (heads.has(head)) return settled;
     return undefined;
   }
 
   /** Breaks a head. It is loaded again when its events that are on their way to the disk have settled, not before. */
-  #abandon(head: RoomHead): void {
+  #abandon(head: WritableHead): void {
     const committed = this.#committed(head);
     if (committed) this.#heads.abandonAfter(head, committed);
     else this.#heads.abandon(head);

@@ -14,8 +14,9 @@ import { GroupChain } from '../state/group-chain.ts';
 import { StateGroups } from '../state/state-groups.ts';
 import { EventStore } from './event-store.ts';
 import { EventWriter } from './event-writer.ts';
-import { RoomHead } from './room-head.ts';
-import { RoomHeads } from './room-heads.ts';
+import { HeadMemory } from './head-memory.ts';
+import { WritableHead } from './writable-head.ts';
+import { WritableHeads } from './writable-heads.ts';
 import { WriteBatch } from './write-batch.ts';
 
 /** What is called between the reservation of a position and the end of the commit, and could throw. */
@@ -23,8 +24,9 @@ const steps: readonly (readonly [object, readonly string[]])[] = [
   [Sequence.prototype, ['next']],
   [GroupChain.prototype, ['advance']],
   [PreparedState.prototype, ['take']],
-  [RoomHead.prototype, ['append', 'setEntry', 'setExtremities', 'remember', 'redact', 'revise']],
-  [RoomHeads.prototype, ['adopt']],
+  [WritableHead.prototype, ['append', 'setEntry', 'setExtremities', 'redact']],
+  [HeadMemory.prototype, ['remember', 'revise']],
+  [WritableHeads.prototype, ['adopt']],
   [StateResolver.prototype, ['remember']],
   [EventWriter.prototype, ['stage']],
   [EventStore.prototype, ['add', 'revise']],

@@ -1,5 +1,5 @@
 import { type RoomEvent, type RoomVersion, selectAuthEventKeys, stateMapKey } from '../../protocol/index.ts';
-import type { StateKeys } from '../state/state-keys.ts';
+import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventStore } from './event-store.ts';
 import type { EventToSend } from './event-to-send.ts';
@@ -38,7 +38,7 @@ export class Surroundings {
   }
 
   /** Reads what is not in memory; what is there already costs nothing. */
-  async load(head: RoomHead, stateKeys: StateKeys): Promise<void> {
+  async load(head: RoomHead, stateKeys: WritableStateKeys): Promise<void> {
     const missing = this.#needed(head).filter((nid) => !this.#find(nid));
     if (missing.length > 0)
       for (const found of (await this.#store.getMany(missing)).values()) this.add(found);

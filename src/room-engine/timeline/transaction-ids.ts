@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
-import type { StoredEvent } from '../stored-event.ts';
+import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** How many devices' transaction ids are kept in memory, and how many of each. */
@@ -12,6 +12,9 @@ interface DeviceTransactions {
   readonly byTxnId: Map<string, number | Promise<StoredEvent>>;
   readonly byEvent: Map<number, string>;
 }
+
+/** What rendering events for their senders takes. */
+export type TransactionReader = Pick<TransactionIds, 'peek' | 'prepare'>;
 
 /**
  * Which event came of which transaction, so that a repeated request does not send again, also after a restart, and
@@ -35,7 +38,7 @@ export class TransactionIds {
     scope: number,
     path: string,
     txnId: string,
-    send: (transaction: { scope: number; txnId: string }) => Promise<StoredEvent>,
+    send: (transaction: SentTransaction) => Promise<StoredEvent>,
   ): Promise<StoredEvent | number> {
     const device = this.#devices.get(scope) ?? (await this.#load(scope));
     const key = pathMark(path) + txnId;
@@ -51,6 +54,12 @@ export class TransactionIds {
       device.byTxnId.delete(key);
       throw error;
     }
+  }
+
+  /** Takes a fact of the process that writes. */
+  follow({ stored, transaction }: RoomFact): void {
+    const device = transaction && this.#devices.peek(transaction.scope);
+    if (device) this.#remember(device, transaction.txnId, stored.nid);
   }
 
   /** The transaction id with which the device sent an event; call `prepare` before. */

@@ -2,7 +2,7 @@ import type { SqlValue, Statement } from '../../kernel/database/index.ts';
 import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { IndexBatch } from '../event-index.ts';
 import type { GroupRows } from '../state/group-chain.ts';
-import type { StateKeys } from '../state/state-keys.ts';
+import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
 import { type EventWrite, flagsOf, type RemoteDeps } from './event-write.ts';
 
@@ -55,7 +55,7 @@ const tables = Object.keys(sqlText) as Table[];
 
 /** Collects the rows of many events; of rows that replace each other only the last is written. */
 export class WriteBatch {
-  readonly #stateKeys: StateKeys;
+  readonly #stateKeys: WritableStateKeys;
   readonly #index: IndexBatch;
   readonly #rows = new Map<Table, SqlValue[][]>();
   readonly #rooms = new Map<number, SqlValue[]>();
@@ -65,7 +65,7 @@ export class WriteBatch {
   readonly #newKeys = new Set<string>();
 
   /** @param index further rows about the events */
-  constructor(stateKeys: StateKeys, index: IndexBatch) {
+  constructor(stateKeys: WritableStateKeys, index: IndexBatch) {
     this.#stateKeys = stateKeys;
     this.#index = index;
   }

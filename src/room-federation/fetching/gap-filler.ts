@@ -1,5 +1,5 @@
 import type { RoomEvent } from '../../protocol/index.ts';
-import type { Placement, RoomHeads, VerifiedEvent } from '../../room-engine/index.ts';
+import type { HeadReader, Placement, VerifiedEvent } from '../../room-engine/index.ts';
 import { type Inquiry, requestTimeout } from '../asking/inquiry.ts';
 import type { Intake } from '../checking/intake.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
@@ -18,7 +18,7 @@ export class GapFiller {
     readonly remote: RemoteEvents;
     readonly intake: Intake;
     readonly placement: Placement;
-    readonly heads: RoomHeads;
+    readonly heads: HeadReader;
     readonly staging: Staging;
   };
 
@@ -26,7 +26,7 @@ export class GapFiller {
     readonly remote: RemoteEvents;
     readonly intake: Intake;
     readonly placement: Placement;
-    readonly heads: RoomHeads;
+    readonly heads: HeadReader;
     readonly staging: Staging;
   }) {
     this.#deps = parts;

@@ -1,10 +1,10 @@
 import { isServerName, parseUserId, type StrippedState, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, UserRoom } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, UserRoom } from '../../room-engine/index.ts';
 import { allowRooms } from '../../room-engine/index.ts';
 import type { Hearers } from './leaving/tell-leave.ts';
 
 export interface CandidateDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly serverName: string;
   /** What a user was shown of a room with an invite or a knock. */
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;

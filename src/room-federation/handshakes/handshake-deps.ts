@@ -1,6 +1,6 @@
 import type { EventSigner } from '../../protocol/index.ts';
 import { roomVersions } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomWriter } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 import type { EventKeys } from '../remote-servers.ts';
 import type { MembershipPeers } from './peers.ts';
@@ -8,7 +8,7 @@ import type { TemplateDeps } from './templates/event-from-template.ts';
 
 /** What every handshake with another server needs. */
 export interface HandshakeDeps extends TemplateDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly incoming: Pick<Incoming, 'verify' | 'process'>;
   readonly peers: MembershipPeers;
   readonly keys: EventKeys;

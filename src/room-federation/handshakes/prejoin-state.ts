@@ -9,7 +9,7 @@ import {
   stateMapKey,
   strippedState,
 } from '../../protocol/index.ts';
-import type { PrejoinKeys, RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { PrejoinKeys, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 
 /** Of what another server shows of a room: entries that are looked at, and bytes of JSON that are kept. */
@@ -23,7 +23,7 @@ const createKey = stateMapKey('m.room.create', '');
  * @param inviter who sends the invite: their member event is among them, as people are shown it here, too
  */
 export async function prejoinPdus(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   keys: PrejoinKeys,
   inviter?: string,

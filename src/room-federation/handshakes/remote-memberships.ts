@@ -9,7 +9,7 @@ import type {
   StoredEvent,
   UserRoom,
 } from '../../room-engine/index.ts';
-import { isHereFor } from '../../room-engine/index.ts';
+import { isHereFor, type RoomWriter } from '../../room-engine/index.ts';
 import { type CandidateDeps, Candidates } from './candidates.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 import { RemoteJoin } from './joining/remote-join.ts';
@@ -21,6 +21,7 @@ import { RemoteInvite } from './remote-invite.ts';
 import { RemoteKnock } from './remote-knock.ts';
 
 export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
+  readonly engine: RoomWriter;
   readonly placement: Placement;
   readonly prejoinKeys: PrejoinKeys;
   readonly complexity: ComplexityLimit;

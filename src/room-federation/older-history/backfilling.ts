@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { RoomHead, RoomHeads } from '../../room-engine/index.ts';
+import type { HeadReader, RoomHead } from '../../room-engine/index.ts';
 import type { Inquiries } from '../asking/inquiries.ts';
 import type { RoomServers } from '../asking/room-servers.ts';
 import type { OlderEvents } from './older-events.ts';
@@ -22,7 +22,7 @@ const maxRemembered = 20_000;
 /** Fetches older history for those who read it. */
 export class Backfilling {
   readonly #deps: {
-    readonly heads: RoomHeads;
+    readonly heads: HeadReader;
     readonly older: OlderEvents;
     readonly servers: RoomServers;
     readonly inquiries: Inquiries;
@@ -34,7 +34,7 @@ export class Backfilling {
   readonly #asked = new RecentlyUsed<string, number>({ max: maxRemembered });
 
   constructor(parts: {
-    readonly heads: RoomHeads;
+    readonly heads: HeadReader;
     readonly older: OlderEvents;
     readonly servers: RoomServers;
     readonly inquiries: Inquiries;

@@ -106,7 +106,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(joined.peers.count('backfill'), a + b);
       await joined.under.rooms.incoming.backfill(
         joined.room.roomId,
-        await joined.under.engine.placement.backwardExtremities(joined.room.roomId),
+        await joined.under.engine.backwardExtremities(joined.room.roomId),
         100,
       );
       assert.ok(joined.peers.count('backfill') > a + b);

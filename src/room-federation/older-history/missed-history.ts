@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
-import type { Placement, RoomHead, RoomHeads, RoomTables, StoredEvent } from '../../room-engine/index.ts';
+import type { HeadReader, Placement, RoomHead, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 import type { Inquiries } from '../asking/inquiries.ts';
 import { isSettled } from '../settled.ts';
 import {
@@ -42,7 +42,7 @@ const maxNamers = 3;
 
 export interface MissedHistoryDeps {
   readonly database: Database;
-  readonly heads: RoomHeads;
+  readonly heads: HeadReader;
   readonly placement: Placement;
   readonly older: OlderEvents;
   readonly inquiries: Inquiries;

@@ -1,16 +1,16 @@
-import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 /** Events that one walk looks at, at most, for each that it may give: some of them may not be told. */
 const lookedAtPerEvent = 5;
 
 /** Walks through the history of one room from event to previous events. Events of other rooms are not seen. */
 export class EventWalk {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #roomNid: number;
   /** What was read ahead, by event id: one query for what would be one for each event. */
   readonly #ahead = new Map<string, StoredEvent>();
 
-  constructor(engine: RoomEngine, roomNid: number) {
+  constructor(engine: RoomReader, roomNid: number) {
     this.#engine = engine;
     this.#roomNid = roomNid;
   }

@@ -1,5 +1,5 @@
 import { notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import { EventWalk } from './event-walk.ts';
 import type { PduStore } from './pdu-store.ts';
 import { ServerView } from './server-view.ts';
@@ -24,10 +24,10 @@ export interface Gap {
  * Source: server-server API, "Backfilling and retrieving missing events" and "Retrieving events".
  */
 export class ServedHistory {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #pdus: PduStore;
 
-  constructor(engine: RoomEngine, pdus: PduStore) {
+  constructor(engine: RoomReader, pdus: PduStore) {
     this.#engine = engine;
     this.#pdus = pdus;
   }

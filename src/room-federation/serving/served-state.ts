@@ -1,5 +1,5 @@
 import { notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PduStore } from './pdu-store.ts';
 
 /** Numbers of events. */
@@ -15,10 +15,10 @@ export interface StateNumbers {
  * Source: server-server API, "Retrieving events" and "Retrieving event authorisation information".
  */
 export class ServedState {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #pdus: PduStore;
 
-  constructor(engine: RoomEngine, pdus: PduStore) {
+  constructor(engine: RoomReader, pdus: PduStore) {
     this.#engine = engine;
     this.#pdus = pdus;
   }
@@ -65,11 +65,11 @@ export class ServedState {
   }
 
   async #isPartial({ roomId }: RoomHead): Promise<boolean> {
-    const rooms = await this.#engine.placement.partialRooms();
+    const rooms = await this.#engine.partialRooms();
     return rooms.some((room) => room.roomId === roomId);
   }
 
   #authChain(nids: readonly number[]): Promise<number[]> {
-    return this.#engine.placement.authChain(nids);
+    return this.#engine.authChain(nids);
   }
 }

@@ -7,7 +7,7 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import { cameBefore, erasedAmong } from '../../room-engine/index.ts';
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
@@ -23,11 +23,11 @@ const [maxEntriesRead, maxStatesRead] = [500, 3];
  * Source: client-server API, "Room History Visibility", as it applies to the users of that server.
  */
 export class ServerView {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #head: RoomHead;
   readonly #serverName: string;
 
-  constructor(engine: RoomEngine, head: RoomHead, serverName: string) {
+  constructor(engine: RoomReader, head: RoomHead, serverName: string) {
     this.#engine = engine;
     this.#head = head;
     this.#serverName = serverName;

@@ -1,5 +1,5 @@
 import type { Database } from '../../kernel/database/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import { PduStore } from './pdu-store.ts';
 import { ServedHistory } from './served-history.ts';
 import { ServedState } from './served-state.ts';
@@ -11,7 +11,7 @@ export interface Serving {
 }
 
 /** Made after the rooms, whose events it reads. */
-export function openServing(engine: RoomEngine, database: Database): Serving {
+export function openServing(engine: RoomReader, database: Database): Serving {
   const pdus = new PduStore(database);
   return {
     history: new ServedHistory(engine, pdus),

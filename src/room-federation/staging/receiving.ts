@@ -9,7 +9,7 @@ import {
   type RoomEvent,
   type RoomVersion,
 } from '../../protocol/index.ts';
-import type { Placement, RoomHead, RoomHeads, ServerAcls, VerifiedEvent } from '../../room-engine/index.ts';
+import type { HeadReader, Placement, RoomHead, ServerAcls, VerifiedEvent } from '../../room-engine/index.ts';
 import { isText } from '../../room-engine/index.ts';
 import { isRefusal, type Verifier } from '../checking/verifier.ts';
 import { isSettled } from '../settled.ts';
@@ -37,7 +37,7 @@ const nothing: Outcomes = new Map();
 
 interface Deps {
   readonly serverName: string;
-  readonly heads: RoomHeads;
+  readonly heads: HeadReader;
   readonly serverAcls: ServerAcls;
   readonly placement: Placement;
   readonly verifier: Verifier;

@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { RoomHead, RoomHeads, RoomPolicies, VerifiedEvent } from '../../room-engine/index.ts';
+import type { HeadReader, RoomHead, RoomPolicies, VerifiedEvent } from '../../room-engine/index.ts';
 import type { Patience } from '../asking/patience.ts';
 import { type StateOptions, usualLack } from '../fetching/state-fetcher.ts';
 import type { IncomingMetrics } from '../metrics.ts';
@@ -23,7 +23,7 @@ export interface StagedWorkDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
-  readonly heads: RoomHeads;
+  readonly heads: HeadReader;
   readonly policies: RoomPolicies;
   readonly staging: Staging;
   readonly patience: Patience;

@@ -9,7 +9,7 @@ import {
   PowerLevels,
   parseRoomAlias,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomTables } from '../../room-engine/index.ts';
+import type { RoomTables, RoomWriter } from '../../room-engine/index.ts';
 import { isText, visibleContent } from '../../room-engine/index.ts';
 import type { DirectoryRules } from '../directory-rules.ts';
 import { RoomView } from '../history/room-view.ts';
@@ -39,7 +39,7 @@ export interface LocatedRoom {
 
 export interface RoomAliasesDeps {
   readonly database: Database;
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly serverName: string;
   readonly options: AliasOptions;
   readonly rules: DirectoryRules;
@@ -51,7 +51,7 @@ export interface RoomAliasesDeps {
 export class RoomAliases {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomWriter;
   readonly #serverName: string;
   readonly #options: AliasOptions;
   readonly #rules: DirectoryRules;

@@ -8,7 +8,7 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { EventToSend, RoomEngine } from '../../room-engine/index.ts';
+import type { EventToSend, RoomWriter } from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { Requesting, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
@@ -41,7 +41,7 @@ export interface CreationOptions {
 }
 
 export interface RoomCreationDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly memberships: Memberships;
   readonly aliases: RoomAliases;
   readonly published: PublishedRooms;

@@ -10,14 +10,14 @@ import {
   type RoomEvent,
   serverOfUser,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomWriter } from '../../room-engine/index.ts';
 
 export interface DummyEventsDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
   readonly log: Logger;
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly serverName: string;
   /** `dummy_events_threshold`: forward extremities. */
   readonly threshold: number;

@@ -7,7 +7,7 @@ import {
   type RoomEvent,
   redactEvent,
 } from '../../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import { delayingDevice, erasedAmong, transactionScope } from '../../room-engine/index.ts';
 import { type EventRelations, noRelations, type Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
@@ -22,16 +22,16 @@ const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObj
 };
 
 /** Makes the relations of a server's rooms; bundling renders events for clients in turn. */
-export type OpenRelations = (engine: RoomEngine, clientEvents: ClientEvents) => EventRelations;
+export type OpenRelations = (engine: RoomReader, clientEvents: ClientEvents) => EventRelations;
 
 /** Makes events ready for clients. Source: client-server API, "Room event format" and "Size limits". */
 export class ClientEvents {
   readonly relations: EventRelations;
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #clock: Clock;
 
   /** @param openRelations by default events have no relations */
-  constructor(engine: RoomEngine, clock: Clock, openRelations: OpenRelations = () => noRelations) {
+  constructor(engine: RoomReader, clock: Clock, openRelations: OpenRelations = () => noRelations) {
     this.#engine = engine;
     this.#clock = clock;
     this.relations = openRelations(engine, this);

@@ -1,15 +1,15 @@
 import { notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { OlderHistory } from './older-history.ts';
 import { RoomView } from './room-view.ts';
 
 /** Finds events by the time at which their senders say they were sent. */
 export class EventByTime {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #older: OlderHistory | undefined;
 
   /** @param older knows of events that are missing here; absent: nobody does */
-  constructor(engine: RoomEngine, older?: OlderHistory) {
+  constructor(engine: RoomReader, older?: OlderHistory) {
     this.#older = older;
     this.#engine = engine;
   }
@@ -49,7 +49,7 @@ export class EventByTime {
 
   /** Whether something may be missing between the time and what was found: before the first event after that time. */
   async #isBesideGap(head: RoomHead, ts: number, found: StoredEvent | undefined): Promise<boolean> {
-    const missing = new Set(await this.#engine.placement.backwardExtremities(head.roomId));
+    const missing = new Set(await this.#engine.backwardExtremities(head.roomId));
     if (missing.size === 0 || !found) return missing.size > 0;
     const after = await this.#engine.nearestEvents.firstAfter(head.roomNid, ts);
     return after?.event.prevEventIds.some((id) => missing.has(id)) === true;

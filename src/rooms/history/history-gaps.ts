@@ -1,21 +1,21 @@
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { OlderHistory } from './older-history.ts';
 
 /** Fills the gaps that the reading of one page comes upon. A room without other servers costs nothing. */
 export class HistoryGaps {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #older: OlderHistory;
   readonly #head: RoomHead;
   #asked = false;
 
-  private constructor(engine: RoomEngine, older: OlderHistory, head: RoomHead) {
+  private constructor(engine: RoomReader, older: OlderHistory, head: RoomHead) {
     this.#engine = engine;
     this.#older = older;
     this.#head = head;
   }
 
   /** @returns `undefined` where nobody can fill any */
-  static of(engine: RoomEngine, older: OlderHistory | undefined, head: RoomHead): HistoryGaps | undefined {
+  static of(engine: RoomReader, older: OlderHistory | undefined, head: RoomHead): HistoryGaps | undefined {
     return older?.canBackfill(head) ? new HistoryGaps(engine, older, head) : undefined;
   }
 
@@ -40,6 +40,6 @@ export class HistoryGaps {
   }
 
   async #missing(): Promise<ReadonlySet<string>> {
-    return new Set(await this.#engine.placement.backwardExtremities(this.#head.roomId));
+    return new Set(await this.#engine.backwardExtremities(this.#head.roomId));
   }
 }

@@ -1,16 +1,16 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, stateMapKey } from '../../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
 import type { RoomView, VisibleEvent } from './room-view.ts';
 
 /** The state that goes with pages of history. */
 export class PageState {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
 
-  constructor(engine: RoomEngine, clientEvents: ClientEvents) {
+  constructor(engine: RoomReader, clientEvents: ClientEvents) {
     this.#engine = engine;
     this.#clientEvents = clientEvents;
   }

@@ -1,5 +1,5 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
-import type { HistoryPlace, RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import type { HistoryPlace, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { EventRelations } from '../event-relations.ts';
 import { HistoryGaps } from './history-gaps.ts';
 import { placeBefore } from './history-token.ts';
@@ -26,7 +26,7 @@ export interface Page {
 
 /** Where pages come from. */
 export interface HistorySource {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly relations: EventRelations;
 }
 

@@ -1,6 +1,6 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, MatrixError, notFound } from '../../protocol/index.ts';
-import type { HistoryPlace, RoomEngine } from '../../room-engine/index.ts';
+import type { HistoryPlace, RoomReader } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
 import { decodePlace, encodePlace, placeBefore } from './history-token.ts';
@@ -27,14 +27,14 @@ export interface MessagesRequest {
 
 /** Reads the history of rooms for users. Source: client-server API, "Getting events for a room". */
 export class Reading {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #source: HistorySource;
   readonly #clientEvents: ClientEvents;
   readonly #pageState: PageState;
   readonly #older: OlderHistory | undefined;
 
   /** @param older fills gaps in the history; absent: they stay */
-  constructor(engine: RoomEngine, clientEvents: ClientEvents, older?: OlderHistory) {
+  constructor(engine: RoomReader, clientEvents: ClientEvents, older?: OlderHistory) {
     this.#engine = engine;
     this.#source = { engine, relations: clientEvents.relations };
     this.#older = older;

@@ -6,7 +6,7 @@ import {
   membershipOf,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StateHistoryEntry, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StateHistoryEntry, StoredEvent } from '../../room-engine/index.ts';
 import { cameBefore, erasedAmong, isLeftOut } from '../../room-engine/index.ts';
 
 /** An event that a user may see. */
@@ -27,14 +27,14 @@ const visibilityKey = stateMapKey('m.room.history_visibility', '');
 export class RoomView {
   readonly head: RoomHead;
   readonly userId: string;
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   /** What became of the user's membership, oldest first; not looked up while they are in the room. */
   readonly #changes: readonly StateHistoryEntry[];
   /** Where on the stream the user joined last; `Infinity` while they are in the room. */
   readonly #lastJoin: number;
 
   private constructor(
-    engine: RoomEngine,
+    engine: RoomReader,
     head: RoomHead,
     userId: string,
     changes: readonly StateHistoryEntry[] | undefined,
@@ -47,7 +47,7 @@ export class RoomView {
   }
 
   /** The view of a user, whatever they may see; nothing at all is possible. */
-  static async open(engine: RoomEngine, head: RoomHead, userId: string): Promise<RoomView> {
+  static async open(engine: RoomReader, head: RoomHead, userId: string): Promise<RoomView> {
     if (head.membership(userId) === 'join') return new RoomView(engine, head, userId, undefined);
     const changes = await engine.stateHistory(head.roomNid, stateMapKey('m.room.member', userId));
     return new RoomView(engine, head, userId, changes);
@@ -57,7 +57,7 @@ export class RoomView {
    * The view of a user who wants to read the room.
    * @throws MatrixError M_FORBIDDEN for users who were never in it or have forgotten it, unless it is world-readable
    */
-  static async forReading(engine: RoomEngine, head: RoomHead | undefined, userId: string): Promise<RoomView> {
+  static async forReading(engine: RoomReader, head: RoomHead | undefined, userId: string): Promise<RoomView> {
     if (head) {
       const view = await RoomView.open(engine, head, userId);
       if (view.isJoined || (await view.isWorldReadable())) return view;

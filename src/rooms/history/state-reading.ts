@@ -6,7 +6,7 @@ import {
   notFound,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { HistoryPlace, RoomEngine } from '../../room-engine/index.ts';
+import type { HistoryPlace, RoomReader } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
@@ -31,11 +31,11 @@ export interface Completion {
  * for those who were. Source: client-server API, "Getting events for a room".
  */
 export class StateReading {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
   readonly #completion: Completion;
 
-  constructor(engine: RoomEngine, clientEvents: ClientEvents, completion: Completion) {
+  constructor(engine: RoomReader, clientEvents: ClientEvents, completion: Completion) {
     this.#engine = engine;
     this.#clientEvents = clientEvents;
     this.#completion = completion;

@@ -1,5 +1,5 @@
 import { MatrixError } from '../../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import { isHereFor, restrictedJoin } from '../../room-engine/index.ts';
 import type { RemoteMemberships } from '../../room-federation/index.ts';
 import type { Throttle } from '../limits.ts';
@@ -9,7 +9,7 @@ import { knownHead, presentMember, sendMember } from './member-event.ts';
 import type { MembershipRequest } from './membership-request.ts';
 
 export interface JoiningDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly contents: MemberContents;
   readonly throttle: Throttle;
   readonly serverName: string;

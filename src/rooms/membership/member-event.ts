@@ -1,8 +1,8 @@
 import { type JsonObject, notFound } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 
 /** @throws MatrixError M_NOT_FOUND for a room that this server does not know */
-export async function knownHead({ heads }: RoomEngine, roomId: string): Promise<RoomHead> {
+export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<RoomHead> {
   const head = await heads.get(roomId);
   if (!head) throw notFound('Unknown room');
   return head;
@@ -13,7 +13,7 @@ export async function knownHead({ heads }: RoomEngine, roomId: string): Promise<
  * will rely on it.
  */
 export async function presentMember(
-  { events, timeline }: RoomEngine,
+  { events, timeline }: RoomWriter,
   head: RoomHead,
   userId: string,
 ): Promise<StoredEvent> {
@@ -26,7 +26,7 @@ export async function presentMember(
 
 /** @param originServerTs milliseconds since the epoch, by default now */
 export function sendMember(
-  { timeline }: RoomEngine,
+  { timeline }: RoomWriter,
   sender: string,
   roomId: string,
   userId: string,

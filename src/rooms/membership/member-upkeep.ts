@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { MatrixError, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import { visibleContent } from '../../room-engine/index.ts';
 import { guestsMayJoin } from './guest-access.ts';
 import type { Memberships } from './memberships.ts';
@@ -42,7 +42,7 @@ export class MemberUpkeep {
    * @param isGuest whether that is a local user without an account of their own
    */
   register(
-    engine: RoomEngine,
+    engine: RoomReader,
     memberships: Memberships,
     { database, isGuest }: { database: Database; isGuest: IsGuest },
   ): void {
@@ -73,7 +73,7 @@ export class MemberUpkeep {
    * From now on local users forget the rooms that somebody on another server removes them from; who acts here sees to
    * it themselves. Source: requirement document 2, "forget_rooms_on_leave".
    */
-  forgetRemovals(engine: RoomEngine, database: Database, serverName: string): void {
+  forgetRemovals(engine: RoomReader, database: Database, serverName: string): void {
     const isLocal = (userId: string) => serverOfUser(userId) === serverName;
     engine.stream.subscribe(({ roomId, stored, membershipChanges }) => {
       if (isLocal(stored.event.sender)) return;
@@ -118,7 +118,7 @@ export class MemberUpkeep {
 }
 
 async function updateProfile(
-  engine: RoomEngine,
+  engine: RoomReader,
   memberships: Memberships,
   userId: string,
   signal: AbortSignal,
@@ -135,7 +135,7 @@ async function updateProfile(
 }
 
 async function leaveAll(
-  engine: RoomEngine,
+  engine: RoomReader,
   memberships: Memberships,
   userId: string,
   signal: AbortSignal,
@@ -150,14 +150,14 @@ async function leaveAll(
   }
 }
 
-async function redactsGuestAccess(engine: RoomEngine, eventId: string | undefined): Promise<boolean> {
+async function redactsGuestAccess(engine: RoomReader, eventId: string | undefined): Promise<boolean> {
   const target = eventId === undefined ? undefined : await engine.events.getById(eventId);
   return target?.event.type === 'm.room.guest_access';
 }
 
 /** Guests go when a room does not let them in any more. Source: client-server API, "Guest Access". */
 async function removeGuests(
-  engine: RoomEngine,
+  engine: RoomReader,
   memberships: Memberships,
   { roomId, isGuest, signal }: { roomId: string; isGuest: IsGuest; signal: AbortSignal },
 ): Promise<void> {

@@ -1,5 +1,5 @@
 import { badJson, type JsonObject, MatrixError } from '../../protocol/index.ts';
-import type { RoomEngine, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import type { Requesting } from '../limits.ts';
 import type { Memberships } from './memberships.ts';
 
@@ -10,7 +10,7 @@ const known: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'k
  * Source: client-server API, "Room membership".
  */
 export async function setMembership(
-  { engine, memberships }: { engine: RoomEngine; memberships: Memberships },
+  { engine, memberships }: { engine: RoomWriter; memberships: Memberships },
   requester: Requesting,
   place: { roomId: string; userId: string; originServerTs?: number | undefined },
   given: JsonObject,

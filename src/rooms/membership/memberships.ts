@@ -7,7 +7,7 @@ import {
   notFound,
   serverOfUser,
 } from '../../protocol/index.ts';
-import type { EventToSend, RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { EventToSend, RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import { isHereFor } from '../../room-engine/index.ts';
 import type { RemoteMemberships } from '../../room-federation/index.ts';
 import type { Throttle } from '../limits.ts';
@@ -32,7 +32,7 @@ export interface MembershipOptions {
 }
 
 export interface MembershipsDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly contents: MemberContents;
   readonly users: LocalUsers;
   readonly invitePolicy: InvitePolicy;

@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomWriter } from '../../room-engine/index.ts';
 import type { RoomPurge } from './room-purge.ts';
 import type { PurgedRoom } from './room-rows.ts';
 import * as store from './store.ts';
@@ -12,7 +12,7 @@ export interface ForgottenRoomsDeps {
   readonly clock: Clock;
   readonly jobs: Jobs;
   readonly log: Logger;
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly purge: RoomPurge;
   readonly serverName: string;
   /** `forgotten_room_retention_period` in milliseconds; null: rooms are kept for good. */

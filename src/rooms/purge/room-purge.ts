@@ -1,12 +1,12 @@
 import type { Database } from '../../kernel/database/index.ts';
-import type { RoomEngine, RoomTables } from '../../room-engine/index.ts';
+import type { RoomTables, RoomWriter } from '../../room-engine/index.ts';
 import { ownRoomRows } from './own-rows.ts';
 import type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
 import * as store from './store.ts';
 
 export interface RoomPurgeDeps {
   readonly database: Database;
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
 }
 
 /** Rows, events and state groups that are deleted in one transaction: others write in between. */

@@ -2,13 +2,13 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { redactEvent } from '../../protocol/index.ts';
-import type { RoomEngine, RoomTables, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomTables, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 
 export interface RedactionRetentionDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   /** `redaction_retention_period` in milliseconds; null: what was redacted is kept for good. */
   readonly period: number | null;
 }

@@ -7,7 +7,7 @@ import {
   type RoomEvent,
   redactEvent,
 } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import { erasedAmong } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { Reading } from '../history/reading.ts';
@@ -18,7 +18,7 @@ import type { Reading } from '../history/reading.ts';
  * @throws MatrixError M_FORBIDDEN, 404 with `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`; what reading it throws
  */
 export async function unredactedEvent(
-  { engine, reading }: { engine: RoomEngine; reading: Reading },
+  { engine, reading }: { engine: RoomReader; reading: Reading },
   viewer: Viewer,
   roomId: string,
   eventId: string,
@@ -43,7 +43,7 @@ export async function unredactedEvent(
   return { ...shown, content };
 }
 
-async function current(engine: RoomEngine, head: RoomHead, type: string): Promise<RoomEvent | undefined> {
+async function current(engine: RoomReader, head: RoomHead, type: string): Promise<RoomEvent | undefined> {
   const entry = head.entry(type, '');
   return entry && (await engine.events.get(entry.nid))?.event;
 }

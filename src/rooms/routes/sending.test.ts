@@ -37,7 +37,7 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const action of ['invite', 'kick', 'ban', 'unban']) {
         for (const { id } of [ben, banned, nobody]) {
           const { status, body } = await cleo.call('POST', `${path}/${action}`, { user_id: id });
-          const outside = /^(You are|the sender is) not in (this|the) room$/;
+          const outside = /^(You are|The sender is) not in (this|the) room$/;
           assert.equal(status, 403);
           assert.match(body['error'] as string, outside, `${action} ${id} tells nothing of who is there`);
         }

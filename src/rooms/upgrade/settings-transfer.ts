@@ -3,14 +3,14 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { isJsonObject, membershipOf, serverOfUser } from '../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
 export interface SettingsTransferDeps {
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly serverName: string;
   /** Gives a user in a room what they have set for another one. It may be asked again. */
   readonly transfer: (userId: string, fromRoomId: string, toRoomId: string) => Promise<void>;

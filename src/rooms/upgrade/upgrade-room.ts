@@ -12,7 +12,7 @@ import {
   type RoomVersion,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { EventToSend, RoomEngine, RoomHead } from '../../room-engine/index.ts';
+import type { EventToSend, RoomHead, RoomWriter } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { Requesting, Throttle } from '../limits.ts';
@@ -22,7 +22,7 @@ import { carriedLevels, closedLevels, levelsToBegin, type OldLevels } from './ca
 import { carriedCreation, carriedState, splitCanonicalAlias } from './carried-state.ts';
 
 export interface RoomUpgradeDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
   readonly memberships: Memberships;
   readonly aliases: RoomAliases;
   readonly published: PublishedRooms;

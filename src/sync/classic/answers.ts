@@ -1,6 +1,6 @@
 import type { SyncPosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import { accountDataSince } from './account-data.ts';
 import { answerText } from './answer-text.ts';
@@ -9,7 +9,7 @@ import type { RoomEntries } from './rooms/room-entries.ts';
 import type { AnswerRange, Subject } from './subject.ts';
 
 export interface AnswersDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly sources: SourceList;
   readonly devicePart: DevicePart;
   readonly roomEntries: RoomEntries;

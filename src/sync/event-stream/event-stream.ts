@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { decodePosition, encodePosition, type StreamReader } from '../../kernel/streams/index.ts';
 import { type ClientEvent, invalidParam } from '../../protocol/index.ts';
-import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import { type ClientEvents, RoomView, type Viewer, type VisibleEvent } from '../../rooms/index.ts';
 import type { Changes } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
@@ -10,7 +10,7 @@ import type { ToldInvites } from '../told-invites.ts';
 import type { RoomWaiters } from './room-waiters.ts';
 
 export interface EventStreamDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly clientEvents: ClientEvents;

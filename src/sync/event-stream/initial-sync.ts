@@ -1,7 +1,7 @@
 import { noFilter } from '../../filters/index.ts';
 import { encodePosition, type StreamReader } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
-import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { ClientEvents, Viewer } from '../../rooms/index.ts';
 import { clientDataOf } from '../sources/client-data.ts';
 import type { SourceList } from '../sources/source-list.ts';
@@ -9,7 +9,7 @@ import type { ToldInvites } from '../told-invites.ts';
 import type { RoomInfo, RoomInfos } from './room-info.ts';
 
 export interface InitialSyncDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly streams: StreamReader;
   readonly clientEvents: ClientEvents;
   readonly roomInfos: RoomInfos;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 
 type Resume = () => void;
 
@@ -10,7 +10,7 @@ export class RoomWaiters {
   readonly #waiting = new Map<string, Set<Resume>>();
   readonly #changed = new Set<Resume>();
 
-  constructor(engine: RoomEngine, streams: StreamReader, clock: Clock) {
+  constructor(engine: RoomReader, streams: StreamReader, clock: Clock) {
     this.#clock = clock;
     engine.stream.subscribe(({ roomId }) => {
       for (const resume of this.#waiting.get(roomId) ?? []) this.#changed.add(resume);

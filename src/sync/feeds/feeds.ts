@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
-import type { RoomEngine, RoomFact } from '../../room-engine/index.ts';
+import type { RoomFact, RoomReader } from '../../room-engine/index.ts';
 import type { SyncSource } from '../../sync-contract/index.ts';
 import { timelineBit } from '../sources/source-list.ts';
 import { Feed } from './feed.ts';
@@ -13,7 +13,7 @@ const feedsInMemory = 20_000;
 
 /** The feeds of the users who sync. Facts of all streams are handed to the users whom they concern. */
 export class Feeds {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #streams: StreamReader;
   readonly #clock: Clock;
   readonly #feeds: RecentlyUsed<string, Feed>;
@@ -25,7 +25,7 @@ export class Feeds {
   readonly #waking: Waking;
 
   /** @param max how many feeds are kept, for tests */
-  constructor(engine: RoomEngine, streams: StreamReader, clock: Clock, max = feedsInMemory) {
+  constructor(engine: RoomReader, streams: StreamReader, clock: Clock, max = feedsInMemory) {
     this.#engine = engine;
     this.#streams = streams;
     this.#clock = clock;

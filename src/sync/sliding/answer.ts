@@ -1,5 +1,5 @@
 import { noFilter } from '../../filters/index.ts';
-import type { RoomEngine, UserRoom } from '../../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { Subject } from '../classic/subject.ts';
 import type { Changes } from '../feeds/feed.ts';
 import { type SourceList, timelineBit } from '../sources/source-list.ts';
@@ -19,7 +19,7 @@ import type { RelevantRoom } from './rooms/relevant-room.ts';
 import { type RoomRequest, silent } from './rooms/room-request.ts';
 
 export interface AnswersDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly roomList: RoomList;
   readonly listFilter: ListFilter;
   readonly marks: UserMarks;

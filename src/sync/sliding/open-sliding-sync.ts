@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
-import type { RoomEngine } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { EventText } from '../classic/rooms/event-text.ts';
 import type { OtherRooms } from '../classic/rooms/other-rooms.ts';
 import type { Departures } from '../departures.ts';
@@ -27,7 +27,7 @@ export interface SlidingSyncServicesDeps {
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly feeds: Feeds;
   readonly text: EventText;
   readonly otherRooms: OtherRooms;

@@ -4,7 +4,7 @@ import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { StreamWriter, streamMigrations } from '../../../src/kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../../src/protocol/index.ts';
-import { type RoomEngine, roomMigrations } from '../../../src/room-engine/index.ts';
+import { type RoomWriter, roomMigrations } from '../../../src/room-engine/index.ts';
 import { roomFederationMigrations } from '../../../src/room-federation/index.ts';
 import { openRooms, type Rooms, type RoomsDeps } from '../../../src/rooms/index.ts';
 import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
@@ -39,7 +39,7 @@ export class RoomsUnderTest {
   readonly streams: StreamWriter;
   readonly clock: ManualClock;
   readonly rooms: Rooms;
-  readonly engine: RoomEngine;
+  readonly engine: RoomWriter;
 
   private constructor(deps: {
     database: Database;

@@ -1,7 +1,7 @@
 import type { Database } from '../../../kernel/database/index.ts';
 import type { StreamReader } from '../../../kernel/streams/index.ts';
 import { serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import { type MissedRoom, readMissedRooms } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
 import type { CaughtUp } from '../transactions/transaction.ts';
@@ -12,7 +12,7 @@ export interface CatchUpDeps {
   readonly serverName: string;
   readonly database: Database;
   readonly streams: Pick<StreamReader, 'current'>;
-  readonly engine: Pick<RoomEngine, 'events' | 'heads'>;
+  readonly engine: Pick<RoomReader, 'events' | 'heads'>;
   readonly notes: DeliveryNotes;
 }
 

@@ -1,12 +1,12 @@
 import type { StreamReader } from '../../../kernel/streams/index.ts';
 import { isDummyEvent, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomFact, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomFact, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 import { RoomServers } from './room-servers.ts';
 
 export interface EventFanOutDeps {
   readonly serverName: string;
-  readonly engine: Pick<RoomEngine, 'stream' | 'events' | 'heads' | 'groups'>;
+  readonly engine: Pick<RoomReader, 'stream' | 'events' | 'heads' | 'groups'>;
   readonly streams: Pick<StreamReader, 'current'>;
   /** Whether there is federation with a server. */
   readonly isDestination: (serverName: string) => boolean;

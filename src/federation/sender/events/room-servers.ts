@@ -1,6 +1,6 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import { membershipOf, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 
 /** Joined users by server, in the state of a group. */
 interface Known {
@@ -16,10 +16,10 @@ const roomsKnown = 5_000;
  * are handed out: who has joined since must not be sent them, and who has left since must.
  */
 export class RoomServers {
-  readonly #engine: Pick<RoomEngine, 'events' | 'groups'>;
+  readonly #engine: Pick<RoomReader, 'events' | 'groups'>;
   readonly #known = new RecentlyUsed<string, Known>({ max: roomsKnown });
 
-  constructor(engine: Pick<RoomEngine, 'events' | 'groups'>) {
+  constructor(engine: Pick<RoomReader, 'events' | 'groups'>) {
     this.#engine = engine;
   }
 
@@ -34,7 +34,7 @@ export class RoomServers {
     }
     const known = this.#known.get(head.roomId);
     if (known?.group === group) return known.servers;
-    const servers = head.chain.id === group ? new Map(head.servers) : await this.#load(group, head);
+    const servers = head.stateGroup === group ? new Map(head.servers) : await this.#load(group, head);
     this.#known.set(head.roomId, { group, servers });
     return servers;
   }

@@ -1,6 +1,7 @@
 import { notFound } from '../../../protocol/index.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
-import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
+import type { Extremity } from '../../timeline/extremity.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
 import { type CurrentChange, changeOfCurrentState } from '../states/current-state.ts';
@@ -84,7 +85,7 @@ export class CompleteState {
   }
 
   /** Resolves when everything that was added to the room until now is on disk. */
-  async #flushed(head: RoomHead): Promise<void> {
+  async #flushed(head: WritableHead): Promise<void> {
     const { writer } = this.#deps;
     const [stored] = head.recent;
     if (!stored) return;
@@ -95,7 +96,7 @@ export class CompleteState {
 
   /** @param last made before; still good when it was made of the same */
   async #outcome(
-    head: RoomHead,
+    head: WritableHead,
     { before }: StateRevision,
     ends: readonly Extremity[],
     last: Outcome | undefined,
@@ -124,7 +125,7 @@ export class CompleteState {
 
   /** Writes it all down, together. What is done here at once does not grow with the number of events. */
   #stage(
-    head: RoomHead,
+    head: WritableHead,
     { events, groups, stateKeys, join }: StateRevision,
     ends: readonly Extremity[],
     { change, prepared }: Outcome,

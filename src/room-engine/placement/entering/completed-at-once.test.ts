@@ -7,7 +7,7 @@ import { ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts'
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { Reserve, StreamWriter } from '../../../kernel/streams/index.ts';
 import { splitStateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine } from '../../engine.ts';
+import type { RoomReader } from '../../room-reader.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 
 /** A clock by which a slice of time is over whenever somebody looks. */
@@ -93,12 +93,12 @@ async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promis
 }
 
 async function membersBefore({ engine }: RoomsUnderTest, stored: StoredEvent): Promise<number> {
-  const state = await engine.placement.stateAt(stored, 'before');
+  const state = await engine.stateAt(stored, 'before');
   return [...(state?.keys() ?? [])].filter((key) => splitStateMapKey(key)[0] === 'm.room.member').length;
 }
 
 /** The state groups before and after events. */
-async function groupsOf(events: RoomEngine['events'], ids: readonly string[]) {
+async function groupsOf(events: RoomReader['events'], ids: readonly string[]) {
   const found = await events.getManyById(ids);
   return ids.map((id) => [found.get(id)?.stateBefore, found.get(id)?.stateGroup]);
 }

@@ -2,7 +2,7 @@ import { forbidden, stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import { isMissing } from '../events/examine-event.ts';
 import { type Outliers, outlierOf } from '../events/outliers.ts';
 import { hasPlace, type PlacedEvent, type PlaceEvent } from '../events/place-event.ts';
@@ -90,7 +90,7 @@ export class EnterRoom {
 
   /** @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents */
   async #ground(
-    head: RoomHead,
+    head: WritableHead,
     { event }: Entry['event'],
     stateIds: readonly string[],
     isPartial: boolean,
@@ -123,7 +123,7 @@ export class EnterRoom {
 
   /** What the state before the join makes of the current one; the join comes on top. */
   async #prepare(
-    head: RoomHead,
+    head: WritableHead,
     { state, before: { keyNids } }: Ground,
     chain: GroupChain,
     { event }: Entry['event'],
@@ -144,7 +144,7 @@ export class EnterRoom {
   }
 
   #extend(
-    head: RoomHead,
+    head: WritableHead,
     { event, json }: Entry['event'],
     { state, known, auth, missing, before, outsiders, prepared }: Ground & { prepared: PreparedState },
     chain: GroupChain,

@@ -1,7 +1,7 @@
 import { badJson, forbidden, membershipOf, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomFact, StoredEvent } from '../../stored-event.ts';
 import { isText } from '../../timeline/event-to-send.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import { outlierOf } from '../events/outliers.ts';
 import { checkRoom, type PlacedEvent } from '../events/place-event.ts';
 import type { ShownRoom } from '../placement.ts';
@@ -78,7 +78,7 @@ export class OutOfBand {
   }
 
   /** The event as it is here already: from outside, or as part of a room that this server was in. */
-  async #present(head: RoomHead, eventId: string): Promise<StoredEvent | undefined> {
+  async #present(head: WritableHead, eventId: string): Promise<StoredEvent | undefined> {
     const { events } = this.#deps;
     const outside = await events.getOutside(head.roomNid, eventId);
     if (outside || !head.isEntered) return outside;

@@ -69,17 +69,17 @@ forEachDatabase((open) => {
       const { under, room, partial, entry, complete, check } = await joined();
       const joinEventId = entry.event.event.eventId;
       const expected = [{ ...partial, joinEventId, roomId: room.roomId }];
-      assert.deepEqual(await under.engine.placement.partialRooms(), expected);
+      assert.deepEqual(await under.engine.partialRooms(), expected);
       assert.equal((await under.engine.heads.get(room.roomId))?.isPartial, true);
       const again = await under.restart(open);
-      assert.deepEqual(await again.engine.placement.partialRooms(), expected);
+      assert.deepEqual(await again.engine.partialRooms(), expected);
       const head = await again.engine.heads.get(room.roomId);
       assert.equal(head?.isPartial, true);
       assert.deepEqual(head?.partial?.servers, partial.servers);
       await complete(again);
       await complete(again);
       assert.equal(head?.isPartial, false);
-      assert.deepEqual(await again.engine.placement.partialRooms(), []);
+      assert.deepEqual(await again.engine.partialRooms(), []);
       await check(again);
       const last = await again.restart(open);
       assert.equal((await last.engine.heads.get(room.roomId))?.isPartial, false);
@@ -107,7 +107,7 @@ forEachDatabase((open) => {
       for (const { event } of said) {
         const stored = await under.engine.events.getById(event.eventId);
         assert.ok(stored);
-        const state = await under.engine.placement.stateAt(stored, 'after');
+        const state = await under.engine.stateAt(stored, 'after');
         assert.deepEqual(
           [...(state?.keys() ?? [])].sort(),
           [...room.stateAfter([event.eventId]).keys()].sort(),

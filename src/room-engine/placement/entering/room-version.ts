@@ -2,7 +2,7 @@ import type { Database } from '../../../kernel/database/index.ts';
 import { forbidden, type RoomVersion } from '../../../protocol/index.ts';
 import type { RoomTables } from '../../tables.ts';
 import type { EventStore } from '../../timeline/event-store.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 
 /** Events that are deleted together. */
 const deletedTogether = 500;
@@ -16,7 +16,7 @@ const deletedTogether = 500;
  */
 export async function settleVersion(
   { database, events }: { readonly database: Database; readonly events: EventStore },
-  head: RoomHead,
+  head: WritableHead,
   version: RoomVersion,
 ): Promise<void> {
   if (head.version === version) return;

@@ -1,7 +1,8 @@
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
+import type { Extremity } from '../../timeline/extremity.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import { objectionByState } from '../events/verdicts.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
@@ -24,7 +25,7 @@ const readAtOnce = 100;
 export class StateRevision {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
-  readonly #head: RoomHead;
+  readonly #head: WritableHead;
   /** Events of which something is known better, by nid, in the order in which they got their places. */
   readonly events = new Map<number, StoredEvent>();
   readonly groups: GroupRows[];
@@ -39,7 +40,7 @@ export class StateRevision {
   private constructor(
     deps: PlacementDeps,
     states: BeforeStates,
-    head: RoomHead,
+    head: WritableHead,
     { join, before, position, chain }: Beginning,
   ) {
     this.#deps = deps;
@@ -61,7 +62,7 @@ export class StateRevision {
   static async begin(
     deps: PlacementDeps,
     states: BeforeStates,
-    head: RoomHead,
+    head: WritableHead,
     joinEventId: string,
     stateIds: readonly string[],
   ): Promise<StateRevision> {

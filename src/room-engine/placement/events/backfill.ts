@@ -1,7 +1,7 @@
 import { notFound, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { OlderEvent } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
@@ -46,7 +46,7 @@ export class Backfill {
   }
 
   async #place(
-    head: RoomHead,
+    head: WritableHead,
     { event: verified, stateBefore }: OlderEvent,
     answersLeft: number | undefined,
   ): Promise<{ durable: Promise<void> } | undefined> {
@@ -82,7 +82,7 @@ export class Backfill {
   }
 
   #extend(
-    head: RoomHead,
+    head: WritableHead,
     {
       event,
       json,

@@ -137,7 +137,7 @@ forEachDatabase((open) => {
             assert.ok(stored);
             assert.equal(stored.rejected, room.rejected.has(eventId), 'rejected');
             if (stored.resolves) resolved++;
-            const own = await placement.stateAt(stored, 'after');
+            const own = await under.engine.stateAt(stored, 'after');
             const ids = await under.engine.events.getMany(own?.values() ?? []);
             const after = [...(own ?? [])].map(
               ([key, nid]) => [key, ids.get(nid)?.event.eventId ?? ''] as const,

@@ -2,7 +2,8 @@ import { type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { AppendOptions } from '../../timeline/append.ts';
-import type { Extremity, RoomHead } from '../../timeline/room-head.ts';
+import type { Extremity } from '../../timeline/extremity.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlaceOptions } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { GroupState } from '../states/before-state.ts';
@@ -65,7 +66,7 @@ export class EventCourses {
   }
 
   /** Works out where the event goes. */
-  async of(head: RoomHead, arrival: Arrival): Promise<Course> {
+  async of(head: WritableHead, arrival: Arrival): Promise<Course> {
     const { event, found } = arrival;
     const isOnTimeline = found.rejected === undefined && found.softFailed === undefined;
     const rest = isOnTimeline ? await this.#rest(head, found) : head.extremities;
@@ -97,7 +98,7 @@ export class EventCourses {
 
   /** State is resolved with the event before its place is certain, so it needs its number and its group now. */
   async #afterEarly(
-    head: RoomHead,
+    head: WritableHead,
     arrival: Arrival,
     keyNid: number,
   ): Promise<{ state: GroupState; newcomer: StoredEvent }> {
@@ -127,7 +128,7 @@ export class EventCourses {
   }
 
   /** The extremities that the event leaves: those that it or hidden events before it do not name. */
-  async #rest(head: RoomHead, { prev }: Findings): Promise<readonly Extremity[]> {
+  async #rest(head: WritableHead, { prev }: Findings): Promise<readonly Extremity[]> {
     const named = new Set(prev.map(({ event }) => event.eventId));
     let hidden = prev.filter(({ rejected, softFailed }) => rejected || softFailed);
     for (let seen = 0; hidden.length > 0 && seen < maxHidden; seen += hidden.length) {
@@ -141,7 +142,11 @@ export class EventCourses {
 }
 
 /** The event as it is stored. */
-export function storedAt(head: RoomHead, { event, found, known, options }: Arrival, at: Spot): StoredEvent {
+export function storedAt(
+  head: WritableHead,
+  { event, found, known, options }: Arrival,
+  at: Spot,
+): StoredEvent {
   return {
     nid: at.nid,
     roomNid: head.roomNid,

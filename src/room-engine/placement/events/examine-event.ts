@@ -1,7 +1,7 @@
 import { type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
@@ -60,7 +60,7 @@ export class ExamineEvent {
   }
 
   /** @throws MissingEvents */
-  async examine(head: RoomHead, event: RoomEvent, options: ExamineOptions): Promise<Findings> {
+  async examine(head: WritableHead, event: RoomEvent, options: ExamineOptions): Promise<Findings> {
     const { database, events } = this.#deps;
     const [named, prevById, backward] = await Promise.all([
       events.getManyById(authIdsOf(event)),
@@ -76,7 +76,7 @@ export class ExamineEvent {
     const rejected =
       objectionByAuthEvents(event, named) ??
       (options.known?.rejected ? 'it was rejected before' : objectionByState(event, complete(around)));
-    const isEnd = before.id === head.chain.id;
+    const isEnd = before.id === head.stateGroup;
     const softFailed =
       rejected === undefined && options.softFails
         ? ((isEnd
@@ -117,7 +117,7 @@ export class ExamineEvent {
   }
 
   #stateBefore(
-    head: RoomHead,
+    head: WritableHead,
     event: RoomEvent,
     prev: readonly StoredEvent[],
     { stateBefore }: ExamineOptions,
@@ -134,7 +134,7 @@ export class ExamineEvent {
    * does not stand alone.
    */
   async #surroundingNow(
-    head: RoomHead,
+    head: WritableHead,
     event: RoomEvent,
     before: GroupState,
     { stateBefore }: ExamineOptions,
@@ -149,7 +149,7 @@ export class ExamineEvent {
   }
 
   /** Source: server-server API, "Checks performed on receipt of a PDU", check 7. */
-  async #objectionByPolicy(head: RoomHead, event: RoomEvent): Promise<string | undefined> {
+  async #objectionByPolicy(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
     const { policies } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
     const isVouched = !policies.isLoaded(head) || policies.isVouched(head, event);

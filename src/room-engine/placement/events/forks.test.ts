@@ -26,7 +26,7 @@ forEachDatabase((open) => {
       const state = [...head.state].map(([key, { eventId }]) => [key, eventId]).sort();
       assert.deepEqual(state, [...room.stateAfter(ends)].sort());
       for (const stored of all) {
-        const after = await tested.engine.placement.stateAt(stored, 'after');
+        const after = await tested.engine.stateAt(stored, 'after');
         const events = await tested.engine.events.getMany(after?.values() ?? []);
         const ids = [...(after ?? [])].map(([key, nid]) => [key, events.get(nid)?.event.eventId]).sort();
         assert.deepEqual(ids, [...room.stateAfter([stored.event.eventId])].sort());

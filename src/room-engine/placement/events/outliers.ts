@@ -1,7 +1,7 @@
 import { badJson, forbidden, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import { settleVersion } from '../entering/room-version.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
@@ -55,7 +55,7 @@ export class Outliers {
   }
 
   /** The head of a room; one that is not known becomes known from outside. @throws MatrixError as `settleVersion` */
-  async headOf({ roomId, version }: RoomOfVersion): Promise<RoomHead> {
+  async headOf({ roomId, version }: RoomOfVersion): Promise<WritableHead> {
     const { heads } = this.#deps;
     const head = await heads.get(roomId);
     if (!head) return heads.fresh(this.#deps.roomNids.next(), roomId, version);
@@ -104,7 +104,7 @@ export class Outliers {
   }
 
   #stage(
-    head: RoomHead,
+    head: WritableHead,
     { event, json }: VerifiedEvent,
     named: Map<string, StoredEvent>,
     redactions: ReadonlyMap<string, StoredEvent>,
@@ -140,7 +140,7 @@ export class Outliers {
 }
 
 /** An event without a place. */
-export function outlierOf(head: RoomHead, event: RoomEvent, nid: number): StoredEvent {
+export function outlierOf(head: WritableHead, event: RoomEvent, nid: number): StoredEvent {
   return {
     nid,
     roomNid: head.roomNid,

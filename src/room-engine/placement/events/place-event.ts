@@ -1,7 +1,7 @@
 import { forbidden, notFound, type RoomEvent, stateMapKey } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlaceOptions } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
@@ -86,7 +86,7 @@ export class PlaceEvent {
   }
 
   /** Gives the event its place, in memory. */
-  #extend(head: RoomHead, arrival: Arrival, course: Course, reserve: ReservePlace): PreparedWrite {
+  #extend(head: WritableHead, arrival: Arrival, course: Course, reserve: ReservePlace): PreparedWrite {
     const { event, json, known, found } = arrival;
     const { isEnd, isOnTimeline, rest, keyNid, chain, change } = course;
     const { groupIds, resolver } = this.#deps;
@@ -111,15 +111,23 @@ export class PlaceEvent {
     if (found.redacts) head.redact(found.redacts, nid);
     if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
     if (isOnTimeline) resolver.remember(groupsOf(head), head.chain.id ?? 0);
+    const end = isOnTimeline ? { extremities: head.extremities, group: head.chain.id } : undefined;
     return {
       head,
       stored,
       row: known ? 'known' : 'new',
-      fact: isOnTimeline
-        ? { roomId: head.roomId, position, onTimeline: true, stored, ...applied }
-        : undefined,
+      fact: end && {
+        roomId: head.roomId,
+        position,
+        onTimeline: true,
+        stored,
+        ...applied,
+        end,
+        redacts: found.redacts?.nid,
+        transaction: arrival.options.transaction,
+      },
       content: json,
-      end: isOnTimeline ? { extremities: head.extremities, group: head.chain.id } : undefined,
+      end,
       groups: [
         ...found.before.made,
         ...(course.after?.made ?? []),
@@ -144,7 +152,7 @@ export class PlaceEvent {
   }
 
   #apply(
-    head: RoomHead,
+    head: WritableHead,
     stored: StoredEvent,
     { isLinear, change, chain }: Course,
     position: number,

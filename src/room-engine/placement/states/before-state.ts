@@ -2,7 +2,7 @@ import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import { type RoomVersion, stateMapKey } from '../../../protocol/index.ts';
 import { GroupChain, type GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 
@@ -40,7 +40,7 @@ export class BeforeStates {
   async after(
     version: RoomVersion,
     groups: readonly number[],
-    head: RoomHead | undefined,
+    head: WritableHead | undefined,
   ): Promise<GroupState> {
     const { resolver } = this.#deps;
     const [only = 0, ...others] = new Set(groups);
@@ -66,7 +66,7 @@ export class BeforeStates {
    * A state that another server has told of.
    * @param head whose current state it is written down as a change of
    */
-  async of(head: RoomHead, eventIds: readonly string[]): Promise<GroupState> {
+  async of(head: WritableHead, eventIds: readonly string[]): Promise<GroupState> {
     const { events } = this.#deps;
     const found = await events.getManyById(eventIds);
     const missing = eventIds.filter((eventId) => !found.has(eventId));
@@ -78,7 +78,7 @@ export class BeforeStates {
    * The same, of events. Much of it is done while others have their turns; in the end it is a change of the current
    * state as it is then.
    */
-  async ofMap(head: RoomHead, state: ReadonlyMap<string, StoredEvent>): Promise<ToldState> {
+  async ofMap(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ToldState> {
     const { slices } = this.#deps;
     const keyNids = new Map<string, number>();
     for (;;) {
@@ -111,7 +111,7 @@ export class BeforeStates {
   /** Adds the numbers of the entries of a state, and of those that the current state has besides. */
   async #addKeys(
     keyNids: Map<string, number>,
-    head: RoomHead,
+    head: WritableHead,
     state: ReadonlyMap<string, unknown>,
   ): Promise<void> {
     const { stateKeys, slices } = this.#deps;
@@ -139,7 +139,7 @@ export class BeforeStates {
     return { id: rows.id, chain: async () => chain.fork(), made: [rows], keys, resolves: [] };
   }
 
-  #existing(id: number, head: RoomHead | undefined): GroupState {
+  #existing(id: number, head: WritableHead | undefined): GroupState {
     const chain = async () => (head?.chain.id === id ? head.chain.fork() : await this.#deps.groups.chain(id));
     return { id, chain, made: [], keys: [], resolves: [] };
   }
@@ -161,7 +161,7 @@ export async function stateMapOf(
 }
 
 /** The distinct groups of a room's forward extremities. */
-export function groupsOf(head: Pick<RoomHead, 'extremities'>): number[] {
+export function groupsOf(head: Pick<WritableHead, 'extremities'>): number[] {
   return [...new Set(head.extremities.map(({ stateGroup }) => stateGroup ?? 0))];
 }
 

@@ -1,7 +1,8 @@
 import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
-import { membershipChanges, type RoomHead } from '../../timeline/room-head.ts';
+import { membershipChanges } from '../../timeline/membership-changes.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { GroupState } from './before-state.ts';
 
@@ -28,7 +29,7 @@ export interface CurrentChange {
  */
 export async function changeOfCurrentState(
   deps: Deps,
-  head: RoomHead,
+  head: WritableHead,
   groups: readonly number[],
   after: { readonly state: GroupState; readonly newcomer: StoredEvent | undefined } | undefined,
 ): Promise<CurrentChange | undefined> {
@@ -71,13 +72,13 @@ export interface AppliedChange {
 
 /** Changes the current state in memory; waits for nothing. @param cause the event, in its place of another copy */
 export function applyCurrentState(
-  head: RoomHead,
+  head: WritableHead,
   { chain, entries, events, keyNids }: Omit<CurrentChange, 'made'>,
   cause: StoredEvent,
   position: number,
 ): AppliedChange {
   const stateChanges: StateChange[] = [];
-  const before = new Map<string, ReturnType<RoomHead['membership']>>();
+  const before = new Map<string, ReturnType<WritableHead['membership']>>();
   for (const [key, nid] of entries) {
     const [type, stateKey] = splitStateMapKey(key);
     if (type === 'm.room.member') before.set(stateKey, head.membership(stateKey));

@@ -3,7 +3,7 @@ import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
 import { HeadState, type StateEntry, stateEntry } from '../../timeline/head-state.ts';
-import type { RoomHead } from '../../timeline/room-head.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { AppliedChange, CurrentChange } from './current-state.ts';
 
 /** A change of a membership; there is no event where an entry is removed. */
@@ -14,7 +14,7 @@ type MemberMove = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: numb
  * done at once is little, however large the room is.
  */
 export class PreparedState {
-  readonly #mark: RoomHead['stateMark'];
+  readonly #mark: WritableHead['stateMark'];
   readonly #state = new HeadState();
   /** New entries, whose place on the stream is not known yet. */
   readonly #fresh: { -readonly [K in keyof StateEntry]: StateEntry[K] }[] = [];
@@ -22,14 +22,14 @@ export class PreparedState {
   readonly #moves: MemberMove[] = [];
   readonly #chain: GroupChain;
 
-  private constructor(head: RoomHead, chain: GroupChain) {
+  private constructor(head: WritableHead, chain: GroupChain) {
     this.#mark = head.stateMark;
     this.#chain = chain;
   }
 
   /** Worth nothing any more once the head's state has changed: see `isFor`. */
   static async of(
-    head: RoomHead,
+    head: WritableHead,
     change: Omit<CurrentChange, 'made'>,
     slices: TimeSlices,
   ): Promise<PreparedState> {
@@ -39,12 +39,12 @@ export class PreparedState {
   }
 
   /** Whether it is still made of the state that the head has. */
-  isFor(head: RoomHead): boolean {
+  isFor(head: WritableHead): boolean {
     return head.isUnchanged(this.#mark);
   }
 
   /** Makes it the head's state, once. @param cause the event that has brought it */
-  take(head: RoomHead, cause: StoredEvent, position: number): AppliedChange {
+  take(head: WritableHead, cause: StoredEvent, position: number): AppliedChange {
     if (!this.isFor(head)) throw new Error('the current state of the room has changed');
     for (const entry of this.#fresh) entry.stream = position;
     head.replaceState(this.#state, position);
@@ -54,7 +54,7 @@ export class PreparedState {
   }
 
   async #fill(
-    head: RoomHead,
+    head: WritableHead,
     { entries, events, keyNids }: Omit<CurrentChange, 'made'>,
     slices: TimeSlices,
   ): Promise<void> {

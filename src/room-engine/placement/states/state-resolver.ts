@@ -10,7 +10,7 @@ import {
 import { authDifference, conflictedSubgraph } from '../../state/auth-chains.ts';
 import type { AuthEdges } from '../../state/auth-edges.ts';
 import type { StateGroups } from '../../state/state-groups.ts';
-import type { StateKeys } from '../../state/state-keys.ts';
+import type { WritableStateKeys } from '../../state/writable-state-keys.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { EventStore } from '../../timeline/event-store.ts';
 
@@ -35,7 +35,7 @@ export interface Resolution {
 export interface ResolverDeps {
   readonly events: EventStore;
   readonly groups: StateGroups;
-  readonly stateKeys: StateKeys;
+  readonly stateKeys: WritableStateKeys;
   readonly authEdges: AuthEdges;
   readonly slices: TimeSlices;
 }

@@ -132,7 +132,7 @@ forEachDatabase((open) => {
         [inOrder.at(-1)?.event.eventId],
       );
       for (const stored of inOrder) {
-        const state = await under.engine.placement.stateAt(stored, 'after');
+        const state = await under.engine.stateAt(stored, 'after');
         const expected = room.stateAfter([stored.event.eventId]);
         assert.deepEqual([...(state?.keys() ?? [])].sort(), [...expected.keys()].sort());
       }
@@ -155,7 +155,7 @@ forEachDatabase((open) => {
       assert.ok(own);
       room.addExisting({ event: own.event, json: '' });
       await check(under, room);
-      const before = await under.engine.placement.stateAt(stored, 'before');
+      const before = await under.engine.stateAt(stored, 'before');
       assert.equal(before?.size, state.length);
       await check(await under.restart(open), room);
     });

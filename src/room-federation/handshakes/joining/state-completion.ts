@@ -1,12 +1,12 @@
 import type { Clock, Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
-import type { RoomEngine } from '../../../room-engine/index.ts';
+import type { RoomWriter } from '../../../room-engine/index.ts';
 import { type StateOptions, usualLack } from '../../fetching/state-fetcher.ts';
 import type { Incoming } from '../../incoming.ts';
 import type { ServerHealth } from '../../remote-servers.ts';
 
 export interface StateCompletionDeps {
-  readonly engine: Pick<RoomEngine, 'heads' | 'placement' | 'stream'>;
+  readonly engine: Pick<RoomWriter, 'heads' | 'placement' | 'stream' | 'partialRooms'>;
   readonly incoming: Pick<Incoming, 'stateBefore'>;
   readonly serverName: string;
   readonly health: Pick<ServerHealth, 'onReturn'>;
@@ -68,7 +68,7 @@ export class StateCompletion {
       if (ofAcl) this.wake(roomId);
     });
     health.onReturn((server) => void this.#serverIsBack(server));
-    for (const { roomId } of await this.#deps.engine.placement.partialRooms()) this.begin(roomId);
+    for (const { roomId } of await this.#deps.engine.partialRooms()) this.begin(roomId);
   }
 
   /** Completes a room that has been joined. Where that is waited with, it is tried at once: a server has helped. */

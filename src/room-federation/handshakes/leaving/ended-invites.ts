@@ -1,8 +1,8 @@
 import { parseUserId, type RoomVersion, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, UserRoom, VerifiedEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomWriter, UserRoom, VerifiedEvent } from '../../../room-engine/index.ts';
 
 export interface EndedInvitesDeps {
-  readonly engine: Pick<RoomEngine, 'userRooms' | 'events' | 'placement'>;
+  readonly engine: Pick<RoomWriter, 'userRooms' | 'events' | 'placement'>;
   readonly serverName: string;
   /** What a user was shown of a room with an invite or a knock. */
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;

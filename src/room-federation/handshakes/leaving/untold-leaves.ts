@@ -3,13 +3,13 @@ import type { Database } from '../../../kernel/database/index.ts';
 import type { JobAttempt, Jobs } from '../../../kernel/jobs/index.ts';
 import type { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
-import type { RoomEngine } from '../../../room-engine/index.ts';
+import type { RoomWriter } from '../../../room-engine/index.ts';
 import { isHere } from '../../../room-engine/index.ts';
 import { type Hearers, type LeaveToTell, type TellLeaveDeps, tellLeave } from './tell-leave.ts';
 import { withinTime } from './within-time.ts';
 
 export interface UntoldLeavesDeps extends TellLeaveDeps {
-  readonly engine: Pick<RoomEngine, 'heads' | 'events' | 'userRooms' | 'timeline'>;
+  readonly engine: Pick<RoomWriter, 'heads' | 'events' | 'userRooms' | 'timeline'>;
   readonly database: Database;
   readonly jobs: Jobs;
   /** In which others get into rooms: a leave must not reach a server after the join that came later. */

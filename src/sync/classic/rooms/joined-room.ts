@@ -1,6 +1,6 @@
 import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import { membershipOf, stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import type { VisibleEvent } from '../../../rooms/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import { type SourceList, timelineBit } from '../../sources/source-list.ts';
@@ -16,7 +16,7 @@ import type { SentMembers } from './sent-members.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
 export interface JoinedRoomsDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly text: EventText;
   readonly sources: SourceList;
   readonly sentMembers: SentMembers;

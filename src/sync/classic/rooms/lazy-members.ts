@@ -1,5 +1,5 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import type { Subject } from '../subject.ts';
 import { nidAt, type StateNids } from './room-state.ts';
 import type { ToldMembers } from './sent-members.ts';
@@ -33,7 +33,7 @@ export function keepNeeded(state: StateNids, userId: string, needed: ReadonlySet
  * Source: client-server API, "Lazy-loading room members".
  */
 export async function addNeeded(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   changes: StateNids,
   { subject, timeline, needed, told, after, upTo }: NeededMembers,

@@ -1,8 +1,8 @@
 import { type StrippedState, stateMapKey, strippedState } from '../../../protocol/index.ts';
 import {
   type PrejoinKeys,
-  type RoomEngine,
   type RoomHead,
+  type RoomReader,
   type StoredEvent,
   type UserRoom,
   visibleContent,
@@ -18,12 +18,12 @@ import { readTimeline, type Timeline } from './timeline.ts';
 
 /** Makes the entries of rooms that the user is not in: invited, knocking, left or banned. */
 export class OtherRooms {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #text: EventText;
   /** What people see of the state before they are in the room (`room_prejoin_state`). */
   readonly #prejoinKeys: PrejoinKeys;
 
-  constructor(engine: RoomEngine, text: EventText, prejoinKeys: PrejoinKeys) {
+  constructor(engine: RoomReader, text: EventText, prejoinKeys: PrejoinKeys) {
     this.#engine = engine;
     this.#text = text;
     this.#prejoinKeys = prejoinKeys;
@@ -39,7 +39,7 @@ export class OtherRooms {
   async strippedEvents(head: RoomHead, room: UserRoom): Promise<string[]> {
     const own = await this.#engine.events.get(room.eventNid);
     const userId = own?.event.stateKey ?? '';
-    const told = await this.#engine.placement.strippedState(userId, room);
+    const told = await this.#engine.strippedState(userId, room);
     const events = told ?? (await this.#prejoinState(head, room, own)).map(asStripped);
     const others = events.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId);
     return [...others, ...(own ? [withTime(own)] : [])].map((event) => JSON.stringify(event));

@@ -1,14 +1,14 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { whenReady } from '../../../kernel/when-ready.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import type { Range } from '../../../sync-contract/index.ts';
 import type { Subject } from '../subject.ts';
 import type { SentMembers } from './sent-members.ts';
 import type { SharedTimelines } from './shared-timelines.ts';
 
 export interface PlainTimelinesDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly clock: Clock;
   readonly sharedTimelines: SharedTimelines;
   readonly sentMembers: SentMembers;

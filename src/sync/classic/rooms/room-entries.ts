@@ -1,5 +1,5 @@
 import { allReady, whenReady } from '../../../kernel/when-ready.ts';
-import type { RoomEngine, RoomHead, UserRoom } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader, UserRoom } from '../../../room-engine/index.ts';
 import type { AccountDataItem } from '../../../sync-contract/index.ts';
 import type { Departures } from '../../departures.ts';
 import { type SourceList, timelineBit } from '../../sources/source-list.ts';
@@ -10,7 +10,7 @@ import type { JoinedRooms } from './joined-room.ts';
 import type { OtherRooms } from './other-rooms.ts';
 
 export interface RoomEntriesDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly sources: SourceList;
   readonly joinedRooms: JoinedRooms;
   readonly otherRooms: OtherRooms;

@@ -1,12 +1,12 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import type { Timeline } from './timeline.ts';
 
 /** Entries of a room's state: `stateMapKey(type, stateKey)` to the nid of the event. */
 export type StateNids = Map<string, number>;
 
 /** The whole state of a room at a position of the stream. */
-export async function stateAt(engine: RoomEngine, head: RoomHead, position: number): Promise<StateNids> {
+export async function stateAt(engine: RoomReader, head: RoomHead, position: number): Promise<StateNids> {
   const state: StateNids = new Map();
   for (const [key, { nid, stream }] of head.state) {
     const then = stream <= position ? nid : await nidAt(engine, head, key, position);
@@ -16,7 +16,7 @@ export async function stateAt(engine: RoomEngine, head: RoomHead, position: numb
 }
 
 /** The whole state that a state group stands for; `undefined`: nothing is known of it. */
-export async function stateOfGroup(engine: RoomEngine, group: number | undefined): Promise<StateNids> {
+export async function stateOfGroup(engine: RoomReader, group: number | undefined): Promise<StateNids> {
   if (group === undefined) return new Map();
   const state = await engine.groups.load(group);
   const names = await engine.stateKeys.names([...state.keys()]);
@@ -25,7 +25,7 @@ export async function stateOfGroup(engine: RoomEngine, group: number | undefined
 
 /** One entry of the state at a position of the stream. */
 export async function nidAt(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   key: string,
   position: number,
@@ -38,7 +38,7 @@ export async function nidAt(
 
 /** What changed of a room's state in `(after, upTo]`: each entry that did, as it is at the end. */
 export async function stateChanges(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   after: number,
   upTo: number,
@@ -48,7 +48,7 @@ export async function stateChanges(
 
 /** `stateChanges`, and every event that was in the state at some time in that range and not at its beginning. */
 export async function changesWithin(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   after: number,
   upTo: number,

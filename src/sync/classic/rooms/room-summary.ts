@@ -7,7 +7,7 @@ import {
   splitStateMapKey,
   stateMapKey,
 } from '../../../protocol/index.ts';
-import { type RoomEngine, type RoomHead, visibleContent } from '../../../room-engine/index.ts';
+import { type RoomHead, type RoomReader, visibleContent } from '../../../room-engine/index.ts';
 import { nidAt } from './room-state.ts';
 import type { Timeline } from './timeline.ts';
 
@@ -38,7 +38,7 @@ export interface People {
  * that heard of more members than it knows would take its list of them for complete, and encrypt for these alone.
  */
 export async function peopleAt(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   userId: string,
   position: number,
@@ -67,7 +67,7 @@ export async function peopleAt(
 
 /** Heroes and counts. Source: client-server API, `GET /sync`, "RoomSummary". */
 export async function summaryAt(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   people: People,
   position: number,

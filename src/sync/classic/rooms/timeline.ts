@@ -1,5 +1,5 @@
 import type { Filter } from '../../../filters/index.ts';
-import { isLeftOut, type RoomEngine, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
+import { isLeftOut, type RoomHead, type RoomReader, type StoredEvent } from '../../../room-engine/index.ts';
 import {
   encodePlace,
   type HistorySource,
@@ -89,7 +89,7 @@ export async function readTimeline(
 }
 
 async function placeToGoOn(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   oldest: StoredEvent | undefined,
   upTo: number,
@@ -106,7 +106,7 @@ function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>):
 
 /** Events of `(after, before)`, newest first: from memory when the head holds them all. */
 async function readBackward(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   { after, before, limit }: { after: number | undefined; before: number; limit: number },
 ): Promise<StoredEvent[]> {

@@ -1,5 +1,5 @@
 import { splitStateMapKey } from '../../../protocol/index.ts';
-import { type RoomEngine, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
+import { type RoomReader, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
 import type { FiltersJson } from '../request.ts';
 import type { RoomTraits, RoomTraitsReader } from './room-traits.ts';
 import type { Marks } from './user-marks.ts';
@@ -11,7 +11,7 @@ type Condition = (room: UserRoom, traits: RoomTraits) => boolean;
 const roomsAtOnce = 32;
 
 export interface ListFilterDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly traits: RoomTraitsReader;
 }
 

@@ -1,11 +1,11 @@
-import type { RoomEngine, UserRoom } from '../../../room-engine/index.ts';
+import type { RoomReader, UserRoom } from '../../../room-engine/index.ts';
 import type { Departures } from '../../departures.ts';
 import type { ToldInvites } from '../../told-invites.ts';
 import { type SentRoom, sentUpTo } from '../connections/sent-room.ts';
 import type { RoomActivity } from '../rooms/room-activity.ts';
 
 export interface RoomListDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly activity: RoomActivity;
   readonly departures: Departures;
   readonly toldInvites: ToldInvites;

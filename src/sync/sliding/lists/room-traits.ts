@@ -1,6 +1,6 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
-import { type RoomEngine, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
+import { type RoomReader, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
 
 /** What filters ask about a room. */
 export interface RoomTraits {
@@ -25,7 +25,7 @@ const roomsInMemory = 100_000;
 
 /** What filters ask about rooms, from memory where nothing has changed. */
 export class RoomTraitsReader {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #current = new RecentlyUsed<number, RoomTraits>({ max: roomsInMemory });
   /** Of rooms as they were when somebody's stay ended, by the event that ended it. */
   readonly #past = new RecentlyUsed<number, RoomTraits>({ max: roomsInMemory });
@@ -33,7 +33,7 @@ export class RoomTraitsReader {
   /** Counts what was dropped from memory: who began to read before that must not keep what they read. */
   #dropped = 0;
 
-  constructor(engine: RoomEngine) {
+  constructor(engine: RoomReader) {
     this.#engine = engine;
     const relevant = new Set<string>(Object.values(keys));
     engine.stream.subscribe(({ stored, stateChanges }) => {
@@ -64,9 +64,9 @@ export class RoomTraitsReader {
   async #ofStripped(room: UserRoom): Promise<RoomTraits | undefined> {
     const known = this.#past.get(room.eventNid);
     if (known) return known;
-    const { events, placement } = this.#engine;
+    const { events } = this.#engine;
     const own = await events.get(room.eventNid);
-    const told = await placement.strippedState(own?.event.stateKey ?? '', room);
+    const told = await this.#engine.strippedState(own?.event.stateKey ?? '', room);
     if (!told) return undefined;
     const text = (key: Key, field: string) => {
       const entry = told.find(({ type, state_key }) => stateMapKey(type, state_key) === keys[key]);

@@ -1,5 +1,5 @@
 import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { nidAt, type StateNids, stateAt, stateChanges } from '../../classic/rooms/room-state.ts';
@@ -13,7 +13,7 @@ import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
 import { roomText } from './room-text.ts';
 
 export interface JoinedRoomDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly text: EventText;
   readonly activity: RoomActivity;
   readonly sources: SourceList;

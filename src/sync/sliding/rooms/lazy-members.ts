@@ -1,5 +1,5 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import type { Timeline } from '../../classic/rooms/timeline.ts';
 import type { RoomRequest } from './room-request.ts';
@@ -15,7 +15,7 @@ const memberPrefix = stateMapKey(memberType, '');
  * @returns user to the number of the event
  */
 export async function lazyMembers(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   { room, connection, after, upTo }: RoomRequest,
   timeline: Timeline,

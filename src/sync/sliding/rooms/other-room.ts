@@ -1,5 +1,5 @@
 import { stateMapKey } from '../../../protocol/index.ts';
-import type { RoomEngine, RoomHead } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
 import { endsStay, type OtherRooms } from '../../classic/rooms/other-rooms.ts';
@@ -10,7 +10,7 @@ import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
 import { roomText } from './room-text.ts';
 
 export interface OtherRoomDeps {
-  readonly engine: RoomEngine;
+  readonly engine: RoomReader;
   readonly text: EventText;
   readonly otherRooms: OtherRooms;
 }

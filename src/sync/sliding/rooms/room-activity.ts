@@ -1,5 +1,5 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
-import type { RoomEngine, RoomHead, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 
 /** Events that bring a room to attention. Source: MSC4186, `bump_stamp`. */
 const bumpTypes: ReadonlySet<string> = new Set([
@@ -22,11 +22,11 @@ const [pageSize, maxPages] = [50, 10];
 
 /** When something last happened in rooms, as positions on the stream. */
 export class RoomActivity {
-  readonly #engine: RoomEngine;
+  readonly #engine: RoomReader;
   readonly #latest = new RecentlyUsed<number, number>({ max: roomsInMemory });
   readonly #bumps = new RecentlyUsed<number, number>({ max: roomsInMemory });
 
-  constructor(engine: RoomEngine) {
+  constructor(engine: RoomReader) {
     this.#engine = engine;
     engine.stream.subscribe(({ stored, onTimeline }, position) => {
       if (!onTimeline) return;

@@ -1,5 +1,5 @@
 import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
-import { type RoomEngine, type RoomHead, visibleContent } from '../../../room-engine/index.ts';
+import { type RoomHead, type RoomReader, visibleContent } from '../../../room-engine/index.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import { peopleAt } from '../../classic/rooms/room-summary.ts';
 
@@ -19,7 +19,7 @@ export interface FieldsRequest {
 
 /** Name, avatar, heroes and numbers of members of a room that the user is in, as far as they have changed. */
 export async function summaryFields(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   userId: string,
   { isInitial, changes, upTo }: FieldsRequest,
@@ -44,7 +44,7 @@ export async function summaryFields(
 }
 
 /** Name and avatar in a whole state that is not the current one. */
-export async function pastFields(engine: RoomEngine, state: StateNids): Promise<JsonObject> {
+export async function pastFields(engine: RoomReader, state: StateNids): Promise<JsonObject> {
   const [name, avatar] = await Promise.all([
     textOf(engine, state.get(nameKey), 'name'),
     textOf(engine, state.get(avatarKey), 'url'),
@@ -67,7 +67,7 @@ function changedText(
 }
 
 async function heroProfiles(
-  engine: RoomEngine,
+  engine: RoomReader,
   head: RoomHead,
   heroes: readonly string[],
   upTo: number,
@@ -86,7 +86,7 @@ async function heroProfiles(
   );
 }
 
-async function textOf(engine: RoomEngine, nid: number | undefined, key: string): Promise<string | undefined> {
+async function textOf(engine: RoomReader, nid: number | undefined, key: string): Promise<string | undefined> {
   const stored = nid === undefined ? undefined : await engine.events.get(nid);
   const value = stored && visibleContent(stored)[key];
   return typeof value === 'string' && value !== '' ? value : undefined;

@@ -1,0 +1,199 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database, Reader } from '../kernel/database/index.ts';
+import { Stream } from '../kernel/streams/index.ts';
+import { TimeSlices } from '../kernel/time-slices.ts';
+import type { StrippedState } from '../protocol/index.ts';
+import { type Erasures, nobodyErased } from './erasure/erasures.ts';
+import { type Ignoring, ignoringNobody } from './ignoring.ts';
+import { type UserRoom, UserRooms, type UserRoomsReader } from './membership/user-rooms.ts';
+import type { PartialRoom } from './placement/entering/partial-state.ts';
+import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './placement/store.ts';
+import { RoomFactCodec } from './room-fact-codec.ts';
+import { authChain } from './state/auth-chains.ts';
+import { AuthEdges } from './state/auth-edges.ts';
+import { StateGroups } from './state/state-groups.ts';
+import { type StateDelta, type StateHistoryEntry, stateDeltas, stateHistory } from './state/state-history.ts';
+import { StateKeys } from './state/state-keys.ts';
+import type { RoomFact, StoredEvent } from './stored-event.ts';
+import type { RoomTables } from './tables.ts';
+import { type EventReader, EventStore } from './timeline/event-store.ts';
+import { FollowedHeads } from './timeline/followed-heads.ts';
+import type { HeadReader } from './timeline/head-reader.ts';
+import { NearestEvents } from './timeline/nearest-event.ts';
+import { StoredHeads } from './timeline/stored-heads.ts';
+import { TransactionIds, type TransactionReader } from './timeline/transaction-ids.ts';
+
+export interface EngineOptions {
+  /** Freezes events in memory. */
+  readonly use_frozen_dicts?: boolean;
+}
+
+export interface RoomReaderDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly caches: CacheRegistry;
+  /** Events that the cache holds at factor 1. */
+  readonly eventCacheSize: number;
+  readonly options?: EngineOptions;
+  /** Users that users ignore; by default none. */
+  readonly ignored?: Ignoring;
+  /** Users who have asked for erasure; by default none. */
+  readonly erased?: Erasures;
+}
+
+/** Entries of current state that all rooms in memory may hold together; one is about 200 bytes. */
+export const maxStateEntries = 1_000_000;
+
+/** State keys, and single entries of older states, that are cached. */
+export const [maxStateKeys, maxGroupEntries] = [100_000, 100_000];
+
+/** What a room reader is made of. The process that writes shares it with its writer. */
+export interface RoomStores {
+  readonly reader: Reader<RoomTables>;
+  /** One for all, since their work happens in the same turns of the event loop. */
+  readonly slices: TimeSlices;
+  readonly events: EventStore;
+  readonly stream: Stream<RoomFact>;
+  readonly groups: StateGroups;
+  readonly authEdges: AuthEdges;
+  readonly transactions: TransactionIds;
+  readonly userRooms: UserRooms;
+  readonly storedHeads: StoredHeads;
+}
+
+/** Opens the stores of rooms; their caches are empty. */
+export function openStores({ database, clock, caches, ...deps }: RoomReaderDeps): RoomStores {
+  const reader = database.reader<RoomTables>();
+  const slices = new TimeSlices(clock);
+  const events = new EventStore(reader, caches, {
+    size: deps.eventCacheSize,
+    slices,
+    freezes: deps.options?.use_frozen_dicts === true,
+  });
+  const stream = new Stream('rooms', new RoomFactCodec(events));
+  const scanner = database.scanner<RoomTables>();
+  return {
+    reader,
+    slices,
+    events,
+    stream,
+    groups: new StateGroups({ reader, scanner, slices, size: maxGroupEntries }),
+    authEdges: new AuthEdges(reader, slices),
+    transactions: new TransactionIds(reader),
+    userRooms: new UserRooms(database, stream),
+    storedHeads: new StoredHeads(database, slices),
+  };
+}
+
+/**
+ * Reads rooms: events, states, members, and the heads of active rooms. In the process that writes it is the half of
+ * `RoomWriter` that most slices take; elsewhere it follows the facts of the writer.
+ */
+export class RoomReader {
+  readonly events: EventReader;
+  readonly nearestEvents: NearestEvents;
+  readonly groups: StateGroups;
+  readonly authEdges: AuthEdges;
+  readonly stateKeys: StateKeys;
+  readonly heads: HeadReader;
+  readonly transactions: TransactionReader;
+  readonly userRooms: UserRoomsReader;
+  /** Events as they are added to the timelines of rooms. */
+  readonly stream: Stream<RoomFact>;
+  /** Users that users ignore. */
+  readonly ignored: Ignoring;
+  /** Users whose events are hidden from those who join later. */
+  readonly erased: Erasures;
+  readonly #reader: Reader<RoomTables>;
+  readonly #store: EventStore;
+
+  protected constructor(deps: RoomReaderDeps, stores: RoomStores, stateKeys: StateKeys, heads: HeadReader) {
+    this.#reader = stores.reader;
+    this.events = stores.events;
+    this.nearestEvents = new NearestEvents(stores.reader, stores.events);
+    this.#store = stores.events;
+    this.groups = stores.groups;
+    this.authEdges = stores.authEdges;
+    this.stateKeys = stateKeys;
+    this.heads = heads;
+    this.transactions = stores.transactions;
+    this.userRooms = stores.userRooms;
+    this.stream = stores.stream;
+    this.ignored = deps.ignored ?? ignoringNobody;
+    this.erased = deps.erased ?? nobodyErased;
+  }
+
+  /** Opens a reader for a process that does not write rooms: it is brought up to date by the facts on `stream`. */
+  static follow(deps: RoomReaderDeps): RoomReader {
+    const stores = openStores(deps);
+    const { events, stream, transactions } = stores;
+    const heads = new FollowedHeads(stores.storedHeads, maxStateEntries);
+    stream.subscribe((fact) => {
+      events.follow(fact);
+      transactions.follow(fact);
+      heads.follow(fact);
+    });
+    return new RoomReader(deps, stores, new StateKeys(stores.reader, stores.slices, maxStateKeys), heads);
+  }
+
+  /** Returns all values that an entry of a room's current state has had, oldest first. @param key as `stateMapKey` */
+  async stateHistory(roomNid: number, key: string): Promise<StateHistoryEntry[]> {
+    const keyNid = await this.stateKeys.find(key);
+    return keyNid === undefined ? [] : stateHistory(this.#reader, this.#store, roomNid, keyNid);
+  }
+
+  /** Returns the changes of a room's current state in `(after, upTo]` of the stream. */
+  stateDeltas(roomNid: number, after: number, upTo: number): Promise<StateDelta[]> {
+    return stateDeltas(this.#reader, roomNid, after, upTo);
+  }
+
+  /** Returns the state at an event, `stateMapKey(type, stateKey)` to nid; `undefined` while it is not known. */
+  async stateAt(
+    { stateBefore, stateGroup }: StoredEvent,
+    when: 'before' | 'after',
+  ): Promise<Map<string, number> | undefined> {
+    const group = when === 'before' ? stateBefore : stateGroup;
+    if (group === undefined) return undefined;
+    const state = await this.groups.load(group);
+    const names = await this.stateKeys.names([...state.keys()]);
+    return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
+  }
+
+  /**
+   * Returns the nids of the auth events of some state events, of theirs, and so on, ascending.
+   * @param limit absent: all; otherwise only that many, the highest
+   */
+  authChain(nids: Iterable<number>, limit?: number): Promise<number[]> {
+    return authChain(this.authEdges, nids, limit);
+  }
+
+  /** Returns the ids of the events that the timeline refers to and does not have. */
+  async backwardExtremities(roomId: string): Promise<string[]> {
+    const head = await this.heads.get(roomId);
+    return head ? [...(await readAllBackwardExtremities(this.#reader, head.roomNid)).keys()] : [];
+  }
+
+  /** Returns the rooms that were joined without their members and whose state is not complete yet. */
+  partialRooms(): Promise<PartialRoom[]> {
+    return readPartialRooms(this.#reader);
+  }
+
+  /**
+   * Returns the stripped state that another server sent with a user's invite or knock; `undefined` where the user has
+   * that membership from the room's own events.
+   */
+  async strippedState(
+    userId: string,
+    { roomId, roomNid, eventNid }: UserRoom,
+  ): Promise<readonly StrippedState[] | undefined> {
+    const head = await this.heads.get(roomId);
+    if (head?.entry('m.room.member', userId)?.nid === eventNid) return undefined;
+    return readStrippedState(this.#reader, roomNid, userId);
+  }
+
+  /** Returns whether two users share a room now. */
+  async shareRoom(userId: string, otherUserId: string): Promise<boolean> {
+    return (await this.userRooms.shared(userId, otherUserId)).length > 0;
+  }
+}

@@ -1,0 +1,122 @@
+import type { Randomness } from '../kernel/randomness.ts';
+import { BackgroundSigner } from '../kernel/signing/index.ts';
+import { Sequence, type StreamWriter } from '../kernel/streams/index.ts';
+import type { EventSigner } from '../protocol/index.ts';
+import { type EventIndex, noEventIndex } from './event-index.ts';
+import type { UserRooms } from './membership/user-rooms.ts';
+import type { Placement } from './placement/placement.ts';
+import { RoomPlacement } from './placement/room-placement.ts';
+import { StateResolver } from './placement/states/state-resolver.ts';
+import type { PolicyPeers } from './policy/policy-peers.ts';
+import { RoomPolicies } from './policy/room-policies.ts';
+import {
+  maxStateEntries,
+  maxStateKeys,
+  openStores,
+  RoomReader,
+  type RoomReaderDeps,
+  type RoomStores,
+} from './room-reader.ts';
+import { WritableStateKeys } from './state/writable-state-keys.ts';
+import { Append } from './timeline/append.ts';
+import type { EventStore } from './timeline/event-store.ts';
+import { EventWriter } from './timeline/event-writer.ts';
+import type { TransactionIds } from './timeline/transaction-ids.ts';
+import { WritableHeads } from './timeline/writable-heads.ts';
+
+export interface RoomWriterDeps extends RoomReaderDeps {
+  readonly streams: StreamWriter;
+  readonly signer: EventSigner;
+  readonly randomness: Randomness;
+  /** Written with the events; by default nothing is indexed. */
+  readonly eventIndex?: EventIndex;
+  /** By default no policy server is asked. */
+  readonly policyPeers?: PolicyPeers | undefined;
+}
+
+interface Sequences {
+  readonly keys: Sequence;
+  readonly groups: Sequence;
+  readonly rooms: Sequence;
+}
+
+/** Writes rooms: the one way to add events. One process has it; what only reads takes it as a `RoomReader`. */
+export class RoomWriter extends RoomReader {
+  declare readonly events: EventStore;
+  declare readonly heads: WritableHeads;
+  declare readonly transactions: TransactionIds;
+  declare readonly userRooms: UserRooms;
+  /** Adds the events of local users. */
+  readonly timeline: Append;
+  /** Takes the events of other servers. */
+  readonly placement: Placement;
+  /** The policy servers of rooms, which check events before they are added. */
+  readonly policies: RoomPolicies;
+  readonly #writer: EventWriter;
+  readonly #signer: BackgroundSigner;
+
+  private constructor(
+    deps: RoomWriterDeps,
+    stores: RoomStores,
+    { keys, groups: groupIds, rooms }: Sequences,
+  ) {
+    const { reader, slices, events, groups, authEdges } = stores;
+    const stateKeys = new WritableStateKeys(reader, keys, slices, maxStateKeys);
+    const heads = new WritableHeads(stores.storedHeads, groups, maxStateEntries);
+    super(deps, stores, stateKeys, heads);
+    this.policies = new RoomPolicies({
+      serverName: deps.signer.serverName,
+      events,
+      clock: deps.clock,
+      peers: deps.policyPeers,
+    });
+    this.#signer = new BackgroundSigner(deps.signer.key.privateKey);
+    this.#writer = new EventWriter({
+      streams: deps.streams,
+      stream: stores.stream,
+      database: deps.database,
+      stateKeys,
+      heads,
+      events,
+      groups,
+      authEdges,
+      index: deps.eventIndex ?? noEventIndex,
+      signer: this.#signer,
+      slices,
+    });
+    const shared = {
+      ...deps,
+      ...stores,
+      heads,
+      stateKeys,
+      policies: this.policies,
+      writer: this.#writer,
+      groupIds,
+      roomNids: rooms,
+      resolver: new StateResolver({ events, groups, stateKeys, authEdges, slices }),
+    };
+    const placement = new RoomPlacement(shared);
+    this.placement = placement;
+    this.timeline = new Append({ ...shared, ...placement.sending });
+  }
+
+  /** Opens the sequences that number rooms, state keys and state groups. */
+  static async open(deps: RoomWriterDeps): Promise<RoomWriter> {
+    const [keys, groups, rooms] = await Promise.all(
+      ['state_keys', 'state_groups', 'rooms'].map((name) => Sequence.open(deps.database, name)),
+    );
+    if (!keys || !groups || !rooms) throw new Error('the sequences of rooms could not be opened');
+    return new RoomWriter(deps, openStores(deps), { keys, groups, rooms });
+  }
+
+  /** Resolves when every event that has been added until now has settled. */
+  settled(): Promise<void> {
+    return this.#writer.settled();
+  }
+
+  /** Resolves when every event that was added has settled. */
+  async close(): Promise<void> {
+    await this.#writer.settled();
+    this.#signer.close();
+  }
+}

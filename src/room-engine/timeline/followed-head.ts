@@ -1,0 +1,37 @@
+import { stateMapKey } from '../../protocol/index.ts';
+import type { RoomFact } from '../stored-event.ts';
+import { HeadMemory, type HeadMemoryDeps } from './head-memory.ts';
+import { stateEntry } from './head-state.ts';
+
+/** The head of a room in a process that does not write: it was read from the database and follows the facts since. */
+export class FollowedHead extends HeadMemory {
+  #stateGroup: number | undefined;
+
+  constructor(deps: HeadMemoryDeps & { readonly stateGroup: number | undefined }) {
+    super(deps);
+    this.#stateGroup = deps.stateGroup;
+  }
+
+  get stateGroup(): number | undefined {
+    return this.#stateGroup;
+  }
+
+  /**
+   * Takes a fact of this room that has an `end`. A fact that the database held already when the head was read changes
+   * nothing: entries that are newer than it stay.
+   */
+  follow(fact: RoomFact): void {
+    const { stored, position, end, redacts } = fact;
+    if (!end) throw new Error('only a fact with the end of the room can be followed');
+    for (const { type, stateKey, event } of fact.stateChanges) {
+      const key = stateMapKey(type, stateKey);
+      if ((this.currentState.entries.get(key)?.stream ?? 0) > position) continue;
+      this.currentState.set(key, event && stateEntry(event, position));
+    }
+    this.newestChange = Math.max(this.newestChange, fact.stateChanges.length > 0 ? position : 0);
+    this.ends = end.extremities;
+    this.#stateGroup = end.group;
+    if (redacts !== undefined) this.markRedacted(redacts, stored.nid);
+    this.remember(stored);
+  }
+}

@@ -1,0 +1,61 @@
+import { LRUCache } from 'lru-cache';
+import { LoadOnce } from '../../kernel/load-once.ts';
+import type { RoomFact } from '../stored-event.ts';
+import { isText } from './event-to-send.ts';
+import { FollowedHead } from './followed-head.ts';
+import type { HeadReader } from './head-reader.ts';
+import type { StoredHeads } from './stored-heads.ts';
+
+/** The heads of active rooms in a process that does not write: read from the database, kept up to date by facts. */
+export class FollowedHeads implements HeadReader {
+  readonly #stored: StoredHeads;
+  readonly #cache: LRUCache<string, FollowedHead>;
+  readonly #loading = new LoadOnce<string, FollowedHead | undefined>();
+  /** Facts that arrived while the head of their room was being read. */
+  readonly #missed = new Map<string, RoomFact[]>();
+
+  /** @param size how many entries of current state all heads together may hold */
+  constructor(stored: StoredHeads, size: number) {
+    this.#stored = stored;
+    this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
+  }
+
+  peek(roomId: string): FollowedHead | undefined {
+    return this.#cache.get(roomId);
+  }
+
+  async get(roomId: string): Promise<FollowedHead | undefined> {
+    const known = this.peek(roomId);
+    if (known || !isText(roomId)) return known;
+    return this.#loading.run(roomId, () => this.#load(roomId));
+  }
+
+  /** Brings the head of the fact's room up to date; where the fact does not say enough, it is read again. */
+  follow(fact: RoomFact): void {
+    const { roomId } = fact;
+    this.#missed.get(roomId)?.push(fact);
+    const head = this.#cache.peek(roomId);
+    if (!head) return;
+    if (!fact.end) {
+      this.#cache.delete(roomId);
+      return;
+    }
+    head.follow(fact);
+    if (fact.stateChanges.length > 0) this.#cache.set(roomId, head);
+  }
+
+  async #load(roomId: string): Promise<FollowedHead | undefined> {
+    for (;;) {
+      const missed: RoomFact[] = [];
+      this.#missed.set(roomId, missed);
+      const stored = await this.#stored.read(roomId).finally(() => this.#missed.delete(roomId));
+      // The rows were read one after the other: what changed the room as a whole meanwhile may be in some of them only.
+      if (missed.some(({ end }) => !end)) continue;
+      if (!stored) return undefined;
+      const head = new FollowedHead(stored);
+      for (const fact of missed) head.follow(fact);
+      this.#cache.set(roomId, head);
+      return head;
+    }
+  }
+}

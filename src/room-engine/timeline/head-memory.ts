@@ -1,0 +1,127 @@
+import { type Membership, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
+import type { PartialState } from '../placement/entering/partial-state.ts';
+import type { StoredEvent } from '../stored-event.ts';
+import type { Extremity } from './extremity.ts';
+import type { HeadState, StateEntry } from './head-state.ts';
+import type { RoomHead, StateMark } from './room-head.ts';
+
+/** Recent events that stay with the head of an active room, so that a sync need not ask the database. */
+const maxRecent = 64;
+
+export interface HeadMemoryDeps {
+  readonly roomNid: number;
+  readonly roomId: string;
+  readonly version: RoomVersion;
+  readonly extremities: readonly Extremity[];
+  readonly state: HeadState;
+  /** Position on the stream at which the newest of its entries was set. */
+  readonly changedAt?: number;
+  readonly partial?: PartialState | undefined;
+  readonly completedAt?: number;
+  readonly looseEnds?: readonly number[];
+}
+
+/** What the head that is written to and the head that follows facts have in common. */
+export abstract class HeadMemory implements RoomHead {
+  readonly roomNid: number;
+  readonly roomId: string;
+  partial: PartialState | undefined;
+  completedAt: number;
+  looseEnds: readonly number[];
+  protected currentVersion: RoomVersion;
+  protected currentState: HeadState;
+  protected newestChange: number;
+  protected ends: readonly Extremity[];
+  readonly #recent: StoredEvent[] = [];
+
+  constructor(deps: HeadMemoryDeps) {
+    this.roomNid = deps.roomNid;
+    this.roomId = deps.roomId;
+    this.currentVersion = deps.version;
+    this.ends = deps.extremities;
+    this.currentState = deps.state;
+    this.newestChange = deps.changedAt ?? 0;
+    this.partial = deps.partial;
+    this.completedAt = deps.completedAt ?? 0;
+    this.looseEnds = deps.looseEnds ?? [];
+  }
+
+  abstract get stateGroup(): number | undefined;
+
+  get version(): RoomVersion {
+    return this.currentVersion;
+  }
+
+  get isEntered(): boolean {
+    return this.stateGroup !== undefined;
+  }
+
+  get isPartial(): boolean {
+    return this.partial !== undefined;
+  }
+
+  get extremities(): readonly Extremity[] {
+    return this.ends;
+  }
+
+  get state(): ReadonlyMap<string, StateEntry> {
+    return this.currentState.entries;
+  }
+
+  get stateMark(): StateMark {
+    return { state: this.currentState, changes: this.currentState.changes };
+  }
+
+  isUnchanged({ state, changes }: StateMark): boolean {
+    return this.currentState === state && this.currentState.changes === changes;
+  }
+
+  entry(type: string, stateKey: string): StateEntry | undefined {
+    return this.currentState.entries.get(stateMapKey(type, stateKey));
+  }
+
+  membership(userId: string): Membership | undefined {
+    return this.currentState.members.get(userId);
+  }
+
+  get changedAt(): number {
+    return this.newestChange;
+  }
+
+  get members(): ReadonlyMap<string, Membership> {
+    return this.currentState.members;
+  }
+
+  memberCount(membership: Membership): number {
+    return this.currentState.memberCount(membership);
+  }
+
+  get servers(): ReadonlyMap<string, number> {
+    const { servers } = this.currentState;
+    if (!this.partial) return servers;
+    return new Map([...this.partial.servers.map((name): [string, number] => [name, 0]), ...servers]);
+  }
+
+  get recent(): readonly StoredEvent[] {
+    return this.#recent;
+  }
+
+  /** Takes the newest event of the timeline. */
+  remember(stored: StoredEvent): void {
+    this.#recent.push(stored);
+    if (this.#recent.length > maxRecent * 2) this.#recent.splice(0, maxRecent);
+  }
+
+  /** Replaces the copy of an event in `recent` by one of which more is known. */
+  revise(stored: StoredEvent): void {
+    const index = this.#recent.findIndex(({ nid }) => nid === stored.nid);
+    if (index < 0) return;
+    if (stored.stream === undefined) this.#recent.splice(index, 1);
+    else this.#recent[index] = stored;
+  }
+
+  /** Marks the copies of an event in `recent` as redacted, or, with `undefined`, as not redacted. */
+  markRedacted(nid: number, by: number | undefined): void {
+    for (const stored of this.#recent) if (stored.nid === nid) stored.redactedBy = by;
+  }
+}

@@ -1,0 +1,22 @@
+import { type Membership, membershipOf } from '../../protocol/index.ts';
+import type { MembershipChange, StateChange, StoredEvent } from '../stored-event.ts';
+
+/**
+ * The memberships that changes of state change.
+ * @param cause the event that made them
+ * @param before the membership of a user before them
+ */
+export function membershipChanges(
+  changes: readonly StateChange[],
+  cause: StoredEvent,
+  before: (userId: string) => Membership | undefined,
+): MembershipChange[] {
+  return changes
+    .filter((change) => change.type === 'm.room.member')
+    .map(({ stateKey, event }) => ({
+      userId: stateKey,
+      from: before(stateKey),
+      to: event ? membershipOf(event.event.content) : 'leave',
+      eventNid: (event ?? cause).nid,
+    }));
+}

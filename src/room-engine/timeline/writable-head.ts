@@ -1,0 +1,64 @@
+import { type RoomVersion, stateMapKey } from '../../protocol/index.ts';
+import type { GroupChain } from '../state/group-chain.ts';
+import type { StateChange, StoredEvent } from '../stored-event.ts';
+import type { Extremity } from './extremity.ts';
+import { HeadMemory, type HeadMemoryDeps } from './head-memory.ts';
+import { type HeadState, stateEntry } from './head-state.ts';
+
+/**
+ * The head that the next event of a room is built on. It runs ahead of the disk: events that are being committed are
+ * part of it already. When a commit fails the head is `broken` and must be loaded again.
+ */
+export class WritableHead extends HeadMemory {
+  /** Ends in the group of the current state. */
+  chain: GroupChain;
+  broken = false;
+
+  constructor(deps: HeadMemoryDeps & { readonly chain: GroupChain }) {
+    super(deps);
+    this.chain = deps.chain;
+  }
+
+  get stateGroup(): number | undefined {
+    return this.chain.id;
+  }
+
+  /** Replaces the unverified room version from an invite. */
+  correctVersion(version: RoomVersion): void {
+    if (this.isEntered) throw new Error('the version of a room does not change');
+    this.currentVersion = version;
+  }
+
+  /** Makes `stored` the newest event. @returns its change of the current state */
+  append(stored: StoredEvent, extremities: readonly Extremity[]): StateChange[] {
+    this.ends = extremities;
+    this.remember(stored);
+    const { type, stateKey } = stored.event;
+    return stateKey === undefined ? [] : [this.setEntry(type, stateKey, stored, stored.stream ?? 0)];
+  }
+
+  /** Replaces the forward extremities. */
+  setExtremities(extremities: readonly Extremity[]): void {
+    this.ends = extremities;
+  }
+
+  /** Marks an event of the room as redacted; `recent` may hold it in another copy than the caller has. */
+  redact(target: StoredEvent, by: number | undefined): void {
+    target.redactedBy = by;
+    this.markRedacted(target.nid, by);
+  }
+
+  /** Replaces one entry of the current state. */
+  setEntry(type: string, stateKey: string, stored: StoredEvent | undefined, position: number): StateChange {
+    const entry = stored && stateEntry(stored, position);
+    const previous = this.currentState.set(stateMapKey(type, stateKey), entry);
+    this.newestChange = Math.max(this.newestChange, position);
+    return { type, stateKey, event: stored, previousNid: previous?.nid, keyNid: undefined };
+  }
+
+  /** Replaces the whole current state by one that was made beside it. */
+  replaceState(state: HeadState, position: number): void {
+    this.currentState = state;
+    this.newestChange = Math.max(this.newestChange, position);
+  }
+}

@@ -1,0 +1,114 @@
+import { LRUCache } from 'lru-cache';
+import { LoadOnce } from '../../kernel/load-once.ts';
+import type { RoomVersion } from '../../protocol/index.ts';
+import { GroupChain } from '../state/group-chain.ts';
+import type { StateGroups } from '../state/state-groups.ts';
+import { isText } from './event-to-send.ts';
+import type { HeadReader } from './head-reader.ts';
+import { HeadState } from './head-state.ts';
+import type { StoredHeads } from './stored-heads.ts';
+import { WritableHead } from './writable-head.ts';
+
+/**
+ * The heads of active rooms. A room never has two that are in use: as long as anybody holds its head, for instance to
+ * write what has been added to it, that one is given out, also when it was dropped from the cache.
+ */
+export class WritableHeads implements HeadReader {
+  readonly #stored: StoredHeads;
+  readonly #groups: StateGroups;
+  readonly #cache: LRUCache<string, WritableHead>;
+  readonly #inUse = new Map<string, WeakRef<WritableHead>>();
+  readonly #unused = new FinalizationRegistry<string>((roomId) => {
+    if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
+  });
+  readonly #loading = new LoadOnce<string, WritableHead | undefined>();
+  /** By room: resolves when the last events of its broken head have settled. */
+  readonly #settling = new Map<string, Promise<void>>();
+  /** Rooms that are being deleted. */
+  readonly #retired = new Set<string>();
+
+  /** @param size how many entries of current state all heads together may hold */
+  constructor(stored: StoredHeads, groups: StateGroups, size: number) {
+    this.#stored = stored;
+    this.#groups = groups;
+    this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
+  }
+
+  /** The head when it is in memory. */
+  peek(roomId: string): WritableHead | undefined {
+    if (this.#retired.has(roomId)) return undefined;
+    const cached = this.#cache.get(roomId);
+    if (cached) return cached;
+    const head = this.#inUse.get(roomId)?.deref();
+    if (!head || head.broken) return undefined;
+    this.#cache.set(roomId, head);
+    return head;
+  }
+
+  /** The head of a room, `undefined` when this server does not know the room. */
+  async get(roomId: string): Promise<WritableHead | undefined> {
+    const known = this.peek(roomId);
+    if (known) return known;
+    if (!isText(roomId) || this.#retired.has(roomId)) return undefined;
+    return this.#loading.run(roomId, async () => {
+      await this.#settling.get(roomId);
+      return this.#load(roomId);
+    });
+  }
+
+  /** The head of a room that is about to be made; nobody is given it before `adopt`. */
+  fresh(roomNid: number, roomId: string, version: RoomVersion): WritableHead {
+    const parts = { roomNid, roomId, version, extremities: [], state: new HeadState() };
+    return new WritableHead({ ...parts, chain: new GroupChain() });
+  }
+
+  /** From now on this is the head of its room. */
+  adopt(head: WritableHead): void {
+    this.#inUse.set(head.roomId, new WeakRef(head));
+    this.#unused.register(head, head.roomId);
+    this.#cache.set(head.roomId, head);
+  }
+
+  /** What has been added to the head could not be stored: it is loaded anew by whoever needs it next. */
+  abandon(head: WritableHead): void {
+    head.broken = true;
+    if (this.#cache.peek(head.roomId) === head) this.#cache.delete(head.roomId);
+  }
+
+  /** Abandons a head whose last events are still on their way to the disk: it is loaded again when they have settled. */
+  abandonAfter(head: WritableHead, settled: Promise<void>): void {
+    const { roomId } = head;
+    this.abandon(head);
+    const settling = settled.finally(() => {
+      if (this.#settling.get(roomId) === settling) this.#settling.delete(roomId);
+    });
+    this.#settling.set(roomId, settling);
+  }
+
+  /** From now on nobody is given the room's head; those who hold it look again before they add to it. */
+  retire(roomId: string): void {
+    this.#retired.add(roomId);
+    const head = this.#inUse.get(roomId)?.deref() ?? this.#cache.peek(roomId);
+    if (head) this.abandon(head);
+  }
+
+  /** The opposite: the head is loaded anew, if the room is still there. */
+  restore(roomId: string): void {
+    this.#retired.delete(roomId);
+  }
+
+  /** The head's state has grown on disk: the cache counts its entries again. */
+  resized(head: WritableHead): void {
+    if (this.#cache.peek(head.roomId) === head) this.#cache.set(head.roomId, head);
+  }
+
+  async #load(roomId: string): Promise<WritableHead | undefined> {
+    const stored = await this.#stored.read(roomId);
+    if (!stored) return undefined;
+    const { stateGroup } = stored;
+    const chain = stateGroup === undefined ? new GroupChain() : await this.#groups.chain(stateGroup);
+    const head = new WritableHead({ ...stored, chain });
+    this.adopt(head);
+    return head;
+  }
+}
