@@ -43,11 +43,17 @@ class Fault {
   reserved = 0;
   #isArmed = false;
   #left: number;
+  readonly #only: string | undefined;
   readonly #when: 'before' | 'after';
   readonly #restore: (() => void)[] = [];
 
-  /** @param number which call after the first reservation fails, from 1 @param when instead of doing its work, or after it */
-  constructor(under: RoomsUnderTest, number: number, when: 'before' | 'after') {
+  /**
+   * @param number which call after the first reservation fails, from 1
+   * @param when instead of doing its work, or after it
+   * @param only counts calls of this step alone; absent: of all steps
+   */
+  constructor(under: RoomsUnderTest, number: number, when: 'before' | 'after', only?: string) {
+    this.#only = only;
     this.#left = number;
     this.#when = when;
     for (const [target, names] of steps) for (const name of names) this.#wrap(target, name);
@@ -80,7 +86,7 @@ class Fault {
   }
 
   #fails(name: string): boolean {
-    if (!this.#isArmed || this.failed !== undefined) return false;
+    if (!this.#isArmed || this.failed !== undefined || (this.#only ?? name) !== name) return false;
     this.#left--;
     if (this.#left > 0) return false;
     this.failed = name;
@@ -232,10 +238,11 @@ forServerDatabases(import.meta.url, (open) => {
         it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
           const under = await RoomsUnderTest.open(open);
           const failed: string[] = [];
-          for (let number = 1; ; number++) {
+          // How batches and the steps of later events interleave differs from run to run: one run is for the batch alone.
+          for (let number = 0; ; number++) {
             const deed = await prepare(under);
             await under.engine.settled();
-            const fault = new Fault(under, number, when);
+            const fault = new Fault(under, Math.max(1, number), when, number === 0 ? 'batch' : undefined);
             const outcome = await Promise.allSettled([deed.run()]);
             await under.engine.settled();
             fault.end();
