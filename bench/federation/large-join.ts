@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign, verify } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { federatingHearth } from '../../test/clients/two-hearths.ts';
+import { federatingHearth } from '../../test/clients/federating-hearths.ts';
 import { ApiClient } from '../../test/crash/api-client.ts';
 import { makeTestAuthority } from '../../test/support/network/test-authority.ts';
 import { inParallel } from '../load/parallel.ts';

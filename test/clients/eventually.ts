@@ -1,24 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Milliseconds between two looks: at first, and at most. Looking costs the server time, too. */
-const [shortest, longest] = [10, 100];
+/** Minimal and maximal milliseconds between two checks. A check costs the server time, too. */
+const [minPause, maxPause] = [10, 100];
 
 /**
- * Looks again and again until `look` finds something.
- * @param what as in "waited in vain for bob's message"
- * @param look something else than `undefined` and `false` ends the waiting
- * @throws Error when that takes longer than `patience` milliseconds.
+ * Repeats `check` until it returns something other than `undefined` and `false`.
+ * @param what completes the error message "timed out waiting for …"
+ * @param timeout milliseconds
+ * @throws Error when `check` has returned nothing for so long
  */
 export async function eventually<T>(
   what: string,
-  look: () => T | undefined | false | Promise<T | undefined | false>,
-  patience = 120_000,
+  check: () => T | undefined | false | Promise<T | undefined | false>,
+  timeout = 120_000,
 ): Promise<T> {
-  const until = performance.now() + patience;
-  for (let pause = shortest; ; pause = Math.min(pause * 1.5, longest)) {
-    const found = await look();
+  const deadline = performance.now() + timeout;
+  for (let pause = minPause; ; pause = Math.min(pause * 1.5, maxPause)) {
+    const found = await check();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > until) throw new Error(`waited in vain for ${what}`);
+    if (performance.now() > deadline) throw new Error(`timed out waiting for ${what}`);
     await sleep(pause);
   }
 }

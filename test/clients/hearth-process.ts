@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 const commandLine = fileURLToPath(new URL('../../bin/hearth.js', import.meta.url));
 const unlimited = { per_second: 1e9, burst_count: 1e9 };
 
-/** Rate limits of every kind that a client can meet, wide open. */
+/** Rate limits of every kind that a client can meet, set so high that none applies. */
 const noRateLimits = {
   rc_message: unlimited,
   rc_registration: unlimited,
@@ -31,8 +31,8 @@ const noRateLimits = {
 type Settings = Readonly<Record<string, unknown>>;
 
 /**
- * A Hearth in a process of its own, started through the command line from a configuration file in a directory of
- * its own, as an operator does it. It can be stopped, killed and started again on the same data.
+ * A Hearth in its own process, started by its command line from a configuration file in its own directory, as
+ * by an operator. It can be stopped, killed and started again on the same data.
  */
 export class HearthProcess {
   readonly url: string;
@@ -48,19 +48,19 @@ export class HearthProcess {
   }
 
   /**
-   * Makes the directory and the configuration; `start` is left to the caller.
-   * @param settings options of the configuration file that come in addition or instead; they may depend on the
-   * directory and on the port of its `url`.
+   * Makes the directory and the configuration, and does not start the process.
+   * @param settings options of the configuration file that are added or replaced; a function gets the
+   * directory and the port of `url`
    */
   static async create(
     settings: Settings | ((directory: string, port: number) => Settings) = {},
   ): Promise<HearthProcess> {
     const directory = await mkdtemp(join(tmpdir(), 'hearth-'));
     const port = await freePort();
-    const own = typeof settings === 'function' ? settings(directory, port) : settings;
-    const settingsOfAll = { ...configuration(directory, port), ...own };
+    const added = typeof settings === 'function' ? settings(directory, port) : settings;
+    const merged = { ...configuration(directory, port), ...added };
     // JSON is YAML.
-    await writeFile(join(directory, 'homeserver.yaml'), JSON.stringify(settingsOfAll, undefined, 2));
+    await writeFile(join(directory, 'homeserver.yaml'), JSON.stringify(merged, undefined, 2));
     return new HearthProcess(`http://127.0.0.1:${port}`, directory);
   }
 
@@ -70,11 +70,12 @@ export class HearthProcess {
   }
 
   /**
-   * Starts the process and waits for the first answer.
-   * @returns milliseconds from the start to that answer.
-   * @throws Error with the end of the log, when the process ends or does not answer in `patience` milliseconds.
+   * Starts the process and waits for its first response.
+   * @returns milliseconds from the start to that response
+   * @throws Error with the end of the log when the process ends or does not respond within `timeout`
+   * milliseconds
    */
-  async start(patience = 180_000): Promise<number> {
+  async start(timeout = 180_000): Promise<number> {
     const log = openSync(join(this.directory, 'hearth.log'), 'a');
     const startedAt = performance.now();
     const child = spawn(
@@ -89,7 +90,7 @@ export class HearthProcess {
     this.#child = child;
     while (!(await answers(`${this.url}/_matrix/client/versions`))) {
       const ended = child.exitCode !== null || child.signalCode !== null;
-      if (!ended && performance.now() - startedAt < patience) {
+      if (!ended && performance.now() - startedAt < timeout) {
         await sleep(5);
         continue;
       }
@@ -101,22 +102,25 @@ export class HearthProcess {
     return performance.now() - startedAt;
   }
 
-  /** Asks the process to end and waits until it has. @returns its exit code, `null` when it had to be killed. */
-  async stop(patience = 60_000): Promise<number | null> {
+  /**
+   * Asks the process to stop and waits until it has; kills it after `timeout` milliseconds. @returns its exit
+   * code, `null` when it was killed
+   */
+  async stop(timeout = 60_000): Promise<number | null> {
     const child = this.#child;
     if (!child) return null;
-    const impatience = setTimeout(() => child.kill('SIGKILL'), patience);
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), timeout);
     await this.#end('SIGTERM');
-    clearTimeout(impatience);
+    clearTimeout(killTimer);
     return child.exitCode;
   }
 
-  /** `kill -9`: whatever the process was doing is cut off. */
+  /** `kill -9`: interrupts the process at any point. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');
   }
 
-  /** Ends the process if it still runs and removes the directory. */
+  /** Stops the process if it runs, and removes the directory. */
   async remove(): Promise<void> {
     await this.stop();
     process.off('exit', this.#killChild);
@@ -138,7 +142,7 @@ export class HearthProcess {
   }
 }
 
-/** What the tests and the bench let every Hearth have in common. */
+/** Returns the options that every Hearth in tests and benchmarks has. */
 function configuration(directory: string, port: number): Record<string, unknown> {
   return {
     server_name: 'hearth.test',
@@ -170,10 +174,13 @@ function configuration(directory: string, port: number): Record<string, unknown>
 /** The `registration_shared_secret` of every `HearthProcess`. */
 export const registrationSecret = 'for registration';
 
-/** Ports below those that the system gives to outgoing connections, which could take one while its server is down. */
+/**
+ * Ports below the range of outgoing connections, one of which could otherwise occupy the port while its
+ * server is down.
+ */
 const [firstPort, lastPort] = [20_000, 32_000];
 
-/** A TCP port of the loopback address that nothing listens on. */
+/** Returns a TCP port of the loopback address on which nothing listens. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = randomInt(firstPort, lastPort);

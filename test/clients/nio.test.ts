@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts';
 
 const run = promisify(execFile);
-/** The system's, because the library is the system's package. */
+/** The system's Python, because the library is a package of the system. */
 const python = '/usr/bin/python3';
 const scripts = ['conversation', 'account', 'timeline'];
 

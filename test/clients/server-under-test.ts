@@ -1,14 +1,15 @@
 import { HearthProcess } from './hearth-process.ts';
 
 export interface ServerUnderTest {
-  /** Where clients connect to, without a slash at the end. */
+  /** Base URL for clients, without a trailing slash. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
 /**
- * The server that the clients talk to: a Hearth of its own for each caller or, to prove the tests themselves, the
- * homeserver with open registration that the environment variable `HEARTH_TEST_URL` names.
+ * Starts the server that the clients talk to: a new Hearth for each caller. If the environment variable
+ * `HEARTH_TEST_URL` names a homeserver with open registration, that one is used, to verify the tests
+ * themselves.
  */
 export async function serverUnderTest(): Promise<ServerUnderTest> {
   const url = process.env['HEARTH_TEST_URL'];

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../clients/eventually.ts';
+import { federatingHearth } from '../clients/federating-hearths.ts';
 import type { HearthProcess } from '../clients/hearth-process.ts';
-import { federatingHearth } from '../clients/two-hearths.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 

@@ -1,63 +1,70 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
 import { ClientDevice, ClientIdentity } from '../support/users/client-device.ts';
-import { Meeting } from './meeting.ts';
-import { enc, type Json, type Someone, type Sync } from './someone.ts';
+import { InteropSuite } from './interop-suite.ts';
+import { enc, type InteropUser, type Json, type Sync } from './interop-user.ts';
 
-/** Has a device with identity keys, in place of what a client would keep for the user. */
-async function uploadDevice(owner: Someone, more: Json = {}): Promise<ClientDevice> {
+/** Uploads identity keys of a device, as a client would. */
+async function uploadDevice(owner: InteropUser, more: Json = {}): Promise<ClientDevice> {
   const device = new ClientDevice(owner.id, owner.deviceId);
   await owner.do('POST', '/keys/upload', { device_keys: device.deviceKeys(), ...more });
   return device;
 }
 
-async function devicesOf(owner: Someone, viewer: Someone): Promise<Record<string, Json>> {
+async function devicesOf(owner: InteropUser, viewer: InteropUser): Promise<Record<string, Json>> {
   const { device_keys } = await viewer.do('POST', '/keys/query', { device_keys: { [owner.id]: [] } });
   return (device_keys as Record<string, Record<string, Json>>)[owner.id] ?? {};
 }
 
-const changed = (owner: Someone) => (sync: Sync) => sync.device_lists?.changed?.includes(owner.id);
-const left = (owner: Someone) => (sync: Sync) => sync.device_lists?.left?.includes(owner.id);
+const changed = (owner: InteropUser) => (sync: Sync) => sync.device_lists?.changed?.includes(owner.id);
+const left = (owner: InteropUser) => (sync: Sync) => sync.device_lists?.left?.includes(owner.id);
 
-Meeting.of('device-lists', (meeting) => {
-  /** Somebody whose keys nobody knows, and a viewer who shares a room with them. */
-  async function strangers(host: Someone, name: string): Promise<{ owner: Someone; room: string }> {
-    const isHere = host === meeting.here.one;
-    const { here, there } = await meeting.newcomers(`${name}-${isHere ? 'there' : 'here'}`);
-    const owner = isHere ? there : here;
-    const room = await host.roomWith([owner]);
-    await host.synced('the room', ({ rooms }) => rooms?.['join']?.[room]);
+InteropSuite.onSharedServers('device-lists', (suite) => {
+  /**
+   * Registers a user without keys on the other server, and returns a room that the viewer shares with them.
+   */
+  async function registerOwner(
+    host: InteropUser,
+    name: string,
+  ): Promise<{ owner: InteropUser; room: string }> {
+    const isOnHearth = host === suite.onHearth.one;
+    const { onHearth: hearthUser, onReference: referenceUser } = await suite.registerPair(
+      `${name}-${isOnHearth ? 'there' : 'here'}`,
+    );
+    const owner = isOnHearth ? referenceUser : hearthUser;
+    const room = await host.createRoomWith([owner]);
+    await host.syncUntil('the room', ({ rooms }) => rooms?.['join']?.[room]);
     return { owner, room };
   }
 
-  meeting.bothWays(
-    'new devices, new names and the end of devices are heard of',
+  suite.bothWays(
+    'sends device list updates for new, renamed and removed devices',
     async ({ host: viewer }) => {
-      const { owner } = await strangers(viewer, 'names');
+      const { owner } = await registerOwner(viewer, 'names');
       const device = await uploadDevice(owner);
-      await viewer.synced('the new keys', changed(owner));
+      await viewer.syncUntil('the new keys', changed(owner));
       const keys = (await devicesOf(owner, viewer))[owner.deviceId]?.['keys'] as Json;
       assert.equal(keys[`ed25519:${owner.deviceId}`], device.key.publicKey.base64);
 
       await owner.do('PUT', `/devices/${enc(owner.deviceId)}`, { display_name: 'Kitchen' });
-      await eventually('the name of the device', async () => {
+      await eventually('the display name of the device', async () => {
         const unsigned = (await devicesOf(owner, viewer))[owner.deviceId]?.['unsigned'] as Json | undefined;
         return unsigned?.['device_display_name'] === 'Kitchen';
       });
 
-      await viewer.synced('the change', changed(owner));
+      await viewer.syncUntil('the change', changed(owner));
       await owner.do('POST', '/logout');
-      await eventually('the end of the device', async () => {
+      await eventually('the removal of the device', async () => {
         return Object.keys(await devicesOf(owner, viewer)).length === 0;
       });
-      await viewer.synced('the end', changed(owner));
-      // Who has logged out can not say what state there is.
+      await viewer.syncUntil('the removal', changed(owner));
+      // A user who has logged out cannot read the room state.
     },
-    { endsApart: true },
+    { endsWithoutSharedRoom: true },
   );
 
-  meeting.bothWays('cross-signing keys are seen, and their replacement', async ({ host: viewer }) => {
-    const { owner } = await strangers(viewer, 'crosses');
+  suite.bothWays('sends cross-signing keys and their replacement', async ({ host: viewer }) => {
+    const { owner } = await registerOwner(viewer, 'crosses');
     await uploadDevice(owner);
     for (const identity of [new ClientIdentity(owner.id), new ClientIdentity(owner.id)]) {
       await uploadIdentity(owner, identity);
@@ -76,43 +83,40 @@ Meeting.of('device-lists', (meeting) => {
     }
   });
 
-  meeting.bothWays(
-    'one-time keys are given out once, and then the fallback key',
-    async ({ host: viewer }) => {
-      const { owner } = await strangers(viewer, 'claims');
-      const keys = new ClientDevice(owner.id, owner.deviceId);
-      await owner.do('POST', '/keys/upload', {
-        device_keys: keys.deviceKeys(),
-        one_time_keys: keys.oneTimeKeys(2),
-        fallback_keys: keys.oneTimeKeys(1, 2, { fallback: true }),
-      });
-      const claim = async () => {
-        const one_time_keys = { [owner.id]: { [owner.deviceId]: 'signed_curve25519' } };
-        const answer = await viewer.do('POST', '/keys/claim', { one_time_keys });
-        const claimed = (answer['one_time_keys'] as Record<string, Record<string, Json>>)[owner.id];
-        return Object.keys(claimed?.[owner.deviceId] ?? {})[0];
-      };
-      const names = [await claim(), await claim()].sort();
-      assert.deepEqual(names, ['signed_curve25519:K0', 'signed_curve25519:K1']);
-      assert.deepEqual([await claim(), await claim()], Array(2).fill('signed_curve25519:K2'));
-    },
-  );
+  suite.bothWays('gives each one-time key out once, and then the fallback key', async ({ host: viewer }) => {
+    const { owner } = await registerOwner(viewer, 'claims');
+    const keys = new ClientDevice(owner.id, owner.deviceId);
+    await owner.do('POST', '/keys/upload', {
+      device_keys: keys.deviceKeys(),
+      one_time_keys: keys.oneTimeKeys(2),
+      fallback_keys: keys.oneTimeKeys(1, 2, { fallback: true }),
+    });
+    const claim = async () => {
+      const one_time_keys = { [owner.id]: { [owner.deviceId]: 'signed_curve25519' } };
+      const answer = await viewer.do('POST', '/keys/claim', { one_time_keys });
+      const claimed = (answer['one_time_keys'] as Record<string, Record<string, Json>>)[owner.id];
+      return Object.keys(claimed?.[owner.deviceId] ?? {})[0];
+    };
+    const names = [await claim(), await claim()].sort();
+    assert.deepEqual(names, ['signed_curve25519:K0', 'signed_curve25519:K1']);
+    assert.deepEqual([await claim(), await claim()], Array(2).fill('signed_curve25519:K2'));
+  });
 
-  meeting.bothWays(
-    'who shares no room any more is left alone',
+  suite.bothWays(
+    'reports a user in device_lists.left when no room is shared any more',
     async ({ host: viewer }) => {
-      const { owner, room } = await strangers(viewer, 'leaves');
+      const { owner, room } = await registerOwner(viewer, 'leaves');
       await uploadDevice(owner);
-      await viewer.synced('the new keys', changed(owner));
+      await viewer.syncUntil('the new keys', changed(owner));
       await owner.leave(room);
-      await viewer.synced('the parting', left(owner));
+      await viewer.syncUntil('the leave', left(owner));
     },
-    { endsApart: true },
+    { endsWithoutSharedRoom: true },
   );
 });
 
-/** Uploads cross-signing keys as a client does it: with the password where it is asked for. */
-async function uploadIdentity(owner: Someone, identity: ClientIdentity): Promise<void> {
+/** Uploads cross-signing keys; repeats the request with the password when the server asks for it. */
+async function uploadIdentity(owner: InteropUser, identity: ClientIdentity): Promise<void> {
   const path = '/keys/device_signing/upload';
   const first = await owner.call('POST', path, identity.keys());
   if (first.status === 200) return;

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { Meeting } from './meeting.ts';
-import { enc, type Json } from './someone.ts';
+import { InteropSuite } from './interop-suite.ts';
+import { enc, type Json } from './interop-user.ts';
 
-Meeting.of('discovery', ({ bothWays }) => {
+InteropSuite.onSharedServers('discovery', ({ bothWays }) => {
   bothWays(
-    'public rooms are listed for the other server',
+    'lists public rooms for the other server',
     async ({ host, guest }) => {
       const name = `Listed ${host.id}`;
-      await host.room({ visibility: 'public', name });
+      await host.createRoom({ visibility: 'public', name });
       const list = `/publicRooms?server=${enc(host.server.name)}`;
       const { chunk } = (await guest.do('GET', list)) as { chunk: Json[] };
       assert.ok(chunk.some((room) => room['name'] === name));
@@ -17,13 +17,13 @@ Meeting.of('discovery', ({ bothWays }) => {
         [name],
       );
     },
-    { endsApart: true },
+    { endsWithoutSharedRoom: true },
   );
 
-  bothWays('spaces are walked across servers', async ({ host, guest }) => {
-    const space = await host.room({ creation_content: { type: 'm.space' }, name: 'space' });
-    const child = await host.room({ name: 'child' });
-    await host.set(space, 'm.space.child', { via: [host.server.name] }, child);
+  bothWays('returns a space hierarchy with rooms of the other server', async ({ host, guest }) => {
+    const space = await host.createRoom({ creation_content: { type: 'm.space' }, name: 'space' });
+    const child = await host.createRoom({ name: 'child' });
+    await host.setState(space, 'm.space.child', { via: [host.server.name] }, child);
     await guest.join(space, host.server);
     const { rooms } = (await guest.do('GET', `/_matrix/client/v1/rooms/${enc(space)}/hierarchy`)) as {
       rooms: Json[];

@@ -1,108 +1,116 @@
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';
 import { eventually } from '../clients/eventually.ts';
-import { encryptedRoom } from '../clients/js-sdk/encrypted-room.ts';
+import { createEncryptedRoom } from '../clients/js-sdk/encrypted-room.ts';
 import { EncryptedSession } from '../clients/js-sdk/encrypted-session.ts';
-import { comparePictures, nextRequest } from '../clients/js-sdk/verification.ts';
-import { Meeting } from './meeting.ts';
-import type { Member } from './network.ts';
-import { Someone } from './someone.ts';
+import { compareEmojis, nextVerificationRequest } from '../clients/js-sdk/verification.ts';
+import type { Homeserver } from './interop-network.ts';
+import { InteropSuite } from './interop-suite.ts';
+import { InteropUser } from './interop-user.ts';
 
-/** Messages that each of two says, and after how many the sender takes another key. */
-const [messages, rotation] = [40, 5];
+/**
+ * Number of messages of each user, and number of messages after which a sender rotates its Megolm session.
+ */
+const [messageCount, rotation] = [40, 5];
 
-interface Said {
+interface SentMessage {
   readonly eventId: string;
   readonly text: string;
 }
 
-Meeting.ofItsOwn('encryption', (meeting) => {
-  let ours: EncryptedSession;
-  let theirs: EncryptedSession;
+InteropSuite.onOwnServers('encryption', (suite) => {
+  let hearthSession: EncryptedSession;
+  let referenceSession: EncryptedSession;
   const sessions: EncryptedSession[] = [];
   before(async () => {
-    const { hearth, reference } = meeting.servers;
-    [ours, theirs] = await Promise.all([
-      EncryptedSession.ofEquippedUser(hearth.url, 'olga'),
-      EncryptedSession.ofEquippedUser(reference.url, 'otto'),
+    const { hearth, reference } = suite.servers;
+    [hearthSession, referenceSession] = await Promise.all([
+      EncryptedSession.withCrossSigning(hearth.url, 'olga'),
+      EncryptedSession.withCrossSigning(reference.url, 'otto'),
     ]);
-    sessions.push(ours, theirs);
-    meeting.welcome(personOf(hearth, ours), personOf(reference, theirs));
+    sessions.push(hearthSession, referenceSession);
+    suite.addUsers(userOf(hearth, hearthSession), userOf(reference, referenceSession));
   });
   after(() => {
     for (const session of sessions) session.stop();
   });
 
-  const ways: readonly (readonly [string, () => readonly [EncryptedSession, EncryptedSession]])[] = [
-    ["in a room of Hearth's", () => [ours, theirs]],
-    ["in a room of the other's", () => [theirs, ours]],
+  const roomServers: readonly (readonly [string, () => readonly [EncryptedSession, EncryptedSession]])[] = [
+    ['in a room on Hearth', () => [hearthSession, referenceSession]],
+    ['in a room on the reference server', () => [referenceSession, hearthSession]],
   ];
 
-  for (const [way, pair] of ways) {
-    meeting.scenario(
-      `two read all that they say while both servers are killed and started, ${way}`,
+  for (const [roomServer, sessionPair] of roomServers) {
+    suite.scenario(
+      `delivers all encrypted messages while both servers are killed and restarted, ${roomServer}`,
       async () => {
-        const [host, guest] = pair();
-        const room = await encryptedRoom([host, guest], rotation);
-        const said: Said[] = [];
-        const talking = Promise.all([host, guest].map((speaker) => talk(speaker, room, said)));
-        const { hearth, reference } = meeting.servers;
+        const [host, guest] = sessionPair();
+        const room = await createEncryptedRoom([host, guest], rotation);
+        const sentMessages: SentMessage[] = [];
+        const sending = Promise.all([host, guest].map((sender) => sendMany(sender, room, sentMessages)));
+        const { hearth, reference } = suite.servers;
         for (const [server, until] of [
-          [hearth, messages / 2],
-          [reference, messages],
+          [hearth, messageCount / 2],
+          [reference, messageCount],
         ] as const) {
-          await eventually('them to talk', () => said.length >= until);
-          assert.ok(said.length < 2 * messages, 'they must still be talking');
+          await eventually('messages to be sent', () => sentMessages.length >= until);
+          assert.ok(sentMessages.length < 2 * messageCount, 'messages must still be sent at this point');
           await server.kill();
           await server.start();
         }
-        await talking;
+        await sending;
         for (const session of [host, guest]) await session.reconnect();
-        await assertAllRead(room, said, [host, guest]);
+        await assertAllRead(room, sentMessages, [host, guest]);
       },
     );
 
-    meeting.scenario(`a new device is written to, and its end is heard of, ${way}`, async () => {
-      const [owner, peer] = pair();
-      const room = await encryptedRoom([peer, owner], rotation);
-      const fresh = await owner.onAnotherDevice({ withRecoveryKey: true });
-      sessions.push(fresh);
-      await fresh.room(room);
+    suite.scenario(`encrypts for a new device, and removes it after its logout, ${roomServer}`, async () => {
+      const [owner, peer] = sessionPair();
+      const room = await createEncryptedRoom([peer, owner], rotation);
+      const newDevice = await owner.onAnotherDevice({ withRecoveryKey: true });
+      sessions.push(newDevice);
+      await newDevice.room(room);
       const devices = async () => {
         const known = await peer.crypto.getUserDeviceInfo([owner.userId]);
         return [...(known.get(owner.userId)?.keys() ?? [])];
       };
-      await eventually('the device', async () => (await devices()).includes(fresh.deviceId));
-      for (const [speaker, listener] of [
-        [peer, fresh],
-        [fresh, peer],
+      await eventually('the device', async () => (await devices()).includes(newDevice.deviceId));
+      for (const [sender, reader] of [
+        [peer, newDevice],
+        [newDevice, peer],
       ] as const) {
-        const eventId = await speaker.say(room, 'welcome');
-        const event = await listener.read(room, eventId);
+        const eventId = await sender.say(room, 'welcome');
+        const event = await reader.decrypted(room, eventId);
         assert.deepEqual([event.getWireType(), event.getContent()['body']], ['m.room.encrypted', 'welcome']);
       }
-      await fresh.client.logout(true);
-      await eventually('its end', async () => !(await devices()).includes(fresh.deviceId));
+      await newDevice.client.logout(true);
+      await eventually('its removal', async () => !(await devices()).includes(newDevice.deviceId));
     });
   }
 
-  meeting.scenario('they verify each other, in a room and between devices', async () => {
-    const room = await encryptedRoom([ours, theirs], rotation);
-    const inRoom = nextRequest(theirs);
-    await comparePictures(await ours.crypto.requestVerificationDM(theirs.userId, room), await inRoom);
-    // Clients forget a request that is done with their next sync, and cancel one that comes before that.
-    const said: Said[] = [];
-    for (const speaker of [ours, theirs]) {
-      const text = `${speaker.userId} has seen it`;
-      said.push({ eventId: await speaker.insist(room, text), text });
+  suite.scenario('verifies users in a room and by to-device messages', async () => {
+    const room = await createEncryptedRoom([hearthSession, referenceSession], rotation);
+    const inRoom = nextVerificationRequest(referenceSession);
+    await compareEmojis(
+      await hearthSession.crypto.requestVerificationDM(referenceSession.userId, room),
+      await inRoom,
+    );
+    // A client drops a finished request at its next sync, and cancels a request that comes before that.
+    const sentMessages: SentMessage[] = [];
+    for (const sender of [hearthSession, referenceSession]) {
+      const text = `${sender.userId} has verified`;
+      sentMessages.push({ eventId: await sender.sendReliably(room, text), text });
     }
-    await assertAllRead(room, said, [ours, theirs]);
-    const toDevice = nextRequest(ours);
-    const request = await theirs.crypto.requestDeviceVerification(ours.userId, ours.deviceId);
-    await comparePictures(request, await toDevice);
+    await assertAllRead(room, sentMessages, [hearthSession, referenceSession]);
+    const toDevice = nextVerificationRequest(hearthSession);
+    const request = await referenceSession.crypto.requestDeviceVerification(
+      hearthSession.userId,
+      hearthSession.deviceId,
+    );
+    await compareEmojis(request, await toDevice);
     for (const [viewer, viewed] of [
-      [ours, theirs],
-      [theirs, ours],
+      [hearthSession, referenceSession],
+      [referenceSession, hearthSession],
     ] as const) {
       await eventually('the verification', async () =>
         (await viewer.crypto.getUserVerificationStatus(viewed.userId)).isVerified(),
@@ -113,33 +121,33 @@ Meeting.ofItsOwn('encryption', (meeting) => {
   });
 });
 
-function personOf(server: Member, { userId, deviceId, client }: EncryptedSession): Someone {
+function userOf(server: Homeserver, { userId, deviceId, client }: EncryptedSession): InteropUser {
   const login = { user_id: userId, device_id: deviceId, access_token: client.getAccessToken()! };
-  return new Someone(server, login);
+  return new InteropUser(server, login);
 }
 
-/** Says something, one after the other, also while the server is away. */
-async function talk(speaker: EncryptedSession, room: string, said: Said[]): Promise<void> {
-  for (let number = 0; number < messages; number++) {
-    const text = `${speaker.userId}: ${number}`;
-    said.push({ eventId: await speaker.insist(room, text), text });
+/** Sends the messages one after the other, and retries each while the server is down. */
+async function sendMany(sender: EncryptedSession, room: string, sentMessages: SentMessage[]): Promise<void> {
+  for (let number = 0; number < messageCount; number++) {
+    const text = `${sender.userId}: ${number}`;
+    sentMessages.push({ eventId: await sender.sendReliably(room, text), text });
   }
 }
 
-/** Everybody reads everything, encrypted as it was sent. */
+/** Checks that each session can decrypt all messages. */
 async function assertAllRead(
   room: string,
-  said: readonly Said[],
-  listeners: readonly EncryptedSession[],
+  sentMessages: readonly SentMessage[],
+  readers: readonly EncryptedSession[],
 ): Promise<void> {
   const unread: string[] = [];
-  for (const listener of listeners) {
-    for (const { eventId, text } of said) {
-      // Who waited in vain once does not wait as long for each of the others.
-      const wait = unread.length === 0 ? undefined : 1_000;
+  for (const reader of readers) {
+    for (const { eventId, text } of sentMessages) {
+      // After one timeout the others are short, to save time.
+      const timeout = unread.length === 0 ? undefined : 1_000;
       try {
-        await listener.find(room, eventId, wait);
-        const event = await listener.read(room, eventId, wait);
+        await reader.loadEvent(room, eventId, timeout);
+        const event = await reader.decrypted(room, eventId, timeout);
         assert.deepEqual([event.getWireType(), event.getContent()['body']], ['m.room.encrypted', text]);
       } catch (error) {
         unread.push(String(error));

@@ -3,10 +3,13 @@ import { join } from 'node:path';
 import { freePort, HearthProcess } from '../clients/hearth-process.ts';
 import type { TestAuthority } from '../support/network/test-authority.ts';
 
-/** Server ACLs look at host names only: that of the reference server is another one, which has to find this one. */
+/**
+ * Server ACLs compare host names only, so the two servers need different ones. The reference server's hosts
+ * file has this name.
+ */
 const host = 'hearth.localhost';
 
-/** A server that was away is asked again at once. */
+/** Retries for unreachable servers without long backoff. */
 const quickRetries = {
   max_long_retry_delay: '1s',
   destination_min_retry_interval: '500ms',
@@ -14,9 +17,9 @@ const quickRetries = {
   destination_max_retry_interval: '1s',
 };
 
-/** A Hearth in a process of its own that other servers reach over TLS. */
+/** A Hearth in its own process that other servers reach over TLS. */
 export class FederatingHearth {
-  /** The name that ids of its users end in. */
+  /** Server name, the domain of its users' ids. */
   readonly name: string;
   readonly #process: HearthProcess;
 

@@ -1,54 +1,52 @@
 import assert from 'node:assert/strict';
-import { Meeting } from './meeting.ts';
-import { enc, type Json, joinPath } from './someone.ts';
+import { InteropSuite } from './interop-suite.ts';
+import { enc, type Json, joinPath } from './interop-user.ts';
 
-Meeting.of('invites', ({ bothWays }) => {
-  bothWays('somebody is invited, sees what the room is, and joins', async ({ host, guest }) => {
-    const room = await host.room({ preset: 'private_chat', name: 'A room' });
+InteropSuite.onSharedServers('invites', ({ bothWays }) => {
+  bothWays('sends an invite with stripped state and lets the user join', async ({ host, guest }) => {
+    const room = await host.createRoom({ preset: 'private_chat', name: 'A room' });
     await host.do('POST', `/rooms/${enc(room)}/invite`, { user_id: guest.id, reason: 'come' });
-    const { invite_state } = await guest.listed(room, 'invite');
-    const of = (type: string, key: string) =>
+    const { invite_state } = await guest.waitForRoom(room, 'invite');
+    const stripped = (type: string, key: string) =>
       invite_state!.events.find((event) => event['type'] === type && event['state_key'] === key);
-    assert.deepEqual(of('m.room.name', '')?.['content'], { name: 'A room' });
-    const { membership, reason } = of('m.room.member', guest.id)!['content'] as Json;
+    assert.deepEqual(stripped('m.room.name', '')?.['content'], { name: 'A room' });
+    const { membership, reason } = stripped('m.room.member', guest.id)!['content'] as Json;
     assert.deepEqual([membership, reason], ['invite', 'come']);
     await guest.do('POST', `/join/${enc(room)}`);
-    await host.sees(room, await guest.say(room, 'here I am'));
+    await host.waitForEvent(room, await guest.say(room, 'hello'));
   });
 
   bothWays(
-    'an invite is turned down',
+    'rejects an invite',
     async ({ host, guest }) => {
-      const room = await host.room({ preset: 'private_chat', invite: [guest.id] });
-      await guest.listed(room, 'invite');
+      const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
+      await guest.waitForRoom(room, 'invite');
       await guest.leave(room);
-      await host.seesAs('leave', guest, room);
+      await host.waitForMembership('leave', guest, room);
     },
-    { endsApart: true },
+    { endsWithoutSharedRoom: true },
   );
 
   bothWays(
-    'an invite is taken back',
+    'retracts an invite',
     async ({ host, guest }) => {
-      const room = await host.room({ preset: 'private_chat', invite: [guest.id] });
-      await guest.listed(room, 'invite');
+      const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
+      await guest.waitForRoom(room, 'invite');
       await host.do('POST', `/rooms/${enc(room)}/kick`, { user_id: guest.id });
-      await guest.listed(room, 'leave');
+      await guest.waitForRoom(room, 'leave');
       assert.equal((await guest.call('POST', joinPath(room, host.server))).status, 403);
     },
-    { endsApart: true },
+    { endsWithoutSharedRoom: true },
   );
 
-  bothWays(
-    'a guest invites one more into a room that both servers are in',
-    async ({ host, guest, guests }) => {
-      const room = await host.room({ preset: 'private_chat', invite: [guest.id] });
-      await guest.accept(room);
-      // Until it has the whole state, the other server may not know yet that it is in the room, and refuse its own.
-      await guest.seesAs('join', host, room);
-      await guest.invite(guests.other, room);
-      await guests.other.accept(room);
-      await host.seesAs('join', guests.other, room);
-    },
-  );
+  bothWays('lets an invited user invite another local user', async ({ host, guest, guests }) => {
+    const room = await host.createRoom({ preset: 'private_chat', invite: [guest.id] });
+    await guest.acceptInvite(room);
+    // Until it has the full room state, the reference server may not know that it is in the room, and
+    // refuse the invite.
+    await guest.waitForMembership('join', host, room);
+    await guest.invite(guests.other, room);
+    await guests.other.acceptInvite(room);
+    await host.waitForMembership('join', guests.other, room);
+  });
 });

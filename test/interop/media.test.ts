@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { imageMetadata, noiseImage } from '../support/inputs/images.ts';
-import { fromTo, Meeting } from './meeting.ts';
-import type { Someone } from './someone.ts';
+import { byDirection, InteropSuite } from './interop-suite.ts';
+import type { InteropUser } from './interop-user.ts';
 
 const [name, type] = ['Kätzchen.png', 'image/png'];
-const options = { ways: fromTo, endsApart: true };
+const options = { ways: byDirection, endsApart: true };
 
-/** The path of authenticated media behind its URI. */
+/** Returns the authenticated media path of an mxc URI. */
 const download = (uri: string) => `/_matrix/client/v1/media/download/${uri.slice('mxc://'.length)}`;
 
-async function upload(owner: Someone, body: Buffer<ArrayBuffer>): Promise<string> {
+async function upload(owner: InteropUser, body: Buffer<ArrayBuffer>): Promise<string> {
   const path = `/_matrix/media/v3/upload?filename=${encodeURIComponent(name)}`;
   const answer = await owner.fetch('POST', path, { body, headers: { 'content-type': type } });
   assert.equal(answer.status, 200);
@@ -26,23 +26,23 @@ async function assertSame(answer: Response, bytes: Buffer, fileName: string): Pr
   assert.equal(digest(Buffer.from(await answer.arrayBuffer())), digest(bytes));
 }
 
-Meeting.of('media', (meeting) => {
-  meeting.bothWays(
-    'what is uploaded at one is downloaded through the other',
+InteropSuite.onSharedServers('media', (suite) => {
+  suite.bothWays(
+    'downloads media that was uploaded at the other server',
     async ({ host: owner, guest: reader }) => {
       const bytes = randomBytes(1_500_000);
       const uri = await upload(owner, bytes);
       assert.ok(uri.startsWith(`mxc://${owner.server.name}/`));
-      // The first time it is fetched, the second time it is there.
-      for (const _ of ['fetched', 'kept'])
+      // The first download fetches the media, the second one serves the stored copy.
+      for (const _ of ['fetched', 'stored'])
         await assertSame(await reader.fetch('GET', download(uri)), bytes, name);
       await assertSame(await reader.fetch('GET', `${download(uri)}/other.png`), bytes, 'other.png');
     },
     options,
   );
 
-  meeting.bothWays(
-    'thumbnails are made of what the other has',
+  suite.bothWays(
+    'makes thumbnails of media of the other server',
     async ({ host: owner, guest: reader }) => {
       const uri = await upload(owner, await noiseImage(1_000, 500));
       const thumbnail = (of: string, query: string) =>
@@ -62,17 +62,17 @@ Meeting.of('media', (meeting) => {
           [`image/${format}`, size],
         );
       }
-      const noPicture = await thumbnail(await upload(owner, randomBytes(100)), 'width=32&height=32');
-      assert.equal(noPicture.status, 400);
-      assert.equal(((await noPicture.json()) as { errcode: string }).errcode, 'M_UNKNOWN');
-      const nothing = await thumbnail(`mxc://${owner.server.name}/nothing`, 'width=32&height=32');
-      assert.equal(nothing.status, 404);
+      const notAnImage = await thumbnail(await upload(owner, randomBytes(100)), 'width=32&height=32');
+      assert.equal(notAnImage.status, 400);
+      assert.equal(((await notAnImage.json()) as { errcode: string }).errcode, 'M_UNKNOWN');
+      const unknown = await thumbnail(`mxc://${owner.server.name}/nothing`, 'width=32&height=32');
+      assert.equal(unknown.status, 404);
     },
     options,
   );
 
-  meeting.bothWays(
-    'several read the same at once',
+  suite.bothWays(
+    'serves concurrent downloads of the same media',
     async ({ host: owner, guests: { one, other } }) => {
       const bytes = randomBytes(300_000);
       const path = download(await upload(owner, bytes));
@@ -82,26 +82,26 @@ Meeting.of('media', (meeting) => {
     options,
   );
 
-  meeting.bothWays(
-    'an empty file is a file',
+  suite.bothWays(
+    'downloads an empty file',
     async ({ host: owner, guest: reader }) => {
       const bytes = Buffer.alloc(0);
       const answer = await reader.fetch('GET', download(await upload(owner, bytes)));
-      if (owner === meeting.here.one) return assertSame(answer, bytes, name);
-      // The other server leaves out the part with the file when that is empty.
+      if (owner === suite.onHearth.one) return assertSame(answer, bytes, name);
+      // The reference server leaves out the multipart body part when the file is empty.
       assert.equal(answer.status, 502);
       assert.match(((await answer.json()) as { error: string }).error, /a part less than there should be/);
     },
     options,
   );
 
-  meeting.bothWays(
-    'media is for who is signed in',
+  suite.bothWays(
+    'refuses unauthenticated downloads',
     async ({ host: owner, guest: reader }) => {
       const uri = await upload(owner, randomBytes(100));
-      const nobody = await fetch(`${reader.server.url}${download(uri)}`);
-      assert.equal(nobody.status, 401);
-      // The way that was there before is closed for it, at both.
+      const unauthenticated = await fetch(`${reader.server.url}${download(uri)}`);
+      assert.equal(unauthenticated.status, 401);
+      // The unauthenticated endpoint does not serve this media on either server.
       for (const { server } of [owner, reader]) {
         const old = await fetch(`${server.url}/_matrix/media/v3/download/${uri.slice('mxc://'.length)}`);
         assert.equal(old.status, 404);
@@ -110,8 +110,8 @@ Meeting.of('media', (meeting) => {
     options,
   );
 
-  meeting.bothWays(
-    'what is not there is not found',
+  suite.bothWays(
+    'answers with 404 for unknown media',
     async ({ host: owner, guest: reader }) => {
       const { status, body } = await reader.call('GET', download(`mxc://${owner.server.name}/nothing`));
       assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND']);
@@ -119,15 +119,15 @@ Meeting.of('media', (meeting) => {
     options,
   );
 
-  meeting.bothWays(
-    'media is waited for whose address is known before it is uploaded',
+  suite.bothWays(
+    'waits for media that is uploaded after its URI was created',
     async ({ host: owner, guest: reader }) => {
       const { content_uri } = await owner.do('POST', '/_matrix/media/v1/create');
       const uri = content_uri as string;
-      if (reader === meeting.here.one) {
+      if (reader === suite.onHearth.one) {
         const early = await reader.call('GET', `${download(uri)}?timeout_ms=1`);
         assert.deepEqual([early.status, early.body['errcode']], [504, 'M_NOT_YET_UPLOADED']);
-        // The other server takes that answer for a sign that a server is out of order, and leaves it alone for a while.
+        // The reference server takes this error for a failure of the server, and backs off from it.
       }
       const waiting = reader.fetch('GET', `${download(uri)}?timeout_ms=60000`);
       const body = randomBytes(10_000);

@@ -1,68 +1,71 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
-import { Meeting } from './meeting.ts';
-import { enc, type Json, type Someone } from './someone.ts';
+import { InteropSuite } from './interop-suite.ts';
+import { enc, type InteropUser, type Json } from './interop-user.ts';
 
-Meeting.of('messages', ({ bothWays }) => {
-  bothWays('messages keep their order, however many at once', async ({ host, guest }) => {
-    const room = await host.roomWith([guest]);
-    const said: string[] = [];
-    for (let i = 0; i < 40; i++) said.push(await host.say(room, `${i}`));
-    await guest.sees(room, said.at(-1)!);
-    await guest.reads(room, said);
-    const seen = (await guest.messages(room))
+InteropSuite.onSharedServers('messages', ({ bothWays }) => {
+  bothWays('delivers many messages in order', async ({ host, guest }) => {
+    const room = await host.createRoomWith([guest]);
+    const eventIds: string[] = [];
+    for (let i = 0; i < 40; i++) eventIds.push(await host.say(room, `${i}`));
+    await guest.waitForEvent(room, eventIds.at(-1)!);
+    await guest.waitForHistory(room, eventIds);
+    const received = (await guest.messages(room))
       .map((event) => event['event_id'])
-      .filter((id) => said.includes(id as string));
-    assert.deepEqual(seen.reverse(), said);
+      .filter((id) => eventIds.includes(id as string));
+    assert.deepEqual(received.reverse(), eventIds);
   });
 
-  bothWays('both talk at the same time, and end with the same state', async ({ host, guest }) => {
-    const room = await host.roomWith([guest]);
-    await host.setLevels(room, { [guest.id]: 50 });
-    await guest.seesLevel(room, guest, 50);
-    const talk = async (person: Someone) => {
-      const said: string[] = [];
-      for (let i = 0; i < 15; i++) {
-        said.push(await person.say(room, `${person.id} ${i}`));
-        said.push(await person.set(room, 'm.room.topic', { topic: `${person.id} ${i}` }));
+  bothWays(
+    'converges on the same state when users of both servers send state events concurrently',
+    async ({ host, guest }) => {
+      const room = await host.createRoomWith([guest]);
+      await host.setLevels(room, { [guest.id]: 50 });
+      await guest.waitForPowerLevel(room, guest, 50);
+      const sendMany = async (user: InteropUser) => {
+        const eventIds: string[] = [];
+        for (let i = 0; i < 15; i++) {
+          eventIds.push(await user.say(room, `${user.id} ${i}`));
+          eventIds.push(await user.setState(room, 'm.room.topic', { topic: `${user.id} ${i}` }));
+        }
+        return eventIds;
+      };
+      const eventIds = (await Promise.all([sendMany(host), sendMany(guest)])).flat();
+      for (const user of [host, guest]) for (const id of eventIds) await user.waitForEvent(room, id);
+      // The next event merges the forks of the room.
+      for (const user of [host, guest]) {
+        const last = await user.say(room, 'after the concurrent events');
+        await Promise.all([host.waitForEvent(room, last), guest.waitForEvent(room, last)]);
       }
-      return said;
-    };
-    const said = (await Promise.all([talk(host), talk(guest)])).flat();
-    for (const person of [host, guest]) for (const id of said) await person.sees(room, id);
-    // The next event brings together what has gone apart.
-    for (const person of [host, guest]) {
-      const last = await person.say(room, 'after all that');
-      await Promise.all([host.sees(room, last), guest.sees(room, last)]);
-    }
-  });
+    },
+  );
 
-  bothWays('messages are redacted', async ({ host, guest }) => {
-    const room = await host.roomWith([guest]);
+  bothWays('redacts messages on both servers', async ({ host, guest }) => {
+    const room = await host.createRoomWith([guest]);
     const own = await guest.say(room, 'a mistake');
-    await host.sees(room, own);
+    await host.waitForEvent(room, own);
     await guest.redact(room, own);
-    const others = await guest.say(room, 'an insult');
-    await host.sees(room, others);
-    await host.redact(room, others);
-    for (const person of [host, guest]) {
-      for (const id of [own, others]) {
-        await eventually(`${id} to be empty for ${person.id}`, async () => {
-          const { content } = await person.do('GET', `/rooms/${enc(room)}/event/${enc(id)}`);
+    const redactedByHost = await guest.say(room, 'redacted by the host');
+    await host.waitForEvent(room, redactedByHost);
+    await host.redact(room, redactedByHost);
+    for (const user of [host, guest]) {
+      for (const id of [own, redactedByHost]) {
+        await eventually(`${id} to be empty for ${user.id}`, async () => {
+          const { content } = await user.do('GET', `/rooms/${enc(room)}/event/${enc(id)}`);
           return Object.keys(content as Json).length === 0;
         });
       }
     }
     const forbidden = await host.say(room, "the host's own");
-    await guest.sees(room, forbidden);
+    await guest.waitForEvent(room, forbidden);
     const path = `/rooms/${enc(room)}/redact/${enc(forbidden)}/no`;
     assert.equal((await guest.call('PUT', path)).status, 403);
   });
 
-  bothWays('what is redacted of the state is empty for both', async ({ host, guest }) => {
-    const room = await host.roomWith([guest]);
-    const topic = await host.set(room, 'm.room.topic', { topic: 'a slip' });
-    await guest.sees(room, topic);
+  bothWays('redacts state events on both servers', async ({ host, guest }) => {
+    const room = await host.createRoomWith([guest]);
+    const topic = await host.setState(room, 'm.room.topic', { topic: 'a slip' });
+    await guest.waitForEvent(room, topic);
     await host.redact(room, topic);
     await eventually('the topic to be empty', async () => {
       const content = (await guest.state(room)).get('m.room.topic|')?.['content'];
@@ -70,10 +73,10 @@ Meeting.of('messages', ({ bothWays }) => {
     });
   });
 
-  bothWays('reactions, edits and threads arrive as what they are', async ({ host, guest }) => {
-    const room = await host.roomWith([guest]);
+  bothWays('delivers reactions, edits and threads with their relations', async ({ host, guest }) => {
+    const room = await host.createRoomWith([guest]);
     const root = await host.say(room, 'root');
-    await guest.sees(room, root);
+    await guest.waitForEvent(room, root);
     const relate = (rel_type: string, event_id: string, more: Json = {}) => ({
       'm.relates_to': { rel_type, event_id, ...more },
     });

@@ -1,97 +1,103 @@
 import { eventually } from '../clients/eventually.ts';
-import { Meeting } from './meeting.ts';
-import type { RunningMember } from './network.ts';
-import type { Someone } from './someone.ts';
+import type { ControlledHomeserver } from './interop-network.ts';
+import { InteropSuite } from './interop-suite.ts';
+import type { InteropUser } from './interop-user.ts';
 
-/** Messages that are said in each room while a server is away: more than a server asks for at once. */
+/** Number of messages sent in each room while a server is down; more than one request returns. */
 const count = 20;
 
-/** Anybody may change the topic. */
-const forAll = { power_level_content_override: { state_default: 0 } };
+/** All users may change the topic. */
+const freeTopic = { power_level_content_override: { state_default: 0 } };
 
-Meeting.ofItsOwn('outages', (meeting) => {
-  /** A room of each, in which both have heard of each other. */
-  async function sharedRooms(one: Someone, other: Someone): Promise<string[]> {
-    const rooms = [await one.roomWith([other], forAll), await other.roomWith([one], forAll)];
+InteropSuite.onOwnServers('outages', (suite) => {
+  /** Returns a room on each server, in which both users have received a message of each other. */
+  async function sharedRooms(one: InteropUser, other: InteropUser): Promise<string[]> {
+    const rooms = [
+      await one.createRoomWith([other], freeTopic),
+      await other.createRoomWith([one], freeTopic),
+    ];
     for (const room of rooms) {
-      for (const person of [one, other]) {
-        const said = await person.say(room, 'hello');
-        await Promise.all([one.sees(room, said), other.sees(room, said)]);
+      for (const user of [one, other]) {
+        const eventId = await user.say(room, 'hello');
+        await Promise.all([one.waitForEvent(room, eventId), other.waitForEvent(room, eventId)]);
       }
     }
     return rooms;
   }
 
-  async function talk(person: Someone, room: string): Promise<string[]> {
-    const said: string[] = [];
-    for (let i = 0; i < count; i++) said.push(await person.say(room, `${i}`));
-    said.push(await person.set(room, 'm.room.topic', { topic: 'while you were away' }));
-    return said;
+  async function sendMany(user: InteropUser, room: string): Promise<string[]> {
+    const eventIds: string[] = [];
+    for (let i = 0; i < count; i++) eventIds.push(await user.say(room, `${i}`));
+    eventIds.push(await user.setState(room, 'm.room.topic', { topic: 'while you were away' }));
+    return eventIds;
   }
 
-  const ends = {
-    stopped: (server: RunningMember) => server.stop(),
-    killed: (server: RunningMember) => server.kill(),
+  const terminate = {
+    stopped: (server: ControlledHomeserver) => server.stop(),
+    killed: (server: ControlledHomeserver) => server.kill(),
   };
-  for (const [title, hows, sides] of [
+  for (const [serverName, terminations, participants] of [
     [
       'Hearth',
       ['stopped', 'killed'],
-      () => ({ away: meeting.here.one, present: meeting.there.one, server: meeting.servers.hearth }),
+      () => ({ away: suite.onHearth.one, present: suite.onReference.one, server: suite.servers.hearth }),
     ],
     [
       'the other server',
       ['killed'],
-      () => ({ away: meeting.there.one, present: meeting.here.one, server: meeting.servers.reference }),
+      () => ({ away: suite.onReference.one, present: suite.onHearth.one, server: suite.servers.reference }),
     ],
   ] as const) {
-    for (const how of hows) {
-      meeting.scenario(`${title} is ${how}, gets what it missed, and sends what it had to send`, async () => {
-        const { away, present, server } = sides();
-        const rooms = await sharedRooms(present, away);
-        const unsent = await Promise.all(rooms.map((room) => away.say(room, 'just before the end')));
-        await ends[how](server);
-        const missed = await Promise.all(rooms.map((room) => talk(present, room)));
-        await server.start();
-        for (const [index, room] of rooms.entries()) {
-          // Who was away is told of the rest with the next event at the latest, and tells with its own.
-          const next = await present.say(room, 'are you back?');
-          await away.sees(room, next);
-          await away.reads(room, [...missed[index]!, next]);
-          const answer = await away.say(room, 'I am');
-          await present.sees(room, answer);
-          await present.reads(room, [unsent[index]!, answer]);
-        }
-      });
+    for (const termination of terminations) {
+      suite.scenario(
+        `delivers missed and pending events after ${serverName} was ${termination}`,
+        async () => {
+          const { away: downUser, present: upUser, server } = participants();
+          const rooms = await sharedRooms(upUser, downUser);
+          const pending = await Promise.all(rooms.map((room) => downUser.say(room, 'before the outage')));
+          await terminate[termination](server);
+          const missed = await Promise.all(rooms.map((room) => sendMany(upUser, room)));
+          await server.start();
+          for (const [index, room] of rooms.entries()) {
+            // The down server receives the missed events with the next event at the latest, and sends its own then.
+            const next = await upUser.say(room, 'after the outage');
+            await downUser.waitForEvent(room, next);
+            await downUser.waitForHistory(room, [...missed[index]!, next]);
+            const answer = await downUser.say(room, 'answer');
+            await upUser.waitForEvent(room, answer);
+            await upUser.waitForHistory(room, [pending[index]!, answer]);
+          }
+        },
+      );
     }
 
-    meeting.scenario(
-      `${title} is killed in the middle of talking, and nothing that was said is lost`,
-      async () => {
-        const { away, present, server } = sides();
-        const [room] = await sharedRooms(present, away);
-        const said: string[] = [];
-        let back: Promise<void> | undefined;
-        const talking = [away, present].map(async (person) => {
-          for (let number = 0; number < count; number++) {
-            try {
-              said.push(await person.say(room!, `${number}`));
-            } catch (error) {
-              // What the server has not acknowledged before it died may be lost, and nothing else.
-              if (person === present || !(error instanceof TypeError) || !back) throw error;
-              await back;
-            }
+    suite.scenario(`loses no acknowledged event when ${serverName} is killed during sends`, async () => {
+      const { away: downUser, present: upUser, server } = participants();
+      const [room] = await sharedRooms(upUser, downUser);
+      const eventIds: string[] = [];
+      let restarted: Promise<void> | undefined;
+      const sending = [downUser, upUser].map(async (user) => {
+        for (let number = 0; number < count; number++) {
+          try {
+            eventIds.push(await user.say(room!, `${number}`));
+          } catch (error) {
+            // A send that was not acknowledged before the kill may be lost.
+            if (user === upUser || !(error instanceof TypeError) || !restarted) throw error;
+            await restarted;
           }
-        });
-        await eventually('them to talk', () => said.length >= count / 2);
-        back = server.kill().then(() => server.start());
-        await Promise.all([back, ...talking]);
-        for (const person of [away, present]) {
-          said.push(await person.say(room!, 'the last word'));
-          await Promise.all([away.sees(room!, said.at(-1)!), present.sees(room!, said.at(-1)!)]);
         }
-        for (const person of [away, present]) await person.reads(room!, said);
-      },
-    );
+      });
+      await eventually('messages to be sent', () => eventIds.length >= count / 2);
+      restarted = server.kill().then(() => server.start());
+      await Promise.all([restarted, ...sending]);
+      for (const user of [downUser, upUser]) {
+        eventIds.push(await user.say(room!, 'after the kill'));
+        await Promise.all([
+          downUser.waitForEvent(room!, eventIds.at(-1)!),
+          upUser.waitForEvent(room!, eventIds.at(-1)!),
+        ]);
+      }
+      for (const user of [downUser, upUser]) await user.waitForHistory(room!, eventIds);
+    });
   }
 });

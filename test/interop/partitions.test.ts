@@ -1,68 +1,76 @@
 import assert from 'node:assert/strict';
-import { Meeting } from './meeting.ts';
-import type { Json, Someone } from './someone.ts';
-import { enc } from './someone.ts';
+import { InteropSuite } from './interop-suite.ts';
+import type { InteropUser, Json } from './interop-user.ts';
+import { enc } from './interop-user.ts';
 
-Meeting.ofItsOwn('partitions', (meeting) => {
-  // Levels that are changed on both sides are left out where decision 0010 and the other server may part.
-  for (const [host, levelsRace] of [
+InteropSuite.onOwnServers('partitions', (suite) => {
+  // Concurrent changes of power levels are left out where the reference server resolves them differently
+  // (decision 0010).
+  for (const [host, changeLevelsConcurrently] of [
     ['Hearth', true],
-    ['the other', false],
+    ['the reference server', false],
   ] as const) {
-    meeting.scenario(
-      `both go on by themselves in a room of ${host}'s, and agree when they meet again`,
-      async () => {
-        const { here, there, servers } = {
-          here: meeting.here.one,
-          there: meeting.there.one,
-          servers: meeting.servers,
-        };
-        const [owner, guest] = host === 'Hearth' ? [here, there] : [there, here];
-        const { here: ben, there: bea } = await meeting.newcomers(`${host === 'Hearth' ? 'a' : 'b'}-guest`);
-        const room = await owner.roomWith([guest, ben, bea]);
-        // A join that is still under way when the rule changes would be undone by it.
-        await known(room, [here, there], [here, there, ben, bea]);
-        await owner.set(room, 'm.room.join_rules', { join_rule: 'invite' });
-        await owner.setLevels(room, { [guest.id]: 100 });
-        await guest.seesLevel(room, guest, 100);
-        const apart: string[] = [];
-        await servers.reference.kill();
-        for (const topic of ['one', 'two', 'three']) await here.set(room, 'm.room.topic', { topic });
-        await here.do('POST', `/rooms/${enc(room)}/ban`, { user_id: bea.id });
-        if (levelsRace) await here.setLevels(room, { [ben.id]: 40 });
-        await ben.do('PUT', `/profile/${enc(ben.id)}/displayname`, { displayname: 'Ben' });
-        apart.push(await here.say(room, 'anybody there?'));
-        await servers.hearth.kill();
-        await servers.reference.start();
-        apart.push(await there.say(room, 'and here?'));
-        await there.set(room, 'm.room.topic', { topic: 'four' });
-        await there.set(room, 'm.room.name', { name: 'A name' });
-        await there.setLevels(room, { [bea.id]: 60 });
-        await bea.set(room, 'm.room.avatar', { url: 'mxc://example.org/bea' });
-        await there.do('POST', `/rooms/${enc(room)}/kick`, { user_id: ben.id });
-        await servers.hearth.start();
-        apart.push(await here.say(room, 'together'), await there.say(room, 'again'));
-        for (const person of [here, there]) for (const id of apart) await person.sees(room, id);
-        // What has gone apart is brought together by the first event that knows of both.
-        for (const person of [owner, guest]) {
-          const last = await person.say(room, 'at last');
-          await Promise.all([here.sees(room, last), there.sees(room, last)]);
-        }
-        for (const person of [here, there]) {
-          const state = await person.state(room);
-          const membership = async (of: Someone) => (await person.member(room, of))['membership'];
-          assert.deepEqual([await membership(bea), await membership(ben)], ['ban', 'leave']);
-          assert.equal(state.get('m.room.avatar|'), undefined, 'it was set by one who is banned');
-          const levels = state.get('m.room.power_levels|')?.['content'] as Json;
-          assert.equal((levels['users'] as Json)[bea.id], 60, 'the later change stands');
-          assert.deepEqual(state.get('m.room.name|')?.['content'], { name: 'A name' });
-        }
-      },
-    );
+    suite.scenario(`merges the state of a partitioned room on ${host}`, async () => {
+      const { hearthUser, referenceUser, servers } = {
+        hearthUser: suite.onHearth.one,
+        referenceUser: suite.onReference.one,
+        servers: suite.servers,
+      };
+      const [owner, guest] = host === 'Hearth' ? [hearthUser, referenceUser] : [referenceUser, hearthUser];
+      const { onHearth: ben, onReference: bea } = await suite.registerPair(
+        `${host === 'Hearth' ? 'a' : 'b'}-guest`,
+      );
+      const room = await owner.createRoomWith([guest, ben, bea]);
+      // A join that is not delivered yet would be undone by the change of the join rule.
+      await waitForMembers(room, [hearthUser, referenceUser], [hearthUser, referenceUser, ben, bea]);
+      await owner.setState(room, 'm.room.join_rules', { join_rule: 'invite' });
+      await owner.setLevels(room, { [guest.id]: 100 });
+      await guest.waitForPowerLevel(room, guest, 100);
+      const partitionedIds: string[] = [];
+      await servers.reference.kill();
+      for (const topic of ['one', 'two', 'three']) await hearthUser.setState(room, 'm.room.topic', { topic });
+      await hearthUser.do('POST', `/rooms/${enc(room)}/ban`, { user_id: bea.id });
+      if (changeLevelsConcurrently) await hearthUser.setLevels(room, { [ben.id]: 40 });
+      await ben.do('PUT', `/profile/${enc(ben.id)}/displayname`, { displayname: 'Ben' });
+      partitionedIds.push(await hearthUser.say(room, 'from Hearth alone'));
+      await servers.hearth.kill();
+      await servers.reference.start();
+      partitionedIds.push(await referenceUser.say(room, 'from the reference server alone'));
+      await referenceUser.setState(room, 'm.room.topic', { topic: 'four' });
+      await referenceUser.setState(room, 'm.room.name', { name: 'A name' });
+      await referenceUser.setLevels(room, { [bea.id]: 60 });
+      await bea.setState(room, 'm.room.avatar', { url: 'mxc://example.org/bea' });
+      await referenceUser.do('POST', `/rooms/${enc(room)}/kick`, { user_id: ben.id });
+      await servers.hearth.start();
+      partitionedIds.push(
+        await hearthUser.say(room, 'after the partition 1'),
+        await referenceUser.say(room, 'after the partition 2'),
+      );
+      for (const user of [hearthUser, referenceUser])
+        for (const id of partitionedIds) await user.waitForEvent(room, id);
+      // The first event that refers to both forks merges them.
+      for (const user of [owner, guest]) {
+        const last = await user.say(room, 'merged');
+        await Promise.all([hearthUser.waitForEvent(room, last), referenceUser.waitForEvent(room, last)]);
+      }
+      for (const user of [hearthUser, referenceUser]) {
+        const state = await user.state(room);
+        const membership = async (of: InteropUser) => (await user.member(room, of))['membership'];
+        assert.deepEqual([await membership(bea), await membership(ben)], ['ban', 'leave']);
+        assert.equal(state.get('m.room.avatar|'), undefined, 'the avatar of a banned user');
+        const levels = state.get('m.room.power_levels|')?.['content'] as Json;
+        assert.equal((levels['users'] as Json)[bea.id], 60, 'the later change wins');
+        assert.deepEqual(state.get('m.room.name|')?.['content'], { name: 'A name' });
+      }
+    });
   }
 });
 
-/** Waits until each of the viewers has everybody in the room. */
-async function known(room: string, viewers: readonly Someone[], people: readonly Someone[]): Promise<void> {
-  for (const viewer of viewers) for (const person of people) await viewer.seesAs('join', person, room);
+/** Waits until each viewer sees all users as joined. */
+async function waitForMembers(
+  room: string,
+  viewers: readonly InteropUser[],
+  users: readonly InteropUser[],
+): Promise<void> {
+  for (const viewer of viewers) for (const user of users) await viewer.waitForMembership('join', user, room);
 }

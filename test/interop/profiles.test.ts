@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
-import { Meeting } from './meeting.ts';
-import { enc, type Json } from './someone.ts';
+import { InteropSuite } from './interop-suite.ts';
+import { enc, type Json } from './interop-user.ts';
 
-Meeting.of('profiles', (meeting) => {
-  meeting.bothWays('profiles are looked up, and new ones reach rooms', async ({ host, guest }) => {
-    const room = await host.roomWith([guest]);
+InteropSuite.onSharedServers('profiles', (suite) => {
+  suite.bothWays('returns remote profiles, and updates them in rooms', async ({ host, guest }) => {
+    const room = await host.createRoomWith([guest]);
     const profile = { displayname: `New ${room}`, avatar_url: 'mxc://example.org/new' };
     for (const [field, value] of Object.entries(profile)) {
       await guest.do('PUT', `/profile/${enc(guest.id)}/${field}`, { [field]: value });
@@ -20,33 +20,33 @@ Meeting.of('profiles', (meeting) => {
     });
   });
 
-  meeting.bothWays(
-    'fields of profiles are looked up',
+  suite.bothWays(
+    'returns single fields of remote profiles',
     async ({ host, guest }) => {
-      // Nobody has asked for the profile of this one before: what was said of one holds for some minutes.
-      const name = guest === meeting.here.one ? 'fields-here' : 'fields-there';
-      const { here, there } = await meeting.newcomers(name);
-      const newcomer = guest === meeting.here.one ? here : there;
+      // A new user, because remote profiles are cached for some minutes.
+      const name = guest === suite.onHearth.one ? 'fields-here' : 'fields-there';
+      const { onHearth: hearthUser, onReference: referenceUser } = await suite.registerPair(name);
+      const newUser = guest === suite.onHearth.one ? hearthUser : referenceUser;
       const fields = { 'm.tz': 'Europe/London', 'org.example.pets': { cats: 2, dogs: ['rex'] } };
       for (const [field, value] of Object.entries(fields)) {
-        await newcomer.do('PUT', `/profile/${enc(newcomer.id)}/${field}`, { [field]: value });
+        await newUser.do('PUT', `/profile/${enc(newUser.id)}/${field}`, { [field]: value });
       }
       for (const [field, value] of Object.entries(fields)) {
-        const found = await host.do('GET', `/profile/${enc(newcomer.id)}/${field}`);
+        const found = await host.do('GET', `/profile/${enc(newUser.id)}/${field}`);
         assert.deepEqual(found, { [field]: value });
       }
-      const whole = await host.do('GET', `/profile/${enc(newcomer.id)}`);
-      assert.deepEqual(whole, { displayname: `profiles-${name}`, ...fields });
-      const nobody = `@nobody:${guest.server.name}`;
-      assert.equal((await host.call('GET', `/profile/${enc(nobody)}`)).status, 404);
+      const fullProfile = await host.do('GET', `/profile/${enc(newUser.id)}`);
+      assert.deepEqual(fullProfile, { displayname: `profiles-${name}`, ...fields });
+      const unknownUser = `@nobody:${guest.server.name}`;
+      assert.equal((await host.call('GET', `/profile/${enc(unknownUser)}`)).status, 404);
     },
-    { endsApart: true },
+    { endsWithoutSharedRoom: true },
   );
 
-  meeting.bothWays('people are found in the directory of users', async ({ host, guest }) => {
+  suite.bothWays('finds remote users in the user directory', async ({ host, guest }) => {
     const displayname = `Wanted ${guest.server.name.split(':')[1]}`;
     await guest.do('PUT', `/profile/${enc(guest.id)}/displayname`, { displayname });
-    await host.roomWith([guest]);
+    await host.createRoomWith([guest]);
     await eventually('the guest in the directory', async () => {
       const { results } = await host.do('POST', '/user_directory/search', { search_term: displayname });
       return (results as Json[]).some(({ user_id }) => user_id === guest.id);

@@ -1,18 +1,21 @@
-/** What an instance of the reference server is to be told. */
+/** Settings of an instance of the reference server. */
 export interface ReferenceSettings {
-  /** The name that ids of its users end in. */
+  /** Server name, the domain of its users' ids. */
   readonly name: string;
-  /** Of the loopback address: for clients, and with TLS for other servers. */
+  /** Ports on the loopback address: plain HTTP for clients, and TLS for other servers. */
   readonly port: number;
   readonly tlsPort: number;
-  /** Its folder, as it sees it itself. */
+  /** Its folder, as a path inside the chroot. */
   readonly folder: string;
 }
 
 const unlimited = '{per_second: 1000000000, burst_count: 1000000000}';
 const listener = 'type: http, bind_addresses: ["127.0.0.1"], resources: [{names: [client, federation]}]';
 
-/** The `homeserver.yaml` of the reference server: no limits, and impatient with servers that are away. */
+/**
+ * Returns the `homeserver.yaml` of the reference server: no rate limits, and short retries for unreachable
+ * servers.
+ */
 export function referenceConfiguration({ name, port, tlsPort, folder }: ReferenceSettings): string {
   return `server_name: ${JSON.stringify(name)}
 public_baseurl: "http://127.0.0.1:${port}/"
@@ -62,7 +65,7 @@ rc_federation: {window_size: 1000, sleep_limit: 1000000, sleep_delay: 0, reject_
 `;
 }
 
-/** The `log.yaml` that goes with it. */
+/** The `log.yaml` of the reference server. */
 export const referenceLogging = `version: 1
 formatters: {plain: {format: '%(asctime)s %(levelname)s %(name)s %(request)s %(message)s'}}
 handlers: {console: {class: logging.StreamHandler, formatter: plain}}

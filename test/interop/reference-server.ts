@@ -12,16 +12,16 @@ const run = promisify(execFile);
 const root = join(process.env['HEARTH_REFERENCE_DIR'] ?? '/var/tmp/hearth-reference', 'root');
 const setup = join(import.meta.dirname, 'reference', 'setup.sh');
 const environment = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C.UTF-8', 'HOME=/root'];
-/** Milliseconds until it must answer. */
-const patience = 120_000;
+/** Maximal time in milliseconds until it answers. */
+const startTimeout = 120_000;
 let instances = 0;
 
-/** The reference homeserver (Synapse from Debian's packages) in a process and folder of its own. */
+/** The reference homeserver (Debian's matrix-synapse) in its own process and folder. */
 export class ReferenceServer {
-  /** The name that ids of its users end in. */
+  /** Server name, the domain of its users' ids. */
   readonly name: string;
   readonly url: string;
-  /** Its folder, as it sees it and as we do. */
+  /** Its folder, as a path inside and outside of the chroot. */
   readonly #inside: string;
   readonly #outside: string;
   #child: ChildProcess | undefined;
@@ -34,10 +34,10 @@ export class ReferenceServer {
     process.once('exit', () => this.#child?.kill('SIGKILL'));
   }
 
-  /** Makes an instance with an empty database; installs the server first where that has not been done yet. */
+  /** Makes an instance with an empty database; installs the server first if that has not been done. */
   static async create(authority: TestAuthority): Promise<ReferenceServer> {
     await run(setup).catch((error: Error & { stderr?: string }) => {
-      throw new Error(`the reference server can not be installed:\n${error.stderr || error.message}`);
+      throw new Error(`the reference server cannot be installed:\n${error.stderr || error.message}`);
     });
     removeLeftovers();
     const [port, tlsPort] = [await freePort(), await freePort()];
@@ -51,12 +51,12 @@ export class ReferenceServer {
   /** Starts it and waits until it answers. */
   async start(): Promise<void> {
     const log = openSync(this.logFile, 'a');
-    // It ends with us, however we end.
+    // It is killed when this process ends for whatever reason.
     const command = ['--pdeathsig', 'KILL', 'chroot', ...this.#command()];
     const child = spawn('setpriv', command, { stdio: ['ignore', log, log] });
     closeSync(log);
     this.#child = child;
-    const until = performance.now() + patience;
+    const until = performance.now() + startTimeout;
     while (!(await answers(`${this.url}/_matrix/client/versions`))) {
       if (child.exitCode !== null || performance.now() > until) {
         throw new Error(`the reference server does not answer; its log:\n${this.log(40)}`);
@@ -69,7 +69,7 @@ export class ReferenceServer {
     return join(this.#outside, 'synapse.log');
   }
 
-  /** The last lines of its log. */
+  /** Returns the last lines of its log. */
   log(lines: number): string {
     return readFileSync(this.logFile, 'utf8').split('\n').slice(-lines).join('\n');
   }
@@ -114,7 +114,7 @@ export class ReferenceServer {
   }
 }
 
-/** Removes the folders of instances whose process was killed before it could do so. */
+/** Removes the folders of instances whose test process was killed. */
 function removeLeftovers(): void {
   for (const folder of readdirSync(join(root, 'srv'))) {
     const [, owner] = /^(\d+)-\d+$/.exec(folder) ?? [];

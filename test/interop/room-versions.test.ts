@@ -1,19 +1,20 @@
 import { roomVersions } from '../../src/protocol/index.ts';
-import { Meeting } from './meeting.ts';
+import { InteropSuite } from './interop-suite.ts';
 
-Meeting.of('versions', ({ bothWays }) => {
+InteropSuite.onSharedServers('versions', ({ bothWays }) => {
   for (const version of roomVersions.keys()) {
     bothWays(
-      `a room of version ${version} with a history is joined, and both talk`,
+      `joins a room of version ${version} with history, and exchanges messages`,
       async ({ host, guest }) => {
-        const room = await host.room({ room_version: version });
+        const room = await host.createRoom({ room_version: version });
         const old = await host.say(room, 'before');
         await guest.join(room, host.server);
-        const said = [await guest.say(room, 'from the guest'), await host.say(room, 'from the host')];
-        for (const eventId of said) await Promise.all([host.sees(room, eventId), guest.sees(room, eventId)]);
-        await guest.reads(room, [old, ...said]);
-        await host.set(room, 'm.room.topic', { topic: `of version ${version}` });
-        await host.redact(room, said[0]!);
+        const eventIds = [await guest.say(room, 'from the guest'), await host.say(room, 'from the host')];
+        for (const eventId of eventIds)
+          await Promise.all([host.waitForEvent(room, eventId), guest.waitForEvent(room, eventId)]);
+        await guest.waitForHistory(room, [old, ...eventIds]);
+        await host.setState(room, 'm.room.topic', { topic: `of version ${version}` });
+        await host.redact(room, eventIds[0]!);
       },
     );
   }

@@ -1,26 +1,26 @@
-import { type Member, Network } from './network.ts';
+import { type Homeserver, InteropNetwork } from './interop-network.ts';
 
-export interface Servers<Server extends Member = Member> {
+export interface Servers<Server extends Homeserver = Homeserver> {
   readonly hearth: Server;
   readonly reference: Server;
 }
 
-/** The environment variable that names the servers that the suite started for all its files. */
+/** Environment variable that names the running servers for all test files. */
 const variable = 'HEARTH_INTEROP_SERVERS';
 
-/** Tells the test files, each a process of its own, of servers that are there for all of them. */
-export function share(servers: Servers): void {
-  const address = ({ name, url, logFile }: Member): Member => ({ name, url, logFile });
+/** Passes the servers to the test files, each of which is a process of its own. */
+export function shareServers(servers: Servers): void {
+  const address = ({ name, url, logFile }: Homeserver): Homeserver => ({ name, url, logFile });
   process.env[variable] = JSON.stringify({
     hearth: address(servers.hearth),
     reference: address(servers.reference),
   });
 }
 
-/** The servers of the suite or, for a file that is run by itself, some that are started now. */
+/** Returns the shared servers or, for a test file that is run alone, newly started ones. */
 export async function sharedServers(): Promise<{ servers: Servers; release(): Promise<void> }> {
   const known = process.env[variable];
   if (known !== undefined) return { servers: JSON.parse(known) as Servers, async release() {} };
-  const network = await Network.start();
+  const network = await InteropNetwork.start();
   return { servers: network, release: () => network.stop() };
 }

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
-import { fromTo, Meeting } from './meeting.ts';
-import { enc, type Json, type Someone, type Sync } from './someone.ts';
+import { byDirection, InteropSuite } from './interop-suite.ts';
+import { enc, type InteropUser, type Json, type Sync } from './interop-user.ts';
 
-/** What messages of that type to this device say. */
-const contents = ({ to_device }: Sync, type: string, from: Someone) =>
+/** Returns the contents of the to-device messages of this type and sender. */
+const contents = ({ to_device }: Sync, type: string, from: InteropUser) =>
   (to_device?.events ?? [])
     .filter((event) => event['type'] === type && event['sender'] === from.id)
     .map(({ content }) => content as Json);
 
-Meeting.of('to-device', ({ bothWays }) => {
-  const options = { ways: fromTo, endsApart: true };
+InteropSuite.onSharedServers('to-device', ({ bothWays }) => {
+  const options = { ways: byDirection, endsApart: true };
 
   bothWays(
-    'messages to devices arrive once each, in order',
+    'delivers to-device messages once each, in order',
     async ({ host: sender, guest: receiver }) => {
       const [count, type] = [120, 'org.example.count'];
-      await receiver.synced('anything', () => true);
+      await receiver.syncUntil('anything', () => true);
       for (let number = 0; number < count; number++) {
         const messages = { [receiver.id]: { '*': { number } } };
         await sender.do('PUT', `/sendToDevice/${type}/${enc(sender.id)}-${number}`, { messages });
@@ -25,8 +25,8 @@ Meeting.of('to-device', ({ bothWays }) => {
         numbers.push(...contents(sync, type, sender).map(({ number }) => number));
         return numbers.length >= count;
       };
-      await receiver.synced('all messages', take);
-      await receiver.synced('what may come a second time', take);
+      await receiver.syncUntil('all messages', take);
+      await receiver.syncUntil('duplicates', take);
       assert.deepEqual(
         numbers,
         Array.from({ length: count }, (_, number) => number),
@@ -36,16 +36,16 @@ Meeting.of('to-device', ({ bothWays }) => {
   );
 
   bothWays(
-    'several people are sent different things by one request',
+    'sends different content to several users in one request',
     async ({ host: sender, guests: { one, other } }) => {
       const type = 'org.example.for-each';
       const messages = {
         [one.id]: { [one.deviceId]: { you: one.id } },
-        [other.id]: { [other.deviceId]: { you: other.id }, NOBODYS: { you: 'nobody' } },
+        [other.id]: { [other.deviceId]: { you: other.id }, UNKNOWN: { you: 'unknown device' } },
       };
       await sender.do('PUT', `/sendToDevice/${type}/for-each`, { messages });
       for (const receiver of [one, other]) {
-        const found = await receiver.synced('the message', (sync) => {
+        const found = await receiver.syncUntil('the message', (sync) => {
           const all = contents(sync, type, sender);
           return all.length > 0 && all;
         });

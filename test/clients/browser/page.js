@@ -1,6 +1,6 @@
 /**
- * A small web client: what it knows of its rooms is in the page, anew after each event. Plain JavaScript, because the
- * compiler of this project knows of no browser.
+ * A small web client that shows the state of its rooms, and updates the page after each event. It is plain
+ * JavaScript, because this project's TypeScript configuration has no browser types.
  */
 import { ClientEvent, createClient, MatrixEventEvent, RoomEvent, ThreadEvent } from 'matrix-js-sdk';
 
@@ -48,14 +48,14 @@ find('#knock').addEventListener('submit', async (submission) => {
   await client.knockRoom(new FormData(submission.target).get('room'), { viaServers: [] });
 });
 
-let isDue = false;
+let isScheduled = false;
 
-/** Shows everything as it is now, once for all that has happened in this turn. */
+/** Updates the page once for all events of the current turn of the event loop. */
 function show() {
-  if (isDue) return;
-  isDue = true;
+  if (isScheduled) return;
+  isScheduled = true;
   setTimeout(() => {
-    isDue = false;
+    isScheduled = false;
     const shown = client.getRooms().map(roomSection);
     for (const section of [...main.children]) if (!shown.includes(section)) section.remove();
     for (const section of shown) if (!section.isConnected) main.append(section);
@@ -64,7 +64,7 @@ function show() {
 
 const sections = new Map();
 
-/** The room as it is now. Its form is never taken out of the page: a click on it would be lost in that moment. */
+/** Updates a room's section. Its form stays in the page, because a click would be lost while it is detached. */
 function roomSection(room) {
   const { roomId } = room;
   const made = sections.get(roomId) ?? element('section', { 'data-room': roomId });
@@ -118,7 +118,7 @@ function threadList(thread) {
 }
 
 function successor(roomId) {
-  const button = element('button', { 'data-successor': roomId }, 'This room goes on elsewhere');
+  const button = element('button', { 'data-successor': roomId }, 'This room was replaced');
   button.addEventListener('click', () => client.joinRoom(roomId));
   return button;
 }

@@ -7,9 +7,9 @@ import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { openWebPage, type WebPage } from './web-page.ts';
 
 let server: ServerUnderTest;
-/** Does what there is to be seen. */
+/** Sends everything that the page must show. */
 let alice: Session;
-/** Is logged in in the browser as well. */
+/** Is also logged in in the browser. */
 let bob: Session;
 let web: WebPage;
 before(async () => {
@@ -32,44 +32,44 @@ async function createRoom(name: string, more: object = {}): Promise<string> {
   return (await alice.client.createRoom(options)).room_id;
 }
 
-test('a web page in Chromium shows a conversation as it goes on', async () => {
+test('shows a conversation in a web page in Chromium as it happens', async () => {
   const roomId = await createRoom('By the fire', { room_version: '11' });
   await bob.client.joinRoom(roomId);
   const space = await createRoom('House', { creation_content: { type: RoomType.Space } });
   await alice.client.sendStateEvent(space, EventType.SpaceChild, { via: ['hearth.test'] }, roomId);
   await bob.client.joinRoom(space);
-  const said = (await alice.client.sendTextMessage(roomId, 'Is it warm?')).event_id;
+  const sentIds = (await alice.client.sendTextMessage(roomId, 'Is it warm?')).event_id;
 
   await web.page.fill('[name=server]', server.url);
   await web.page.fill('[name=user]', bob.userId);
   await web.page.fill('[name=password]', password);
   await web.page.click('#login button');
-  await message(said).waitFor();
+  await message(sentIds).waitFor();
   assert.equal(await room(roomId).locator('h2').textContent(), 'By the fire');
-  assert.match((await message(said).textContent()) ?? '', /: Is it warm\?$/);
+  assert.match((await message(sentIds).textContent()) ?? '', /: Is it warm\?$/);
 
   await room(space).locator(`h2[data-space=true] ~ [data-child="${roomId}"]`).waitFor();
 
   const content = { msgtype: MsgType.Text, body: 'Is it warm over there?' } as const;
-  const relation = { rel_type: RelationType.Replace, event_id: said } as const;
+  const relation = { rel_type: RelationType.Replace, event_id: sentIds } as const;
   const edit = { ...content, body: `* ${content.body}`, 'm.new_content': content, 'm.relates_to': relation };
   await alice.client.sendEvent(roomId, EventType.RoomMessage, edit as never);
-  await web.page.locator(`[data-event="${said}"][data-edited=true]`).waitFor();
-  assert.match((await message(said).textContent()) ?? '', /: Is it warm over there\?$/);
+  await web.page.locator(`[data-event="${sentIds}"][data-edited=true]`).waitFor();
+  assert.match((await message(sentIds).textContent()) ?? '', /: Is it warm over there\?$/);
 
-  const annotation = { rel_type: RelationType.Annotation, event_id: said, key: '🔥' } as const;
+  const annotation = { rel_type: RelationType.Annotation, event_id: sentIds, key: '🔥' } as const;
   await alice.client.sendEvent(roomId, EventType.Reaction, { 'm.relates_to': annotation });
-  await message(said).locator('[data-reaction="🔥"]').waitFor();
+  await message(sentIds).locator('[data-reaction="🔥"]').waitFor();
 
-  await alice.client.sendEvent(roomId, said, EventType.RoomMessage, {
+  await alice.client.sendEvent(roomId, sentIds, EventType.RoomMessage, {
     msgtype: MsgType.Text,
     body: 'In the thread',
   });
-  await room(roomId).locator(`[data-thread="${said}"] >> text=In the thread`).waitFor();
+  await room(roomId).locator(`[data-thread="${sentIds}"] >> text=In the thread`).waitFor();
 
   await room(roomId).locator('[name=text]').fill('Warm enough');
   await room(roomId).locator('form button').click();
-  await eventually('what was said in the browser', () =>
+  await eventually('the message sent in the browser', () =>
     alice.client
       .getRoom(roomId)
       ?.getLiveTimeline()
@@ -78,7 +78,7 @@ test('a web page in Chromium shows a conversation as it goes on', async () => {
   );
 });
 
-test('it knocks, and is let in', async () => {
+test('knocks in the web page, and shows the invite and the join', async () => {
   const rules = { type: EventType.RoomJoinRules, state_key: '', content: { join_rule: JoinRule.Knock } };
   const roomId = await createRoom('Behind the door', { initial_state: [rules] });
   await web.page.fill('#knock [name=room]', roomId);
@@ -95,12 +95,12 @@ test('it knocks, and is let in', async () => {
   await web.page.locator(`[data-room="${roomId}"][data-membership=join]`).waitFor();
 });
 
-test('it follows a room to the one that replaces it', async () => {
+test('follows a room upgrade in the web page', async () => {
   const roomId = await createRoom('Old walls', { room_version: '11' });
   await bob.client.joinRoom(roomId);
   const replacement = (await alice.client.upgradeRoom(roomId, '12')).replacement_room;
   await room(roomId).locator(`[data-successor="${replacement}"]`).click();
   await web.page.locator(`[data-room="${replacement}"][data-membership=join]`).waitFor();
   assert.equal(await room(replacement).locator('h2').textContent(), 'Old walls');
-  assert.deepEqual(web.complaints, []);
+  assert.deepEqual(web.errors, []);
 });

@@ -5,17 +5,17 @@ import type { AddressInfo } from 'node:net';
 import { build } from 'esbuild';
 import { type Browser, chromium, type Page } from 'playwright-core';
 
-/** Where Debian has it. */
+/** Debian's path of Chromium. */
 const chromiumPath = process.env['HEARTH_TEST_CHROMIUM'] ?? '/usr/bin/chromium';
 
 export interface WebPage {
   readonly page: Page;
-  /** Errors that nobody caught, and what was logged as errors; that there is no relay for calls is none. */
-  readonly complaints: readonly string[];
+  /** Uncaught errors and logged errors of the page, except for the missing TURN server. */
+  readonly errors: readonly string[];
   close(): Promise<void>;
 }
 
-/** Opens the client in Chromium, from a web server of its own, as web clients have one. */
+/** Opens the client in Chromium. The page comes from its own web server, as for any web client. */
 export async function openWebPage(): Promise<WebPage> {
   const files = new Map([
     ['/', { type: 'text/html', body: await readFile(new URL('index.html', import.meta.url)) }],
@@ -37,17 +37,17 @@ export async function openWebPage(): Promise<WebPage> {
     });
     const page = await browser.newPage();
     page.setDefaultTimeout(120_000);
-    const complaints: string[] = [];
-    page.on('pageerror', (error) => complaints.push(String(error)));
+    const errors: string[] = [];
+    page.on('pageerror', (error) => errors.push(String(error)));
     page.on('console', (message) => {
       const isAboutCalls = message.location().url.endsWith('/voip/turnServer') || /TURN/.test(message.text());
-      if (message.type() === 'error' && !isAboutCalls) complaints.push(message.text());
+      if (message.type() === 'error' && !isAboutCalls) errors.push(message.text());
     });
     await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
     const opened = browser;
     return {
       page,
-      complaints,
+      errors,
       async close() {
         await opened.close();
         server.close();
@@ -60,7 +60,7 @@ export async function openWebPage(): Promise<WebPage> {
   }
 }
 
-/** The page and the SDK as one file. What is encrypted is left to the tests that run without a browser. */
+/** Bundles the page and the SDK into one file. Encryption is tested without a browser only. */
 async function bundle(): Promise<Uint8Array> {
   const { outputFiles } = await build({
     entryPoints: [new URL('page.js', import.meta.url).pathname],

@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { EventType, Filter, MatrixError } from 'matrix-js-sdk';
 import { eventually } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
-import { freshName, password, register, Session, stranger } from './session.ts';
+import { anonymousClient, password, register, Session, uniqueName } from './session.ts';
 
 let server: ServerUnderTest;
 before(async () => {
@@ -16,15 +16,15 @@ function error(status: number, errcode: string): (thrown: unknown) => boolean {
     thrown instanceof MatrixError && thrown.httpStatus === status && thrown.errcode === errcode;
 }
 
-test('registration asks for its stages, logs in, and a name is given only once', async () => {
-  const name = freshName('alice');
+test('registers through the stages of user-interactive authentication, and refuses a username in use', async () => {
+  const name = uniqueName('alice');
   const { user_id } = await register(server.url, name);
   assert.match(user_id, new RegExp(`^@${name}:`));
   await assert.rejects(register(server.url, name), error(400, 'M_USER_IN_USE'));
-  assert.equal(await stranger(server.url).isUsernameAvailable(freshName('nobody')), true);
+  assert.equal(await anonymousClient(server.url).isUsernameAvailable(uniqueName('nobody')), true);
 });
 
-test('a login is a device more, with a session that ends at logout', async (context) => {
+test('creates a device for each login, and ends its session at logout', async (context) => {
   const first = await Session.ofNewUser(server.url, 'alice');
   context.after(() => first.stop());
   const second = await Session.ofLogin(server.url, first.userId);
@@ -45,9 +45,9 @@ test('a login is a device more, with a session that ends at logout', async (cont
   assert.equal((await first.client.getDevices()).devices.length, 1);
 });
 
-test('a wrong password does not log in', async () => {
-  const { user_id } = await register(server.url, freshName('alice'));
-  const attempt = stranger(server.url).loginRequest({
+test('refuses a login with a wrong password', async () => {
+  const { user_id } = await register(server.url, uniqueName('alice'));
+  const attempt = anonymousClient(server.url).loginRequest({
     type: 'm.login.password',
     identifier: { type: 'm.id.user', user: user_id },
     password: `${password}?`,
@@ -55,14 +55,14 @@ test('a wrong password does not log in', async () => {
   await assert.rejects(attempt, error(403, 'M_FORBIDDEN'));
 });
 
-test('a changed password is the one to log in with', async (context) => {
+test('accepts only the new password after a change', async (context) => {
   const alice = await Session.ofNewUser(server.url, 'alice');
   context.after(() => alice.stop());
   const auth = { type: 'm.login.password', identifier: { type: 'm.id.user', user: alice.userId }, password };
   const another = 'a better one';
   await alice.client.setPassword(auth, another, false);
   const login = (attempted: string) =>
-    stranger(server.url).loginRequest({
+    anonymousClient(server.url).loginRequest({
       type: 'm.login.password',
       identifier: { type: 'm.id.user', user: alice.userId },
       password: attempted,
@@ -71,7 +71,7 @@ test('a changed password is the one to log in with', async (context) => {
   assert.equal((await login(another)).user_id, alice.userId);
 });
 
-test('account data reaches the other devices and can be fetched', async (context) => {
+test('sends account data to other devices, and returns it', async (context) => {
   const first = await Session.ofNewUser(server.url, 'alice');
   context.after(() => first.stop());
   const second = await Session.ofLogin(server.url, first.userId);
@@ -84,13 +84,13 @@ test('account data reaches the other devices and can be fetched', async (context
   assert.deepEqual(await second.client.getAccountDataFromServer(EventType.Direct), content);
 });
 
-test('a filter is kept under an id', async (context) => {
+test('stores a filter under an id', async (context) => {
   const alice = await Session.ofNewUser(server.url, 'alice');
   context.after(() => alice.stop());
   const definition = { room: { timeline: { limit: 7, types: ['m.room.message'] } } };
   const { filterId } = await alice.client.createFilter(definition);
   assert.ok(filterId);
-  const kept = await alice.client.getFilter(alice.userId, filterId, false);
-  assert.ok(kept instanceof Filter);
-  assert.deepEqual(kept.getDefinition(), definition);
+  const track = await alice.client.getFilter(alice.userId, filterId, false);
+  assert.ok(track instanceof Filter);
+  assert.deepEqual(track.getDefinition(), definition);
 });

@@ -19,7 +19,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** A private room of Alice's that Bob was invited to and has joined. */
+/** Returns a private room of Alice's that Bob was invited to and has joined. */
 async function sharedRoom(): Promise<string> {
   const { room_id } = await alice.client.createRoom({ preset: Preset.PrivateChat, name: 'By the fire' });
   await alice.client.invite(room_id, bob.userId);
@@ -29,7 +29,7 @@ async function sharedRoom(): Promise<string> {
   return room_id;
 }
 
-test('an invitation tells who invites and where to', async () => {
+test('shows the inviter and the room name of an invite, and the members after the join', async () => {
   const { room_id } = await alice.client.createRoom({ preset: Preset.PrivateChat, name: 'By the fire' });
   await alice.client.invite(room_id, bob.userId);
   const invitation = await bob.room(room_id, 'invite');
@@ -45,7 +45,7 @@ test('an invitation tells who invites and where to', async () => {
   assert.deepEqual(seen, [alice.userId, bob.userId].sort());
 });
 
-test('an invitation can be refused', async () => {
+test('lets a user reject an invite', async () => {
   const { room_id } = await alice.client.createRoom({ preset: Preset.PrivateChat, invite: [bob.userId] });
   await bob.room(room_id, 'invite');
   await bob.client.leave(room_id);
@@ -55,12 +55,12 @@ test('an invitation can be refused', async () => {
   );
 });
 
-test('what one says the other hears, in both directions, and a reply knows what it answers', async () => {
+test('delivers messages in both directions, and a reply with the event it refers to', async () => {
   const room = await sharedRoom();
   const question = await alice.client.sendTextMessage(room, 'Is it warm over there?');
-  const heard = await bob.event(room, question.event_id);
-  assert.equal(heard.getSender(), alice.userId);
-  assert.equal(heard.getContent()['body'], 'Is it warm over there?');
+  const received = await bob.event(room, question.event_id);
+  assert.equal(received.getSender(), alice.userId);
+  assert.equal(received.getContent()['body'], 'Is it warm over there?');
 
   const answer = await bob.client.sendMessage(room, {
     msgtype: MsgType.Text,
@@ -72,7 +72,7 @@ test('what one says the other hears, in both directions, and a reply knows what 
   assert.equal(reply.replyEventId, question.event_id);
 });
 
-test('a redacted message has lost its words for everybody', async () => {
+test('removes the content of a redacted message for all members', async () => {
   const room = await sharedRoom();
   const { event_id } = await alice.client.sendTextMessage(room, 'I take this back');
   await bob.event(room, event_id);
@@ -84,7 +84,7 @@ test('a redacted message has lost its words for everybody', async () => {
   assert.deepEqual(fetched.content, {});
 });
 
-test('the names of the room and of people are seen to change', async () => {
+test('shows changes of the room name and of display names', async () => {
   const room = await sharedRoom();
   await alice.client.setRoomName(room, 'At the hearth');
   await eventually('the name of the room', () => bob.client.getRoom(room)?.name === 'At the hearth');
@@ -96,7 +96,7 @@ test('the names of the room and of people are seen to change', async () => {
   assert.equal((await bob.client.getProfileInfo(alice.userId)).displayname, 'Alice of the fire');
 });
 
-test('who has left is gone for the others, and does not hear them any more', async () => {
+test('hides new messages from a user who has left', async () => {
   const room = await sharedRoom();
   await bob.client.leave(room);
   await bob.room(room, 'leave');
@@ -104,7 +104,7 @@ test('who has left is gone for the others, and does not hear them any more', asy
     'bob to be gone',
     () => alice.client.getRoom(room)?.getMember(bob.userId)?.membership === 'leave',
   );
-  const { event_id } = await alice.client.sendTextMessage(room, 'nobody is listening');
+  const { event_id } = await alice.client.sendTextMessage(room, 'after the leave');
   await assert.rejects(bob.client.fetchRoomEvent(room, event_id), { httpStatus: 404 });
   await bob.client.forget(room);
   await assert.rejects(bob.client.joinRoom(room), { errcode: 'M_FORBIDDEN' });

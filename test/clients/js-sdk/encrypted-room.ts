@@ -1,17 +1,18 @@
 import { EventType, Preset } from 'matrix-js-sdk';
 import type { EncryptedSession } from './encrypted-session.ts';
 
-const forMembersOnly = {
+const joinedVisibility = {
   type: EventType.RoomHistoryVisibility,
   state_key: '',
   content: { history_visibility: 'joined' },
 };
 
 /**
- * A private encrypted room of the first, which the others have joined; who is in it reads what is said meanwhile.
- * @param rotation messages after which a sender takes another key
+ * Creates a private encrypted room of the first session, and has the others join it. The history visibility
+ * is `joined`.
+ * @param rotation messages after which a sender rotates its Megolm session
  */
-export async function encryptedRoom(
+export async function createEncryptedRoom(
   [owner, ...guests]: readonly [EncryptedSession, ...EncryptedSession[]],
   rotation = 100,
 ): Promise<string> {
@@ -23,20 +24,20 @@ export async function encryptedRoom(
   const { room_id } = await owner.client.createRoom({
     preset: Preset.PrivateChat,
     invite: guests.map(({ userId }) => userId),
-    initial_state: [encryption, forMembersOnly],
+    initial_state: [encryption, joinedVisibility],
   });
-  for (const guest of guests) await join(guest, room_id);
-  await allIn(room_id, owner, ...guests);
+  for (const guest of guests) await acceptInvite(guest, room_id);
+  await waitForMembers(room_id, owner, ...guests);
   return room_id;
 }
 
-/** Accepts an invitation. */
-export async function join(guest: EncryptedSession, roomId: string): Promise<void> {
+/** Waits for the invite, and accepts it. */
+export async function acceptInvite(guest: EncryptedSession, roomId: string): Promise<void> {
   await guest.room(roomId, 'invite');
   await guest.client.joinRoom(roomId);
 }
 
-/** Everybody knows that the room is encrypted and that they are in it, and nobody else. */
-export async function allIn(roomId: string, ...members: EncryptedSession[]): Promise<void> {
-  for (const member of members) await member.encryptedRoom(roomId, members.length);
+/** Waits until each session knows that the room is encrypted and has exactly these members. */
+export async function waitForMembers(roomId: string, ...members: EncryptedSession[]): Promise<void> {
+  for (const member of members) await member.waitForEncryptedRoom(roomId, members.length);
 }

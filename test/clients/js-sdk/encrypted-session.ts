@@ -3,19 +3,19 @@ import type { ICreateClientOpts, LoginResponse, MatrixEvent, RegisterResponse } 
 import { EventStatus, EventTimeline, EventType, SyncState } from 'matrix-js-sdk';
 import type { CryptoApi } from 'matrix-js-sdk/lib/crypto-api/index.js';
 import { eventually } from '../eventually.ts';
-import { freshName, logIn, password, register, Session } from './session.ts';
+import { logIn, password, register, Session, uniqueName } from './session.ts';
 import { slidingSyncOf } from './sliding-session.ts';
 
-/** By which kind of sync a client follows. */
-export type Follows = 'classic' | 'sliding';
+/** The kind of sync that a client uses. */
+export type SyncKind = 'classic' | 'sliding';
 
 type Credentials = RegisterResponse | LoginResponse;
 
 /** Milliseconds between two attempts to reach the server. */
 const retryDelay = 100;
 
-/** The network between a client and its server, which can be cut. */
-class Line {
+/** The connection between a client and its server, which a test can cut. */
+class CuttableConnection {
   #cut = new AbortController();
 
   get isCut(): boolean {
@@ -25,7 +25,7 @@ class Line {
   readonly fetch: typeof globalThis.fetch = (input, init) => {
     const signals = [this.#cut.signal, ...(init?.signal ? [init.signal] : [])];
     return fetch(input, { ...init, signal: AbortSignal.any(signals) }).catch((error: unknown) => {
-      throw this.isCut ? new TypeError('the line is cut') : error;
+      throw this.isCut ? new TypeError('the connection is cut') : error;
     });
   };
 
@@ -33,29 +33,31 @@ class Line {
     this.#cut.abort();
   }
 
-  mend(): void {
+  restore(): void {
     this.#cut = new AbortController();
   }
 }
 
-/** A logged-in user whose client encrypts and decrypts with its Rust cryptography, with keys in memory. */
+/**
+ * A logged-in user whose client encrypts and decrypts with its Rust cryptography; keys are stored in memory.
+ */
 export class EncryptedSession extends Session {
-  /** What opens the user's secret storage, as they would have it on paper. */
+  /** The key of the user's secret storage. */
   recoveryKey: Uint8Array<ArrayBuffer> | undefined;
-  readonly #line: Line;
-  readonly #follows: Follows;
+  readonly #connection: CuttableConnection;
+  readonly #syncKind: SyncKind;
 
   private constructor(
     url: string,
     login: Credentials,
     {
       recoveryKey,
-      follows = 'classic',
-    }: { recoveryKey?: Uint8Array<ArrayBuffer> | undefined; follows?: Follows } = {},
+      syncKind = 'classic',
+    }: { recoveryKey?: Uint8Array<ArrayBuffer> | undefined; syncKind?: SyncKind } = {},
   ) {
-    const line = new Line();
+    const connection = new CuttableConnection();
     const options: Partial<ICreateClientOpts> = {
-      fetchFn: line.fetch,
+      fetchFn: connection.fetch,
       cryptoCallbacks: {
         getSecretStorageKey: async ({ keys }) => {
           const [keyId] = Object.keys(keys);
@@ -68,28 +70,28 @@ export class EncryptedSession extends Session {
     };
     super(url, login, options);
     this.recoveryKey = recoveryKey;
-    this.#line = line;
-    this.#follows = follows;
+    this.#connection = connection;
+    this.#syncKind = syncKind;
   }
 
-  /** Registers a user, who has neither cross-signing nor a backup yet. */
-  static override async ofNewUser(url: string, name: string, follows?: Follows): Promise<EncryptedSession> {
-    const login = await register(url, freshName(name));
-    return new EncryptedSession(url, login, { ...(follows && { follows }) }).started();
+  /** Registers a user without cross-signing and key backup. */
+  static override async ofNewUser(url: string, name: string, syncKind?: SyncKind): Promise<EncryptedSession> {
+    const login = await register(url, uniqueName(name));
+    return new EncryptedSession(url, login, { ...(syncKind && { syncKind }) }).started();
   }
 
   /** Registers a user with cross-signing, secret storage and a key backup. */
-  static async ofEquippedUser(url: string, name: string, follows?: Follows): Promise<EncryptedSession> {
-    const session = await EncryptedSession.ofNewUser(url, name, follows);
-    await session.equip();
+  static async withCrossSigning(url: string, name: string, syncKind?: SyncKind): Promise<EncryptedSession> {
+    const session = await EncryptedSession.ofNewUser(url, name, syncKind);
+    await session.setUpCrossSigning();
     return session;
   }
 
-  /** One more device of the same user, which nobody has verified yet. */
+  /** Logs the user in on one more device, which is not verified. */
   async onAnotherDevice({ withRecoveryKey = false } = {}): Promise<EncryptedSession> {
     const url = this.client.baseUrl;
     const recoveryKey = withRecoveryKey ? this.recoveryKey : undefined;
-    const options = { recoveryKey, follows: this.#follows };
+    const options = { recoveryKey, syncKind: this.#syncKind };
     return new EncryptedSession(url, await logIn(url, this.userId), options).started();
   }
 
@@ -99,9 +101,12 @@ export class EncryptedSession extends Session {
     return crypto;
   }
 
-  /** Makes cross-signing keys, uploads them with the password, and puts them into secret storage with a backup. */
-  async equip(): Promise<void> {
-    await this.crypto.bootstrapCrossSigning({ authUploadDeviceSigningKeys: this.#proveIdentity });
+  /**
+   * Creates cross-signing keys, uploads them with the password, and stores them in secret storage; creates a
+   * key backup.
+   */
+  async setUpCrossSigning(): Promise<void> {
+    await this.crypto.bootstrapCrossSigning({ authUploadDeviceSigningKeys: this.#authenticate });
     await this.crypto.bootstrapSecretStorage({
       createSecretStorageKey: () => this.crypto.createRecoveryKeyFromPassphrase(),
       setupNewSecretStorage: true,
@@ -109,30 +114,31 @@ export class EncryptedSession extends Session {
     });
   }
 
-  /** Makes new cross-signing keys in place of those that there are. */
+  /** Replaces the cross-signing keys by new ones. */
   replaceCrossSigning(): Promise<void> {
     return this.crypto.bootstrapCrossSigning({
       setupNewCrossSigning: true,
-      authUploadDeviceSigningKeys: this.#proveIdentity,
+      authUploadDeviceSigningKeys: this.#authenticate,
     });
   }
 
-  /** What the event says, once it has arrived and could be decrypted. */
-  async read(roomId: string, eventId: string, patience?: number): Promise<MatrixEvent> {
+  /** Waits until the event has arrived and is decrypted. */
+  async decrypted(roomId: string, eventId: string, timeout?: number): Promise<MatrixEvent> {
     let event: MatrixEvent | undefined;
-    const look = async () => {
+    const check = async () => {
       event = this.client.getRoom(roomId)?.findEventById(eventId);
-      // As an application does for what it shows: the client leaves alone what was read already.
+      // Applications do this for the events that they show; the client does not retry by itself for read
+      // events.
       if (event?.isEncrypted() && event.decryptionFailureReason === null) {
         await this.client.decryptEventIfNeeded(event);
       }
-      return event && !event.isBeingDecrypted() && isClear(event) && event;
+      return event && !event.isBeingDecrypted() && isDecrypted(event) && event;
     };
     try {
-      return await eventually(`${this.userId} to read ${eventId}`, look, patience);
+      return await eventually(`${this.userId} to decrypt ${eventId}`, check, timeout);
     } catch (error) {
       throw new Error(
-        `${this.userId} can not read ${eventId}: ${event?.decryptionFailureReason ?? 'missing'}`,
+        `${this.userId} cannot decrypt ${eventId}: ${event?.decryptionFailureReason ?? 'missing'}`,
         {
           cause: error,
         },
@@ -141,68 +147,72 @@ export class EncryptedSession extends Session {
   }
 
   /**
-   * Has the client look for what its syncs have left out, as it does after it was away for more than they hold: by
-   * the event itself, or by scrolling back, which some servers need to be reminded of what they miss themselves.
+   * Loads an event that the client's syncs have left out, as after a gap: by a request for the event, or by
+   * scrolling back, after which some servers backfill.
    */
-  async find(roomId: string, eventId: string, patience?: number): Promise<void> {
+  async loadEvent(roomId: string, eventId: string, timeout?: number): Promise<void> {
     const room = await this.room(roomId);
-    const isThere = () => room.findEventById(eventId) !== undefined;
-    const look = async () => {
-      if (isThere()) return true;
+    const hasEvent = () => room.findEventById(eventId) !== undefined;
+    const check = async () => {
+      if (hasEvent()) return true;
       await this.client
         .getEventTimeline(room.getUnfilteredTimelineSet(), eventId)
         .catch(() => this.client.scrollback(room))
         .catch(() => sleep(retryDelay));
-      return isThere();
+      return hasEvent();
     };
-    await eventually(`${this.userId} to find ${eventId}`, look, patience);
+    await eventually(`${this.userId} to load ${eventId}`, check, timeout);
   }
 
-  /** Sends a text that is encrypted if the room is. @returns its event id */
+  /** Sends a text message, encrypted if the room is. @returns its event id */
   async say(roomId: string, text: string): Promise<string> {
     return (await this.client.sendTextMessage(roomId, text)).event_id;
   }
 
-  /** Says something, and tries again as one message until the server has taken it. @returns its event id */
-  async insist(roomId: string, text: string): Promise<string> {
+  /**
+   * Sends a text message, and retries with the same transaction id until the server has acknowledged it.
+   * @returns its event id
+   */
+  async sendReliably(roomId: string, text: string): Promise<string> {
     const transactionId = this.client.makeTxnId();
     const room = await this.room(roomId);
     const first = this.client.sendTextMessage(roomId, text, transactionId);
     const event = room.getEventForTxnId(transactionId);
-    if (!event) throw new Error('the client does not know what it sends');
+    if (!event) throw new Error('the client has no local echo of its message');
     await first.catch(() => sleep(retryDelay));
-    const taken = async () => {
-      // What was taken though the answer was lost has come with a sync.
+    const isSent = async () => {
+      // When the response was lost, the acknowledgement comes with a sync.
       if (event.status === null || event.status === EventStatus.SENT) return event.getId();
       await this.client.resendEvent(event, room).catch(() => sleep(retryDelay));
       return false;
     };
-    return eventually(`${this.userId} to be heard`, taken, 180_000);
+    return eventually(`${this.userId}'s message to be acknowledged`, isSent, 180_000);
   }
 
-  /** The room once the client knows that it is encrypted and who is in it. */
-  async encryptedRoom(roomId: string, members: number): Promise<void> {
+  /** Waits until the client knows that the room is encrypted and who its members are. */
+  async waitForEncryptedRoom(roomId: string, members: number): Promise<void> {
     const room = await this.room(roomId);
     await eventually(`${this.userId} to know that ${roomId} is encrypted with ${members} members`, () => {
       const state = room.getLiveTimeline().getState(EventTimeline.FORWARDS);
       const isEncrypted = state?.getStateEvents(EventType.RoomEncryption, '') != null;
-      // Who is counted in the summary need not be known yet, and it is for those who are that the client encrypts.
+      // The member count of the summary is not enough: the client encrypts for the members it has member
+      // events of.
       return isEncrypted && room.getJoinedMembers().length === members;
     });
   }
 
-  /** Cuts the line to the server: what is under way fails, and nothing else gets through. */
+  /** Cuts the connection: pending and new requests fail. */
   goOffline(): void {
-    this.#line.cut();
+    this.#connection.cut();
   }
 
-  /** Mends the line, and waits until the client syncs again. */
+  /** Restores the connection, and waits until the client syncs again. */
   async goOnline(): Promise<void> {
-    this.#line.mend();
+    this.#connection.restore();
     await this.reconnect();
   }
 
-  /** Has the client not wait until it tries again, after the line or the server was away. */
+  /** Has the client retry at once after an outage, and waits until it syncs again. */
   async reconnect(): Promise<void> {
     await eventually(`${this.userId} to sync again`, async () => {
       if (this.client.getSyncState() === SyncState.Syncing) return true;
@@ -214,14 +224,14 @@ export class EncryptedSession extends Session {
 
   protected override async started(initialSyncLimit?: number): Promise<this> {
     await this.client.initRustCrypto({ useIndexedDB: false });
-    if (this.#follows === 'classic') return super.started(initialSyncLimit);
+    if (this.#syncKind === 'classic') return super.started(initialSyncLimit);
     const slidingSync = slidingSyncOf(this.client, this.client.baseUrl);
     await this.client.startClient({ slidingSync, threadSupport: true });
     await eventually(`the first sync of ${this.userId}`, () => this.client.isInitialSyncComplete());
     return this;
   }
 
-  readonly #proveIdentity = async <T>(
+  readonly #authenticate = async <T>(
     makeRequest: (
       auth: { type: string; identifier: object; password: string; session?: string } | null,
     ) => Promise<T>,
@@ -231,6 +241,6 @@ export class EncryptedSession extends Session {
   };
 }
 
-function isClear(event: MatrixEvent): boolean {
+function isDecrypted(event: MatrixEvent): boolean {
   return !event.isDecryptionFailure() && event.getType() !== EventType.RoomMessageEncrypted;
 }

@@ -2,108 +2,117 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../eventually.ts';
+import { TwoHearths } from '../federating-hearths.ts';
 import type { HearthProcess } from '../hearth-process.ts';
-import { TwoHearths } from '../two-hearths.ts';
-import { encryptedRoom } from './encrypted-room.ts';
+import { createEncryptedRoom } from './encrypted-room.ts';
 import { EncryptedSession } from './encrypted-session.ts';
-import { comparePictures, nextRequest } from './verification.ts';
+import { compareEmojis, nextVerificationRequest } from './verification.ts';
 
-/** How many messages are sent in all; the environment can ask for more. */
-const messages = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 120);
-/** Messages after which a sender takes another key, which goes to every device as a message of its own. */
+/** Total number of messages; the environment variable can raise it. */
+const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 120);
+/**
+ * Messages after which a sender rotates its Megolm session, whose key goes to every device by a to-device
+ * message.
+ */
 const rotation = 5;
-/** Of the messages, each test has people say one. */
-const parts = 5;
-/** Milliseconds for what goes from server to server. */
-const patience = 180_000;
-/** Milliseconds between two attempts to find an event. */
+/** Number of parts into which the messages are divided; each test sends one part. */
+const partCount = 5;
+/** Maximal time in milliseconds for federation. */
+const timeout = 180_000;
+/** Milliseconds between two attempts to load an event. */
 const retryDelay = 500;
 
 let hearths: TwoHearths;
-let everybody: EncryptedSession[] = [];
+let sessions: EncryptedSession[] = [];
 let roomId: string;
 const sent: { readonly eventId: string; readonly text: string }[] = [];
 
 before(async () => {
   hearths = await TwoHearths.start();
   const { one, other } = hearths;
-  everybody = await Promise.all(
+  sessions = await Promise.all(
     [one, other, one, other].map(({ url }, number) =>
-      EncryptedSession.ofEquippedUser(url, `person-${number}`),
+      EncryptedSession.withCrossSigning(url, `person-${number}`),
     ),
   );
-  const [owner, ...guests] = everybody as [EncryptedSession, ...EncryptedSession[]];
-  roomId = await encryptedRoom([owner, ...guests], rotation);
+  const [owner, ...guests] = sessions as [EncryptedSession, ...EncryptedSession[]];
+  roomId = await createEncryptedRoom([owner, ...guests], rotation);
 });
 after(async () => {
-  for (const session of everybody) session.stop();
+  for (const session of sessions) session.stop();
   await hearths?.remove();
 });
 
-/** Everybody says their part of `count` messages, one after the other, also while a server is away. */
-async function talk(count: number): Promise<void> {
-  const talks = everybody.map(async (speaker) => {
-    for (let number = 0; number < count / everybody.length; number++) {
-      const text = `${speaker.userId}: ${sent.length}`;
-      sent.push({ eventId: await speaker.insist(roomId, text), text });
+/**
+ * Every session sends its share of `count` messages one after the other, and retries while a server is down.
+ */
+async function sendMessages(count: number): Promise<void> {
+  const talks = sessions.map(async (sender) => {
+    for (let number = 0; number < count / sessions.length; number++) {
+      const text = `${sender.userId}: ${sent.length}`;
+      sent.push({ eventId: await sender.sendReliably(roomId, text), text });
     }
   });
   await Promise.all(talks);
 }
 
-/** Lets them talk while a server goes down and comes up again. */
-async function talkThrough(server: HearthProcess, goDown: () => Promise<unknown>): Promise<void> {
+/** Sends messages while a server goes down and starts again. */
+async function sendDuringOutage(server: HearthProcess, goDown: () => Promise<unknown>): Promise<void> {
   const before = sent.length;
-  const part = messages / parts;
-  const talking = talk(part);
-  await eventually('them to talk', () => sent.length - before >= part / 3, patience);
+  const share = messageCount / partCount;
+  const sending = sendMessages(share);
+  await eventually('messages to be sent', () => sent.length - before >= share / 3, timeout);
   await goDown();
-  assert.ok(sent.length - before < part, 'the server must have gone down while they talked');
+  assert.ok(sent.length - before < share, 'the server must have gone down while messages were sent');
   await server.start();
-  await Promise.all([talking, ...everybody.map((session) => session.reconnect())]);
+  await Promise.all([sending, ...sessions.map((session) => session.reconnect())]);
 }
 
-/** Has a client look up what its syncs have left out, as they do after it was away for more than they hold. */
-async function lookUp({ client, userId }: EncryptedSession, eventId: string, wait: number): Promise<void> {
+/** Loads an event that the client's syncs have left out, as after a gap. */
+async function loadEvent(
+  { client, userId }: EncryptedSession,
+  eventId: string,
+  maxWait: number,
+): Promise<void> {
   const room = client.getRoom(roomId)!;
   await eventually(
-    `${userId} to find ${eventId}`,
+    `${userId} to load ${eventId}`,
     async () => {
       if (room.findEventById(eventId)) return true;
       await client.getEventTimeline(room.getUnfilteredTimelineSet(), eventId).catch(() => sleep(retryDelay));
       return room.findEventById(eventId) !== undefined;
     },
-    wait,
+    maxWait,
   );
 }
 
-/** Everybody reads what anybody has said, themselves included. */
-async function assertEverythingIsRead(): Promise<void> {
+/** Checks that every session decrypts all messages, including its own. */
+async function assertAllDecrypted(): Promise<void> {
   const unread: string[] = [];
-  for (const listener of everybody) {
+  for (const reader of sessions) {
     for (const { eventId, text } of sent) {
-      // Who waited in vain once does not wait as long for each of the others.
-      const wait = unread.length === 0 ? patience : 1_000;
-      const event = await lookUp(listener, eventId, wait)
-        .then(() => listener.read(roomId, eventId, wait))
+      // After one timeout the others are short, to save time.
+      const maxWait = unread.length === 0 ? timeout : 1_000;
+      const event = await loadEvent(reader, eventId, maxWait)
+        .then(() => reader.decrypted(roomId, eventId, maxWait))
         .catch((error: Error) => error);
       if (event instanceof Error) unread.push(event.message);
-      else if (event.getContent()['body'] !== text) unread.push(`${eventId} says something else`);
+      else if (event.getContent()['body'] !== text) unread.push(`${eventId} has another text`);
     }
   }
-  const all = sent.length * everybody.length;
-  assert.deepEqual(unread, [], `${unread.length} of ${all} could not be read`);
+  const all = sent.length * sessions.length;
+  assert.deepEqual(unread, [], `${unread.length} of ${all} could not be decrypted`);
 }
 
-test('people on two servers read everything that they say', async () => {
-  await talk(messages / parts);
-  await assertEverythingIsRead();
+test('delivers all encrypted messages between users of two servers', async () => {
+  await sendMessages(messageCount / partCount);
+  await assertAllDecrypted();
 });
 
-test('they verify each other', async () => {
-  const [one, other] = everybody as [EncryptedSession, EncryptedSession];
-  const received = nextRequest(other);
-  await comparePictures(
+test('verifies users of two servers', async () => {
+  const [one, other] = sessions as [EncryptedSession, EncryptedSession];
+  const received = nextVerificationRequest(other);
+  await compareEmojis(
     await one.crypto.requestDeviceVerification(other.userId, other.deviceId),
     await received,
   );
@@ -120,41 +129,45 @@ test('they verify each other', async () => {
 });
 
 for (const [which, serverOf] of [
-  ['one', () => hearths.one],
-  ['the other', () => hearths.other],
+  ['the first server', () => hearths.one],
+  ['the second server', () => hearths.other],
 ] as const) {
-  test(`with a restart of ${which} in between`, async () => {
-    await talkThrough(serverOf(), () => serverOf().stop());
-    await assertEverythingIsRead();
+  test(`delivers all encrypted messages through a restart of ${which}`, async () => {
+    await sendDuringOutage(serverOf(), () => serverOf().stop());
+    await assertAllDecrypted();
   });
 
-  test(`with kill -9 of ${which} in between`, async () => {
-    await talkThrough(serverOf(), () => serverOf().kill());
-    await assertEverythingIsRead();
+  test(`delivers all encrypted messages through a kill of ${which}`, async () => {
+    await sendDuringOutage(serverOf(), () => serverOf().kill());
+    await assertAllDecrypted();
   });
 }
 
-test('none of all these messages was left out', async () => {
-  await assertEverythingIsRead();
-  assert.ok(sent.length >= messages);
+test('has lost none of the encrypted messages of all tests', async () => {
+  await assertAllDecrypted();
+  assert.ok(sent.length >= messageCount);
 });
 
-test('a new login on one server is written to from the other, and one that is gone is not', async () => {
-  const [one, other] = everybody as [EncryptedSession, EncryptedSession];
-  const fresh = await other.onAnotherDevice({ withRecoveryKey: true });
+test('encrypts for a new device on the other server, and not for a removed one', async () => {
+  const [one, other] = sessions as [EncryptedSession, EncryptedSession];
+  const newDevice = await other.onAnotherDevice({ withRecoveryKey: true });
   const devices = async () => [
     ...((await one.crypto.getUserDeviceInfo([other.userId])).get(other.userId)?.keys() ?? []),
   ];
   try {
-    await fresh.room(roomId);
-    await eventually('the new device', async () => (await devices()).includes(fresh.deviceId), patience);
+    await newDevice.room(roomId);
+    await eventually('the new device', async () => (await devices()).includes(newDevice.deviceId), timeout);
     const eventId = await one.say(roomId, 'welcome');
-    await fresh.read(roomId, eventId, patience);
-    const answer = await fresh.say(roomId, 'thank you');
-    await one.read(roomId, answer, patience);
-    await fresh.client.logout(true);
-    await eventually('it to be gone', async () => !(await devices()).includes(fresh.deviceId), patience);
+    await newDevice.decrypted(roomId, eventId, timeout);
+    const answer = await newDevice.say(roomId, 'thank you');
+    await one.decrypted(roomId, answer, timeout);
+    await newDevice.client.logout(true);
+    await eventually(
+      'it to be removed',
+      async () => !(await devices()).includes(newDevice.deviceId),
+      timeout,
+    );
   } finally {
-    fresh.stop();
+    newDevice.stop();
   }
 });

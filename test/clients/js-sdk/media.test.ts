@@ -4,7 +4,7 @@ import { EventType, getHttpUriForMxc, MsgType, Preset } from 'matrix-js-sdk';
 import { imageMetadata, noiseImage, testAnimation } from '../../support/inputs/images.ts';
 import { eventually } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
-import { allIn, join } from './encrypted-room.ts';
+import { acceptInvite, waitForMembers } from './encrypted-room.ts';
 import { EncryptedSession } from './encrypted-session.ts';
 
 let server: ServerUnderTest;
@@ -17,28 +17,28 @@ after(async () => {
   await server?.stop();
 });
 
-async function equipped(name: string): Promise<EncryptedSession> {
-  const session = await EncryptedSession.ofEquippedUser(server.url, name);
+async function newSession(name: string): Promise<EncryptedSession> {
+  const session = await EncryptedSession.withCrossSigning(server.url, name);
   sessions.push(session);
   return session;
 }
 
-test('a picture is sent, and comes to the others as it was', async () => {
-  const [alice, bob] = await Promise.all([equipped('alice'), equipped('bob')]);
+test('delivers an image unchanged, with its name', async () => {
+  const [alice, bob] = await Promise.all([newSession('alice'), newSession('bob')]);
   const { room_id: room } = await alice.client.createRoom({
     preset: Preset.PrivateChat,
     invite: [bob.userId],
   });
-  await join(bob, room);
+  await acceptInvite(bob, room);
   const bytes = new Uint8Array(Array.from({ length: 100_000 }, (_, index) => index % 253));
-  const picture = new Blob([bytes], { type: 'image/png' });
+  const image = new Blob([bytes], { type: 'image/png' });
   const progress: number[] = [];
-  const { content_uri: url } = await alice.client.uploadContent(picture, {
+  const { content_uri: url } = await alice.client.uploadContent(image, {
     name: 'Kätzchen.png',
     progressHandler: ({ loaded }) => progress.push(loaded),
   });
   await alice.client.sendMessage(room, { msgtype: MsgType.Image, body: 'Kätzchen.png', url });
-  const content = await eventually('the picture to arrive', () =>
+  const content = await eventually('the image to arrive', () =>
     bob.client
       .getRoom(room)
       ?.getLiveTimeline()
@@ -57,12 +57,17 @@ test('a picture is sent, and comes to the others as it was', async () => {
   assert.equal(config['m.upload.size'], 50 * 1024 * 1024);
 });
 
-test('pictures and faces are shown in the sizes that there is room for', async () => {
-  const alice = await equipped('alice');
+test('returns thumbnails of images and avatars in the requested sizes', async () => {
+  const alice = await newSession('alice');
   const upload = async (bytes: Uint8Array<ArrayBuffer>, type: string) =>
     (await alice.client.uploadContent(new Blob([bytes], { type }))).content_uri;
-  const shown = async (uri: string, size: readonly [number, number], method: string, moves?: boolean) => {
-    const link = getHttpUriForMxc(server.url, uri, ...size, method, false, true, true, moves);
+  const thumbnailOf = async (
+    uri: string,
+    size: readonly [number, number],
+    method: string,
+    animated?: boolean,
+  ) => {
+    const link = getHttpUriForMxc(server.url, uri, ...size, method, false, true, true, animated);
     const response = await fetch(link, {
       headers: { authorization: `Bearer ${alice.client.getAccessToken()}` },
     });
@@ -75,18 +80,18 @@ test('pictures and faces are shown in the sizes that there is room for', async (
     return { size: [width, height], frames };
   };
   const photograph = await upload(await noiseImage(1_200, 900), 'image/png');
-  assert.deepEqual(await shown(photograph, [800, 600], 'scale'), { size: [800, 600], frames: 1 });
-  assert.deepEqual(await shown(photograph, [1_600, 1_200], 'scale'), { size: [1_200, 900], frames: 1 });
-  const face = await upload(await testAnimation(400, 400, 'gif'), 'image/gif');
-  await alice.client.setAvatarUrl(face);
+  assert.deepEqual(await thumbnailOf(photograph, [800, 600], 'scale'), { size: [800, 600], frames: 1 });
+  assert.deepEqual(await thumbnailOf(photograph, [1_600, 1_200], 'scale'), { size: [1_200, 900], frames: 1 });
+  const avatar = await upload(await testAnimation(400, 400, 'gif'), 'image/gif');
+  await alice.client.setAvatarUrl(avatar);
   const { avatar_url } = await alice.client.getProfileInfo(alice.userId);
-  assert.equal(avatar_url, face);
-  assert.deepEqual(await shown(face, [30, 30], 'crop'), { size: [32, 32], frames: 1 });
-  assert.deepEqual(await shown(face, [30, 30], 'crop', true), { size: [32, 32], frames: 3 });
+  assert.equal(avatar_url, avatar);
+  assert.deepEqual(await thumbnailOf(avatar, [30, 30], 'crop'), { size: [32, 32], frames: 1 });
+  assert.deepEqual(await thumbnailOf(avatar, [30, 30], 'crop', true), { size: [32, 32], frames: 3 });
 });
 
-test('who is invited reads what was said before, with the keys that come with the invitation', async () => {
-  const [alice, bob] = await Promise.all([equipped('alice'), equipped('bob')]);
+test('decrypts the history before an invite with the keys that the inviter shares', async () => {
+  const [alice, bob] = await Promise.all([newSession('alice'), newSession('bob')]);
   const encryption = { algorithm: 'm.megolm.v1.aes-sha2' };
   const { room_id: room } = await alice.client.createRoom({
     preset: Preset.PrivateChat,
@@ -95,14 +100,14 @@ test('who is invited reads what was said before, with the keys that come with th
       { type: EventType.RoomHistoryVisibility, state_key: '', content: { history_visibility: 'shared' } },
     ],
   });
-  await alice.encryptedRoom(room, 1);
-  const said = await alice.say(room, 'before you came');
+  await alice.waitForEncryptedRoom(room, 1);
+  const sentIds = await alice.say(room, 'before you came');
   await alice.client.invite(room, bob.userId);
-  await join(bob, room);
-  await allIn(room, alice, bob);
+  await acceptInvite(bob, room);
+  await waitForMembers(room, alice, bob);
   const view = await bob.room(room);
-  if (!view.findEventById(said)) await bob.client.scrollback(view);
-  const event = await bob.read(room, said);
+  if (!view.findEventById(sentIds)) await bob.client.scrollback(view);
+  const event = await bob.decrypted(room, sentIds);
   assert.equal(event.getWireType(), 'm.room.encrypted');
   assert.equal(event.getContent()['body'], 'before you came');
 });

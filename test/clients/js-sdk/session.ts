@@ -1,4 +1,4 @@
-import './tame.ts';
+import './sdk-for-tests.ts';
 import { randomBytes } from 'node:crypto';
 import {
   createClient,
@@ -14,33 +14,36 @@ import { eventually } from '../eventually.ts';
 
 export const password = 'correct horse battery staple';
 
-const silent: NonNullable<ICreateClientOpts['logger']> = {
+const silentLogger: NonNullable<ICreateClientOpts['logger']> = {
   trace() {},
   debug() {},
   info() {},
   warn() {},
   error() {},
-  getChild: () => silent,
+  getChild: () => silentLogger,
 };
 
-/** A name that nobody has on the server yet, also when the server has seen other runs. */
-export function freshName(name: string): string {
+/** Returns a username that is unused, also on a server that has seen other runs. */
+export function uniqueName(name: string): string {
   return `${name}-${randomBytes(5).toString('hex')}`;
 }
 
-/** A client that is not logged in. */
-export function stranger(url: string): MatrixClient {
-  return createClient({ baseUrl: url, logger: silent });
+/** Returns a client that is not logged in. */
+export function anonymousClient(url: string): MatrixClient {
+  return createClient({ baseUrl: url, logger: silentLogger });
 }
 
-/** Registers as an application does it: asks what is wanted, then goes through the stages. */
+/**
+ * Registers as an application does: requests the stages of user-interactive authentication, and completes
+ * them.
+ */
 export async function register(url: string, username: string): Promise<RegisterResponse> {
-  const client = stranger(url);
+  const client = anonymousClient(url);
   const authentication = new InteractiveAuth<RegisterResponse>({
     matrixClient: client,
     doRequest: (auth) => client.registerRequest({ username, password, ...(auth && { auth }) }),
     stateUpdated() {},
-    requestEmailToken: () => Promise.reject(new Error('no e-mail here')),
+    requestEmailToken: () => Promise.reject(new Error('e-mail is not supported')),
   });
   return authentication.attemptAuth();
 }
@@ -48,7 +51,7 @@ export async function register(url: string, username: string): Promise<RegisterR
 /** Logs in on one more device. */
 export function logIn(url: string, userId: string): Promise<LoginResponse> {
   const identifier = { type: 'm.id.user', user: userId };
-  return stranger(url).loginRequest({ type: 'm.login.password', identifier, password });
+  return anonymousClient(url).loginRequest({ type: 'm.login.password', identifier, password });
 }
 
 /** A logged-in user with a client that syncs. */
@@ -71,27 +74,27 @@ export class Session {
       deviceId: device_id,
       accessToken: access_token,
       timelineSupport: true,
-      logger: silent,
+      logger: silentLogger,
       ...options,
     });
   }
 
-  /** Registers a user whose name begins with `name` and starts to sync. */
+  /** Registers a user whose name begins with `name`, and starts to sync. */
   static async ofNewUser(url: string, name: string): Promise<Session> {
-    return new Session(url, await register(url, freshName(name))).started();
+    return new Session(url, await register(url, uniqueName(name))).started();
   }
 
-  /** The same with a client that keeps threads apart from the rest of the room. */
+  /** Like `ofNewUser`, with a client that separates threads from the main timeline. */
   static async withThreads(url: string, name: string): Promise<Session> {
-    return new Session(url, await register(url, freshName(name))).started(20, true);
+    return new Session(url, await register(url, uniqueName(name))).started(20, true);
   }
 
-  /** Logs in on one more device and starts to sync. */
+  /** Logs in on one more device, and starts to sync. */
   static async ofLogin(url: string, userId: string, initialSyncLimit?: number): Promise<Session> {
     return new Session(url, await logIn(url, userId)).started(initialSyncLimit);
   }
 
-  /** The room, once this client knows that the user has that membership in it. */
+  /** Waits until this client knows that the user has this membership in the room. */
   room(roomId: string, membership = 'join'): Promise<Room> {
     return eventually(`${this.userId} to know ${roomId} as ${membership}`, () => {
       const room = this.client.getRoom(roomId);
@@ -99,7 +102,7 @@ export class Session {
     });
   }
 
-  /** The event, once it has arrived in the room's timeline. */
+  /** Waits until the event has arrived in the room's timeline. */
   event(roomId: string, eventId: string): Promise<MatrixEvent> {
     return eventually(`${this.userId} to get ${eventId}`, () =>
       this.client.getRoom(roomId)?.findEventById(eventId),

@@ -1,9 +1,11 @@
 import { createClient, type MatrixClient, type MatrixEvent, type Room } from 'matrix-js-sdk';
 import { type MSC3575List, SlidingSync } from 'matrix-js-sdk/lib/sliding-sync.js';
 import { eventually } from '../eventually.ts';
-import { freshName, register } from './session.ts';
+import { register, uniqueName } from './session.ts';
 
-/** What every room is to come with: all of its state, but of its members those who are seen. */
+/**
+ * The state requested for each room: everything except for members, of which only the senders and the user.
+ */
 const requiredState: [type: string, stateKey: string][] = [
   ['*', '*'],
   ['m.room.member', '$LAZY'],
@@ -12,18 +14,18 @@ const requiredState: [type: string, stateKey: string][] = [
 
 const room = { timeline_limit: 20, required_state: requiredState };
 
-/** Lists as a messenger keeps them: conversations, of which the latest are shown, and spaces. */
+/** The lists of a messenger: conversations, of which the latest two are in the window, and spaces. */
 const lists = (): Map<string, MSC3575List> =>
   new Map<string, MSC3575List>([
     ['conversations', { ranges: [[0, 1]], ...room, filters: { not_room_types: ['m.space'] } }],
     ['spaces', { ranges: [[0, 9]], ...room, filters: { room_types: ['m.space'] } }],
   ]);
 
-/** What a client follows its rooms with. */
+/** Returns the sliding sync of a client. */
 export const slidingSyncOf = (client: MatrixClient, url: string): SlidingSync =>
   new SlidingSync(url, lists(), room, client, 5_000);
 
-/** A logged-in user whose client follows by sliding sync. */
+/** A logged-in user whose client uses sliding sync. */
 export class SlidingSession {
   readonly client: MatrixClient;
   readonly slidingSync: SlidingSync;
@@ -33,9 +35,9 @@ export class SlidingSession {
     this.slidingSync = slidingSyncOf(client, url);
   }
 
-  /** Registers a user whose name begins with `name` and starts to sync. */
+  /** Registers a user whose name begins with `name`, and starts to sync. */
   static async ofNewUser(url: string, name: string): Promise<SlidingSession> {
-    const { user_id, device_id, access_token } = await register(url, freshName(name));
+    const { user_id, device_id, access_token } = await register(url, uniqueName(name));
     if (!device_id || !access_token) throw new Error('registration did not log in');
     const options = { baseUrl: url, userId: user_id, deviceId: device_id, accessToken: access_token };
     const session = new SlidingSession(createClient({ ...options, timelineSupport: true }), url);
@@ -48,7 +50,7 @@ export class SlidingSession {
     return this.client.getSafeUserId();
   }
 
-  /** The room, once this client knows that the user has that membership in it. */
+  /** Waits until this client knows that the user has this membership in the room. */
   room(roomId: string, membership = 'join'): Promise<Room> {
     return eventually(`${this.userId} to know ${roomId} as ${membership}`, () => {
       const known = this.client.getRoom(roomId);
@@ -56,7 +58,7 @@ export class SlidingSession {
     });
   }
 
-  /** The event, once it has arrived in the room's timeline. */
+  /** Waits until the event has arrived in the room's timeline. */
   event(roomId: string, eventId: string): Promise<MatrixEvent> {
     return eventually(`${this.userId} to get ${eventId}`, () =>
       this.client.getRoom(roomId)?.findEventById(eventId),

@@ -19,7 +19,7 @@ after(async () => {
   await server?.stop();
 });
 
-/** A private room of Alice's that Bob was invited to and has joined. */
+/** Returns a private room of Alice's that Bob was invited to and has joined. */
 async function sharedRoom(name = 'By the fire'): Promise<string> {
   const { room_id } = await alice.client.createRoom({
     preset: Preset.PrivateChat,
@@ -33,15 +33,15 @@ async function sharedRoom(name = 'By the fire'): Promise<string> {
   return room_id;
 }
 
-test('the server says that it can', async () => {
+test('announces simplified sliding sync in /versions', async () => {
   assert.ok(await alice.client.doesServerSupportUnstableFeature('org.matrix.simplified_msc3575'));
 });
 
-test('an invitation becomes a room, and what one says the other hears', async () => {
+test('shows an invite, and messages after the join, by sliding sync', async () => {
   const room = await sharedRoom();
   const { event_id } = await alice.client.sendTextMessage(room, 'Is it warm over there?');
-  const heard = await bob.event(room, event_id);
-  assert.equal(heard.getContent()['body'], 'Is it warm over there?');
+  const received = await bob.event(room, event_id);
+  assert.equal(received.getContent()['body'], 'Is it warm over there?');
   await eventually('two members', () => alice.client.getRoom(room)?.getJoinedMemberCount() === 2);
   const answer = await bob.client.sendTextMessage(room, 'Very.');
   await alice.event(room, answer.event_id);
@@ -49,7 +49,7 @@ test('an invitation becomes a room, and what one says the other hears', async ()
   await eventually('the name', () => bob.client.getRoom(room)?.name === 'At the hearth');
 });
 
-test('edits, reactions and redactions reach those who follow', async () => {
+test('shows edits, reactions and redactions by sliding sync', async () => {
   const room = await sharedRoom();
   const { event_id } = await alice.client.sendTextMessage(room, 'Wram');
   const message = await bob.event(room, event_id);
@@ -76,7 +76,7 @@ test('edits, reactions and redactions reach those who follow', async () => {
   await eventually('the redaction', () => message.isRedacted());
 });
 
-test('a thread grows for everybody', async () => {
+test('shows a thread by sliding sync', async () => {
   const room = await sharedRoom();
   const root = await alice.client.sendTextMessage(room, 'What shall we burn?');
   await bob.event(room, root.event_id);
@@ -84,7 +84,7 @@ test('a thread grows for everybody', async () => {
   await eventually('the thread', () => alice.client.getRoom(room)?.getThread(root.event_id)?.length === 1);
 });
 
-test('a list of spaces is kept apart from the conversations', async () => {
+test('shows a list of spaces beside the list of conversations by sliding sync', async () => {
   const { room_id: space } = await alice.client.createRoom({
     preset: Preset.PrivateChat,
     name: 'The house',
@@ -101,7 +101,7 @@ test('a list of spaces is kept apart from the conversations', async () => {
   await eventually('the count', () => alice.slidingSync.getListData('spaces')?.joinedCount === 1);
 });
 
-test('who knocks is let in', async () => {
+test('shows a knock, the invite and the join by sliding sync', async () => {
   const { room_id } = await alice.client.createRoom({
     preset: Preset.PrivateChat,
     name: 'Behind the door',
@@ -119,7 +119,7 @@ test('who knocks is let in', async () => {
   await bob.room(room_id);
 });
 
-test('an upgrade leads from the old room to the new one', async () => {
+test('shows a room upgrade by sliding sync', async () => {
   const room = await sharedRoom();
   const { replacement_room } = await alice.client.upgradeRoom(room, '11');
   await eventually(
@@ -133,7 +133,7 @@ test('an upgrade leads from the old room to the new one', async () => {
   assert.equal(replacement.findPredecessor()?.roomId, room);
 });
 
-test('typing, receipts, tags and account data come with the extensions', async () => {
+test('sends typing, receipts, tags and account data by extensions of sliding sync', async () => {
   const room = await sharedRoom();
   await bob.client.sendTyping(room, true, 20_000);
   await eventually('bob typing', () => alice.client.getRoom(room)?.getMember(bob.userId)?.typing === true);
@@ -149,7 +149,7 @@ test('typing, receipts, tags and account data come with the extensions', async (
   await eventually('account data', () => bob.client.getAccountData(EventType.Direct) !== undefined);
 });
 
-test('rooms outside of the window come when it grows or when they are opened', async () => {
+test('shows rooms outside of the window by a room subscription and by a larger range', async () => {
   const rooms = [];
   for (const name of ['one', 'two', 'three', 'four']) {
     rooms.push((await alice.client.createRoom({ preset: Preset.PrivateChat, name })).room_id);

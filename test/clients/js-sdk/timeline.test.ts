@@ -28,7 +28,7 @@ function messageIds(events: readonly MatrixEvent[]): (string | undefined)[] {
   return events.filter((event) => event.getType() === 'm.room.message').map((event) => event.getId());
 }
 
-test('a new device sees the end of the timeline and pages back to its beginning, in order and without gaps', async (context) => {
+test('shows a new device the end of the timeline, and pages back to its beginning in order and without gaps', async (context) => {
   const device = await Session.ofLogin(server.url, alice.userId, 5);
   context.after(() => device.stop());
   const room = await device.room(roomId);
@@ -41,7 +41,7 @@ test('a new device sees the end of the timeline and pages back to its beginning,
   assert.equal(events[0]?.getType(), 'm.room.create');
 });
 
-test('the timeline around an event in the middle can be opened and read in both directions', async (context) => {
+test('opens the timeline around an event, and pages in both directions', async (context) => {
   const device = await Session.ofLogin(server.url, alice.userId, 1);
   context.after(() => device.stop());
   const room = await device.room(roomId);

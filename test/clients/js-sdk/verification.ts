@@ -11,42 +11,42 @@ import { VerificationMethod } from 'matrix-js-sdk/lib/types.js';
 import { eventually } from '../eventually.ts';
 import type { EncryptedSession } from './encrypted-session.ts';
 
-/** The next request to verify that reaches a client. */
-export function nextRequest(session: EncryptedSession): Promise<VerificationRequest> {
+/** Resolves with the next verification request that reaches the client. */
+export function nextVerificationRequest(session: EncryptedSession): Promise<VerificationRequest> {
   return new Promise((resolve) => session.client.once(CryptoEvent.VerificationRequestReceived, resolve));
 }
 
 /**
- * Goes through a verification as two people do it who look at each other's screens: one accepts the request, the
- * other chooses to compare pictures, both see the same ones, and both say so.
+ * Runs an emoji verification as two users do who look at each other's screens: one accepts the request, the
+ * other starts SAS, both see the same emojis, and both confirm.
  */
-export async function comparePictures(
-  sent: VerificationRequest,
-  received: VerificationRequest,
-): Promise<void> {
+export async function compareEmojis(sent: VerificationRequest, received: VerificationRequest): Promise<void> {
   await received.accept();
-  await phase(sent, VerificationPhase.Ready);
+  await waitForPhase(sent, VerificationPhase.Ready);
   const verifier = await sent.startVerification(VerificationMethod.Sas);
-  const shown = pictures(verifier);
+  const shown = sasCallbacks(verifier);
   const done = verifier.verify();
-  const otherVerifier = await eventually('the other side to see the choice', () => received.verifier);
-  const otherShown = pictures(otherVerifier);
+  const otherVerifier = await eventually('the other side to see the chosen method', () => received.verifier);
+  const otherShown = sasCallbacks(otherVerifier);
   const otherDone = otherVerifier.verify();
   const [sas, otherSas] = await Promise.all([shown, otherShown]);
   assert.equal(sas.sas.emoji?.length, 7);
   assert.deepEqual(sas.sas.emoji, otherSas.sas.emoji);
   await Promise.all([sas.confirm(), otherSas.confirm(), done, otherDone]);
-  await Promise.all([phase(sent, VerificationPhase.Done), phase(received, VerificationPhase.Done)]);
+  await Promise.all([
+    waitForPhase(sent, VerificationPhase.Done),
+    waitForPhase(received, VerificationPhase.Done),
+  ]);
 }
 
-function phase(request: VerificationRequest, expected: VerificationPhase): Promise<boolean> {
+function waitForPhase(request: VerificationRequest, expected: VerificationPhase): Promise<boolean> {
   return eventually(`phase ${expected} of a verification`, () => {
     assert.notEqual(request.phase, VerificationPhase.Cancelled, `cancelled: ${request.cancellationCode}`);
     return request.phase === expected;
   });
 }
 
-function pictures(verifier: Verifier): Promise<ShowSasCallbacks> {
+function sasCallbacks(verifier: Verifier): Promise<ShowSasCallbacks> {
   return new Promise((resolve, reject) => {
     const shown = verifier.getShowSasCallbacks();
     if (shown) return resolve(shown);

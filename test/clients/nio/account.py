@@ -1,4 +1,4 @@
-"""What belongs to a user: sessions, devices, profile, filters and aliases of their rooms."""
+"""Sessions, devices, profile, filters and room aliases of a user."""
 
 from session import PASSWORD, Session, ok, refused, run
 
@@ -17,7 +17,7 @@ async def account(alice):
     assert devices == {alice.client.device_id: "alice's desk", telephone.client.device_id: "telephone"}, devices
     token = telephone.client.access_token
     ok(await telephone.client.logout())
-    telephone.client.access_token = token  # the client itself has forgotten it
+    telephone.client.access_token = token  # logout has removed it from the client
     refused(await telephone.client.whoami(), "M_UNKNOWN_TOKEN")
     await telephone.client.close()
 

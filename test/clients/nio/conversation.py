@@ -1,4 +1,4 @@
-"""Two people meet in a room and talk, in both directions."""
+"""Invite, messages, reply, typing, receipts, redaction, room name and leave between two users."""
 
 import nio
 
@@ -20,8 +20,8 @@ async def conversation(alice, bob):
     assert {member.user_id for member in members} == {alice.user_id, bob.user_id}, members
 
     question = await alice.send(room, "Is it warm over there?")
-    heard = await bob.event(question)
-    assert (heard.sender, heard.body) == (alice.user_id, "Is it warm over there?"), heard
+    received = await bob.event(question)
+    assert (received.sender, received.body) == (alice.user_id, "Is it warm over there?"), received
     answer = await bob.send(room, "Very.", **{"m.relates_to": {"m.in_reply_to": {"event_id": question}}})
     reply = await alice.event(answer)
     relation = reply.source["content"]["m.relates_to"]
@@ -52,8 +52,8 @@ async def conversation(alice, bob):
     assert name == {"name": "At the hearth"}, name
 
     ok(await bob.client.room_leave(room))
-    await alice.eventually("bob to be gone", lambda: bob.user_id not in alice.client.rooms[room].users)
-    await bob.eventually("the room to be gone", lambda: room in bob.left_rooms)
+    await alice.eventually("bob to have left", lambda: bob.user_id not in alice.client.rooms[room].users)
+    await bob.eventually("the left room", lambda: room in bob.left_rooms)
     ok(await bob.client.room_forget(room))
     refused(await bob.client.join(room), "M_FORBIDDEN")
 

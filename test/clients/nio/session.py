@@ -1,4 +1,4 @@
-"""Users of the server under test, with matrix-nio clients that sync when they are told to."""
+"""Users of the server under test, with matrix-nio clients that sync only when a script asks them to."""
 
 import asyncio
 import secrets
@@ -8,22 +8,22 @@ import time
 import nio
 
 PASSWORD = "correct horse battery staple"
-PATIENCE = 120
+TIMEOUT_SECONDS = 120
 
 
 def ok(response):
-    """The response, unless the server refused or the library did not understand it."""
+    """Returns the response; fails when the server refused or the library could not parse it."""
     assert not isinstance(response, nio.ErrorResponse), f"{type(response).__name__}: {response}"
     return response
 
 
 def refused(response, code):
-    """Nothing, when the server refused with this code."""
+    """Fails unless the server refused with this errcode."""
     assert isinstance(response, nio.ErrorResponse) and response.status_code == code, response
 
 
 class Session:
-    """A client and all that it has received."""
+    """A client and the events that it has received."""
 
     def __init__(self, url, user=""):
         config = nio.AsyncClientConfig(max_limit_exceeded=0, max_timeouts=0, request_timeout=120)
@@ -45,18 +45,18 @@ class Session:
     def user_id(self):
         return self.client.user_id
 
-    async def eventually(self, what, look):
-        """Syncs until look() finds something, and returns it."""
-        until = time.monotonic() + PATIENCE
+    async def eventually(self, what, check):
+        """Syncs until check() returns something true, and returns that."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while True:
-            found = look()
+            found = check()
             if found:
                 return found
-            assert time.monotonic() < until, f"{self.user_id} waited in vain for {what}"
+            assert time.monotonic() < deadline, f"{self.user_id} timed out waiting for {what}"
             self.left_rooms |= set(ok(await self.client.sync(timeout=1000)).rooms.leave)
 
     async def event(self, event_id):
-        """The event of a timeline, once it has arrived."""
+        """Waits until a timeline has the event, and returns it."""
         return await self.eventually(
             event_id, lambda: next((event for _, event in self.events if event.event_id == event_id), None)
         )
@@ -67,14 +67,14 @@ class Session:
         return ok(await self.client.room_send(room_id, "m.room.message", message)).event_id
 
 
-def run(conversation, *names):
-    """Runs the conversation with the sessions of new users of these names."""
+def run(script, *names):
+    """Runs the script with sessions of new users with these names."""
 
     async def main():
         url = sys.argv[1]
         sessions = [await Session.of_new_user(url, name) for name in names]
         try:
-            await conversation(*sessions)
+            await script(*sessions)
         finally:
             for session in sessions:
                 await session.client.close()

@@ -1,4 +1,4 @@
-"""A page after the other of a room's past, in both directions, and what stands around an event."""
+"""Pages through the history of a room in both directions, and reads the context of an event."""
 
 import nio
 
@@ -8,7 +8,7 @@ COUNT = 45
 
 
 async def pages(client, room, start, direction, limit):
-    """The bodies of all messages from there on in that direction."""
+    """Returns the bodies of all messages from a token on, in one direction."""
     bodies = []
     while start:
         page = ok(await client.room_messages(room, start, direction=direction, limit=limit))

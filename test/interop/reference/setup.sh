@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Puts the reference homeserver (Debian's matrix-synapse) into a chroot, so that nothing of this machine changes.
-# Needs root; does nothing when it is there already, and begins anew when it was interrupted. Several may call it at
-# once: they wait for the first.
+# Installs the reference homeserver (Debian's matrix-synapse) into a chroot, so that nothing else on this machine
+# changes. Needs root. Does nothing when the chroot is complete, and starts over after an interruption. Concurrent
+# calls wait for the first one.
 #
-#   HEARTH_REFERENCE_DIR     where to (default /var/tmp/hearth-reference)
-#   HEARTH_REFERENCE_SUITE   Debian's suite that has it (default sid)
-#   HEARTH_REFERENCE_MIRROR  Debian's mirror (default: those that this machine takes its packages from)
+#   HEARTH_REFERENCE_DIR     target folder (default /var/tmp/hearth-reference)
+#   HEARTH_REFERENCE_SUITE   Debian suite to install from (default sid)
+#   HEARTH_REFERENCE_MIRROR  Debian mirror (default: the mirrors in this machine's apt sources)
 set -euo pipefail
 dir=${HEARTH_REFERENCE_DIR:-/var/tmp/hearth-reference}
 suite=${HEARTH_REFERENCE_SUITE:-sid}
@@ -21,13 +21,13 @@ flock 9
 exec 3>&2 >"$dir/setup.log" 2>&1
 trap 'status=$?; [ $status = 0 ] || tail -n 30 "$dir/setup.log" >&3' EXIT
 
-# What an interrupted run has left behind, with what may still be mounted in it.
+# Removes what an interrupted run has left, including its mounts.
 clean() {
   awk -v below="$1/" 'index($2, below) == 1 { print $2 }' /proc/mounts | sort -r | xargs -r -n 1 umount
   rm -rf --one-file-system "$1"
 }
 
-# As apt itself understands its sources, whichever form they have.
+# Lists the mirrors of apt's sources; apt parses both formats of them.
 mirrors() {
   if [ -n "${HEARTH_REFERENCE_MIRROR:-}" ]; then
     echo "$HEARTH_REFERENCE_MIRROR"
@@ -36,7 +36,7 @@ mirrors() {
   fi
 }
 
-# debootstrap asks for the first thing by itself and must take the way that apt takes.
+# debootstrap downloads without apt, and must use the same proxy.
 eval "$(apt-config shell http_proxy Acquire::http::Proxy https_proxy Acquire::https::Proxy)"
 [ -z "${http_proxy:-}" ] || export http_proxy
 [ -z "${https_proxy:-}" ] || export https_proxy
@@ -55,16 +55,16 @@ if [ ! -x "$new/usr/bin/apt-get" ] || [ -e "$new/debootstrap" ]; then
 fi
 
 inside() { DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 chroot "$new" "$@" 9>&-; }
-# Nothing in there may start a service.
+# Forbids packages in the chroot to start services.
 printf '#!/bin/sh\nexit 101\n' >"$new/usr/sbin/policy-rc.d"
 chmod 755 "$new/usr/sbin/policy-rc.d"
-# A mirror may be a snapshot with old dates.
+# The mirror may be a snapshot whose release file has expired.
 {
   printf 'Acquire::Check-Valid-Until "false";\nAPT::Install-Recommends "false";\nAcquire::Retries "3";\n'
   [ -z "${http_proxy:-}" ] || printf 'Acquire::http::Proxy "%s";\n' "$http_proxy"
   [ -z "${https_proxy:-}" ] || printf 'Acquire::https::Proxy "%s";\n' "$https_proxy"
 } >"$new/etc/apt/apt.conf.d/90reference"
-# The one name besides its own that it must find is that of the Hearth under test.
+# The reference server must resolve only its own name and that of the Hearth under test.
 printf '127.0.0.1 localhost hearth.localhost\n' >"$new/etc/hosts"
 cp /etc/resolv.conf "$new/etc/resolv.conf"
 inside apt-get update -q

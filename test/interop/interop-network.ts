@@ -5,28 +5,28 @@ import { makeTestAuthority, type TestAuthority } from '../support/network/test-a
 import { FederatingHearth } from './federating-hearth.ts';
 import { ReferenceServer } from './reference-server.ts';
 
-/** A homeserver of the network, whoever made it. */
-export interface Member {
-  /** The name that ids of its users end in. */
+/** A homeserver of the network. */
+export interface Homeserver {
+  /** Server name, the domain of its users' ids. */
   readonly name: string;
   readonly url: string;
-  /** Where it logs. */
+  /** Path of its log. */
   readonly logFile: string;
 }
 
-/** One that can be made to go and come back. */
-export interface RunningMember extends Member {
+/** A homeserver that tests can stop and start. */
+export interface ControlledHomeserver extends Homeserver {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** `kill -9`. */
   kill(): Promise<void>;
 }
 
-/** A folder where the logs of both are kept, for who looks for the cause of something. */
-const keptLogs = process.env['HEARTH_INTEROP_LOGS'];
+/** Folder into which the logs of both servers are copied, if it is set. */
+const logFolder = process.env['HEARTH_INTEROP_LOGS'];
 
-/** Hearth and the reference server, which reach each other over TLS under one authority. */
-export class Network {
+/** Hearth and the reference server, which federate over TLS under one certificate authority. */
+export class InteropNetwork {
   readonly hearth: FederatingHearth;
   readonly reference: ReferenceServer;
   readonly #authority: TestAuthority;
@@ -37,11 +37,11 @@ export class Network {
     this.#authority = authority;
   }
 
-  static async start(): Promise<Network> {
+  static async start(): Promise<InteropNetwork> {
     const authority = makeTestAuthority();
     const reference = await ReferenceServer.create(authority);
     const hearth = await FederatingHearth.create(authority);
-    const network = new Network(hearth, reference, authority);
+    const network = new InteropNetwork(hearth, reference, authority);
     try {
       await Promise.all([hearth.start(), reference.start()]);
     } catch (error) {
@@ -51,14 +51,14 @@ export class Network {
     return network;
   }
 
-  /** @throws AssertionError when Hearth had to log an error, whatever became of it */
+  /** Stops both servers. @throws AssertionError when Hearth has logged an error */
   async stop(): Promise<void> {
     const { hearth, reference } = this;
     await hearth.stop();
     const log = hearth.log();
-    if (keptLogs) {
-      writeFileSync(join(keptLogs, `${hearth.name}.hearth.log`), log);
-      writeFileSync(join(keptLogs, `${hearth.name}.reference.log`), reference.log(Infinity));
+    if (logFolder) {
+      writeFileSync(join(logFolder, `${hearth.name}.hearth.log`), log);
+      writeFileSync(join(logFolder, `${hearth.name}.reference.log`), reference.log(Infinity));
     }
     await this.#remove();
     const isError = (line: string) => line.includes('"level":"error"') || line.includes('"level":"fatal"');

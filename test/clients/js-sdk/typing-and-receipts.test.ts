@@ -28,7 +28,7 @@ after(async () => {
   await server?.stop();
 });
 
-test('one sees the other type, and stop', async () => {
+test('shows when another user starts and stops typing', async () => {
   const isTyping = () => roomOfAlice.getMember(bob.userId)?.typing;
   await bob.client.sendTyping(roomId, true, 20_000);
   await eventually('bob typing', () => isTyping() === true);
@@ -36,14 +36,14 @@ test('one sees the other type, and stop', async () => {
   await eventually('bob not typing', () => isTyping() === false);
 });
 
-test('typing ends by itself', async () => {
+test('ends typing after its timeout', async () => {
   const isTyping = () => roomOfAlice.getMember(bob.userId)?.typing;
   await bob.client.sendTyping(roomId, true, 1_500);
   await eventually('bob typing', () => isTyping() === true);
   await eventually('bob not typing', () => isTyping() === false);
 });
 
-test('unread messages are counted until a receipt says that they are read, and others see the receipt', async () => {
+test('counts unread messages until a read receipt, which other users see', async () => {
   const { event_id } = await alice.client.sendTextMessage(roomId, 'have you seen this?');
   const message = await bob.event(roomId, event_id);
   await eventually('the count', () => roomOfBob.getUnreadNotificationCount() === 1);
@@ -52,7 +52,7 @@ test('unread messages are counted until a receipt says that they are read, and o
   await eventually('the count to be nothing', () => roomOfBob.getUnreadNotificationCount() === 0);
 });
 
-test('the read marker follows a user to their other devices', async (context) => {
+test('sends the fully read marker to other devices', async (context) => {
   const { event_id } = await alice.client.sendTextMessage(roomId, 'and this?');
   await bob.event(roomId, event_id);
   await bob.client.setRoomReadMarkers(roomId, event_id);
@@ -65,7 +65,7 @@ test('the read marker follows a user to their other devices', async (context) =>
   );
 });
 
-test('tags are a user’s own and can be taken off', async () => {
+test('sets and removes a tag, which other users do not see', async () => {
   await bob.client.setRoomTag(roomId, 'm.favourite', { order: 0.25 });
   await eventually('the tag', () => roomOfBob.tags['m.favourite']?.['order'] === 0.25);
   assert.deepEqual((await bob.client.getRoomTags(roomId)).tags, { 'm.favourite': { order: 0.25 } });

@@ -5,7 +5,7 @@ import { eventually } from '../eventually.ts';
 import { HearthProcess } from '../hearth-process.ts';
 import { Session } from './session.ts';
 
-/** With the classic sync; `sliding-sync.test.ts` has the same with the other. */
+/** Uses classic sync; `sliding-sync.test.ts` tests much of the same with sliding sync. */
 let server: HearthProcess;
 let alice: Session;
 let bob: Session;
@@ -21,7 +21,7 @@ after(async () => {
   await server?.remove();
 });
 
-/** A public room of Alice's that Bob is in as well. */
+/** Returns a public room of Alice's that Bob has joined. */
 async function sharedRoom(options: object = {}): Promise<string> {
   const { room_id } = await alice.client.createRoom({
     preset: Preset.PublicChat,
@@ -39,7 +39,7 @@ const childrenOf = (room: Room) =>
     .filter((event) => Array.isArray(event.getContent()['via']))
     .map((event) => event.getStateKey());
 
-test('a space holds rooms, and those in it find them', async () => {
+test('shows the children of a space, and its hierarchy', async () => {
   const room = await sharedRoom();
   const space = await sharedRoom({ name: 'The house', creation_content: { type: 'm.space' } });
   await alice.client.sendStateEvent(space, EventType.SpaceChild, { via: ['hearth.test'] }, room);
@@ -59,7 +59,7 @@ test('a space holds rooms, and those in it find them', async () => {
   await eventually('no child', () => !childrenOf(known).includes(room));
 });
 
-test('edits and reactions reach those who follow, and those who come later', async (context) => {
+test('shows edits and reactions to current members, and to a device that logs in later', async (context) => {
   const room = await sharedRoom();
   const { event_id } = await alice.client.sendTextMessage(room, 'Wram');
   const message = await bob.event(room, event_id);
@@ -72,13 +72,13 @@ test('edits and reactions reach those who follow, and those who come later', asy
   await eventually('the edit', () => message.getContent()['body'] === 'Warm');
   const annotation = { 'm.relates_to': { rel_type: RelationType.Annotation, event_id, key: '🔥' } } as const;
   const reaction = await bob.client.sendEvent(room, EventType.Reaction, annotation);
-  const keysSeenBy = (session: Session) =>
+  const reactionsFor = (session: Session) =>
     session.client
       .getRoom(room)
       ?.relations.getChildEventsForEvent(event_id, RelationType.Annotation, EventType.Reaction)
       ?.getSortedAnnotationsByKey()
       ?.map(([key, events]) => [key, events.size]);
-  await eventually('the reaction', () => keysSeenBy(alice)?.[0]?.[0] === '🔥');
+  await eventually('the reaction', () => reactionsFor(alice)?.[0]?.[0] === '🔥');
   await assert.rejects(bob.client.sendEvent(room, EventType.Reaction, annotation), {
     errcode: 'M_DUPLICATE_ANNOTATION',
   });
@@ -89,10 +89,10 @@ test('edits and reactions reach those who follow, and those who come later', asy
   assert.equal(edited.getContent()['body'], 'Warm');
   assert.equal(edited.replacingEvent()?.getSender(), alice.userId);
   await bob.client.redactEvent(room, reaction.event_id);
-  await eventually('no reaction', () => keysSeenBy(alice)?.every(([, count]) => count === 0));
+  await eventually('no reaction', () => reactionsFor(alice)?.every(([, count]) => count === 0));
 });
 
-test('a thread grows for everybody, with counts and receipts of its own', async () => {
+test('shows a thread with its own unread counts and receipts', async () => {
   const room = await sharedRoom();
   const root = await alice.client.sendTextMessage(room, 'What shall we burn?');
   await bob.event(room, root.event_id);
@@ -118,7 +118,7 @@ test('a thread grows for everybody, with counts and receipts of its own', async 
 });
 
 for (const version of ['11', '12']) {
-  test(`who knocks on a room of version ${version} is let in`, async () => {
+  test(`lets a user knock on a room of version ${version}, and join by invite`, async () => {
     const { room_id } = await alice.client.createRoom({
       preset: Preset.PrivateChat,
       name: 'Behind the door',
@@ -146,7 +146,7 @@ for (const [from, to] of [
   ['11', '12'],
   ['12', '12'],
 ]) {
-  test(`an upgrade from version ${from} to ${to} leads from the old room to the new one`, async () => {
+  test(`upgrades a room from version ${from} to ${to} and links both rooms`, async () => {
     const room = await sharedRoom({ room_version: from, topic: 'Wood', invite: [] });
     await alice.client.setPowerLevel(room, bob.userId, 25);
     const { replacement_room } = await alice.client.upgradeRoom(room, to!);
@@ -159,18 +159,18 @@ for (const [from, to] of [
     assert.equal(replacement.findPredecessor()?.roomId, room);
     assert.equal(replacement.name, 'By the fire');
     const levels = await eventually('two members', () => {
-      const [his, hers] = [bob.userId, alice.userId].map((userId) => replacement.getMember(userId));
-      return his && hers ? { his: his.powerLevel, hers: hers.powerLevel } : undefined;
+      const [ofBob, ofAlice] = [bob.userId, alice.userId].map((userId) => replacement.getMember(userId));
+      return ofBob && ofAlice ? { bob: ofBob.powerLevel, alice: ofAlice.powerLevel } : undefined;
     });
-    assert.equal(levels.his, 25);
-    assert.equal(levels.hers, to === '12' ? Number.POSITIVE_INFINITY : 100);
+    assert.equal(levels.bob, 25);
+    assert.equal(levels.alice, to === '12' ? Number.POSITIVE_INFINITY : 100);
     const visible = bob.client.getVisibleRooms().map(({ roomId }) => roomId);
     assert.deepEqual([visible.includes(room), visible.includes(replacement_room)], [false, true]);
     await assert.rejects(bob.client.sendTextMessage(room, 'still here'), { errcode: 'M_FORBIDDEN' });
   });
 }
 
-test('a call that ends by itself: a state that is delayed, restarted, and sent', async () => {
+test('schedules, restarts, sends and cancels a delayed state event', async () => {
   const room = await sharedRoom({
     power_level_content_override: { events: { 'org.example.call': 0 } },
   });
@@ -194,17 +194,17 @@ test('a call that ends by itself: a state that is delayed, restarted, and sent',
   const waiting = await client._unstable_getDelayedEvent(delayId);
   assert.deepEqual([waiting.delay_ms, waiting.room_id, waiting.content], [600_000, room, content]);
   await client._unstable_restartScheduledDelayedEvent(delayId);
-  const again = await client._unstable_getDelayedEvent(delayId);
-  assert.ok(again.delayed_since_ts >= waiting.delayed_since_ts);
+  const restarted = await client._unstable_getDelayedEvent(delayId);
+  assert.ok(restarted.delayed_since_ts >= waiting.delayed_since_ts);
   assert.equal(left(), undefined);
   await client._unstable_sendScheduledDelayedEvent(delayId);
   await eventually('the end of the call', () => left() === true);
   const sent = await client._unstable_getDelayedEvent(delayId);
   assert.equal(typeof sent.finalised?.event_id, 'string');
-  const given = await schedule(600_000);
-  await client._unstable_cancelScheduledDelayedEvent(given);
+  const cancelledId = await schedule(600_000);
+  await client._unstable_cancelScheduledDelayedEvent(cancelledId);
   assert.deepEqual((await client._unstable_getDelayedEvents('scheduled')).scheduled, []);
-  await client._unstable_updateDelayedEvent(given, 'cancel' as never);
+  await client._unstable_updateDelayedEvent(cancelledId, 'cancel' as never);
   await assert.rejects(schedule(7_200_000), ({ data }: { data: Record<string, unknown> }) => {
     assert.equal(data['errcode'], 'M_UNKNOWN');
     assert.equal(data['org.matrix.msc4140.errcode'], 'M_MAX_DELAY_EXCEEDED');

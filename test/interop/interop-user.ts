@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
-import type { Member } from './network.ts';
+import type { Homeserver } from './interop-network.ts';
 
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -17,38 +17,38 @@ export interface Sync {
   readonly rooms?: Readonly<Record<string, Readonly<Record<string, SyncedRoom>>>>;
 }
 
-/** What a server answers to who logs in. */
+/** Response of a login or registration. */
 type Login = Readonly<Record<'user_id' | 'device_id' | 'access_token', string>>;
 
 type Membership = 'invite' | 'knock' | 'leave' | 'join' | 'ban';
 
-/** Milliseconds that any request may take. */
+/** Maximal duration of a request, in milliseconds. */
 const requestTimeout = 180_000;
 
-/** Answers that are kept of each person's, for who wants to know why something did not come; characters of each. */
-const [maxAnswers, longestAnswer] = [5, 300];
+/** Maximal number of responses remembered for each user for error messages, and of characters of each. */
+const [maxAnswers, maxAnswerLength] = [5, 300];
 
 let transactions = 0;
 
-/** A user of a homeserver, whoever made it, through its client-server API. */
-export class Someone {
+/** A user of a homeserver, through its client-server API. */
+export class InteropUser {
   readonly id: string;
   readonly deviceId: string;
-  readonly server: Member;
-  /** What was answered last, the newest last: same answers to the same request count as one. */
+  readonly server: Homeserver;
+  /** The last responses, newest last; equal consecutive ones are stored once. */
   readonly lastAnswers: string[] = [];
   readonly #token: string;
   #since = '';
 
-  /** Somebody who is logged in. */
-  constructor(server: Member, { user_id, device_id, access_token }: Login) {
+  /** A logged-in user. */
+  constructor(server: Homeserver, { user_id, device_id, access_token }: Login) {
     this.id = user_id;
     this.deviceId = device_id;
     this.server = server;
     this.#token = access_token;
   }
 
-  static async register(server: Member, name: string): Promise<Someone> {
+  static async register(server: Homeserver, name: string): Promise<InteropUser> {
     const body = { username: name, password: 'a password', auth: { type: 'm.login.dummy' } };
     const answer = await fetch(`${server.url}/_matrix/client/v3/register`, {
       method: 'POST',
@@ -57,16 +57,16 @@ export class Someone {
     });
     const login = (await answer.json()) as Login;
     assert.equal(answer.status, 200, `${name} could not register: ${JSON.stringify(login)}`);
-    return new Someone(server, login);
+    return new InteropUser(server, login);
   }
 
-  /** @param path below `/_matrix/client/v3`, or the whole of it when it begins with `/_` */
+  /** @param path below `/_matrix/client/v3`, or a full path when it begins with `/_` */
   fetch(method: string, path: string, init: RequestInit = {}): Promise<Response> {
     const url = `${this.server.url}${path.startsWith('/_') ? '' : '/_matrix/client/v3'}${path}`;
     const headers = { authorization: `Bearer ${this.#token}`, ...init.headers };
     const signal = AbortSignal.timeout(requestTimeout);
     return fetch(url, { ...init, method, headers, signal }).catch((cause: unknown) => {
-      // What says of itself that there was no connection is for the scenario, which may have expected that.
+      // Connection errors are passed on, because a scenario may expect them.
       if (!signal.aborted) throw cause;
       throw new Error(`${method} ${path} of ${this.id} was not answered in ${requestTimeout / 1000} s`, {
         cause,
@@ -74,67 +74,67 @@ export class Someone {
     });
   }
 
-  /** A request with JSON. */
+  /** Sends a request with a JSON body. */
   async call(method: string, path: string, body: Json = {}): Promise<{ status: number; body: Json }> {
     const answer = await this.fetch(method, path, method === 'GET' ? {} : { body: JSON.stringify(body) });
     const text = await answer.text();
-    this.#note(`${method} ${path}: ${answer.status} ${text.slice(0, longestAnswer)}`);
+    this.#remember(`${method} ${path}: ${answer.status} ${text.slice(0, maxAnswerLength)}`);
     return { status: answer.status, body: JSON.parse(text) as Json };
   }
 
-  #note(answer: string): void {
+  #remember(answer: string): void {
     if (this.lastAnswers.at(-1) === answer) return;
     this.lastAnswers.push(answer);
     if (this.lastAnswers.length > maxAnswers) this.lastAnswers.shift();
   }
 
-  /** As `call`, where nothing but success will do. */
+  /** Like `call`, but fails the test unless the status is 200. */
   async do(method: string, path: string, body?: Json): Promise<Json> {
     const answer = await this.call(method, path, body);
     assert.equal(answer.status, 200, `${this.id} ${method} ${path}: ${JSON.stringify(answer.body)}`);
     return answer.body;
   }
 
-  /** Syncs on from where the last one ended, until one has what is looked for. */
-  synced<T>(what: string, look: (sync: Sync) => T | undefined | false): Promise<T> {
+  /** Syncs on from the last sync until one contains what `look` returns. */
+  syncUntil<T>(what: string, find: (sync: Sync) => T | undefined | false): Promise<T> {
     return eventually(`${what} in a sync of ${this.id}`, async () => {
       const sync = (await this.do('GET', `/sync?timeout=1000${this.#since}`)) as unknown as Sync;
       this.#since = `&since=${enc(sync.next_batch)}`;
-      return look(sync);
+      return find(sync);
     });
   }
 
-  /** Waits until a sync tells of a room under that membership. */
-  listed(room: string, membership: 'invite' | 'knock' | 'leave' | 'join'): Promise<SyncedRoom> {
-    return this.synced(`${room} as ${membership}`, ({ rooms }) => rooms?.[membership]?.[room]);
+  /** Waits until a sync lists the room under this membership. */
+  waitForRoom(room: string, membership: 'invite' | 'knock' | 'leave' | 'join'): Promise<SyncedRoom> {
+    return this.syncUntil(`${room} as ${membership}`, ({ rooms }) => rooms?.[membership]?.[room]);
   }
 
-  /** The content of a member's event. */
-  async member(room: string, person: Someone): Promise<Json> {
-    return ((await this.state(room)).get(`m.room.member|${person.id}`)?.['content'] ?? {}) as Json;
+  /** Returns the content of a user's member event, or an empty object. */
+  async member(room: string, user: InteropUser): Promise<Json> {
+    return ((await this.state(room)).get(`m.room.member|${user.id}`)?.['content'] ?? {}) as Json;
   }
 
-  /** Waits until the room's state has that membership. */
-  async seesAs(membership: Membership, person: Someone, room: string): Promise<void> {
-    await eventually(`${this.id} to see ${membership} of ${person.id}`, async () => {
-      return (await this.member(room, person))['membership'] === membership;
+  /** Waits until the room state has this membership. */
+  async waitForMembership(membership: Membership, user: InteropUser, room: string): Promise<void> {
+    await eventually(`${this.id} to see ${membership} of ${user.id}`, async () => {
+      return (await this.member(room, user))['membership'] === membership;
     });
   }
 
-  /** Makes a room, public unless asked for otherwise. */
-  async room(more: Json = {}): Promise<string> {
+  /** Creates a room, public by default. */
+  async createRoom(more: Json = {}): Promise<string> {
     const made = await this.do('POST', '/createRoom', { preset: 'public_chat', ...more });
     return made['room_id'] as string;
   }
 
-  /** Makes a room, which others join. */
-  async roomWith(guests: readonly Someone[], more: Json = {}): Promise<string> {
-    const room = await this.room(more);
+  /** Creates a room, which the guests join. */
+  async createRoomWith(guests: readonly InteropUser[], more: Json = {}): Promise<string> {
+    const room = await this.createRoom(more);
     for (const guest of guests) await guest.join(room, this.server);
     return room;
   }
 
-  join(room: string, via: Member): Promise<Json> {
+  join(room: string, via: Homeserver): Promise<Json> {
     return this.do('POST', joinPath(room, via));
   }
 
@@ -142,13 +142,13 @@ export class Someone {
     return this.do('POST', `/rooms/${enc(room)}/leave`);
   }
 
-  invite(person: Someone, room: string): Promise<Json> {
-    return this.do('POST', `/rooms/${enc(room)}/invite`, { user_id: person.id });
+  invite(user: InteropUser, room: string): Promise<Json> {
+    return this.do('POST', `/rooms/${enc(room)}/invite`, { user_id: user.id });
   }
 
   /** Waits for an invite, and accepts it. */
-  async accept(room: string): Promise<void> {
-    await this.listed(room, 'invite');
+  async acceptInvite(room: string): Promise<void> {
+    await this.waitForRoom(room, 'invite');
     await this.do('POST', `/join/${enc(room)}`);
   }
 
@@ -161,67 +161,67 @@ export class Someone {
     return (await this.do('PUT', path, content))['event_id'] as string;
   }
 
-  async set(room: string, type: string, content: Json, stateKey = ''): Promise<string> {
+  async setState(room: string, type: string, content: Json, stateKey = ''): Promise<string> {
     const path = `/rooms/${enc(room)}/state/${enc(type)}/${enc(stateKey)}`;
     return (await this.do('PUT', path, content))['event_id'] as string;
   }
 
-  /** Gives people levels in a room, where others keep theirs. */
+  /** Gives users power levels, and keeps those of the others. */
   async setLevels(room: string, levels: Json): Promise<string> {
     const content = (await this.state(room)).get('m.room.power_levels|')?.['content'] as Json;
     const users = { ...(content['users'] as Json), ...levels };
-    return this.set(room, 'm.room.power_levels', { ...content, users });
+    return this.setState(room, 'm.room.power_levels', { ...content, users });
   }
 
-  /** Waits until the room's power levels give somebody that one. */
-  async seesLevel(room: string, person: Someone, level: number): Promise<void> {
-    await eventually(`${this.id} to see level ${level} of ${person.id}`, async () => {
+  /** Waits until the power levels give the user this level. */
+  async waitForPowerLevel(room: string, user: InteropUser, level: number): Promise<void> {
+    await eventually(`${this.id} to see level ${level} of ${user.id}`, async () => {
       const content = (await this.state(room)).get('m.room.power_levels|')?.['content'] as Json | undefined;
-      return (content?.['users'] as Json | undefined)?.[person.id] === level;
+      return (content?.['users'] as Json | undefined)?.[user.id] === level;
     });
   }
 
-  /** Empties an event. */
+  /** Redacts an event. */
   async redact(room: string, eventId: string): Promise<void> {
     await this.do('PUT', `/rooms/${enc(room)}/redact/${enc(eventId)}/${++transactions}`, { reason: 'sorry' });
   }
 
-  /** The room's current state: `type|key` to event. */
+  /** Returns the room's current state: events by `type|state_key`. */
   async state(room: string): Promise<Map<string, Json>> {
     const events = (await this.do('GET', `/rooms/${enc(room)}/state`)) as unknown as Json[];
     return new Map(events.map((event) => [`${event['type']}|${event['state_key']}`, event]));
   }
 
-  /** The newest events, newest first. */
+  /** Returns the newest events, newest first. */
   async messages(room: string, limit = 100): Promise<Json[]> {
     return (await this.do('GET', `/rooms/${enc(room)}/messages?dir=b&limit=${limit}`))['chunk'] as Json[];
   }
 
-  /** Waits until an event has come. */
-  sees(room: string, eventId: string): Promise<Json> {
+  /** Waits until the user can read the event. */
+  waitForEvent(room: string, eventId: string): Promise<Json> {
     return eventually(`${eventId} to reach ${this.id}`, async () => {
       const { status, body } = await this.call('GET', `/rooms/${enc(room)}/event/${enc(eventId)}`);
       return status === 200 && body;
     });
   }
 
-  /** Waits until all of the events are in the room's newest history, which may have to be fetched. */
-  async reads(room: string, eventIds: readonly string[]): Promise<void> {
+  /** Waits until the room's newest history, which may have to be backfilled, contains all of the events. */
+  async waitForHistory(room: string, eventIds: readonly string[]): Promise<void> {
     let missing = eventIds;
-    await eventually(`the history of ${room} that ${this.id} reads`, async () => {
-      const seen = new Set((await this.messages(room)).map((event) => event['event_id']));
-      missing = eventIds.filter((id) => !seen.has(id));
+    await eventually(`the history of ${room} for ${this.id}`, async () => {
+      const received = new Set((await this.messages(room)).map((event) => event['event_id']));
+      missing = eventIds.filter((id) => !received.has(id));
       return missing.length === 0;
-    }).catch(() => assert.deepEqual(missing, [], `${this.id} does not read everything`));
+    }).catch(() => assert.deepEqual(missing, [], `${this.id} lacks events`));
   }
 }
 
 export const enc = encodeURIComponent;
 
-export function joinPath(room: string, via: Member): string {
+export function joinPath(room: string, via: Homeserver): string {
   return `/join/${enc(room)}?server_name=${enc(via.name)}&via=${enc(via.name)}`;
 }
 
-export function knockPath(room: string, via: Member): string {
+export function knockPath(room: string, via: Homeserver): string {
   return `/knock/${enc(room)}?server_name=${enc(via.name)}&via=${enc(via.name)}`;
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 import { freePort, HearthProcess } from './hearth-process.ts';
 
-/** Two Hearths, each in a process of its own, that federate over TLS on the loopback address. */
+/** Two Hearths, each in its own process, that federate over TLS on the loopback address. */
 export class TwoHearths {
   readonly one: HearthProcess;
   readonly other: HearthProcess;
@@ -34,26 +34,26 @@ export class TwoHearths {
   }
 }
 
-/** A Hearth that federates over TLS; its name says where it listens. It is not started. */
+/** Makes a Hearth that federates over TLS; its server name contains its port. It is not started. */
 export async function federatingHearth(authority: TestAuthority): Promise<HearthProcess> {
   const { key, cert } = authority.issue('localhost');
   const federationPort = await freePort();
   return HearthProcess.create((directory, port) => {
     writeFileSync(join(directory, 'tls.key'), key);
     writeFileSync(join(directory, 'tls.crt'), cert);
-    const listener = { type: 'http', bind_addresses: ['127.0.0.1'] };
+    const reader = { type: 'http', bind_addresses: ['127.0.0.1'] };
     const resources = (name: string) => [{ names: [name], compress: false }];
     return {
       server_name: `localhost:${federationPort}`,
       listeners: [
-        { ...listener, port, tls: false, resources: resources('client') },
-        { ...listener, port: federationPort, tls: true, resources: resources('federation') },
+        { ...reader, port, tls: false, resources: resources('client') },
+        { ...reader, port: federationPort, tls: true, resources: resources('federation') },
       ],
       tls_certificate_path: join(directory, 'tls.crt'),
       tls_private_key_path: join(directory, 'tls.key'),
       federation_custom_ca_list: [authority.path],
       ip_range_whitelist: ['127.0.0.0/8', '::1/128'],
-      // A server that comes back is not left alone for long.
+      // Short retries for unreachable servers.
       federation: { destination_min_retry_interval: '200ms', destination_max_retry_interval: '1s' },
     };
   });

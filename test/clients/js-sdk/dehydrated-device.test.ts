@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { CryptoEvent } from 'matrix-js-sdk/lib/crypto-api/index.js';
+import { eventually } from '../eventually.ts';
+import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
+import { createEncryptedRoom } from './encrypted-room.ts';
+import { EncryptedSession } from './encrypted-session.ts';
+
+let server: ServerUnderTest;
+let alice: EncryptedSession;
+let bob: EncryptedSession;
+const sessions: EncryptedSession[] = [];
+before(async () => {
+  server = await serverUnderTest();
+  [alice, bob] = (await Promise.all(
+    ['alice', 'bob'].map((name) => EncryptedSession.withCrossSigning(server.url, name)),
+  )) as [EncryptedSession, EncryptedSession];
+  sessions.push(alice, bob);
+});
+after(async () => {
+  for (const session of sessions) session.stop();
+  await server?.stop();
+});
+
+const devicesOf = async (userId: string, viewer: EncryptedSession) =>
+  (await viewer.crypto.getUserDeviceInfo([userId], true)).get(userId) ?? new Map<string, unknown>();
+
+/** Has a new login sign its device with the keys from secret storage. */
+async function crossSign(session: EncryptedSession, room: string): Promise<void> {
+  await session.room(room);
+  assert.equal(await session.crypto.userHasCrossSigningKeys(), true);
+  await session.crypto.bootstrapCrossSigning({});
+}
+
+test('decrypts messages from the time without a login through a dehydrated device', async () => {
+  const room = await createEncryptedRoom([bob, alice]);
+  assert.equal(await alice.crypto.isDehydrationSupported(), true);
+  await alice.crypto.startDehydration();
+  await eventually(
+    'bob to see the dehydrated device',
+    async () => (await devicesOf(alice.userId, bob)).size === 2,
+  );
+  const logInAgain = () => alice.onAnotherDevice({ withRecoveryKey: true });
+  await alice.client.logout(true);
+  await eventually(
+    "alice's first device to be removed",
+    async () => (await devicesOf(alice.userId, bob)).size === 1,
+  );
+
+  const sentIds: string[] = [];
+  for (let number = 0; number < 5; number++) {
+    await bob.crypto.forceDiscardSession(room);
+    sentIds.push(await bob.say(room, `while you were away, ${number}`));
+  }
+
+  const newLogin = await logInAgain();
+  sessions.push(newLogin);
+  await crossSign(newLogin, room);
+  const rehydrated = new Promise<[number, number]>((resolve) => {
+    newLogin.client.on(CryptoEvent.RehydrationProgress, (keys, messages) => {
+      if (keys >= sentIds.length) resolve([keys, messages]);
+    });
+  });
+  await newLogin.crypto.startDehydration();
+  const [keys] = await rehydrated;
+  assert.equal(keys, sentIds.length);
+  for (const [number, eventId] of sentIds.entries()) {
+    const event = await newLogin.decrypted(room, eventId);
+    assert.equal(event.getContent()['body'], `while you were away, ${number}`);
+  }
+});
+
+test('stores keys for the dehydrated device that replaces a used one', async () => {
+  const [, , newLogin] = sessions as [unknown, unknown, EncryptedSession];
+  const room = await createEncryptedRoom([bob, newLogin]);
+  const dehydrated = [...(await devicesOf(alice.userId, bob)).keys()].filter(
+    (id) => id !== newLogin.deviceId,
+  );
+  assert.equal(dehydrated.length, 1);
+  newLogin.goOffline();
+  const eventId = await bob.say(room, 'are you there?');
+  const third = await newLogin.onAnotherDevice({ withRecoveryKey: true });
+  sessions.push(third);
+  await crossSign(third, room);
+  await third.crypto.startDehydration();
+  assert.equal((await third.decrypted(room, eventId)).getContent()['body'], 'are you there?');
+});

@@ -1,0 +1,21 @@
+/**
+ * Adapts matrix-js-sdk to tests. It guards each long poll by a timer of 85 seconds, retries for half a minute
+ * after its client was stopped, and never cancels these timers: timers above one second must not keep the
+ * process alive. And it logs much to the console.
+ */
+const minLongDelay = 1_000;
+const { setTimeout } = globalThis;
+
+function setUnrefTimeout<Args extends unknown[]>(
+  callback: (...args: Args) => void,
+  delay?: number,
+  ...args: Args
+): NodeJS.Timeout {
+  const timer = setTimeout(callback, delay, ...args);
+  return delay !== undefined && delay > minLongDelay ? timer.unref() : timer;
+}
+
+globalThis.setTimeout = Object.assign(setUnrefTimeout, {
+  __promisify__: setTimeout.__promisify__,
+}) as typeof setTimeout;
+for (const method of ['log', 'info', 'debug', 'warn'] as const) console[method] = () => {};
