@@ -10,6 +10,7 @@ import { openHandshakes } from './composition/handshakes.ts';
 import { claimDatabase, type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
+import { openPages, staticRoutes } from './composition/pages.ts';
 import { peopleRoutes, startPeople } from './composition/people.ts';
 import { openRoomPurge } from './composition/room-purge.ts';
 import { startRooms } from './composition/rooms.ts';
@@ -25,6 +26,7 @@ import {
   metricsRoute,
   type Route,
 } from './kernel/http/index.ts';
+import type { Pages } from './kernel/pages/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
 import { RelationIndex } from './relations/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
@@ -39,14 +41,14 @@ export interface Homeserver {
   start(): Promise<{ readonly addresses: readonly string[] }>;
   /** Answers what is under way, settles what is being written, and closes everything in reverse. */
   stop(): Promise<void>;
-  /** Takes over what may change at run time, and reads certificates again. */
+  /** Takes over what may change at run time, and reads certificates and templates again. */
   reload(configuration: HearthConfiguration): Promise<void>;
 }
 
 /** Puts a homeserver together. */
 export function createHomeserver(surroundings: Surroundings): Homeserver {
   const shutdown = new Shutdown(surroundings.log);
-  let running: { readonly kernel: Kernel; readonly http: HttpServer } | undefined;
+  let running: { readonly kernel: Kernel; readonly http: HttpServer; readonly pages: Pages } | undefined;
   return {
     async start() {
       try {
@@ -85,8 +87,9 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
         await startJobs(kernel, shutdown);
         rooms.incoming.start();
         await rooms.completion.start();
+        const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         const routes = [
-          ...ownRoutes(kernel),
+          ...ownRoutes(kernel, pages),
           ...federation.routes,
           ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
           ...conversationRoutes(
@@ -108,11 +111,11 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
           ...federationReadRoutes(kernel, { people, rooms, ...directories, ...messages }),
         ];
         const { accounts } = people;
-        const http = createHttp(kernel, accounts, federation, routes);
+        const http = createHttp(kernel, accounts, federation, routes, pages);
         shutdown.add('http', () => http.stop());
         const addresses = await http.start();
         await startManhole(kernel, accounts, shutdown);
-        running = { kernel, http };
+        running = { kernel, http, pages };
         return { addresses };
       } catch (error) {
         await shutdown.run();
@@ -127,6 +130,7 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
 
     async reload(configuration) {
       running?.kernel.caches.configure(configuration.caches);
+      running?.pages.reload();
       await running?.http.reload();
     },
   };
@@ -147,15 +151,19 @@ async function startManhole(kernel: Kernel, accounts: AccountsSlice, shutdown: S
   shutdown.add('manhole', () => manhole?.close());
 }
 
-function ownRoutes({ configuration, metrics, serverName }: Kernel): Route[] {
+function ownRoutes({ configuration, metrics, serverName }: Kernel, pages: Pages): Route[] {
   const { web_client_location } = configuration.server;
   return [
     healthRoute,
-    welcomeRoute({
-      serverName,
-      webClientLocation: web_client_location ?? undefined,
-      openRegistration: configuration.accounts.enable_registration,
-    }),
+    welcomeRoute(
+      {
+        serverName,
+        webClientLocation: web_client_location ?? undefined,
+        openRegistration: configuration.accounts.enable_registration,
+      },
+      pages,
+    ),
+    ...staticRoutes,
     ...(metrics ? [metricsRoute(metrics)] : []),
   ];
 }
@@ -165,6 +173,7 @@ function createHttp(
   accounts: AccountsSlice,
   federation: Federation,
   routes: readonly Route[],
+  pages: Pages,
 ): HttpServer {
   const { configuration, namedLog, clock, metrics } = kernel;
   return createHttpServer({
@@ -173,6 +182,7 @@ function createHttp(
     authenticator: accounts.authenticator,
     serverAuthenticator: federation.serverAuthenticator,
     serverAdmission: new ServerLimiter(configuration.rateLimits.rc_federation, clock),
+    errorPage: pages.errorPage,
     log: namedLog('http'),
     clock,
     metrics,

@@ -63,6 +63,8 @@ const composition = [
 
 /** The only parts that may import a package. */
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
+  '@11ty/nunjucks': ['kernel/templates'],
+  cookie: ['kernel/http'],
   'find-my-way': ['kernel/http'],
   kysely: ['kernel/database', 'kernel/jobs', 'kernel/streams', 'slices'],
   'node:sqlite': ['kernel/database'],

@@ -1,2 +1,2 @@
-/** What a browser sees at `/`. */
-export { type WelcomeOptions, welcomeRoute } from './routes.ts';
+/** What a browser shows at `/`. */
+export { type WelcomeOptions, welcomeRoute, welcomeTemplates } from './routes.ts';

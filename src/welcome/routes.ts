@@ -1,27 +1,25 @@
-import { Reply, type Route, route } from '../kernel/http/index.ts';
-import { welcomePage } from './page.ts';
+import { fileURLToPath } from 'node:url';
+import { type Route, redirect, route } from '../kernel/http/index.ts';
+import type { Pages } from '../kernel/pages/index.ts';
 
 export interface WelcomeOptions {
   readonly serverName: string;
-  /** Where the web client is; browsers are sent there. */
+  /** URL of the web client, to which browsers are redirected. */
   readonly webClientLocation: string | undefined;
-  /** Whether people may make accounts themselves. */
+  /** Whether users may register accounts themselves. */
   readonly openRegistration: boolean;
 }
 
-const html = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy': "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
-  'X-Content-Type-Options': 'nosniff',
-};
+/** Folder of the page's template, `welcome.html`. */
+export const welcomeTemplates = fileURLToPath(new URL('./templates', import.meta.url));
 
-/** `/`: a page that says what runs here and what to do next, or the way to the web client. */
-export function welcomeRoute(options: WelcomeOptions): Route {
-  const { webClientLocation } = options;
-  const page = welcomePage(options);
-  return route({ method: 'GET', path: '/', auth: 'none' }, () =>
-    webClientLocation === undefined
-      ? new Reply(200, page, html)
-      : new Reply(302, undefined, { Location: webClientLocation }),
+/** `/`: a page that says what runs here and what to do next, or a redirect to the web client. */
+export function welcomeRoute(
+  { serverName, webClientLocation, openRegistration }: WelcomeOptions,
+  pages: Pages,
+): Route {
+  const values = { server_name: serverName, open_registration: openRegistration };
+  return route({ method: 'GET', path: '/', auth: 'none', errors: 'page' }, () =>
+    webClientLocation === undefined ? pages.page('welcome.html', values) : redirect(webClientLocation),
   );
 }

@@ -1,18 +1,40 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { welcomePage } from './page.ts';
+import { Reply } from '../kernel/http/index.ts';
+import { Pages } from '../kernel/pages/index.ts';
+import { Templates } from '../kernel/templates/index.ts';
+import { type WelcomeOptions, welcomeRoute, welcomeTemplates } from './index.ts';
+
+const pages = new Pages(new Templates({ folders: [welcomeTemplates] }));
+
+/** What `/` answers. */
+async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
+  const { handler } = welcomeRoute(
+    { serverName: 'example.org', openRegistration: false, webClientLocation: undefined, ...options },
+    pages,
+  );
+  const reply = await handler({} as never);
+  assert.ok(reply instanceof Reply);
+  return reply;
+}
 
 describe('the page at /', () => {
-  it('says what to do next', () => {
-    const closed = welcomePage({ serverName: 'example.org', openRegistration: false });
+  it('says what to do next', async () => {
+    const closed = String((await welcome({})).body);
     assert.match(closed, /<strong>example\.org<\/strong>/);
-    assert.match(closed, /Make the first account/);
-    assert.match(welcomePage({ serverName: 'example.org', openRegistration: true }), /Register an account/);
+    assert.match(closed, /<li>Make the first account on the server: <code>npm run/);
+    const open = String((await welcome({ openRegistration: true })).body);
+    assert.match(open, /<li>Register an account with your client, or make .* on the server: <code>npm run/);
   });
 
-  it('needs nothing from elsewhere and runs no script', () => {
-    const page = welcomePage({ serverName: '<script>"&', openRegistration: false });
+  it('needs nothing from elsewhere and runs no script', async () => {
+    const page = String((await welcome({ serverName: '<script>"&' })).body);
     assert.doesNotMatch(page, /<script|https?:|src=|<link/);
     assert.match(page, /&lt;script&gt;&quot;&amp;/);
+  });
+
+  it('redirects to the web client when there is one', async () => {
+    const { status, headers } = await welcome({ webClientLocation: 'https://app.example.org/' });
+    assert.deepEqual([status, headers['Location']], [302, 'https://app.example.org/']);
   });
 });

@@ -1,0 +1,17 @@
+import { resolve } from 'node:path';
+import type { Route } from '../kernel/http/index.ts';
+import { Pages, pageStaticFiles, pageTemplates, staticFiles } from '../kernel/pages/index.ts';
+import { Templates } from '../kernel/templates/index.ts';
+import { welcomeTemplates } from '../welcome/index.ts';
+
+/** Folders of built-in templates; each name is in one of them only. */
+export const templateFolders: readonly string[] = [pageTemplates, welcomeTemplates];
+
+/** @param custom folder of the operator's templates, which win over built-in ones */
+export function openPages(custom: string | null): Pages {
+  const folders = custom === null ? templateFolders : [resolve(custom), ...templateFolders];
+  return new Pages(new Templates({ folders }));
+}
+
+/** Style sheets and images of pages. */
+export const staticRoutes: readonly Route[] = [staticFiles('/_proto/static/*', pageStaticFiles)];

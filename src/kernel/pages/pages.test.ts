@@ -1,0 +1,253 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, describe, it } from 'node:test';
+import fc from 'fast-check';
+import { Type } from 'typebox';
+import { createKernelServer, logLines } from '../../../test/support/servers/kernel-server.ts';
+import { forbidden, limitExceeded } from '../../protocol/index.ts';
+import { type Route, route } from '../http/index.ts';
+import { Templates } from '../templates/index.ts';
+import { Pages, pageStaticFiles, pageTemplates, staticFiles } from './index.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hearth-pages-'));
+const [own, files, secret] = ['own', 'files', 'secret'].map((name) => join(folder, name)) as [
+  string,
+  string,
+  string,
+];
+for (const path of [own, files, join(files, 'img'), secret]) mkdirSync(path);
+writeFileSync(
+  join(own, 'hello.html'),
+  '{% extends "_base.html" %}{% block body %}<p>{{ name }}</p>{% endblock %}',
+);
+writeFileSync(join(own, 'broken.html'), '{{ nothing.at.all() }}');
+writeFileSync(join(files, 'a b.css'), 'body {}');
+writeFileSync(join(files, 'img', 'logo.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>');
+writeFileSync(join(secret, 'key.txt'), 'SECRET');
+
+const pages = new Pages(new Templates({ folders: [own, pageTemplates] }));
+
+const page = (path: string, handler: Route['handler']): Route =>
+  route({ method: 'GET', path: `/_proto/client/${path}`, auth: 'none', errors: 'page' }, handler);
+
+const routes: Route[] = [
+  route(
+    {
+      method: 'GET',
+      path: '/_proto/client/hello',
+      auth: 'none',
+      errors: 'page',
+      query: Type.Object({ name: Type.String() }),
+    },
+    ({ query }) => pages.page('hello.html', { name: query.name }),
+  ),
+  page('policy', () =>
+    pages.page(
+      'hello.html',
+      {},
+      { status: 201, headers: { 'Set-Cookie': ['a=1', 'b=2'] }, policy: { 'script-src': "'nonce-abc'" } },
+    ),
+  ),
+  page('broken', () => pages.page('broken.html', {})),
+  page('missing', () => pages.page('missing.html', {})),
+  page('forbidden', () => {
+    throw forbidden('<b>You</b> may not see this');
+  }),
+  page('later', () => {
+    throw limitExceeded(1500);
+  }),
+  staticFiles('/_proto/static/*', files),
+  staticFiles('/_proto/client/built-in/*', pageStaticFiles),
+];
+
+/** Serves the routes above while the tests run. */
+function serve(errorPages: Pages) {
+  let base = '';
+  const server = createKernelServer({ routes, errorPage: errorPages.errorPage });
+  before(async () => {
+    base = (await server.start())[0]!;
+  });
+  after(() => server.stop(100));
+  return {
+    get: async (path: string, init: RequestInit = {}) => {
+      const response = await fetch(base + path, init);
+      return { status: response.status, headers: response.headers, body: await response.text() };
+    },
+    /** Sends a path as it is, which fetch would clean up. */
+    getRaw: (path: string) => {
+      const socket = connect(Number(new URL(base).port), '127.0.0.1');
+      socket.end(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+      return text(socket);
+    },
+  };
+}
+
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('pages', () => {
+  const { get } = serve(pages);
+
+  it('are HTML with values escaped, from the folder of the operator and the built-in layout', async () => {
+    const { status, body, headers } = await get(
+      `/_matrix/client/hello?name=${encodeURIComponent('<script>"x')}`,
+    );
+    assert.equal(status, 200);
+    assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.match(body, /^<!doctype html>.*<p>&lt;script&gt;&quot;x<\/p>/s);
+  });
+
+  it('have headers against scripts, frames, sniffing, referrers and caches', async () => {
+    const { headers } = await get('/_matrix/client/hello?name=a');
+    assert.equal(
+      headers.get('content-security-policy'),
+      "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    );
+    assert.equal(headers.get('x-frame-options'), 'DENY');
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(headers.get('referrer-policy'), 'no-referrer');
+    assert.equal(headers.get('cache-control'), 'no-store');
+  });
+
+  it('may have another status, more headers, and directives of their own', async () => {
+    const { status, headers } = await get('/_matrix/client/policy');
+    assert.equal(status, 201);
+    assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2']);
+    assert.match(headers.get('content-security-policy')!, /^default-src 'none'.*; script-src 'nonce-abc'$/);
+  });
+
+  it('answers a HEAD request with the headers of the page', async () => {
+    const { status, body, headers } = await get('/_matrix/client/hello?name=a', { method: 'HEAD' });
+    assert.deepEqual([status, body], [200, '']);
+    assert.ok(Number(headers.get('content-length')) > 100);
+  });
+});
+
+describe('pages of errors', () => {
+  const { get } = serve(pages);
+
+  it('show the message of an error with its status and headers, escaped', async () => {
+    const { status, body, headers } = await get('/_matrix/client/forbidden');
+    assert.equal(status, 403);
+    assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
+    assert.equal(headers.get('x-frame-options'), 'DENY');
+    assert.match(body, /&lt;b&gt;You&lt;\/b&gt; may not see this.*M_FORBIDDEN/s);
+    assert.equal((await get('/_matrix/client/later')).headers.get('retry-after'), '2');
+  });
+
+  it('tell which parameter is missing', async () => {
+    const { status, body } = await get('/_matrix/client/hello');
+    assert.equal(status, 400);
+    assert.match(body, /Query parameter &#39;name&#39; is missing/);
+  });
+
+  it('answer 500 with the request id when a template is faulty or missing, and log why', async () => {
+    for (const [path, reason] of [
+      ['broken', /broken\.html.*nothing/s],
+      ['missing', /template not found: missing\.html/],
+    ] as const) {
+      logLines.length = 0;
+      const { status, body } = await get(`/_matrix/client/${path}`, {
+        headers: { 'x-request-id': `id-${path}` },
+      });
+      assert.equal(status, 500);
+      assert.match(body, new RegExp(`^<!doctype html>.*Internal server error \\(request id-${path}\\)`, 's'));
+      assert.doesNotMatch(body, /nothing|template/);
+      const logged = logLines.map((line) => JSON.parse(line)).find(({ level }) => level === 'error');
+      assert.equal(logged.request, `id-${path}`);
+      assert.match(logged.err.message, reason);
+    }
+  });
+});
+
+describe('pages of errors whose template is faulty', () => {
+  const faulty = join(folder, 'faulty');
+  mkdirSync(faulty);
+  writeFileSync(join(faulty, 'error.html'), '{{ nothing() }}');
+  const { get } = serve(new Pages(new Templates({ folders: [faulty, pageTemplates] })));
+
+  it('become the JSON error with the same status, and are logged', async () => {
+    logLines.length = 0;
+    const { status, body } = await get('/_matrix/client/forbidden');
+    assert.equal(status, 403);
+    assert.equal(JSON.parse(body).errcode, 'M_FORBIDDEN');
+    assert.match(logLines.join(''), /The page of an error could not be rendered/);
+  });
+});
+
+describe('static files', () => {
+  const { get, getRaw } = serve(pages);
+  const css = '/_matrix/static/a%20b.css';
+
+  it('are sent with their type, and in folders inside', async () => {
+    const { status, body, headers } = await get(css);
+    assert.deepEqual([status, body], [200, 'body {}']);
+    assert.equal(headers.get('content-type'), 'text/css; charset=utf-8');
+    assert.equal(headers.get('x-content-type-options'), 'nosniff');
+    assert.equal(headers.get('cache-control'), 'public, max-age=3600');
+    const svg = await get('/_proto/static/img/logo.svg');
+    assert.equal(svg.headers.get('content-type'), 'image/svg+xml');
+    assert.match(svg.headers.get('content-security-policy')!, /^default-src 'none'/);
+  });
+
+  it('include the style sheet of the built-in layout', async () => {
+    assert.match((await get('/_matrix/client/built-in/pages.css')).body, /color-scheme/);
+  });
+
+  it('answer 304 without a body to those who have them, and 200 when they have something else', async () => {
+    const tag = (await get(css)).headers.get('etag')!;
+    assert.match(tag, /^W\/"[\w-]{22}"$/);
+    for (const known of [tag, tag.slice(2), `"x", ${tag}`, '*']) {
+      const { status, body, headers } = await get(css, { headers: { 'if-none-match': known } });
+      assert.deepEqual([status, body, headers.get('etag')], [304, '', tag], known);
+    }
+    for (const known of ['"x"', 'W/"x"', '']) {
+      assert.equal((await get(css, { headers: { 'if-none-match': known } })).status, 200, known);
+    }
+    assert.notEqual((await get('/_matrix/static/img/logo.svg')).headers.get('etag'), tag);
+  });
+
+  it('answer 404 M_NOT_FOUND to names that are no file of the folder', async () => {
+    for (const path of ['none.css', 'img', 'img/', '', 'a%20b.css/', 'A%20B.css', '__proto__']) {
+      const { status, body } = await get(`/_matrix/static/${path}`);
+      assert.equal(status, 404, path);
+      assert.match(body, /"errcode":"M_(NOT_FOUND|UNRECOGNIZED)"/);
+    }
+  });
+
+  it('never lead outside of the folder, however the path is written', async () => {
+    const climb = [
+      '..',
+      '%2e%2e',
+      '.%2e',
+      '..%5c',
+      '..\\',
+      '....//',
+      '%252e%252e',
+      '..%c0%af',
+      '..;',
+      'img/..',
+    ];
+    for (const up of climb) {
+      for (const rest of [
+        `${up}/secret/key.txt`,
+        `img/${up}/${up}/secret/key.txt`,
+        `${up}%2fsecret%2fkey.txt`,
+      ]) {
+        assert.doesNotMatch(await getRaw(`/_matrix/static/${rest}`), /SECRET/, rest);
+      }
+    }
+    assert.doesNotMatch(await getRaw(`/_matrix/static/${join(secret, 'key.txt')}`), /SECRET/);
+    const part = fc.constantFrom('..', '.', '/', '%2e', '%2f', '\\', '%00', 'img', 'secret', 'key.txt', '%');
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 12 }), async (parts) => {
+        const answer = await getRaw(`/_matrix/static/${parts.join('')}`);
+        assert.match(answer, /^HTTP\/1.1 (404|400) /);
+      }),
+      { numRuns: 200 },
+    );
+  });
+});

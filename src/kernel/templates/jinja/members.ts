@@ -1,0 +1,116 @@
+/**
+ * What templates reach of a value: own members of objects, elements and slices of lists and strings, and the methods of
+ * Python that change nothing. Prototypes, constructors and members of functions are out of reach, and with them the
+ * process: templates come from operators, and mapping templates from configurations that are passed around.
+ */
+export function memberOf(value: unknown, key: unknown): unknown {
+  if (value === null || value === undefined || typeof value === 'function') return undefined;
+  if (typeof value === 'string' || value instanceof String) return memberOfText(String(value), key);
+  if (typeof value !== 'object') return undefined;
+  if (Array.isArray(value)) return memberOfList(value, key);
+  if (typeof key !== 'string' && typeof key !== 'number') return undefined;
+  if (Object.hasOwn(value, key)) return (value as Record<string | number, unknown>)[key];
+  return bound(dictMethods, value as Record<string, unknown>, key);
+}
+
+/** Python's `value[start:stop:step]`, of lists and strings. */
+export function sliceOf(value: unknown, start: unknown, stop: unknown, step: unknown): unknown {
+  const isText = typeof value === 'string' || value instanceof String;
+  const items = isText ? Array.from(String(value)) : Array.isArray(value) ? value : [];
+  const by = typeof step === 'number' && step !== 0 ? Math.trunc(step) : 1;
+  const [first, last] = by > 0 ? [0, items.length] : [items.length - 1, -1];
+  const position = (given: unknown, fallback: number) => {
+    if (typeof given !== 'number') return fallback;
+    const from = given < 0 ? given + items.length : given;
+    return by > 0
+      ? Math.min(Math.max(from, 0), items.length)
+      : Math.min(Math.max(from, -1), items.length - 1);
+  };
+  const end = position(stop, last);
+  const taken: unknown[] = [];
+  for (let at = position(start, first); by > 0 ? at < end : at > end; at += by) taken.push(items[at]);
+  return isText ? taken.join('') : taken;
+}
+
+/** What a loop goes through: of an object its keys, of a text its characters. */
+export function itemsOf(value: unknown): unknown {
+  if (typeof value === 'string' || value instanceof String) return Array.from(String(value));
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
+  return Symbol.iterator in value ? Array.from(value as Iterable<unknown>) : Object.keys(value);
+}
+
+/** Python's truth: empty texts, lists and objects are false. */
+export function isTrue(value: unknown): boolean {
+  if (value instanceof String) return String(value) !== '';
+  if (Array.isArray(value)) return value.length > 0;
+  if (value === null || typeof value !== 'object') return Boolean(value);
+  const prototype = Object.getPrototypeOf(value);
+  return (prototype !== null && prototype !== Object.prototype) || Object.keys(value).length > 0;
+}
+
+const elementOf = (items: ArrayLike<unknown>, key: number) => items[key < 0 ? items.length + key : key];
+
+function memberOfText(text: string, key: unknown): unknown {
+  return typeof key === 'number' ? elementOf(Array.from(text), key) : bound(textMethods, text, key);
+}
+
+function memberOfList(list: readonly unknown[], key: unknown): unknown {
+  return typeof key === 'number' ? elementOf(list, key) : bound(listMethods, list, key);
+}
+
+type Methods<T> = Readonly<Record<string, (value: T, ...args: never[]) => unknown>>;
+
+function bound<T>(methods: Methods<T>, value: T, key: unknown): unknown {
+  if (typeof key !== 'string' || !Object.hasOwn(methods, key)) return undefined;
+  const method = methods[key] as (value: T, ...args: unknown[]) => unknown;
+  return (...args: unknown[]) => method(value, ...args);
+}
+
+const dictMethods: Methods<Record<string, unknown>> = {
+  get: (value, key: string, fallback: unknown = null) => (Object.hasOwn(value, key) ? value[key] : fallback),
+  items: (value) => Object.entries(value),
+  keys: (value) => Object.keys(value),
+  values: (value) => Object.values(value),
+};
+
+const listMethods: Methods<readonly unknown[]> = {
+  count: (list, wanted: unknown) => list.filter((item) => item === wanted).length,
+  index: (list, wanted: unknown) => list.indexOf(wanted),
+};
+
+const textMethods: Methods<string> = {
+  capitalize: (text) => text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase(),
+  count: (text, part: string) => text.split(part).length - 1,
+  endswith: (text, end: string) => text.endsWith(end),
+  find: (text, part: string) => text.indexOf(part),
+  isdigit: (text) => /^\p{Nd}+$/u.test(text),
+  join: (text, items: readonly unknown[]) => Array.from(items).join(text),
+  lower: (text) => text.toLowerCase(),
+  lstrip: (text, characters?: string) => stripped(text, characters, true, false),
+  removeprefix: (text, start: string) => (text.startsWith(start) ? text.slice(start.length) : text),
+  removesuffix: (text, end: string) => (end !== '' && text.endsWith(end) ? text.slice(0, -end.length) : text),
+  replace: (text, from: string, to: string) => text.replaceAll(from, () => to),
+  rstrip: (text, characters?: string) => stripped(text, characters, false, true),
+  split: (text, separator?: string, max?: number) => split(text, separator, max),
+  startswith: (text, start: string) => text.startsWith(start),
+  strip: (text, characters?: string) => stripped(text, characters, true, true),
+  title: (text) =>
+    text.toLowerCase().replace(/\p{L}+/gu, (word) => word.slice(0, 1).toUpperCase() + word.slice(1)),
+  upper: (text) => text.toUpperCase(),
+};
+
+function stripped(text: string, characters: string | undefined, start: boolean, end: boolean): string {
+  const isStripped = (character: string | undefined) =>
+    character !== undefined && (characters ? characters.includes(character) : /\s/.test(character));
+  let [from, to] = [0, text.length];
+  while (start && from < to && isStripped(text[from])) from++;
+  while (end && to > from && isStripped(text[to - 1])) to--;
+  return text.slice(from, to);
+}
+
+/** Python's: without a separator at white space, and the rest stays whole after `max` parts. */
+function split(text: string, separator: string | undefined, max = Number.POSITIVE_INFINITY): string[] {
+  if (separator === undefined) return text.split(/\s+/).filter((part) => part !== '');
+  const parts = text.split(separator);
+  return parts.length > max + 1 ? [...parts.slice(0, max), parts.slice(max).join(separator)] : parts;
+}

@@ -1,0 +1,63 @@
+/** What is used of nunjucks, including its compiler and run time, which `jinja/` changes. */
+declare module '@11ty/nunjucks' {
+  export interface Environment {
+    render(name: string, values: object): string;
+    filters: Record<string, unknown>;
+    tests: Record<string, unknown>;
+    globals: Record<string, unknown>;
+  }
+
+  export interface TemplateSource {
+    readonly src: string;
+    /** Names the template in errors. */
+    readonly path: string;
+    readonly noCache: boolean;
+  }
+
+  /** A node of a parsed expression. */
+  export interface Node {
+    readonly typename: string;
+  }
+
+  export interface Compiler {
+    _emit(code: string): void;
+    compile(node: Node, frame: unknown): void;
+    assertType(node: Node, ...types: unknown[]): void;
+  }
+
+  interface Context {
+    readonly ctx: Record<string, unknown>;
+    readonly env: Environment;
+  }
+
+  export interface Runtime {
+    memberLookup(value: unknown, key: unknown, ...slice: unknown[]): unknown;
+    contextOrFrameLookup(context: Context, frame: { lookup(name: string): unknown }, name: string): unknown;
+    SafeString: new (text: string) => { readonly val: string };
+  }
+
+  interface Nunjucks {
+    readonly Environment: new (
+      loader: { getSource(name: string): TemplateSource | null },
+      options: { autoescape: boolean },
+    ) => Environment;
+    readonly runtime: Runtime & Record<string, unknown>;
+    readonly compiler: { readonly Compiler: { readonly prototype: Compiler & Record<string, unknown> } };
+    readonly nodes: {
+      readonly Node: {
+        extend(
+          name: string,
+          members: { fields: string[] },
+        ): new (
+          line: number,
+          column: number,
+          ...fields: unknown[]
+        ) => Node;
+      };
+    };
+    installJinjaCompat(): void;
+  }
+
+  const nunjucks: Nunjucks;
+  export default nunjucks;
+}

@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Names of files inside a folder: no segment begins with a dot, so none leads out. */
+const templateName = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
+
+/** Jinja2 lets an include say whether it sees the variables around it; in nunjucks it always does. */
+const includeContext = /(\{%-?\s*include\b(?:(?!%\}).)*?)\s+with(?:out)?\s+context(?=\s*-?%\})/gs;
+
+/** Finds templates in several folders; of files with the same name the one in the first folder counts. */
+export class TemplateFolders {
+  readonly #folders: readonly string[];
+
+  constructor(folders: readonly string[]) {
+    this.#folders = folders;
+  }
+
+  /** @returns null when there is no such template in any folder */
+  getSource(name: string): { src: string; path: string; noCache: boolean } | null {
+    if (!templateName.test(name)) return null;
+    for (const folder of this.#folders) {
+      const path = join(folder, name);
+      const text = readIfThere(path);
+      if (text !== undefined) return { src: text.replace(includeContext, '$1'), path, noCache: false };
+    }
+    return null;
+  }
+}
+
+function readIfThere(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR' || code === 'EISDIR') return undefined;
+    throw error;
+  }
+}
