@@ -1,3 +1,4 @@
+import { whenReady } from '../kernel/when-ready.ts';
 import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 import { ParsedAccountData } from './parsed-account-data.ts';
@@ -13,15 +14,12 @@ export class IgnoredUsers {
     this.#lists = new ParsedAccountData(accountData, 'm.ignored_user_list', ignoredIn);
   }
 
-  /** Returns the ignored users without the user themselves, because users always see their own events. */
-  async of(userId: string): Promise<ReadonlySet<string>> {
-    return withoutSelf(await this.#lists.of(userId), userId);
-  }
-
-  /** Returns the same from memory; `undefined` when it is not cached. */
-  peek(userId: string): ReadonlySet<string> | undefined {
-    const list = this.#lists.peek(userId);
-    return list && withoutSelf(list, userId);
+  /**
+   * Returns the ignored users without the user themselves, because users always see their own events. Returns at once
+   * when they are cached.
+   */
+  of(userId: string): ReadonlySet<string> | Promise<ReadonlySet<string>> {
+    return whenReady(this.#lists.of(userId), (list) => withoutSelf(list, userId));
   }
 }
 

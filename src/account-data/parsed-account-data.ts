@@ -27,16 +27,12 @@ export class ParsedAccountData<T> {
     });
   }
 
-  async of(userId: string): Promise<T> {
+  /** Returns at once when it is in memory. */
+  of(userId: string): T | Promise<T> {
     const known = this.#values.get(userId);
     if (known) return known.value;
     const keep = (value: T) => this.#values.set(userId, { value });
     return this.#loading.run(userId, () => this.#load(userId), keep);
-  }
-
-  /** Returns the cached content; `undefined` when it is not cached. */
-  peek(userId: string): T | undefined {
-    return this.#values.get(userId)?.value;
   }
 
   async #load(userId: string): Promise<T> {

@@ -9,4 +9,4 @@ export { pushRuleRoutes } from './rules/routes.ts';
 export { pushRulesSyncSource } from './rules/sync-source.ts';
 export { unreadSyncSource } from './unread/sync-source.ts';
 export type { UnreadCount, UnreadCounts } from './unread/tally.ts';
-export { type IgnoredUsers, Unread, type UnreadDeps } from './unread/unread.ts';
+export { Unread, type UnreadDeps } from './unread/unread.ts';

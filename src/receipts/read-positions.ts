@@ -17,11 +17,8 @@ export class ReadPositions {
     this.#load = load;
   }
 
-  peek(userId: string, roomId: string): ReadUpTo | undefined {
-    return this.#known.get(keyOf(userId, roomId));
-  }
-
-  async get(userId: string, roomId: string): Promise<ReadUpTo> {
+  /** Returns at once when it is in memory. */
+  get(userId: string, roomId: string): ReadUpTo | Promise<ReadUpTo> {
     const key = keyOf(userId, roomId);
     const known = this.#known.get(key);
     if (known) return known;

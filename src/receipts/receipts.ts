@@ -2,6 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { RecentChangesByKey } from '../kernel/recent-changes.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
+import { whenReady } from '../kernel/when-ready.ts';
 import { invalidParam } from '../protocol/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import type { FullyReadMarkers } from './fully-read.ts';
@@ -171,20 +172,14 @@ export class Receipts {
   ): ReceiptContent[] | Promise<ReceiptContent[]> {
     if (receipts.length === 0) return [];
     const { ignored } = this.#deps.engine;
-    const without = (users: ReadonlySet<string>) =>
-      receiptContents(receipts.filter(({ userId }) => !users.has(userId)));
-    const known = ignored.peek(viewer);
-    return known ? without(known) : ignored.of(viewer).then(without);
+    return whenReady(ignored.of(viewer), (users) =>
+      receiptContents(receipts.filter(({ userId }) => !users.has(userId))),
+    );
   }
 
-  /** How far a user has read a room. Costs no query for users and rooms that are in use. */
-  readUpTo(userId: string, roomId: string): Promise<ReadUpTo> {
+  /** How far a user has read a room. Returns at once, without a query, for users and rooms that are in use. */
+  readUpTo(userId: string, roomId: string): ReadUpTo | Promise<ReadUpTo> {
     return this.#positions.get(userId, roomId);
-  }
-
-  /** `readUpTo` when it is in memory. */
-  peekReadUpTo(userId: string, roomId: string): ReadUpTo | undefined {
-    return this.#positions.peek(userId, roomId);
   }
 
   get #reader() {

@@ -1,3 +1,4 @@
+import { whenReady } from '../kernel/when-ready.ts';
 import type { ExtensionRoom, SyncSource } from '../sync-contract/index.ts';
 import type { ReceiptContent } from './receipt-content.ts';
 import type { Receipts } from './receipts.ts';
@@ -12,8 +13,7 @@ export const receiptSyncSource = (receipts: Receipts): SyncSource => ({
     type,
     mayHaveChanged: () => true,
     since(userId, roomId, { after, upTo }) {
-      const contents = receipts.contentsSince(roomId, after, upTo, userId);
-      return contents instanceof Promise ? contents.then(textsOf) : textsOf(contents);
+      return whenReady(receipts.contentsSince(roomId, after, upTo, userId), textsOf);
     },
     async initial(userId, roomIds) {
       const contents = await receipts.contentsOfRooms(roomIds, userId);

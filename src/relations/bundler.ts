@@ -6,16 +6,11 @@ import {
   summariseThread,
   type ThreadSummary,
 } from '../protocol/index.ts';
-import { type RoomReader, type StoredEvent, visibleContent } from '../room-engine/index.ts';
+import { type Ignoring, type RoomReader, type StoredEvent, visibleContent } from '../room-engine/index.ts';
 import type { ClientEvents, Viewer, VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
 import type { RelationIndex } from './relation-index.ts';
-
-/** Whom users ignore; supplied at composition. */
-export interface Ignoring {
-  of(userId: string): Promise<ReadonlySet<string>>;
-}
 
 export interface BundlerDeps {
   readonly engine: RoomReader;

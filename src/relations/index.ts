@@ -1,5 +1,4 @@
 /** How events relate to each other: edits, threads, references, annotations and whatever else clients invent. */
-export type { Ignoring } from './bundler.ts';
 export { relationMigrations } from './migrations.ts';
 export { RelatedEvents } from './related-events.ts';
 export { RelationIndex } from './relation-index.ts';

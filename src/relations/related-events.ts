@@ -1,6 +1,6 @@
 import type { ClientEvent } from '../protocol/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
-import { type HistoryPlace, isText, type RoomReader } from '../room-engine/index.ts';
+import { type HistoryPlace, type Ignoring, isText, type RoomReader } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
@@ -9,7 +9,6 @@ import {
   type Viewer,
   type VisibleEvent,
 } from '../rooms/index.ts';
-import type { Ignoring } from './bundler.ts';
 import type { Child } from './child.ts';
 import type { RelationIndex } from './relation-index.ts';
 import { readChildNids, readChildrenPage } from './store.ts';

@@ -1,5 +1,5 @@
 import { checkThreadRoot, duplicateAnnotation, type JsonObject, relationOf } from '../protocol/index.ts';
-import { type EventToSend, type RoomReader, visibleContent } from '../room-engine/index.ts';
+import { type EventToSend, type Ignoring, type RoomReader, visibleContent } from '../room-engine/index.ts';
 import type {
   ClientEvents,
   EventRelations,
@@ -8,7 +8,7 @@ import type {
   Viewer,
   VisibleEvent,
 } from '../rooms/index.ts';
-import { Bundler, type Ignoring } from './bundler.ts';
+import { Bundler } from './bundler.ts';
 import type { Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
 import type { RelationIndex } from './relation-index.ts';

@@ -1,5 +1,5 @@
 import { type ClientEvent, isJsonObject, type JsonObject, redactEvent } from '../protocol/index.ts';
-import type { RoomReader } from '../room-engine/index.ts';
+import type { Ignoring, RoomReader } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
@@ -8,7 +8,6 @@ import {
   type Viewer,
   type VisibleEvent,
 } from '../rooms/index.ts';
-import type { Ignoring } from './bundler.ts';
 import type { RelationIndex } from './relation-index.ts';
 import { readThreads, type ThreadRow } from './store.ts';
 

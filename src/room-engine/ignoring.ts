@@ -1,16 +1,14 @@
 import { isDummyEvent } from '../protocol/index.ts';
 
-/** Whom users do not want to hear from; declared here, supplied at composition. */
+/** Whom users ignore; declared here, supplied at composition. */
 export interface Ignoring {
-  /** Those whom a user ignores. */
-  of(userId: string): Promise<ReadonlySet<string>>;
-  /** `of` when it is in memory. */
-  peek(userId: string): ReadonlySet<string> | undefined;
+  /** The users whom a user ignores. Returns at once when they are in memory. */
+  of(userId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
 }
 
 const nobody: ReadonlySet<string> = new Set();
 
-export const ignoringNobody: Ignoring = { of: async () => nobody, peek: () => nobody };
+export const ignoringNobody: Ignoring = { of: () => nobody };
 
 /**
  * Whether an event is kept from somebody who ignores these users: state is not, so that a room looks the same to all.

@@ -1,4 +1,6 @@
 import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { LoadOnce } from '../kernel/load-once.ts';
+import { whenReady } from '../kernel/when-ready.ts';
 
 /** Users whose threads are in memory, and threads of one user: rules see the newest of those who follow more. */
 const [usersInMemory, maxThreads] = [20_000, 10_000];
@@ -8,46 +10,33 @@ const none: ReadonlySet<string> = new Set();
 
 /** The threads that users follow, in memory. */
 export class FollowedThreads {
-  readonly #users = new RecentlyUsed<string, Promise<Threads>>({ max: usersInMemory });
-  readonly #present = new WeakMap<Promise<Threads>, Threads>();
+  readonly #users = new RecentlyUsed<string, Threads>({ max: usersInMemory });
+  readonly #loading = new LoadOnce<string, Threads>();
   readonly #load: (userId: string, limit: number) => Promise<readonly { roomId: string; rootId: string }[]>;
 
-  /** @param load what is stored, the newest first */
+  /** @param load reads the threads that a user follows, newest first */
   constructor(
     load: (userId: string, limit: number) => Promise<readonly { roomId: string; rootId: string }[]>,
   ) {
     this.#load = load;
   }
 
-  /** Ids of the events that the threads begin with. */
-  async in(userId: string, roomId: string): Promise<ReadonlySet<string>> {
-    return (await this.#of(userId)).get(roomId) ?? none;
+  /** Ids of the events that the threads of a user in a room begin with. Returns at once when they are in memory. */
+  in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>> {
+    return whenReady(this.#of(userId), (threads) => threads.get(roomId) ?? none);
   }
 
-  /** `in` when it is in memory. */
-  peek(userId: string, roomId: string): ReadonlySet<string> | undefined {
-    const loading = this.#users.get(userId);
-    const threads = loading && this.#present.get(loading);
-    return threads && (threads.get(roomId) ?? none);
-  }
-
-  /** Something has changed: it is looked up again. */
+  /** The threads of a user have changed: they are read again. */
   forget(userId: string): void {
     this.#users.delete(userId);
+    this.#loading.forget(userId);
   }
 
-  #of(userId: string): Promise<Threads> {
+  #of(userId: string): Threads | Promise<Threads> {
     const known = this.#users.get(userId);
     if (known) return known;
-    const loading = this.#read(userId);
-    this.#users.set(userId, loading);
-    loading.then(
-      (threads) => this.#present.set(loading, threads),
-      () => {
-        if (this.#users.peek(userId) === loading) this.#users.delete(userId);
-      },
-    );
-    return loading;
+    const keep = (threads: Threads) => this.#users.set(userId, threads);
+    return this.#loading.run(userId, () => this.#read(userId), keep);
   }
 
   async #read(userId: string): Promise<Threads> {

@@ -1,3 +1,4 @@
+import { whenReady } from '../kernel/when-ready.ts';
 import type { Ignoring } from '../room-engine/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import type { Typing } from './typing.ts';
@@ -10,7 +11,6 @@ const type = 'm.typing';
  */
 export function typingSyncSource(typing: Typing, ignoring: Ignoring): SyncSource {
   const textOf = (userIds: readonly string[]) => JSON.stringify({ type, content: { user_ids: userIds } });
-  const inRoom = (roomId: string, ignored: ReadonlySet<string>) => textOf(typing.inRoom(roomId, ignored));
   return {
     name: 'typing',
     follow: (feeds) => feeds.followRooms(typing.typingStream, ({ roomId }) => roomId),
@@ -18,9 +18,7 @@ export function typingSyncSource(typing: Typing, ignoring: Ignoring): SyncSource
       type,
       mayHaveChanged: (roomId, after) => typing.changedSince(roomId, after),
       since(userId, roomId) {
-        const ignored = ignoring.peek(userId);
-        if (ignored) return [inRoom(roomId, ignored)];
-        return ignoring.of(userId).then((loaded) => [inRoom(roomId, loaded)]);
+        return whenReady(ignoring.of(userId), (ignored) => [textOf(typing.inRoom(roomId, ignored))]);
       },
       async initial(userId, roomIds) {
         const ignored = await ignoring.of(userId);

@@ -34,11 +34,6 @@ export class KeyCounts {
     return this.#cache.getOrLoad(`${userId} ${deviceId}`, () => this.#load({ userId, deviceId }));
   }
 
-  /** `supply`, if it is in memory. */
-  peek(userId: string, deviceId: string): KeySupply | undefined {
-    return this.#cache.get(`${userId} ${deviceId}`);
-  }
-
   async #load(device: DeviceAddress): Promise<KeySupply> {
     const reader = this.#database.reader<E2eeTables>();
     const [counts, unusedFallbackKeyTypes] = await Promise.all([

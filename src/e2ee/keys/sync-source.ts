@@ -1,4 +1,5 @@
 import type { Stream } from '../../kernel/streams/index.ts';
+import { whenReady } from '../../kernel/when-ready.ts';
 import type { DeviceRef, SyncSource } from '../../sync-contract/index.ts';
 import type { KeyCounts, KeySupply } from './key-counts.ts';
 import type { DeviceAddress } from './one-time-key-store.ts';
@@ -15,8 +16,7 @@ const texts = new WeakMap<KeySupply, string>();
 export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAddress>): SyncSource {
   const constant = ({ userId, deviceId }: DeviceRef) => {
     if (deviceId === undefined) return textOf(noKeys);
-    const supply = counts.supply(userId, deviceId);
-    return supply instanceof Promise ? supply.then(textOf) : textOf(supply);
+    return whenReady(counts.supply(userId, deviceId), textOf);
   };
   return {
     name: 'key counts',

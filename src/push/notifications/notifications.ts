@@ -8,11 +8,11 @@ import {
   type PushMember,
 } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { Ignoring, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { ClientEvents, InvitePolicy, Viewer } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import { PushEvents } from '../unread/push-events.ts';
-import type { FollowedThreads, IgnoredUsers } from '../unread/unread.ts';
+import type { FollowedThreads } from '../unread/unread.ts';
 import { NewestFirst } from './newest-first.ts';
 
 export interface NotificationsDeps {
@@ -21,7 +21,7 @@ export interface NotificationsDeps {
   readonly streams: StreamReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
-  readonly ignored: IgnoredUsers;
+  readonly ignored: Ignoring;
   readonly threads: FollowedThreads;
   /** What users want to become of invites. */
   readonly invitePolicy: InvitePolicy;

@@ -1,6 +1,7 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
+import { whenReady } from '../../kernel/when-ready.ts';
 import {
   type CompiledRuleset,
   compileUserRules,
@@ -81,14 +82,9 @@ export class PushRules {
     return (await this.#of(userId)).position;
   }
 
-  /** The rules of a user, ready to be tried. */
-  async compiled(userId: string): Promise<CompiledRuleset> {
-    return (await this.#of(userId)).compiled;
-  }
-
-  /** `compiled` when they are in memory. */
-  peekCompiled(userId: string): CompiledRuleset | undefined {
-    return this.#known.get(userId)?.compiled;
+  /** The rules of a user, ready to be tried; at once when they are in memory. */
+  compiled(userId: string): CompiledRuleset | Promise<CompiledRuleset> {
+    return whenReady(this.#of(userId), ({ compiled }) => compiled);
   }
 
   /**
@@ -109,7 +105,7 @@ export class PushRules {
     });
   }
 
-  async #of(userId: string): Promise<Known> {
+  #of(userId: string): Known | Promise<Known> {
     return this.#known.getOrLoad(userId, async () => {
       const stored = await readRules(this.#deps.database.reader<PushTables>(), userId);
       const rules = stored?.rules ?? NO_USER_RULES;

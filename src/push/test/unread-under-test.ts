@@ -11,7 +11,7 @@ const nowhere = { find: async () => undefined, set: async () => undefined };
 /** Everybody ignores these users. */
 export function ignoring(...userIds: string[]) {
   const ignored = new Set(userIds);
-  return { of: async () => ignored, peek: () => ignored };
+  return { of: () => ignored };
 }
 
 /** What counts unread events over rooms, and shorthands to ask it. */
@@ -21,7 +21,7 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
   const receipts = new Receipts({ database, streams, clock, engine, markers: nowhere });
   const rules = new PushRules({ database, streams, caches, defaults: {} });
   const ignored = ignoring();
-  const threads = { in: async () => new Set<string>(), peek: () => new Set<string>() };
+  const threads = { in: () => new Set<string>() };
   const log = silentLogger;
   const deps = {
     database,

@@ -1,3 +1,4 @@
+import { whenReady } from '../../kernel/when-ready.ts';
 import type { SyncSource } from '../../sync-contract/index.ts';
 import type { UnreadCounts } from './tally.ts';
 import type { Unread } from './unread.ts';
@@ -11,14 +12,10 @@ export const unreadSyncSource = (unread: Unread): SyncSource => ({
   follow: () => undefined,
   roomCounts: {
     members(userId, roomId, upTo, byThread) {
-      const counts = unread.counts(userId, roomId, upTo);
-      return counts instanceof Promise
-        ? counts.then((later) => membersText(later, byThread))
-        : membersText(counts, byThread);
+      return whenReady(unread.counts(userId, roomId, upTo), (counts) => membersText(counts, byThread));
     },
     fields(userId, roomId, upTo) {
-      const counts = unread.counts(userId, roomId, upTo);
-      return counts instanceof Promise ? counts.then(fieldsOf) : fieldsOf(counts);
+      return whenReady(unread.counts(userId, roomId, upTo), fieldsOf);
     },
   },
 });

@@ -7,7 +7,7 @@ import type { StreamReader } from '../../kernel/streams/index.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import type { CompiledRuleset } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
-import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { Ignoring, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation } from './evaluation.ts';
@@ -18,18 +18,10 @@ import { TallySaver } from './tally-saver.ts';
 
 type Ids = ReadonlySet<string>;
 
-/** Whom a user does not want to hear from; declared here, supplied at composition. */
-export interface IgnoredUsers {
-  of(userId: string): Promise<ReadonlySet<string>>;
-  /** `of` when it is in memory. */
-  peek(userId: string): ReadonlySet<string> | undefined;
-}
-
 /** The threads that users follow, by the events with which they begin; declared here, supplied at composition. */
 export interface FollowedThreads {
-  in(userId: string, roomId: string): Promise<ReadonlySet<string>>;
-  /** `in` when it is in memory. */
-  peek(userId: string, roomId: string): ReadonlySet<string> | undefined;
+  /** Returns at once when they are in memory. */
+  in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
 }
 
 export interface UnreadDeps {
@@ -40,7 +32,7 @@ export interface UnreadDeps {
   readonly engine: RoomReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
-  readonly ignored: IgnoredUsers;
+  readonly ignored: Ignoring;
   readonly threads: FollowedThreads;
   /** `push.enabled`: when false nothing is ever unread. */
   readonly enabled: boolean;
@@ -104,7 +96,7 @@ export class Unread {
 
   #countsIn(head: RoomHead, userId: string, upTo: number): UnreadCounts | Promise<UnreadCounts> {
     return whenReady(this.#tallyUpTo(userId, head, upTo), (tally) =>
-      whenReady(this.#readUpTo(userId, head.roomId), (read) => {
+      whenReady(this.#deps.receipts.readUpTo(userId, head.roomId), (read) => {
         tally.drop(read);
         return tally.counts(upTo);
       }),
@@ -126,15 +118,15 @@ export class Unread {
   }
 
   #evaluate(key: string, userId: string, head: RoomHead, upTo: number): Tally | Promise<Tally> {
-    const { database, engine, rules, ignored, threads } = this.#deps;
+    const { database, engine, receipts, rules, ignored, threads } = this.#deps;
     const { roomId } = head;
     const inputs = allReady<[Tally, CompiledRuleset, ReadUpTo, Ids, string | undefined, Ids]>([
       this.#tallies.get(key) ?? readTally(database.reader<PushTables>(), userId, roomId),
-      rules.peekCompiled(userId) ?? rules.compiled(userId),
-      this.#readUpTo(userId, roomId),
-      ignored.peek(userId) ?? ignored.of(userId),
+      rules.compiled(userId),
+      receipts.readUpTo(userId, roomId),
+      ignored.of(userId),
       this.#displayName(head, userId),
-      threads.peek(userId, roomId) ?? threads.in(userId, roomId),
+      threads.in(userId, roomId),
     ]);
     return whenReady(inputs, ([tally, compiled, read, ignoredUsers, displayName, followedThreads]) => {
       if (tally.upTo >= upTo) {
@@ -149,11 +141,6 @@ export class Unread {
         return tally;
       });
     });
-  }
-
-  #readUpTo(userId: string, roomId: string): ReadUpTo | Promise<ReadUpTo> {
-    const { receipts } = this.#deps;
-    return receipts.peekReadUpTo(userId, roomId) ?? receipts.readUpTo(userId, roomId);
   }
 
   #take(

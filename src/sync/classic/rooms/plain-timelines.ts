@@ -1,11 +1,11 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import { whenReady } from '../../../kernel/when-ready.ts';
+import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import type { Range } from '../../../sync-contract/index.ts';
 import type { Subject } from '../subject.ts';
 import type { SentMembers } from './sent-members.ts';
-import type { SharedTimelines } from './shared-timelines.ts';
+import type { SharedTimeline, SharedTimelines } from './shared-timelines.ts';
 
 export interface PlainTimelinesDeps {
   readonly engine: RoomReader;
@@ -34,9 +34,12 @@ export class PlainTimelines {
     const { userId, filter, timelineLimit } = subject;
     const { timeline: wanted } = filter.room;
     const isUsual = filter.format === 'client' && !filter.selectFields && !wanted.asksForRelations;
-    const ignored = engine.ignored.peek(userId);
-    if (!isUsual || !ignored || wanted.passesNothing || !wanted.passesRoom(head.roomId)) return undefined;
-    return whenReady(sharedTimelines.find(head, range), (shared) => {
+    if (!isUsual || wanted.passesNothing || !wanted.passesRoom(head.roomId)) return undefined;
+    const inputs = allReady<[SharedTimeline | undefined, ReadonlySet<string>]>([
+      sharedTimelines.find(head, range),
+      engine.ignored.of(userId),
+    ]);
+    return whenReady(inputs, ([shared, ignored]) => {
       if (!shared) return undefined;
       const { events, senders } = shared;
       if (events.length > timelineLimit || senders.has(userId)) return undefined;
