@@ -47,8 +47,8 @@ forEachDatabase((open) => {
   const capabilities = async (token: string) =>
     (await get('/capabilities', token)).body['capabilities'] as Record<string, Record<string, unknown>>;
 
-  describe('versions', () => {
-    it('are for everybody, whatever their token', async () => {
+  describe('GET /versions', () => {
+    it('responds without authentication, even with an expired token', async () => {
       await start();
       const { status, body } = await get('/_matrix/client/versions', 'expired');
       assert.equal(status, 200);
@@ -57,10 +57,10 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('features', () => {
+  describe('unstable features of GET /versions', () => {
     const features = async () => (await get('/_matrix/client/versions')).body['unstable_features'];
 
-    it('tell which new rooms are encrypted', async () => {
+    it('tell which presets create encrypted rooms', async () => {
       for (const [rule, forced] of [
         ['off', [false, false, false]],
         ['invite', [true, true, false]],
@@ -77,7 +77,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('tell whether events can be delayed, and the capabilities how long', async () => {
+    it('tell whether delayed events are enabled, and the capabilities tell their limits', async () => {
       await start({ max_event_delay_duration: 5_000 });
       const delaying = async () => {
         const found = (await features()) as Record<string, boolean>;
@@ -101,8 +101,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('capabilities', () => {
-    it('say what the user may do', async () => {
+  describe('GET /capabilities', () => {
+    it('returns what the user may do', async () => {
       await start();
       const { token } = await server.register('alice');
       const found = await capabilities(token);
@@ -123,7 +123,7 @@ forEachDatabase((open) => {
       assert.equal((await get('/capabilities')).body['errcode'], 'M_MISSING_TOKEN');
     });
 
-    it('follow the options, except for administrators', async () => {
+    it('follows the options, except for administrators', async () => {
       await start(
         {
           password_config: { ...testAccountOptions.password_config, enabled: 'only_for_reauth' },
@@ -154,7 +154,7 @@ forEachDatabase((open) => {
   describe('well-known files', () => {
     const path = (name: string) => `/.well-known/matrix/${name}`;
 
-    it('are absent unless the operator has something to say', async () => {
+    it('respond 404 unless the operator has configured their content', async () => {
       await start();
       for (const name of ['client', 'server', 'support']) {
         const { status, body } = await get(path(name));
@@ -162,7 +162,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('tell clients where to go, and what the operator adds [option: public_baseurl, default_identity_server, extra_well_known_client_content]', async () => {
+    it("GET /.well-known/matrix/client returns base URLs and the operator's additions [option: public_baseurl, default_identity_server, extra_well_known_client_content]", async () => {
       await start({
         public_baseurl: 'https://chat.test/',
         default_identity_server: 'https://id.test',
@@ -177,12 +177,12 @@ forEachDatabase((open) => {
       assert.deepEqual((await get('/.well-known/proto/client')).body, expected);
     });
 
-    it('tell servers to use the port of HTTPS [option: serve_server_wellknown]', async () => {
+    it('GET /.well-known/matrix/server delegates to port 443 [option: serve_server_wellknown]', async () => {
       await start({ serve_server_wellknown: true });
       assert.deepEqual((await get(path('server'))).body, { 'm.server': 'test:443' });
     });
 
-    it('tell how to reach the administrator [option: admin_contact]', async () => {
+    it('GET /.well-known/matrix/support returns the contact of the administrator [option: admin_contact]', async () => {
       for (const [admin_contact, expected] of [
         ['mailto:me@example.org', { contacts: [{ email_address: 'me@example.org', role: 'm.role.admin' }] }],
         ['me@example.org', { contacts: [{ email_address: 'me@example.org', role: 'm.role.admin' }] }],
@@ -196,14 +196,14 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('metadata of the authorization server', () => {
-    it('is unknown where there is none', async () => {
+  describe('GET /auth_metadata', () => {
+    it('responds 404 M_UNRECOGNIZED without an authorization server', async () => {
       await start();
       const { status, body } = await get('/_matrix/client/v1/auth_metadata');
       assert.deepEqual([status, body['errcode']], [404, 'M_UNRECOGNIZED']);
     });
 
-    it('is handed on where there is one', async () => {
+    it('returns the metadata of the authorization server', async () => {
       const metadata = {
         issuer: 'https://auth.test/',
         authorization_endpoint: 'https://auth.test/authorize',

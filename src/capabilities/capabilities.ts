@@ -2,31 +2,31 @@ import { type AccountOptions, canChangePassword } from '../accounts/index.ts';
 import type { Requester } from '../kernel/http/index.ts';
 import { type JsonObject, roomVersions } from '../protocol/index.ts';
 
-/** The options that decide what users may do. */
+/** Options that decide what users may do. */
 export interface CapabilityOptions extends Pick<AccountOptions, 'password_config'> {
   readonly default_room_version: string;
   readonly enable_set_displayname: boolean;
   readonly enable_set_avatar_url: boolean;
   readonly forget_rooms_on_leave: boolean;
-  /** Milliseconds; null: events can not be delayed. */
+  /** Milliseconds; null disables delayed events. */
   readonly max_event_delay_duration: number | null;
 }
 
-/** What is both allowed and there to be used. */
+/** Features that are both implemented and enabled. */
 export interface ServedFeatures {
-  /** Users can change the mail addresses and phone numbers of their account. */
+  /** Users may change the email addresses and phone numbers of their account. */
   readonly thirdPartyIdChanges: boolean;
-  /** Users can mint tokens that log in another client. */
+  /** Users may create tokens that log in another client. */
   readonly loginTokens: boolean;
-  /** Administrators can lock accounts over the client API. */
+  /** Administrators may lock accounts through the client API. */
   readonly locking: boolean;
-  /** Administrators can suspend accounts over the client API. */
+  /** Administrators may suspend accounts through the client API. */
   readonly suspension: boolean;
-  /** How many events of one user may be delayed at the same time. */
+  /** Maximum number of scheduled delayed events of one user. */
   readonly delayedEvents: number;
 }
 
-/** What a user may do. Source: client-server API, "Capabilities negotiation". */
+/** Returns the capabilities of a user. Source: client-server API, "Capabilities negotiation". */
 export function capabilitiesOf(
   requester: Requester,
   options: CapabilityOptions,
@@ -46,22 +46,22 @@ export function capabilitiesOf(
     'm.get_login_token': { enabled: served.loginTokens },
     'm.forget_forced_upon_leave': { enabled: options.forget_rooms_on_leave },
     'org.matrix.msc4155.invite_permission_config_enforced': { enabled: true },
-    ...delaying(options, served),
+    ...delayedEventLimits(options, served),
     ...(isAdmin && moderation(served)),
   };
 }
 
-/** Where it is absent, events can not be delayed. Source: MSC4140. */
-function delaying(
-  { max_event_delay_duration: longest }: CapabilityOptions,
+/** Returns the limits of delayed events; empty when they are disabled. Source: MSC4140. */
+function delayedEventLimits(
+  { max_event_delay_duration: maxDelay }: CapabilityOptions,
   { delayedEvents }: ServedFeatures,
 ): JsonObject {
-  if (longest === null) return {};
-  const limits = { max_delay_ms: longest, max_scheduled: delayedEvents };
+  if (maxDelay === null) return {};
+  const limits = { max_delay_ms: maxDelay, max_scheduled: delayedEvents };
   return { 'm.delayed_events': limits, 'org.matrix.msc4140.delayed_events': limits };
 }
 
-/** Absent where nothing of it can be done. */
+/** Returns the moderation capability; empty when nothing of it is available. */
 const moderation = ({ locking, suspension }: ServedFeatures): JsonObject =>
   locking || suspension ? { 'm.account_moderation': { lock: locking, suspend: suspension } } : {};
 

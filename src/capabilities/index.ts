@@ -1,4 +1,4 @@
-/** What this server is and can do: versions, capabilities and well-known files. */
+/** Versions, capabilities and well-known files of this server. */
 export type { CapabilityOptions, ServedFeatures } from './capabilities.ts';
 export { type AuthMetadata, type CapabilityRoutesDeps, capabilityRoutes } from './routes.ts';
 export type { FeatureOptions } from './versions.ts';

@@ -5,7 +5,7 @@ import { type CapabilityOptions, capabilitiesOf, type ServedFeatures } from './c
 import { type FeatureOptions, specVersions, unstableFeatures } from './versions.ts';
 import { clientWellKnown, serverWellKnown, supportWellKnown, type WellKnownOptions } from './well-known.ts';
 
-/** Metadata of the authorization server that users log in with; supplied where there is one. */
+/** Returns the metadata of the authorization server; given only when there is one. */
 export type AuthMetadata = () => Promise<JsonObject>;
 
 export interface CapabilityRoutesDeps {
@@ -13,7 +13,7 @@ export interface CapabilityRoutesDeps {
   readonly authMetadata?: AuthMetadata | undefined;
 }
 
-/** How clients and servers find out what this server is and can do. */
+/** Routes that tell clients and servers what this server is and supports. */
 export function capabilityRoutes(
   { served, authMetadata }: CapabilityRoutesDeps,
   options: CapabilityOptions & WellKnownOptions & FeatureOptions,
@@ -40,7 +40,10 @@ export function capabilityRoutes(
   ];
 }
 
-/** The same for everybody: a token that has expired must not keep a client from it. */
+/**
+ * The response is the same for all clients and needs no authentication: a client with an expired token must
+ * get it too.
+ */
 function versionsRoute(options: FeatureOptions): Route {
   const body = { versions: specVersions, unstable_features: unstableFeatures(options) };
   return route(
@@ -67,7 +70,7 @@ function authMetadataRoute(authMetadata: AuthMetadata | undefined): Route {
       auth: 'none',
     },
     () => {
-      if (authMetadata === undefined) throw unrecognized('Users do not log in with OAuth 2.0 here');
+      if (authMetadata === undefined) throw unrecognized('This server does not support login by OAuth 2.0');
       return authMetadata();
     },
   );
@@ -78,7 +81,7 @@ function fileRoute(
   content: JsonObject | undefined,
 ): Route {
   return route({ ...contract, method: 'GET', auth: 'none' }, () => {
-    if (content === undefined) throw notFound('There is nothing here');
+    if (content === undefined) throw notFound('This file is not configured');
     return content;
   });
 }

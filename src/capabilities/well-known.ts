@@ -1,6 +1,6 @@
 import { isUserId, type JsonObject, parseServerName } from '../protocol/index.ts';
 
-/** The options that decide what others find under `/.well-known`. */
+/** Options that decide the content of `/.well-known`. */
 export interface WellKnownOptions {
   readonly server_name: string;
   readonly public_baseurl: string | null;
@@ -11,8 +11,8 @@ export interface WellKnownOptions {
 }
 
 /**
- * Where clients find this server; `undefined` when the operator has not said. What the operator adds does not replace
- * what is there.
+ * Returns the base URLs for clients; `undefined` without `public_baseurl`. Additions of the operator do not
+ * override them.
  * Source: client-server API, "Well-known URIs".
  */
 export function clientWellKnown(options: WellKnownOptions): JsonObject | undefined {
@@ -26,7 +26,7 @@ export function clientWellKnown(options: WellKnownOptions): JsonObject | undefin
 }
 
 /**
- * Where other servers find this server: at the port of HTTPS.
+ * Returns the delegation for other servers, to port 443.
  * Source: server-server API, "Server discovery".
  */
 export function serverWellKnown(options: WellKnownOptions): JsonObject | undefined {
@@ -37,7 +37,7 @@ export function serverWellKnown(options: WellKnownOptions): JsonObject | undefin
 }
 
 /**
- * How to reach the administrator: a mail address, a user id or a page.
+ * Returns the contact of the administrator: an email address, a user id or a page.
  * Source: client-server API, `GET /.well-known/matrix/support`.
  */
 export function supportWellKnown({ admin_contact: contact }: WellKnownOptions): JsonObject | undefined {

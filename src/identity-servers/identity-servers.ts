@@ -9,19 +9,28 @@ import {
   parseJson,
   unknown,
 } from '../protocol/index.ts';
-import type { ThirdPartyAddress } from './address.ts';
 import { readStoredInvite, type StoredInvite } from './stored-invite.ts';
+import type { ThirdPartyId } from './third-party-id.ts';
 
-/** Milliseconds that an identity server has for an answer: somebody waits. */
-const patience = 10_000;
+/** Timeout of requests in milliseconds; a user waits for them. */
+const timeout = 10_000;
 
-/** Bytes of an answer. */
+/** Maximum bytes of a response. */
 const maxBytes = 65_536;
 
-/** Errors of an identity server that clients can do something about; others they need not know. */
-const forClients = new Set(['M_TERMS_NOT_SIGNED', 'M_THREEPID_IN_USE', 'M_UNRECOGNIZED', 'M_LIMIT_EXCEEDED']);
+/** Errcodes of an identity server that are passed on to clients; others are hidden. */
+const passedOnCodes = new Set([
+  'M_TERMS_NOT_SIGNED',
+  'M_THREEPID_IN_USE',
+  'M_UNRECOGNIZED',
+  'M_LIMIT_EXCEEDED',
+]);
 
-/** Asks identity servers, which users name and whom nobody trusts with more than that. Source: identity service API. */
+/**
+ * Sends requests to identity servers. Users choose the servers, so their responses are trusted for nothing
+ * else.
+ * Source: identity service API.
+ */
 export class IdentityServers {
   readonly #http: Pick<OutboundHttp, 'fetch'>;
 
@@ -30,58 +39,59 @@ export class IdentityServers {
   }
 
   /**
-   * Whose an address is; `undefined` when nobody has said that it is theirs.
+   * Returns the user id of the owner of a third-party identifier; `undefined` when it is not associated.
    * Source: identity service API, "Association lookup".
    * @throws MatrixError
    */
-  async lookUp(address: ThirdPartyAddress): Promise<string | undefined> {
+  async lookUp(address: ThirdPartyId): Promise<string | undefined> {
     try {
       return await this.#lookUp(address);
     } catch (error) {
-      // It may have got a new pepper between the two requests.
+      // The pepper may have changed between the two requests.
       if (error instanceof IdentityServerError && error.code === 'M_INVALID_PEPPER')
         return this.#lookUp(address);
       throw error;
     }
   }
 
-  async #lookUp({ server, accessToken, medium, address }: ThirdPartyAddress): Promise<string | undefined> {
+  async #lookUp({ server, accessToken, medium, address }: ThirdPartyId): Promise<string | undefined> {
     const details = await this.#request(server, accessToken, '/hash_details');
     const { algorithms, lookup_pepper: pepper } = details;
-    if (!Array.isArray(algorithms) || typeof pepper !== 'string') throw nonsense();
+    if (!Array.isArray(algorithms) || typeof pepper !== 'string') throw invalidResponse();
     const isHashed = algorithms.includes('sha256');
-    if (!isHashed && !algorithms.includes('none')) throw nonsense();
+    if (!isHashed && !algorithms.includes('none')) throw invalidResponse();
     const sought = isHashed
       ? hash('sha256', `${address} ${medium} ${pepper}`, 'base64url')
       : `${address} ${medium}`;
     const body = { addresses: [sought], algorithm: isHashed ? 'sha256' : 'none', pepper };
     const { mappings } = await this.#request(server, accessToken, '/lookup', body);
-    if (!isJsonObject(mappings)) throw nonsense();
+    if (!isJsonObject(mappings)) throw invalidResponse();
     const userId = Object.hasOwn(mappings, sought) ? mappings[sought] : undefined;
     if (userId === undefined) return undefined;
-    if (!isUserId(userId)) throw nonsense();
+    if (!isUserId(userId)) throw invalidResponse();
     return userId;
   }
 
   /**
-   * Lets an identity server invite somebody whom nobody knows yet, and tell when it does.
+   * Stores an invite for a third-party identifier without an owner. The identity server invites the owner by
+   * mail or message and notifies this server when the identifier is associated.
    * Source: identity service API, "Invitation storage".
-   * @throws MatrixError, M_THREEPID_IN_USE when somebody has the address by now
+   * @throws MatrixError, M_THREEPID_IN_USE when the identifier has an owner
    */
   async storeInvite(
-    { server, accessToken, medium, address }: ThirdPartyAddress,
+    { server, accessToken, medium, address }: ThirdPartyId,
     details: JsonObject,
   ): Promise<StoredInvite> {
     const body = { ...details, medium, address };
     const stored = readStoredInvite(await this.#request(server, accessToken, '/store-invite', body));
-    if (!stored) throw nonsense();
+    if (!stored) throw invalidResponse();
     return stored;
   }
 
   /**
-   * Whether a key of a third-party invite still counts. Whoever cannot be asked has not said that it does.
+   * Whether a key of a third-party invite is still valid. False when the server cannot be reached.
    * Source: client-server API, "Third-party invites"; identity service API, `GET /pubkey/isvalid`.
-   * @param validityUrl as the event has it
+   * @param validityUrl `key_validity_url` of the event
    */
   async isKeyValid(validityUrl: string, publicKey: string): Promise<boolean> {
     const url = URL.parse(validityUrl);
@@ -101,10 +111,10 @@ export class IdentityServers {
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
     const request = body ? { method: 'POST' as const, headers, body: JSON.stringify(body) } : { headers };
     const { status, json } = await this.#fetch(url, request).catch((error: unknown) => {
-      if (error instanceof OutboundError) throw unknown('The identity server can not be reached', 502);
+      if (error instanceof OutboundError) throw unknown('The identity server cannot be reached', 502);
       throw error;
     });
-    if (!isJsonObject(json)) throw nonsense();
+    if (!isJsonObject(json)) throw invalidResponse();
     if (status === 200) return json;
     throw new IdentityServerError(status, json);
   }
@@ -115,7 +125,7 @@ export class IdentityServers {
   ): Promise<{ status: number; json: JsonValue | undefined }> {
     const { status, body } = await this.#http.fetch(url, {
       ...request,
-      timeout: patience,
+      timeout,
       maxBody: maxBytes,
     });
     try {
@@ -127,8 +137,8 @@ export class IdentityServers {
 }
 
 /**
- * An identity server has refused. Its words are not passed on: a client that is told 401 would think that its session
- * here has ended.
+ * An error response of an identity server. Its status and message are not passed on: after a 401, a client
+ * would believe that its session on this server has ended.
  */
 class IdentityServerError extends MatrixError {
   readonly code: string;
@@ -136,10 +146,14 @@ class IdentityServerError extends MatrixError {
   constructor(status: number, { errcode }: JsonObject) {
     const code = typeof errcode === 'string' ? errcode : 'M_UNKNOWN';
     const refused = status === 401 || status === 403;
-    const told = forClients.has(code) ? code : refused ? 'M_FORBIDDEN' : 'M_UNKNOWN';
-    super(told === 'M_UNKNOWN' ? 502 : refused ? 403 : 400, told, `The identity server answered ${code}`);
+    const shownCode = passedOnCodes.has(code) ? code : refused ? 'M_FORBIDDEN' : 'M_UNKNOWN';
+    super(
+      shownCode === 'M_UNKNOWN' ? 502 : refused ? 403 : 400,
+      shownCode,
+      `The identity server answered ${code}`,
+    );
     this.code = code;
   }
 }
 
-const nonsense = () => unknown('The identity server does not answer as it should', 502);
+const invalidResponse = () => unknown('The identity server sent an invalid response', 502);

@@ -1,4 +1,8 @@
-/** Identity servers: who knows whose an address is, and invites people who have no account yet. */
-export { readAddress, type ThirdPartyAddress } from './address.ts';
+/**
+ * Requests to identity servers, which know the owners of third-party identifiers and invite people without an
+ * account.
+ */
+
 export { IdentityServers } from './identity-servers.ts';
 export { type InviteKey, readInviteKeys, type StoredInvite } from './stored-invite.ts';
+export { readThirdPartyId, type ThirdPartyId } from './third-party-id.ts';

@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { type JsonObject, MatrixError } from '../protocol/index.ts';
-import { readAddress } from './address.ts';
 import { IdentityServers } from './identity-servers.ts';
 import { readInviteKeys, readStoredInvite } from './stored-invite.ts';
+import { readThirdPartyId } from './third-party-id.ts';
 
 const names = ['token', 'display_name', 'public_keys', 'public_key', 'key_validity_url', 'mappings'];
 const anyAnswer = fc.dictionary(fc.constantFrom(...names), fc.jsonValue({ maxDepth: 4 }));
 const key = 'A'.repeat(43);
 
-describe('what identity servers say', () => {
-  it('is read whatever it is', () => {
+describe('responses of identity servers', () => {
+  it('are read without exceptions, whatever they contain (property)', () => {
     fc.assert(
       fc.property(anyAnswer, (answer) => {
         const stored = readStoredInvite(answer as JsonObject);
@@ -21,7 +21,7 @@ describe('what identity servers say', () => {
     );
   });
 
-  it('holds its keys each once, the first ones', () => {
+  it('contain each key once, up to 16 keys', () => {
     const entry = { public_key: key, key_validity_url: 'https://id.example/' };
     const others = Array.from({ length: 40 }, (_, index) => ({
       public_key: `${String(index).padStart(2, '0')}${key.slice(2)}`,
@@ -32,7 +32,7 @@ describe('what identity servers say', () => {
     assert.deepEqual(keys[1], { publicKey: `00${key.slice(2)}`, validityUrl: undefined });
   });
 
-  it('makes no key count that is said to count where nobody is asked safely', async () => {
+  it('validate a key only over HTTPS and only with the JSON value true', async () => {
     const asked: string[] = [];
     const servers = new IdentityServers({
       async fetch(url) {
@@ -55,17 +55,17 @@ describe('what identity servers say', () => {
   });
 });
 
-describe('addresses', () => {
+describe('readThirdPartyId', () => {
   const read = (medium: string, address: string) =>
-    readAddress({ medium, address, id_server: 'id.example', id_access_token: 'token' }).address;
+    readThirdPartyId({ medium, address, id_server: 'id.example', id_access_token: 'token' }).address;
 
-  it('are put into the form in which identity servers know them', () => {
+  it('returns email addresses and phone numbers in canonical form', () => {
     assert.equal(read('email', ' Ann@Example.ORG '), 'ann@example.org');
     assert.equal(read('msisdn', '+44 (7700) 900-000'), '447700900000');
     assert.equal(read('org.example.pigeon', 'Coo'), 'Coo');
   });
 
-  it('are read or refused, whatever they are', () => {
+  it('returns an address without spaces or throws M_INVALID_PARAM, whatever the input is (property)', () => {
     fc.assert(
       fc.property(
         fc.constantFrom('email', 'msisdn', 'x', ''),

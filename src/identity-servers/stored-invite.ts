@@ -1,27 +1,27 @@
 import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 
-/** A key with which an identity server says that an invite is redeemed by the right person. */
+/** A key with which an identity server proves that the invited person redeems an invite. */
 export interface InviteKey {
   /** Base64. */
   readonly publicKey: string;
-  /** Where it can be asked whether the key still counts. */
+  /** URL that tells whether the key is still valid. */
   readonly validityUrl: string | undefined;
 }
 
-/** What an identity server makes of an invite. */
+/** The response of an identity server to a stored invite. */
 export interface StoredInvite {
-  /** Becomes the state key. */
+  /** The state key of the `m.room.third_party_invite` event. */
   readonly token: string;
-  /** Stands for the address where others can see it. */
+  /** Public text shown instead of the address. */
   readonly displayName: string;
-  /** At least one. */
+  /** At least one key. */
   readonly keys: readonly [InviteKey, ...InviteKey[]];
 }
 
-/** Keys of one invite; identity servers give two. */
+/** Maximum keys of one invite; identity servers send two. */
 const maxKeys = 16;
 
-/** @returns `undefined` when it is not as it should be */
+/** Reads a response. @returns `undefined` when it is invalid */
 export function readStoredInvite(json: JsonObject): StoredInvite | undefined {
   const { token, display_name: displayName } = json;
   if (typeof token !== 'string' || !/^[0-9a-zA-Z.=_-]{1,255}$/.test(token)) return undefined;
@@ -30,7 +30,7 @@ export function readStoredInvite(json: JsonObject): StoredInvite | undefined {
   return first && { token, displayName, keys: [first, ...others] };
 }
 
-/** The keys in an answer of an identity server, or in an `m.room.third_party_invite`, whose contents are alike. */
+/** Reads the keys of a response or of an `m.room.third_party_invite` event, which have the same format. */
 export function readInviteKeys(content: JsonObject): InviteKey[] {
   const { public_keys: listed } = content;
   const entries = [content, ...(Array.isArray(listed) ? listed : [])];

@@ -1,4 +1,4 @@
-import { type IdentityServers, readAddress, type ThirdPartyAddress } from '../identity-servers/index.ts';
+import { type IdentityServers, readThirdPartyId, type ThirdPartyId } from '../identity-servers/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import {
   forbidden,
@@ -49,7 +49,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
 
   async invite(requester: Requesting, roomId: string, invite: AddressInvite): Promise<void> {
     const { engine, memberships, identityServers } = this.#deps;
-    const address = readAddress(invite);
+    const address = readThirdPartyId(invite);
     await this.#checkMayInvite(requester);
     await this.#checkMayInviteTo(requester.userId, await engine.heads.get(roomId));
     this.#count(requester);
@@ -60,10 +60,10 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
 
   async prepare(requester: Requesting, invites: readonly AddressInvite[]) {
     const { identityServers } = this.#deps;
-    const addresses = invites.map(readAddress);
+    const addresses = invites.map(readThirdPartyId);
     if (addresses.length > 0) await this.#checkMayInvite(requester);
     const userIds: string[] = [];
-    const others: ThirdPartyAddress[] = [];
+    const others: ThirdPartyId[] = [];
     for (const address of addresses) {
       this.#count(requester);
       const userId = await identityServers.lookUp(address);
@@ -81,11 +81,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   /** The room is there: that somebody can not be invited must not hide it from its creator. */
-  async #inviteOthers(
-    sender: string,
-    roomId: string,
-    addresses: readonly ThirdPartyAddress[],
-  ): Promise<void> {
+  async #inviteOthers(sender: string, roomId: string, addresses: readonly ThirdPartyId[]): Promise<void> {
     for (const address of addresses) {
       try {
         await this.#inviteLater(sender, roomId, address);
@@ -100,7 +96,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   /** Nobody has the address yet: the identity server tells who does when that is known. */
-  async #inviteLater(sender: string, roomId: string, address: ThirdPartyAddress): Promise<void> {
+  async #inviteLater(sender: string, roomId: string, address: ThirdPartyId): Promise<void> {
     const { engine, memberships, identityServers, options } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');

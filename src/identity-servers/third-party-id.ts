@@ -1,0 +1,51 @@
+import { invalidParam, isServerName } from '../protocol/index.ts';
+
+/** A third-party identifier, and the identity server that may know its owner. */
+export interface ThirdPartyId {
+  /** For example `email` or `msisdn`. */
+  readonly medium: string;
+  /** In canonical form. */
+  readonly address: string;
+  /** Host name of the identity server, with a port if it is not 443. */
+  readonly server: string;
+  /** The access token of the user for the identity server. */
+  readonly accessToken: string;
+}
+
+/** Maximum characters of an address. */
+const maxLength = 500;
+
+/**
+ * Reads a third-party identifier from a client.
+ * Source: appendices, "3PID Types".
+ * @throws MatrixError M_INVALID_PARAM
+ */
+export function readThirdPartyId(given: {
+  readonly medium: string;
+  readonly address: string;
+  readonly id_server: string;
+  readonly id_access_token: string;
+}): ThirdPartyId {
+  const { medium, id_server: server, id_access_token: accessToken } = given;
+  if (!isServerName(server)) throw invalidParam('id_server is not a server name');
+  if (!/^[\x21-\x7e]{1,2048}$/.test(accessToken))
+    throw invalidParam('id_access_token is not an access token');
+  if (!/^[a-z0-9._-]{1,64}$/.test(medium)) throw invalidParam('medium is invalid');
+  const address = canonicalAddress(medium, given.address);
+  if (address === undefined) throw invalidParam(`address is not valid for the medium ${medium}`);
+  return { medium, address, server, accessToken };
+}
+
+function canonicalAddress(medium: string, given: string): string | undefined {
+  // Spaces separate the parts of the hashed text, so an address must not contain them.
+  if (given.length > maxLength || !/^\P{C}+$/u.test(given)) return undefined;
+  if (medium === 'email') {
+    const address = given.trim().toLowerCase();
+    return /^[^@\s]+@[^@\s]+$/.test(address) ? address : undefined;
+  }
+  if (medium === 'msisdn') {
+    const digits = given.replaceAll(/[+\s().-]/g, '');
+    return /^[1-9]\d{4,14}$/.test(digits) ? digits : undefined;
+  }
+  return /\s/.test(given) ? undefined : given;
+}
