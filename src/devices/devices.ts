@@ -250,7 +250,8 @@ export class Devices {
   }
 
   /**
-   * Users with a recorded change of their device list, by id. @param after the last user of the previous page
+   * Users with a recorded change of their device list, by id.
+   * @param after the last user of the previous page
    */
   usersWithListChange(after: string, limit: number): Promise<string[]> {
     return usersWithChange(this.#deps.database.reader<DeviceTables>(), after, limit);

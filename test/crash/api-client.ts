@@ -89,8 +89,8 @@ export class ApiClient {
   }
 
   /**
-   * Returns one page of `/messages`. @param from a token; without one, the page begins at the start or end of
-   * the room, by `dir`
+   * Returns one page of `/messages`.
+   * @param from a token; without one, the page begins at the start or end of the room, by `dir`
    */
   messages(roomId: string, dir: 'b' | 'f', from?: string): Promise<Page> {
     const query = new URLSearchParams({ dir, limit: '500', ...(from !== undefined && { from }) });

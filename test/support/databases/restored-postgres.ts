@@ -64,7 +64,8 @@ export async function saveContents(port: number, name: string): Promise<void> {
 }
 
 /**
- * Restores the saved contents. @returns false when a test changed the schema; the database is then unusable
+ * Restores the saved contents.
+ * @returns false when a test changed the schema; the database is then unusable
  */
 export async function restoreContents(port: number, name: string): Promise<boolean> {
   return inDatabase(port, name, async (client) => {

@@ -129,7 +129,8 @@ export class SenderUnderTest {
   }
 
   /**
-   * Restarts everything but the recipients. @param crash skips stopping the sender, so that it saves nothing
+   * Restarts everything but the recipients.
+   * @param crash skips stopping the sender, so that it saves nothing
    */
   async restart(crash = false): Promise<void> {
     if (!crash) await this.sender.stop();

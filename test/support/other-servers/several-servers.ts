@@ -73,8 +73,8 @@ export class SeveralServers {
   }
 
   /**
-   * Starts the homeserver `a.test` with the user Anna, and a scripted server. @param name of the scripted
-   * server
+   * Starts the homeserver `a.test` with the user Anna, and a scripted server.
+   * @param name of the scripted server
    */
   static async withScriptedServer(
     database: DatabaseOptions['kind'],

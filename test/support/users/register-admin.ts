@@ -7,8 +7,8 @@ import { TestClient } from './test-client.ts';
 export const adminRegistrationPath = '/_synapse/admin/v1/register';
 
 /**
- * The body of that request for an administrator with the password `password`. @param nonce from a GET of the
- * same path
+ * The body of that request for an administrator with the password `password`.
+ * @param nonce from a GET of the same path
  */
 export function adminRegistrationBody(username: string, nonce: unknown) {
   const text = `${nonce}\0${username}\0password\0admin`;

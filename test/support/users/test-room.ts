@@ -23,8 +23,8 @@ export class TestRoom {
   }
 
   /**
-   * Creates a room that `others` join. @param creation the body of `POST /createRoom`, by default a public
-   * room
+   * Creates a room that `others` join.
+   * @param creation the body of `POST /createRoom`, by default a public room
    */
   static async create(
     server: TestServer,
@@ -48,8 +48,8 @@ export class TestRoom {
   }
 
   /**
-   * Sends a request about the room. @param path below `/rooms/{roomId}`; `version` is that of the API, by
-   * default v3
+   * Sends a request about the room.
+   * @param path below `/rooms/{roomId}`; `version` is that of the API, by default v3
    */
   call(
     user: TestUser,
