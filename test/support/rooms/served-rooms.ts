@@ -22,8 +22,8 @@ export class ServedRooms {
   readonly rooms: RoomsUnderTest;
   readonly http: ServerRoutesUnderTest;
 
-  private constructor(under: RoomsUnderTest, http: ServerRoutesUnderTest) {
-    this.rooms = under;
+  private constructor(rooms: RoomsUnderTest, http: ServerRoutesUnderTest) {
+    this.rooms = rooms;
     this.http = http;
   }
 
