@@ -1,7 +1,7 @@
 import { median } from './load/statistics.ts';
 import type { Goal, Result } from './scenario.ts';
 
-/** Throughput as a multiple of another's: the median of the rounds that both did one after the other. */
+/** Throughput as a multiple of another target's: the median over the rounds that both ran. */
 function ratio(one: Result, other: Result): number {
   const rounds = Math.min(one.rounds, other.rounds);
   return median(
@@ -12,7 +12,7 @@ function ratio(one: Result, other: Result): number {
   );
 }
 
-/** Hearth's throughput in percent of the ceiling's. Without a limit it is only told. */
+/** Hearth's throughput in percent of the ceiling's. Without a limit it is only reported. */
 export function percentOfCeiling(atLeast?: number): Goal {
   return {
     unit: '% of the ceiling',
@@ -21,7 +21,7 @@ export function percentOfCeiling(atLeast?: number): Goal {
   };
 }
 
-/** Hearth's throughput as a multiple of the peer's. Without a limit it is only told. */
+/** Hearth's throughput as a multiple of the peer's. Without a limit it is only reported. */
 export function timesThePeer(atLeast?: number): Goal {
   return {
     unit: 'times the peer',
@@ -30,7 +30,7 @@ export function timesThePeer(atLeast?: number): Goal {
   };
 }
 
-/** Something that Hearth's own result says. */
+/** A goal for a figure of Hearth's own result. */
 export function ofHearth(
   unit: string,
   limit: Pick<Goal, 'atLeast' | 'atMost'>,
@@ -39,7 +39,7 @@ export function ofHearth(
   return { unit, ...limit, figure: ({ hearth }) => hearth && figure(hearth) };
 }
 
-/** Whether the goal is reached; `undefined` when it could not be measured or has no limit. */
+/** Whether the goal is reached; `undefined` when it has no figure or no limit. */
 export function isReached({ atLeast, atMost }: Goal, figure: number | undefined): boolean | undefined {
   if (figure === undefined || Number.isNaN(figure)) return undefined;
   if (atLeast === undefined && atMost === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The command line of the bench: see `options.ts`. */
+/** Command line of the bench: see `options.ts`. */
 import { writeFile } from 'node:fs/promises';
 import { cpus } from 'node:os';
 import { isReached } from './goals.ts';
@@ -12,13 +12,13 @@ import { startCeiling } from './targets/ceiling.ts';
 import { startHearth } from './targets/hearth.ts';
 import { peer } from './targets/peer.ts';
 
-// Said at once: the package that starts PostgreSQL would end the process with 0.
+// Exits explicitly, because the package that starts PostgreSQL would end the process with code 0.
 process.exit(await main(process.argv.slice(2)));
 
 async function main(args: readonly string[]): Promise<number> {
   try {
     const options = readOptions(args);
-    if (!options.help) return (await bench(chosen(options), options)) ? 0 : 1;
+    if (!options.help) return (await bench(selectedScenarios(options), options)) ? 0 : 1;
     process.stdout.write(usage);
     return 0;
   } catch (error) {
@@ -28,7 +28,7 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-/** @returns whether all that was asked for could be measured, whatever the goals. */
+/** @returns whether everything requested could be measured, regardless of the goals */
 async function bench(scenarios: readonly Scenario[], options: Options): Promise<boolean> {
   const findings: Finding[] = [];
   let complete = true;
@@ -36,20 +36,20 @@ async function bench(scenarios: readonly Scenario[], options: Options): Promise<
     try {
       for (const finding of await runOnFreshTargets(scenario, options)) {
         findings.push(finding);
-        say(`${describeFinding(finding)}\n`);
+        print(`${describeFinding(finding)}\n`);
       }
     } catch (error) {
       complete = false;
-      say(`${scenario.name} failed: ${error instanceof Error ? error.stack : error}\n`);
+      print(`${scenario.name} failed: ${error instanceof Error ? error.stack : error}\n`);
     }
   }
-  say(describeGoals(findings));
+  print(describeGoals(findings));
   if (options.json)
     await writeFile(options.json, `${JSON.stringify(asJson(findings, options), undefined, 2)}\n`);
   return complete;
 }
 
-function chosen({ scenarios: names }: Options): readonly Scenario[] {
+function selectedScenarios({ scenarios: names }: Options): readonly Scenario[] {
   const known = scenarios.map(({ name }) => name);
   for (const name of names) {
     if (!known.includes(name)) throw new TypeError(`no scenario "${name}"; there are ${known.join(', ')}`);
@@ -57,7 +57,7 @@ function chosen({ scenarios: names }: Options): readonly Scenario[] {
   return names.length === 0 ? scenarios : scenarios.filter(({ name }) => names.includes(name));
 }
 
-/** Servers that have seen nothing else, so that a scenario alone measures the same as among the others. */
+/** Runs a scenario on new servers, so that it measures the same alone as among others. */
 async function runOnFreshTargets(scenario: Scenario, options: Options): Promise<Finding[]> {
   const targets: Target[] = [];
   try {
@@ -96,6 +96,6 @@ function asJson(findings: readonly Finding[], { rounds, seconds, postgres, peer 
   };
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }

@@ -1,35 +1,35 @@
 import { parseArgs } from 'node:util';
 
 export interface Options {
-  /** Names of scenarios; all when empty. */
+  /** Names of scenarios; an empty list selects all. */
   readonly scenarios: readonly string[];
   readonly rounds: number;
   readonly seconds: number;
   readonly postgres: boolean;
-  /** Kinds of targets that are left out. */
+  /** Kinds of targets to leave out. */
   readonly without: readonly string[];
   readonly peer: { readonly url: string; readonly secret: string } | undefined;
-  /** Path of the file for the results. */
+  /** Path of a file for the results as JSON. */
   readonly json: string | undefined;
   readonly help: boolean;
 }
 
 export const usage = `npm run bench -- [options]
 
-Starts Hearth and the ceiling, puts both to the same work in turns, and tells how Hearth does.
+Starts Hearth and the ceiling, runs the same load on both in alternating rounds, and reports how Hearth compares.
 
-  --scenario NAME      only this one; may be given several times
-  --rounds N           rounds of each load (3)
-  --seconds N          seconds of each round (4)
-  --quick              one round of one second: to see that all of it works
-  --postgres           Hearth on a PostgreSQL that the bench starts, instead of on SQLite
-  --peer URL           puts another homeserver that runs already to the same work
-  --peer-secret TEXT   its registration_shared_secret
+  --scenario NAME      runs only this scenario; may be given several times
+  --rounds N           number of rounds of each load (default 3)
+  --seconds N          duration of each round in seconds (default 4)
+  --quick              one round of one second, to check that everything works
+  --postgres           runs Hearth on a PostgreSQL that the bench starts, instead of SQLite
+  --peer URL           also runs the load on another homeserver that is already running
+  --peer-secret TEXT   registration_shared_secret of the peer
   --without KIND       leaves out hearth, ceiling or peer; may be given several times
-  --json FILE          writes the results as JSON as well
+  --json FILE          also writes the results as JSON
 `;
 
-/** @throws TypeError that says which option is wrong. */
+/** @throws TypeError that names the wrong option */
 export function readOptions(args: readonly string[]): Options {
   const { values } = parseArgs({
     args: [...args],
@@ -60,6 +60,6 @@ export function readOptions(args: readonly string[]): Options {
 
 function positive(name: string, text: string): number {
   const number = Number(text);
-  if (!(number > 0)) throw new TypeError(`--${name} wants a number above zero, not "${text}"`);
+  if (!(number > 0)) throw new TypeError(`--${name} must be a number above zero, not "${text}"`);
   return number;
 }

@@ -3,10 +3,10 @@ import type { Finding } from './run.ts';
 import type { Goal, Result, Results } from './scenario.ts';
 
 const mebibyte = 2 ** 20;
-/** From this share of the time on, the load and not the server may set the pace. */
-const busy = 0.85;
+/** Above this share of the time, the load generator may have been the bottleneck instead of the server. */
+const maxGeneratorShare = 0.85;
 
-/** The numbers of one load, a line for each target. */
+/** Formats the numbers of one load, one line for each target. */
 export function describeFinding({ load, results }: Finding): string {
   const header = [
     load.title,
@@ -16,11 +16,13 @@ export function describeFinding({ load, results }: Finding): string {
     'p99 ms',
     'cpu s/1000',
     'MiB',
-    'load',
+    'generator',
   ];
   const rows = Object.entries(results).map(([kind, result]) => [`  ${kind}`, ...numbersOf(result)]);
-  const wide = Object.values(results).some(({ generatorBusy }) => generatorBusy > busy);
-  const warning = wide ? ['  ! the load itself was the bottleneck where it was busy for so long'] : [];
+  const isOverloaded = Object.values(results).some(({ generatorBusy }) => generatorBusy > maxGeneratorShare);
+  const warning = isOverloaded
+    ? ['! the load generator may have been the bottleneck where its share is so high']
+    : [];
   return [...table([header, ...rows]), ...warning].join('\n');
 }
 
@@ -31,7 +33,7 @@ function numbersOf(result: Result): string[] {
   return [...[throughput, p50, p95, p99, cpu, memory].map(short), `${Math.round(100 * generatorBusy)} %`];
 }
 
-/** Hearth's ratios and the goals they are held against. */
+/** Formats Hearth's figures and the goals they are compared with. */
 export function describeGoals(findings: readonly Finding[]): string {
   const rows = findings.flatMap(({ load, results }) =>
     load.goals.flatMap((goal) => {
@@ -55,14 +57,14 @@ function verdict(goal: Goal, results: Results): string {
   return reached ? 'reached' : 'MISSED';
 }
 
-/** Three digits that matter. */
+/** Formats three significant digits. */
 function short(value: number): string {
   if (Number.isNaN(value)) return '-';
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
   return value.toPrecision(3);
 }
 
-/** Pads the columns; the ones from the second on stand on the right, except those from `leftFrom` on. */
+/** Pads the columns; the first column and those from `leftFrom` on are left-aligned. */
 function table(rows: readonly (readonly string[])[], leftFrom = Number.POSITIVE_INFINITY): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const pad = (cell: string, column: number) => {

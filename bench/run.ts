@@ -4,21 +4,21 @@ import type { Target, TargetKind } from './target.ts';
 
 export interface Pace {
   readonly rounds: number;
-  /** Of each round. */
+  /** Duration of each round. */
   readonly seconds: number;
 }
 
-/** A measurement together with what it cost the server and the load. */
+/** A measurement together with the resources that the server and the load generator used. */
 interface Round extends Measurement {
   readonly cpuSeconds: number | undefined;
   readonly residentBytes: number | undefined;
   readonly generatorBusy: number;
 }
 
-/** One target with the scenario prepared on it. */
-interface Stand<Stage> {
+/** A target with the scenario prepared on it. */
+interface PreparedTarget<Setup> {
   readonly target: Target;
-  readonly stage: Stage;
+  readonly setup: Setup;
 }
 
 export interface Finding {
@@ -26,50 +26,50 @@ export interface Finding {
   readonly results: Results;
 }
 
-/** A target that has spent as many times its share as this sits out the rounds that remain. */
-const patience = 2;
+/** A target that has used this multiple of its share of the time skips the remaining rounds. */
+const maxTimeFactor = 2;
 /**
- * The round before the first, which does not count, as long as the others: servers run for weeks, and in its first
- * thousands of requests a server compiles its code besides.
+ * Number of the round before the first. It takes as long as the others and is not counted, because a server
+ * compiles its code during its first thousands of requests.
  */
 const warmUp = -1;
 
 /**
- * Prepares the scenario on all targets and then runs its loads in rounds, the targets taking turns, so that what
- * else the machine does falls on all of them.
+ * Prepares the scenario on all targets, and runs its loads in rounds that alternate between the targets, so
+ * that other work on the machine affects all of them.
  */
-export async function runScenario<Stage>(
-  scenario: Scenario<Stage>,
+export async function runScenario<Setup>(
+  scenario: Scenario<Setup>,
   targets: readonly Target[],
   pace: Pace,
 ): Promise<Finding[]> {
-  const stands: Stand<Stage>[] = [];
+  const preparedTargets: PreparedTarget<Setup>[] = [];
   try {
-    for (const target of targets) stands.push({ target, stage: await scenario.prepare(target) });
+    for (const target of targets) preparedTargets.push({ target, setup: await scenario.prepare(target) });
     const findings: Finding[] = [];
     for (const load of scenario.loads) {
-      findings.push({ load: load as Load<unknown>, results: await runLoad(load, stands, pace) });
+      findings.push({ load: load as Load<unknown>, results: await runLoad(load, preparedTargets, pace) });
     }
     return findings;
   } finally {
-    for (const { stage } of stands) scenario.dispose(stage);
+    for (const { setup } of preparedTargets) scenario.dispose(setup);
   }
 }
 
-async function runLoad<Stage>(
-  load: Load<Stage>,
-  stands: readonly Stand<Stage>[],
+async function runLoad<Setup>(
+  load: Load<Setup>,
+  preparedTargets: readonly PreparedTarget<Setup>[],
   { rounds, seconds }: Pace,
 ): Promise<Results> {
   const found = new Map<TargetKind, Round[]>();
   const spent = new Map<TargetKind, number>();
   const first = load.runsOnce ? 0 : warmUp;
   for (let number = first; number < (load.runsOnce ? 1 : rounds); number++) {
-    for (const stand of stands) {
-      const { kind } = stand.target;
+    for (const prepared of preparedTargets) {
+      const { kind } = prepared.target;
       const before = spent.get(kind) ?? 0;
-      if (before > patience * (rounds + 1) * seconds && found.has(kind)) continue;
-      const round = await runRound(load, stand, seconds);
+      if (before > maxTimeFactor * (rounds + 1) * seconds && found.has(kind)) continue;
+      const round = await runRound(load, prepared, seconds);
       spent.set(kind, before + round.seconds);
       if (number !== warmUp) found.set(kind, [...(found.get(kind) ?? []), round]);
     }
@@ -77,20 +77,20 @@ async function runLoad<Stage>(
   return Object.fromEntries([...found].map(([kind, ofKind]) => [kind, summarize(ofKind)]));
 }
 
-async function runRound<Stage>(
-  load: Load<Stage>,
-  { target, stage }: Stand<Stage>,
+async function runRound<Setup>(
+  load: Load<Setup>,
+  { target, setup }: PreparedTarget<Setup>,
   seconds: number,
 ): Promise<Round> {
   const usageBefore = target.usage();
   const loopBefore = performance.eventLoopUtilization();
-  const measurement = await load.run(stage, seconds);
+  const measurement = await load.run(setup, seconds);
   const generatorBusy = performance.eventLoopUtilization(loopBefore).utilization;
   const usage = target.usage();
   const cpuSeconds = usage && usageBefore && usage.cpuSeconds - usageBefore.cpuSeconds;
   return {
     ...measurement,
-    // A server that was restarted in the round counts from zero.
+    // A server that was restarted during the round counts from zero.
     cpuSeconds: cpuSeconds === undefined || cpuSeconds < 0 ? undefined : cpuSeconds,
     residentBytes: usage?.residentBytes,
     generatorBusy,

@@ -1,68 +1,68 @@
 import type { Target, TargetKind } from './target.ts';
 
-/** What one round of a load found. */
+/** Result of one round of a load. */
 export interface Measurement {
   readonly operations: number;
   readonly seconds: number;
-  /** Of each operation, in milliseconds. */
+  /** Milliseconds of each operation. */
   readonly latencies: readonly number[];
-  /** What only this load measures. */
+  /** Figures that only this load measures. */
   readonly figures?: Readonly<Record<string, number>>;
 }
 
-/** All rounds of a load on one target. */
+/** Summary of all rounds of a load on one target. */
 export interface Result {
   readonly rounds: number;
   readonly operations: number;
-  /** Operations per second: the median of the rounds. */
+  /** Operations per second, the median of the rounds. */
   readonly throughput: number;
   readonly throughputOfRounds: readonly number[];
   /** Milliseconds, over all rounds. */
   readonly p50: number;
   readonly p95: number;
   readonly p99: number;
-  /** Processor seconds of the server for a thousand operations. */
+  /** CPU seconds of the server per thousand operations. */
   readonly cpuPerThousand: number | undefined;
-  /** Of the server at the end. */
+  /** Resident memory of the server at the end. */
   readonly residentBytes: number | undefined;
-  /** Share of the time that the load itself was busy, in its worst round. */
+  /** Highest share of a round in which the load generator was busy. */
   readonly generatorBusy: number;
-  /** The median of the rounds. */
+  /** Medians of the rounds. */
   readonly figures: Readonly<Record<string, number>>;
 }
 
 export type Results = Readonly<Partial<Record<TargetKind, Result>>>;
 
-/** What is asked of Hearth in `docs/benchmarks.md`, as a figure that can be compared with a limit. */
+/** A goal of `docs/benchmarks.md`, as a figure that is compared with a limit. */
 export interface Goal {
-  /** As in "52 % of the ceiling". */
+  /** For example "% of the ceiling". */
   readonly unit: string;
-  /** `undefined` when the target that it is compared with did not run. */
+  /** `undefined` when a target that it needs did not run. */
   figure(results: Results): number | undefined;
   readonly atLeast?: number;
   readonly atMost?: number;
 }
 
-/** Work that a target is put to, for some seconds in each round. */
-export interface Load<Stage> {
+/** Load on a target, for some seconds in each round. */
+export interface Load<Setup> {
   readonly name: string;
   readonly title: string;
-  /** What is counted, in the plural. */
+  /** Plural name of the operations that are counted. */
   readonly operation: string;
   readonly goals: readonly Goal[];
-  /** One round is enough, and it needs no warming up. */
+  /** Set for loads that need only one round and no warm-up. */
   readonly runsOnce?: true;
-  /** One round. @param seconds how long; work of a fixed size does not look at it. */
-  run(stage: Stage, seconds: number): Promise<Measurement>;
+  /** Runs one round. @param seconds duration; loads of a fixed size ignore it */
+  run(setup: Setup, seconds: number): Promise<Measurement>;
 }
 
-/** A situation on a server and the loads that are measured in it. */
-export interface Scenario<Stage = unknown> {
+/** A situation on a server, and the loads that are measured in it. */
+export interface Scenario<Setup = unknown> {
   readonly name: string;
   readonly targets: readonly TargetKind[];
-  readonly loads: readonly Load<Stage>[];
-  /** Makes accounts, rooms and what else the loads need. */
-  prepare(target: Target): Promise<Stage>;
-  /** Ends the connections. */
-  dispose(stage: Stage): void;
+  readonly loads: readonly Load<Setup>[];
+  /** Creates the accounts, rooms and other data that the loads need. */
+  prepare(target: Target): Promise<Setup>;
+  /** Closes the connections. */
+  dispose(setup: Setup): void;
 }

@@ -2,29 +2,31 @@ import type { Usage } from './load/process-usage.ts';
 
 /**
  * - `hearth`: started by the bench from source;
- * - `ceiling`: the least that one event costs, see `ceiling/main.ts`;
- * - `peer`: a homeserver that runs already, given with `--peer`.
+ * - `ceiling`: the minimal cost of one event, see `ceiling/main.ts`;
+ * - `peer`: a running homeserver, given with `--peer`.
  */
 export type TargetKind = 'hearth' | 'ceiling' | 'peer';
 
 /** A server under load. */
 export interface Target {
   readonly kind: TargetKind;
-  /** Without a slash at the end. */
+  /** Without a trailing slash. */
   readonly url: string;
   /** For `/_synapse/admin/v1/register`. */
   readonly registrationSecret: string;
   /** Absent for a server that the bench did not start. */
   readonly process?: OwnProcess;
-  /** What the server's processes have used since they started, as far as this machine tells. */
+  /**
+   * Resources that the server's processes have used since they started; `undefined` when they are unknown.
+   */
   usage(): Usage | undefined;
-  /** Stops what the bench started and removes its data. */
+  /** Stops what the bench has started, and removes its data. */
   close(): Promise<void>;
 }
 
 export interface OwnProcess {
-  /** Stops the server and starts it on the same data. @returns milliseconds from start to first answer. */
+  /** Restarts the server on the same data. @returns milliseconds from start to first response */
   restart(): Promise<number>;
-  /** Size of the database when all is settled, in bytes; restarts the server if need be. */
+  /** Returns the size of the database in bytes after checkpoints; may restart the server. */
   databaseBytes(): Promise<number>;
 }

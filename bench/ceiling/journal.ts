@@ -7,16 +7,16 @@ interface Entry {
 }
 
 /**
- * A table of rows in SQLite that is as safe as Hearth's (`synchronous=FULL`) and does nothing else: rows that are
- * ready in the same turn of the event loop share one transaction. On the main thread, because the flush of a
- * write-ahead log takes less time here than the message to another thread and back.
+ * A table in SQLite that is as durable as Hearth's (`synchronous=FULL`) and does nothing else: rows that are
+ * ready in the same turn of the event loop share one transaction. It runs on the main thread, because
+ * flushing the write-ahead log takes less time here than a message to another thread and back.
  */
 export class Journal {
   readonly #database: DatabaseSync;
   readonly #insert: StatementSync;
   #entries: Entry[] = [];
 
-  /** @param file path of the database, which may have rows already. */
+  /** @param file path of the database, which may already contain rows */
   constructor(file: string) {
     this.#database = new DatabaseSync(file);
     this.#database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');

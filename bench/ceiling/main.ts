@@ -1,11 +1,11 @@
 /**
- * The ceiling: what this machine and this Node can do at most for one event, so that everything can be quoted
- * against it. It answers the few requests of the load, and of all the work of a homeserver it does only this for
- * each event: one JSON body, one SHA-256, one Ed25519 signature, one durable insert.
+ * The ceiling: the most events that this machine and this Node can process, against which everything else is
+ * quoted. It answers the few requests of the load. Of a homeserver's work it does only this for each event:
+ * parse one JSON body, compute one SHA-256 and one Ed25519 signature, insert one row durably.
  *
- *     node bench/ceiling/main.ts PORT DATABASE
+ * node bench/ceiling/main.ts PORT DATABASE
  *
- * Signing happens on the thread pool, which was measured to be faster than on the main thread.
+ * Signing runs on the thread pool, which was measured to be faster than on the main thread.
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';

@@ -1,7 +1,8 @@
 /**
- * What a savepoint around a batch costs: SQLite then keeps a copy of each page before it is changed for the first time.
- * Writes the rows of ten messages in a transaction, with and without one, in turns: `node bench/database/savepoints.ts
- * [folder of the database]`. Prints microseconds of a processor for each message, the best of the rounds.
+ * Measures what a savepoint around a batch costs: with one, SQLite copies each page before its first change.
+ * Writes the rows of ten messages in a transaction, with and without a savepoint, in alternating rounds:
+ * `node bench/database/savepoints.ts [folder of the database]`. Prints microseconds of CPU time per message,
+ * the best of the rounds.
  */
 import { hash } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -12,7 +13,7 @@ import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts
 const [rounds, batches, messages, rooms] = [5, 1_000, 10, 32];
 const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(600) } });
 
-/** A table with an index of its own for each way to find a message, as events have. */
+/** A table with one index for each way to look up a message, like the table of events. */
 const schema = [
   'create table events (nid integer primary key, event_id text, room integer, depth integer, json text) strict',
   'create unique index events_by_id on events (event_id)',
@@ -20,8 +21,8 @@ const schema = [
   'create index events_by_depth on events (room, depth, nid)',
   'create table event_times (room integer, ts integer, nid integer, primary key (room, ts, nid)) strict, without rowid',
 ];
-const event = 'insert into events (nid, event_id, room, depth, json) values (?, ?, ?, ?, ?)';
-const time = 'insert into event_times (room, ts, nid) values (?, ?, ?)';
+const insertEvent = 'insert into events (nid, event_id, room, depth, json) values (?, ?, ?, ?, ?)';
+const insertTime = 'insert into event_times (room, ts, nid) values (?, ?, ?)';
 
 let nid = 0;
 
@@ -30,7 +31,7 @@ function writeBatch(connection: SqliteConnection, inSavepoint: boolean): void {
   connection.run('begin immediate', []);
   if (inSavepoint) connection.run('savepoint one', []);
   connection.runEach(
-    event,
+    insertEvent,
     numbers.map((number) => [
       number,
       hash('sha256', String(number), 'base64url'),
@@ -40,7 +41,7 @@ function writeBatch(connection: SqliteConnection, inSavepoint: boolean): void {
     ]),
   );
   connection.runEach(
-    time,
+    insertTime,
     numbers.map((number) => [number % rooms, 1_700_000_000_000 + number, number]),
   );
   if (inSavepoint) connection.run('release one', []);
@@ -61,10 +62,13 @@ try {
   for (const sql of schema) connection.run(sql, []);
   const best = { with: Number.POSITIVE_INFINITY, without: Number.POSITIVE_INFINITY };
   for (let round = 0; round <= rounds; round++) {
-    const [dear, cheap] = [costOf(connection, true), costOf(connection, false)];
-    // The first round finds an empty database.
+    const [withSavepoint, withoutSavepoint] = [costOf(connection, true), costOf(connection, false)];
+    // The first round is ignored: the database is empty.
     if (round > 0)
-      Object.assign(best, { with: Math.min(best.with, dear), without: Math.min(best.without, cheap) });
+      Object.assign(best, {
+        with: Math.min(best.with, withSavepoint),
+        without: Math.min(best.without, withoutSavepoint),
+      });
   }
   connection.close();
   const ratio = (best.with / best.without).toFixed(2);

@@ -1,10 +1,10 @@
 /**
- * Where should the connection live that writes SQLite: on the main thread or in a worker thread? Runs the same group
+ * Compares a SQLite writing connection on the main thread with one in a worker thread. Runs the same group
  * commit over both, in alternating rounds: `node bench/database/writer-thread.ts [folder of the database]`.
  *
- * Each operation writes three rows, as a message event does: in one `batch`; `signed`, in a batch after a hash and a
- * signature on the main thread, as sending an event does; or in a transaction whose statements come one by one, each
- * after the result of the one before (`stepwise`).
+ * Each operation writes three rows, like a message event, in one of three ways: `batch`, in one batch;
+ * `signed`, in a batch after a hash and a signature on the main thread, like a sent event; `stepwise`, in a
+ * transaction whose statements run one by one, each after the result of the previous one.
  */
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ const rounds = 3;
 const { privateKey } = generateKeyPairSync('ed25519');
 const body = JSON.stringify({ type: 'm.room.message', content: { body: 'x'.repeat(400) } });
 
-interface Place extends Executor {
+interface WriterConnection extends Executor {
   close(): Promise<void>;
 }
 
@@ -37,13 +37,13 @@ const schema = [
   'create table timeline (room integer, position integer, primary key (room, position)) strict, without rowid',
 ];
 
-function mainThread(path: string): Place {
+function mainThread(path: string): WriterConnection {
   const connection = new SqliteConnection({ path, flush: 'every-commit' }, 'writing');
   const runner = new OperationRunner(connection, 'writing');
   return { send: async (operations) => runner.run(operations), close: async () => connection.close() };
 }
 
-function workerThread(path: string): Place {
+function workerThread(path: string): WriterConnection {
   return new WorkerClient({ file: { path, flush: 'every-commit' }, access: 'writing' }, (error) => {
     throw error;
   });
@@ -96,16 +96,16 @@ interface Measurement {
 }
 
 async function measure(
-  make: (path: string) => Place,
+  make: (path: string) => WriterConnection,
   clients: number,
   work: Work,
   parent: string,
 ): Promise<Measurement> {
   const folder = mkdtempSync(join(parent, 'hearth-bench-'));
-  const place = make(join(folder, 'bench.db'));
+  const connection = make(join(folder, 'bench.db'));
   const statistics = noStatistics();
   const limits = { entries: 1_000, duration: 50, waiting: 100_000 };
-  const queue = new CommitQueue(place, systemClock, limits, statistics);
+  const queue = new CommitQueue(connection, systemClock, limits, statistics);
   const run = (statements: Statement[]) =>
     new Promise<void>((resolve, reject) =>
       queue.add(
@@ -130,7 +130,7 @@ async function measure(
   await Promise.all(Array.from({ length: clients }, client));
   const elapsed = performance.now() - start;
   delay.disable();
-  await place.close();
+  await connection.close();
   rmSync(folder, { recursive: true });
   latencies.sort((a, b) => a - b);
   return {
@@ -144,14 +144,14 @@ async function measure(
 const median = (values: number[]) => values.sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 
 const parent = process.argv[2] ?? tmpdir();
-const places = { main: mainThread, worker: workerThread };
+const connections = { main: mainThread, worker: workerThread };
 console.log('clients  work      thread  per second  flushes/s  p95 ms  loop blocked p99 ms');
 for (const work of ['batch', 'signed', 'stepwise'] as const) {
   for (const clients of [1, 32, 256]) {
     const results = { main: [] as Measurement[], worker: [] as Measurement[] };
     for (let round = 0; round < rounds; round += 1) {
       for (const name of ['main', 'worker'] as const) {
-        results[name].push(await measure(places[name], clients, work, parent));
+        results[name].push(await measure(connections[name], clients, work, parent));
       }
     }
     for (const name of ['main', 'worker'] as const) {

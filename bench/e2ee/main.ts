@@ -1,26 +1,27 @@
 /**
- * How much keys and messages to devices cost beyond what they read and write: `node bench/e2ee/main.ts [--postgres]`.
- * Each line holds a piece of work against plain statements for as many rows on the same database, in turns.
+ * Measures what key and to-device operations cost beyond their reads and writes: `node bench/e2ee/main.ts
+ * [--postgres]`. Each line compares an operation with plain statements for as many rows on the same database,
+ * in alternating rounds.
  */
 import type { Statement } from '../../src/kernel/database/index.ts';
 import type { ClientDevice } from '../../test/support/users/client-device.ts';
-import { openWorld, serverName, type World } from './world.ts';
+import { type E2eeFixture, openE2eeFixture, serverName } from './fixture.ts';
 
 const rounds = 7;
 const algorithm = 'signed_curve25519';
 
 interface Comparison {
   readonly name: string;
-  /** How many things one round does, and what they are. */
+  /** Number of items per round, and their name. */
   readonly count: number;
   readonly unit: string;
   readonly work: () => Promise<unknown>;
   readonly plain: () => Promise<unknown>;
-  /** Done before each round; not measured. */
+  /** Runs before each round; not measured. */
   readonly prepare?: () => Promise<unknown>;
 }
 
-/** The best of several rounds each, so that the machine's other work counts little. */
+/** Prints the best of several rounds of each, so that other work on the machine has little effect. */
 async function compare({ name, count, unit, work, plain, prepare }: Comparison): Promise<void> {
   const best = { work: Number.POSITIVE_INFINITY, plain: Number.POSITIVE_INFINITY };
   for (let round = 0; round < rounds; round++) {
@@ -42,8 +43,8 @@ async function milliseconds(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - start;
 }
 
-/** Against reading the same rows. */
-async function keyQuery({ database, query, makeDevices }: World): Promise<void> {
+/** Compared with reading the same rows. */
+async function keyQuery({ database, query, makeDevices }: E2eeFixture): Promise<void> {
   await makeDevices(1_000, 5, 0);
   const userIds = Array.from({ length: 1_000 }, (_, n) => `@user${n}:${serverName}`);
   const wanted = new Map(userIds.map((userId) => [userId, []]));
@@ -57,9 +58,9 @@ async function keyQuery({ database, query, makeDevices }: World): Promise<void> 
   });
 }
 
-/** Against deleting and inserting as many rows, in as many transactions. */
-async function claims(world: World, devices: readonly ClientDevice[]): Promise<void> {
-  const { claiming, database, upload } = world;
+/** Compared with deleting and inserting as many rows in as many transactions. */
+async function claims(fixture: E2eeFixture, devices: readonly ClientDevice[]): Promise<void> {
+  const { claiming, database, upload } = fixture;
   let first = 1_000;
   const refill = async () => {
     first += 10;
@@ -68,30 +69,30 @@ async function claims(world: World, devices: readonly ClientDevice[]): Promise<v
       await upload.upload(device.userId, device.deviceId, { one_time_keys });
     }
   };
-  const wishes = Array.from({ length: 10 }, () => devices)
+  const claimRequests = Array.from({ length: 10 }, () => devices)
     .flat()
     .map(({ userId, deviceId }) => new Map([[userId, new Map([[deviceId, algorithm]])]]));
-  for (const atOnce of [1, wishes.length]) {
-    const chosen = atOnce === 1 ? wishes.slice(0, devices.length) : wishes;
-    const inTurns = async (some: (part: typeof wishes) => Promise<unknown>) => {
-      for (let start = 0; start < chosen.length; start += atOnce) {
-        await some(chosen.slice(start, start + atOnce));
+  for (const atOnce of [1, claimRequests.length]) {
+    const selected = atOnce === 1 ? claimRequests.slice(0, devices.length) : claimRequests;
+    const inGroups = async (some: (part: typeof claimRequests) => Promise<unknown>) => {
+      for (let start = 0; start < selected.length; start += atOnce) {
+        await some(selected.slice(start, start + atOnce));
       }
     };
     await compare({
       name: `key claims, ${atOnce} at once`,
-      count: chosen.length,
+      count: selected.length,
       unit: 'keys',
       prepare: refill,
-      work: () => inTurns((part) => Promise.all(part.map((wish) => claiming.claim(wish, 0)))),
-      plain: () => inTurns((part) => database.batch(plainClaims(part.length))),
+      work: () => inGroups((part) => Promise.all(part.map((request) => claiming.claim(request, 0)))),
+      plain: () => inGroups((part) => database.batch(plainClaims(part.length))),
     });
   }
 }
 
 let plainId = 1_000_000_000;
 
-/** What claims do to the tables: rows go, and others are written. */
+/** The statements of claims: rows are deleted, and others are inserted. */
 function plainClaims(count: number): Statement[] {
   const ids = Array.from({ length: count }, () => plainId++);
   const row = (id: number) => [`@plain:${serverName}`, 'DEVICE', id, algorithm, `K${id}`, 'x'.repeat(43)];
@@ -104,8 +105,8 @@ function plainClaims(count: number): Statement[] {
   ];
 }
 
-/** Against inserting the same messages in one batch. */
-async function fanOut({ database, toDevice }: World, devices: readonly ClientDevice[]): Promise<void> {
+/** Compared with inserting the same messages in one batch. */
+async function fanOut({ database, toDevice }: E2eeFixture, devices: readonly ClientDevice[]): Promise<void> {
   const [sender] = devices;
   if (!sender) return;
   const ciphertext = 'x'.repeat(1_000);
@@ -126,7 +127,7 @@ async function fanOut({ database, toDevice }: World, devices: readonly ClientDev
     JSON.stringify({ sender: sender.userId, type: 'm.room.encrypted', content: { ciphertext, deviceId } }),
   ];
   await compare({
-    name: `messages to ${devices.length} devices at once`,
+    name: `to-device messages to ${devices.length} devices at once`,
     count: devices.length,
     unit: 'messages',
     work: () =>
@@ -148,10 +149,10 @@ for (const [bench, users] of [
   [claims, 20],
   [fanOut, 400],
 ] as const) {
-  const world = await openWorld(onPostgres);
+  const fixture = await openE2eeFixture(onPostgres);
   try {
-    await bench(world, await world.makeDevices(users, 5, 0));
+    await bench(fixture, await fixture.makeDevices(users, 5, 0));
   } finally {
-    await world.close();
+    await fixture.close();
   }
 }

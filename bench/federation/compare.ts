@@ -1,6 +1,6 @@
 export interface Comparison {
   readonly name: string;
-  /** How many things one round does, and what they are. */
+  /** Number of items per round, and their name. */
   readonly count: number;
   readonly unit: string;
   readonly work: () => Promise<unknown>;
@@ -9,7 +9,9 @@ export interface Comparison {
 
 const rounds = 7;
 
-/** The best of several rounds each, in turns, so that the machine's other work counts little. */
+/**
+ * Prints the best of several alternating rounds of each, so that other work on the machine has little effect.
+ */
 export async function compare({ name, count, unit, work, plain }: Comparison): Promise<void> {
   const best = { work: Number.POSITIVE_INFINITY, plain: Number.POSITIVE_INFINITY };
   for (let round = 0; round < rounds; round++) {

@@ -16,11 +16,11 @@ const transactionText = (body: string) =>
   `{"edus":[],"origin":"test","origin_server_ts":1,"pdus":[{"body":"${body}"}]}`;
 
 /**
- * One message to all servers of a room, against the bare requests: discovery, signature, TLS. Servers and sender share
- * this process.
+ * Sends one message to all servers of a room, compared with the bare requests: discovery, signature, TLS. The
+ * servers and the sender share this process.
  */
 export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
-  const test = await SenderUnderTest.open(opener(kind));
+  const test = await SenderUnderTest.open(openerOf(kind));
   const names = Array.from({ length: servers }, (_, index) => `s${index}.example`);
   const recipient = await test.recipient(names[0]!, ...names.slice(1));
   const roomId = await test.rooms.room(alice, ...names.map((name) => `@user:${name}`));
@@ -36,9 +36,9 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
     count: servers,
     unit: 'deliveries',
     work: async () => {
-      const all = await arrived(servers);
+      const allArrived = await arrived(servers);
       await test.rooms.say(alice, roomId, `message ${++sent}`);
-      await all();
+      await allArrived();
     },
     plain: async () => {
       const text = transactionText(`plain ${++sent}`.padEnd(600, '.'));
@@ -58,14 +58,14 @@ export async function fanOut(kind: DatabaseOptions['kind']): Promise<void> {
   await test.close();
 }
 
-/** A database as the tests open it, outside of a test. */
-function opener(kind: DatabaseOptions['kind']): OpenDatabase {
+/** Opens a database like in the tests, outside of a test. */
+function openerOf(kind: DatabaseOptions['kind']): OpenDatabase {
   const never = () => {
-    throw new Error('the bench does not do that');
+    throw new Error('the bench does not need this');
   };
   const open = async (migrations: readonly Migration[] = []) => {
-    const place = await makeTestDatabase(kind);
-    const database = await openDatabase(place.options, { log: silentLogger });
+    const testDatabase = await makeTestDatabase(kind);
+    const database = await openDatabase(testDatabase.options, { log: silentLogger });
     await migrate(database, migrations);
     return database;
   };

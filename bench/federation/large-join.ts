@@ -8,9 +8,9 @@ import { inParallel } from '../load/parallel.ts';
 const clients = 32;
 
 /**
- * A user joins a large room of another server, each server a process of its own: how long until the join is answered
- * and until all members are known, against the time that the signatures of the members take alone; and how long
- * another user of the joining server waits for an answer meanwhile.
+ * Joins a large room of another server, each server in its own process. Measures the time until the join is
+ * answered and until all members are known, compared with the time to verify the members' signatures; and the
+ * longest time that a request of another user of the joining server takes meanwhile.
  */
 export async function largeJoin(members: number, events: number): Promise<void> {
   const authority = makeTestAuthority();
@@ -29,31 +29,31 @@ export async function largeJoin(members: number, events: number): Promise<void> 
       owner.send(roomId, `message ${index}`, `t${index}`),
     );
     const guest = await ApiClient.register(other.url, 'guest');
-    const bystander = await ApiClient.register(other.url, 'bystander');
+    const otherUser = await ApiClient.register(other.url, 'bystander');
     let isOver = false;
-    let longest = 0;
-    const watching = (async () => {
+    let longestRequest = 0;
+    const measuringOtherUser = (async () => {
       while (!isOver) {
-        const begun = performance.now();
-        await bystander.request('GET', '/account/whoami');
-        longest = Math.max(longest, performance.now() - begun);
+        const startedAt = performance.now();
+        await otherUser.request('GET', '/account/whoami');
+        longestRequest = Math.max(longestRequest, performance.now() - startedAt);
         await sleep(1);
       }
     })();
-    const begun = performance.now();
+    const startedAt = performance.now();
     const via = owner.userId.slice(owner.userId.indexOf(':') + 1);
     await guest.request('POST', `/join/${encodeURIComponent(roomId)}?via=${encodeURIComponent(via)}`, {});
-    const joined = performance.now() - begun;
+    const joined = performance.now() - startedAt;
     for (;;) {
       const path = `/rooms/${encodeURIComponent(roomId)}/joined_members`;
       const { joined: known } = await guest.request<{ joined: object }>('GET', path);
       if (Object.keys(known).length > members) break;
       await sleep(20);
     }
-    const complete = performance.now() - begun;
+    const complete = performance.now() - startedAt;
     isOver = true;
-    await watching;
-    const signatures = verifying(members);
+    await measuringOtherUser;
+    const signatures = millisecondsToVerify(members);
     const row = (what: string, time: number) =>
       console.log(
         `join of ${members} members, ${events} events: ${what}`.padEnd(60),
@@ -62,19 +62,22 @@ export async function largeJoin(members: number, events: number): Promise<void> 
       );
     row('answered', joined);
     row('all members known', complete);
-    console.log('longest wait of another user meanwhile'.padEnd(60), `${longest.toFixed(0)} ms`.padStart(10));
+    console.log(
+      'longest request of another user meanwhile'.padEnd(60),
+      `${longestRequest.toFixed(0)} ms`.padStart(10),
+    );
   } finally {
     await Promise.all([one.remove(), other.remove()]);
     authority.remove();
   }
 }
 
-/** Milliseconds to verify so many signatures on one thread. */
-function verifying(count: number): number {
+/** Returns the milliseconds to verify so many signatures on one thread. */
+function millisecondsToVerify(count: number): number {
   const { privateKey, publicKey } = generateKeyPairSync('ed25519');
   const text = Buffer.alloc(600, 'x');
   const signature = sign(null, text, privateKey);
-  const begun = performance.now();
+  const startedAt = performance.now();
   for (let n = 0; n < count; n++) verify(null, text, publicKey, signature);
-  return performance.now() - begun;
+  return performance.now() - startedAt;
 }

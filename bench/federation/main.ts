@@ -1,4 +1,7 @@
-/** How much federation costs beyond what it can not do without: `node bench/federation/main.ts`, on SQLite. */
+/**
+ * Measures federation, compared with the minimal work of each operation: `node bench/federation/main.ts`, on
+ * SQLite.
+ */
 import { fanOut } from './fan-out.ts';
 import { largeJoin } from './large-join.ts';
 import { received } from './received.ts';

@@ -9,18 +9,18 @@ const messages = 400;
 const clients = 32;
 
 /**
- * Messages from a client of one server until the other server has them all, against messages in rooms that nobody
- * else is in. Both servers and the clients share this process.
+ * Messages from a client of one server until the other server has all of them, compared with messages in
+ * rooms without other members. Both servers and the clients share this process.
  */
 export async function received(kind: DatabaseOptions['kind'], rooms: number): Promise<void> {
   const { several, servers } = await SeveralServers.open(kind, ['a.test', 'b.test']);
   const [alice, bob] = [await servers[0].registerClient('alice'), await servers[1].registerClient('bob')];
-  const own: string[] = [];
-  const shared: string[] = [];
+  const localRooms: string[] = [];
+  const sharedRooms: string[] = [];
   for (let i = 0; i < rooms; i++) {
-    own.push(await alice.createRoom());
-    shared.push(await alice.createRoom());
-    const path = `/join/${encodeURIComponent(shared[i]!)}`;
+    localRooms.push(await alice.createRoom());
+    sharedRooms.push(await alice.createRoom());
+    const path = `/join/${encodeURIComponent(sharedRooms[i]!)}`;
     await bob.do('POST', path, {}, { server_name: 'a.test', via: 'a.test' });
   }
   await compare({
@@ -28,23 +28,23 @@ export async function received(kind: DatabaseOptions['kind'], rooms: number): Pr
     count: messages,
     unit: 'events',
     work: async () => {
-      for (const [roomId, eventId] of await say(alice, shared)) {
+      for (const [roomId, eventId] of await sendMessages(alice, sharedRooms)) {
         const path = `/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`;
         await until(async () => (await bob.call('GET', path)).status === 200);
       }
     },
-    plain: () => say(alice, own),
+    plain: () => sendMessages(alice, localRooms),
   });
   await several.stop();
 }
 
 /** @returns the last event of each room */
-async function say(person: TestClient, rooms: readonly string[]): Promise<Map<string, string>> {
+async function sendMessages(sender: TestClient, rooms: readonly string[]): Promise<Map<string, string>> {
   const last = new Map<string, string>();
   await inParallel(messages, clients, async (index) => {
     const roomId = rooms[index % rooms.length]!;
-    last.set(roomId, await person.say(roomId, `message ${index}`));
+    last.set(roomId, await sender.say(roomId, `message ${index}`));
   });
-  for (const roomId of rooms) last.set(roomId, await person.say(roomId, 'the last one'));
+  for (const roomId of rooms) last.set(roomId, await sender.say(roomId, 'last message'));
   return last;
 }

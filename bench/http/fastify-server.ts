@@ -1,4 +1,4 @@
-/** Fastify with nothing but a body, a schema and a look at the token. */
+/** Bare Fastify with a JSON body, a schema and a token check. */
 import type { AddressInfo } from 'node:net';
 import { fastify } from 'fastify';
 
@@ -15,7 +15,7 @@ app.put(
     },
   },
   async (request) => {
-    if (request.headers.authorization !== 'Bearer token') throw new Error('Who are you?');
+    if (request.headers.authorization !== 'Bearer token') throw new Error('unknown token');
     return { event_id: `$${(request.params as { txn: string }).txn}` };
   },
 );

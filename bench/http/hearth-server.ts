@@ -1,4 +1,4 @@
-/** The same route as in `fastify-server.ts`, served by the kernel; requests are logged to nowhere. */
+/** The same route as in `fastify-server.ts`, served by the kernel. Request logs are discarded. */
 import { Type } from 'typebox';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { createHttpServer, type Requester, route } from '../../src/kernel/http/index.ts';

@@ -1,7 +1,8 @@
 /**
- * What a request costs here beside what it costs with bare Fastify: `node bench/http/overhead.ts [seconds]`. Both servers answer the same request (JSON body, token, short JSON answer) in
- * processes of their own, in alternating rounds. The processor time of the servers is what counts: unlike the rate, it
- * does not depend on what else the machine does.
+ * Compares the cost of a request with that of bare Fastify: `node bench/http/overhead.ts [seconds]`. Both
+ * servers answer the same request (JSON body, token, short JSON answer) in their own processes, in
+ * alternating rounds. What counts is the CPU time of the servers: unlike the rate, it does not depend on
+ * other work of the machine.
  */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,51 +18,57 @@ const request =
   'Authorization: Bearer token\r\nContent-Type: application/json\r\n' +
   `Content-Length: ${body.length}\r\n\r\n${body}`;
 
-interface Contender {
+interface MeasuredServer {
   readonly name: string;
   readonly process: ChildProcess;
   readonly port: number;
-  /** Answers per second, and processor microseconds per answer, for each round. */
+  /** Answers per second, and microseconds of CPU time per answer, for each round. */
   readonly rates: number[];
   readonly costs: number[];
 }
 
-const contenders: Contender[] = [];
+const servers: MeasuredServer[] = [];
 for (const name of ['fastify', 'hearth']) {
   const child = fork(new URL(`./${name}-server.ts`, import.meta.url));
   child.once('exit', (code) => process.exit(code ?? 0));
   const [port] = (await once(child, 'message')) as [number];
-  contenders.push({ name, process: child, port, rates: [], costs: [] });
+  servers.push({ name, process: child, port, rates: [], costs: [] });
 }
-for (const { port } of contenders) await drive(port, 1);
+for (const { port } of servers) await drive(port, 1);
 for (let round = 0; round < rounds; round++) {
-  for (const contender of contenders) await measure(contender, seconds / rounds / 2);
+  for (const server of servers) await measure(server, seconds / rounds / 2);
 }
-for (const { process: child } of contenders) child.removeAllListeners('exit').kill();
+for (const { process: child } of servers) child.removeAllListeners('exit').kill();
 
-for (const { name, rates, costs } of contenders) {
+for (const { name, rates, costs } of servers) {
   console.log(
-    `${name}: ${median(rates).toFixed(0)} answers/s, ${median(costs).toFixed(1)} us of processor each`,
+    `${name}: ${median(rates).toFixed(0)} answers/s, ${median(costs).toFixed(1)} us of CPU time each`,
   );
 }
-const [bare, ours] = contenders.map(({ costs }) => median(costs)) as [number, number];
-console.log(`${((bare / ours) * 100).toFixed(0)} % of bare Fastify`);
+const [bare, hearth] = servers.map(({ costs }) => median(costs)) as [number, number];
+console.log(`${((bare / hearth) * 100).toFixed(0)} % of bare Fastify`);
 
-async function measure({ process: server, port, rates, costs }: Contender, duration: number): Promise<void> {
+async function measure(
+  { process: server, port, rates, costs }: MeasuredServer,
+  duration: number,
+): Promise<void> {
   const before = await processorTime(server);
   const answers = await drive(port, duration);
   rates.push(answers / duration);
   costs.push(((await processorTime(server)) - before) / answers);
 }
 
-/** Microseconds that the server has used so far. */
+/** Microseconds of CPU time that the server has used so far. */
 async function processorTime(server: ChildProcess): Promise<number> {
   server.send('usage');
   const [{ user, system }] = (await once(server, 'message')) as [NodeJS.CpuUsage];
   return user + system;
 }
 
-/** Sends requests on every connection, one after the other, for `duration` seconds. @returns the number of answers */
+/**
+ * Sends requests on every connection one after the other for `duration` seconds. @returns the number of
+ * answers
+ */
 async function drive(port: number, duration: number): Promise<number> {
   const end = performance.now() + duration * 1000;
   const counts = await Promise.all(Array.from({ length: connections }, () => client(port, end)));
@@ -73,7 +80,7 @@ function client(port: number, end: number): Promise<number> {
     let answers = 0;
     const socket = connect({ port, host: '127.0.0.1', noDelay: true }, () => socket.write(request));
     socket.on('error', reject);
-    // Answers are small enough to come in one piece.
+    // Answers are so small that each arrives in one piece.
     socket.on('data', (data: Buffer) => {
       if (!data.includes('200 OK')) return reject(new Error(data.toString()));
       answers++;

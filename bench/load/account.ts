@@ -3,7 +3,7 @@ import type { Target } from '../target.ts';
 import { type Answer, Connection } from './connection.ts';
 import { inParallel } from './parallel.ts';
 
-/** A user of the server under test, with a connection of their own. */
+/** A user of the server under load, with its own connection. */
 export class Account {
   readonly userId: string;
   readonly connection: Connection;
@@ -20,12 +20,12 @@ export class Account {
     this.connection = new Connection(baseUrl, token);
   }
 
-  /** The same user on another connection, for what has to happen at the same time. Has transaction ids of its own. */
-  twin(): Account {
+  /** Returns the same user on another connection, for concurrent requests, with separate transaction ids. */
+  onSecondConnection(): Account {
     return new Account(this.#baseUrl, this.userId, this.#token, 'twin');
   }
 
-  /** @returns the id of a new room of version 10 that anybody may join. */
+  /** Creates a public room of version 10. @returns its id */
   async createPublicRoom(): Promise<string> {
     const body = JSON.stringify({ preset: 'public_chat', room_version: '10' });
     const { room_id } = await this.#call<{ room_id: string }>('POST', '/_matrix/client/v3/createRoom', body);
@@ -41,16 +41,16 @@ export class Account {
     const transaction = `${this.#transactionPrefix}${this.#transactions++}`;
     const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${transaction}`;
     const content = JSON.stringify({ msgtype: 'm.text', body: text });
-    mustBeGood(await this.connection.request('PUT', path, content), path);
+    expectOk(await this.connection.request('PUT', path, content), path);
   }
 
-  /** Asks for what is new. @param query as in the specification. @returns the answer as bytes of JSON. */
+  /** Requests a sync. @param query as in the specification @returns the response as JSON bytes */
   async sync(query: Readonly<Record<string, string>>): Promise<Buffer> {
-    return mustBeGood(await this.connection.request('GET', syncPath(query)), 'sync');
+    return expectOk(await this.connection.request('GET', syncPath(query)), 'sync');
   }
 
   async #call<T>(method: string, path: string, body?: string): Promise<T> {
-    return JSON.parse(mustBeGood(await this.connection.request(method, path, body), path).toString()) as T;
+    return JSON.parse(expectOk(await this.connection.request(method, path, body), path).toString()) as T;
   }
 }
 
@@ -58,15 +58,15 @@ export function syncPath(query: Readonly<Record<string, string>>): string {
   return `/_matrix/client/v3/sync?${new URLSearchParams(query)}`;
 }
 
-/** @throws Error with what the server said, unless the status is 200. */
-export function mustBeGood(answer: Answer, what: string): Buffer {
+/** Returns the body. @throws Error with the response, unless the status is 200 */
+export function expectOk(answer: Answer, what: string): Buffer {
   if (answer.status !== 200) throw new Error(`${what}: ${answer.status} ${answer.body.toString()}`);
   return answer.body;
 }
 
 /**
- * Registers users through the shared secret, whatever the target's registration policy. Their names are new on a
- * target that has seen other runs.
+ * Registers users through the shared secret, which works with any registration policy. The usernames are
+ * unused, also on a target that has seen other runs.
  */
 export async function registerAccounts(target: Target, count: number): Promise<Account[]> {
   const run = randomBytes(5).toString('hex');
@@ -76,15 +76,15 @@ export async function registerAccounts(target: Target, count: number): Promise<A
 async function registerAccount(target: Target, username: string): Promise<Account> {
   const connection = new Connection(target.url);
   const path = '/_synapse/admin/v1/register';
-  const { nonce } = JSON.parse(mustBeGood(await connection.request('GET', path), path).toString()) as {
+  const { nonce } = JSON.parse(expectOk(await connection.request('GET', path), path).toString()) as {
     nonce: string;
   };
-  const password = 'secret of the bench';
+  const password = 'bench password';
   const mac = createHmac('sha1', target.registrationSecret)
     .update([nonce, username, password, 'notadmin'].join('\0'))
     .digest('hex');
   const body = JSON.stringify({ nonce, username, password, admin: false, mac });
-  const answer = mustBeGood(await connection.request('POST', path, body), path);
+  const answer = expectOk(await connection.request('POST', path, body), path);
   connection.close();
   const { user_id, access_token } = JSON.parse(answer.toString()) as {
     user_id: string;

@@ -1,7 +1,7 @@
 import type { Measurement } from '../scenario.ts';
 
 /**
- * Lets `clients` clients work for a while, each of them starting anew as soon as it has its answer.
+ * Runs `clients` clients for some time; each starts its next operation when the previous one has ended.
  * @param work one operation of the client with this number
  */
 export async function closedLoop(
@@ -11,9 +11,9 @@ export async function closedLoop(
 ): Promise<Measurement> {
   const latencies: number[] = [];
   const startedAt = performance.now();
-  const until = startedAt + seconds * 1000;
+  const deadline = startedAt + seconds * 1000;
   const client = async (_: unknown, index: number) => {
-    for (let before = performance.now(); before < until; ) {
+    for (let before = performance.now(); before < deadline; ) {
       await work(index);
       const after = performance.now();
       latencies.push(after - before);

@@ -5,31 +5,32 @@ export interface Answer {
   readonly body: Buffer;
 }
 
-interface Waiting {
+interface PendingRequest {
   resolve(answer: Answer): void;
   reject(error: Error): void;
 }
 
 const headEnd = Buffer.from('\r\n\r\n');
 const lineEnd = Buffer.from('\r\n');
-const nothing = Buffer.alloc(0);
+const emptyBuffer = Buffer.alloc(0);
 
 /**
- * One HTTP/1.1 connection that is kept alive, with one request at a time: what one client of the load is. It knows
- * as little of HTTP as the answers of the servers under test need, so that the load takes little of the machine that
- * it shares with them. The answers are whole (`content-length` or chunked), never decoded.
+ * One HTTP/1.1 keep-alive connection with one request at a time, used by one client of the load. It
+ * implements only the HTTP that the responses of the servers under load need, so that the load takes little
+ * of the machine it shares with them. Responses have a `content-length` or are chunked, and are not
+ * decompressed.
  */
 export class Connection {
   readonly #host: string;
   readonly #port: number;
   readonly #headers: string;
   #socket: Socket | undefined;
-  #waiting: Waiting | undefined;
-  #received: Buffer = nothing;
-  /** Bytes that must be there before it is worth looking again. */
+  #pending: PendingRequest | undefined;
+  #received: Buffer = emptyBuffer;
+  /** Number of bytes to receive before parsing again. */
   #needed = 0;
 
-  /** @param token access token of the user that all requests are made for. */
+  /** @param token access token for all requests */
   constructor(baseUrl: string, token?: string) {
     const url = new URL(baseUrl);
     this.#host = url.hostname;
@@ -38,44 +39,44 @@ export class Connection {
   }
 
   /**
-   * Sends one request. @param path with the query, encoded. @param body JSON text.
-   * @throws Error when the connection breaks, or when a request is already under way.
+   * Sends one request. @param path with the encoded query @param body JSON text
+   * @throws Error when the connection breaks, or when a request is pending
    */
   request(method: string, path: string, body?: string): Promise<Answer> {
-    if (this.#waiting) throw new Error('one request at a time on a connection');
+    if (this.#pending) throw new Error('one request at a time on a connection');
     const socket = this.#open();
-    const tail = body === undefined ? '\r\n' : bodyWithHead(body);
+    const rest = body === undefined ? '\r\n' : bodyWithHead(body);
     return new Promise((resolve, reject) => {
-      this.#waiting = { resolve, reject };
-      socket.write(`${method} ${path}${this.#headers}${tail}`);
+      this.#pending = { resolve, reject };
+      socket.write(`${method} ${path}${this.#headers}${rest}`);
     });
   }
 
-  /** Ends the connection; a request under way fails. */
+  /** Closes the connection; a pending request fails. */
   close(): void {
     this.#socket?.destroy();
-    this.#lost(new Error('connection closed'));
+    this.#fail(new Error('connection closed'));
   }
 
   #open(): Socket {
     if (this.#socket) return this.#socket;
     const socket = connect({ host: this.#host, port: this.#port, noDelay: true });
     socket.on('data', (bytes) => this.#receive(bytes));
-    socket.on('error', (error) => this.#lost(error));
+    socket.on('error', (error) => this.#fail(error));
     socket.on('close', () => {
-      if (socket === this.#socket) this.#lost(new Error('connection closed by the server'));
+      if (socket === this.#socket) this.#fail(new Error('connection closed by the server'));
     });
     this.#socket = socket;
     return socket;
   }
 
-  #lost(error: Error): void {
-    const waiting = this.#waiting;
+  #fail(error: Error): void {
+    const pending = this.#pending;
     this.#socket = undefined;
-    this.#waiting = undefined;
-    this.#received = nothing;
+    this.#pending = undefined;
+    this.#received = emptyBuffer;
     this.#needed = 0;
-    waiting?.reject(error);
+    pending?.reject(error);
   }
 
   #receive(bytes: Buffer): void {
@@ -86,12 +87,12 @@ export class Connection {
     const head = this.#received.toString('latin1', 0, bodyStart).toLowerCase();
     const body = isChunked(head) ? unchunk(this.#received, bodyStart) : this.#sized(head, bodyStart);
     if (!body) return;
-    const waiting = this.#waiting;
-    this.#waiting = undefined;
-    this.#received = nothing;
+    const pending = this.#pending;
+    this.#pending = undefined;
+    this.#received = emptyBuffer;
     this.#needed = 0;
     if (head.includes('\r\nconnection: close')) this.#socket = undefined;
-    waiting?.resolve({ status: Number(head.slice(9, 12)), body });
+    pending?.resolve({ status: Number(head.slice(9, 12)), body });
   }
 
   #sized(head: string, bodyStart: number): Buffer | undefined {
@@ -115,7 +116,7 @@ function contentLength(head: string): number {
   return start < 0 ? 0 : Number.parseInt(head.slice(start + name.length), 10);
 }
 
-/** The body out of its chunks (RFC 9112 section 7.1), or `undefined` while the last one is missing. */
+/** Joins the chunks of a body (RFC 9112 section 7.1); `undefined` while the last chunk is missing. */
 function unchunk(received: Buffer, start: number): Buffer | undefined {
   const chunks: Buffer[] = [];
   let at = start;

@@ -1,7 +1,7 @@
 const label = Buffer.from('"next_batch":');
 const quote = '"'.charCodeAt(0);
 
-/** The token for the next sync, found without parsing the answer; `undefined` when there is none. */
+/** Returns the token for the next sync without parsing the response; `undefined` when there is none. */
 export function nextBatch(answer: Buffer): string | undefined {
   const at = answer.indexOf(label);
   if (at < 0) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Calls `work` for 0 … `count - 1`, at most `width` at a time and in order of start.
- * @returns the results in order. @throws what the first call that failed threw.
+ * Calls `work` for 0 … `count - 1`, at most `width` at a time, started in order.
+ * @returns the results in order @throws the error of the first call that failed
  */
 export async function inParallel<T>(
   count: number,

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
-/** What a process and all that it started have used. */
+/** Resource usage of a process and all its descendants. */
 export interface Usage {
-  /** Processor time of all threads, user and system. */
+  /** CPU time of all threads, user and system. */
   readonly cpuSeconds: number;
   readonly residentBytes: number;
 }
@@ -16,16 +16,18 @@ interface Process {
   readonly residentBytes: number;
 }
 
-/** Reads /proc: the usage of these processes and their descendants; `undefined` where there is no /proc. */
+/**
+ * Reads the usage of these processes and their descendants from /proc; `undefined` where there is no /proc.
+ */
 export function usageOf(pids: readonly number[]): Usage | undefined {
   const processes = allProcesses();
   if (!processes) return undefined;
-  const isOurs = (pid: number): boolean =>
-    pids.includes(pid) || (processes.has(pid) && isOurs(processes.get(pid)?.parent ?? 0));
+  const isIncluded = (pid: number): boolean =>
+    pids.includes(pid) || (processes.has(pid) && isIncluded(processes.get(pid)?.parent ?? 0));
   let cpuSeconds = 0;
   let residentBytes = 0;
   for (const [pid, process] of processes) {
-    if (!isOurs(pid)) continue;
+    if (!isIncluded(pid)) continue;
     cpuSeconds += process.cpuSeconds;
     residentBytes += process.residentBytes;
   }
@@ -37,7 +39,8 @@ function allProcesses(): Map<number, Process> | undefined {
   for (const pid of pidsOfMachine()) {
     const text = tryTo(() => readFileSync(`/proc/${pid}/stat`, 'latin1'));
     if (text === undefined) continue;
-    // Counted from behind the name, which may hold anything: field 3 of proc(5) comes first.
+    // The fields are counted from behind the process name, which may contain any character: the first one is
+    // field 3 of proc(5).
     const fields = text
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
@@ -72,7 +75,7 @@ function pidsOfMachine(): number[] {
   return (tryTo(() => readdirSync('/proc')) ?? []).map(Number).filter((pid) => pid > 0);
 }
 
-/** Processes end while they are being looked at, and those of others can not be read. */
+/** A process may end while it is read, and processes of other users cannot be read. */
 function tryTo<T>(read: () => T): T | undefined {
   try {
     return read();

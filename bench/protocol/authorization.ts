@@ -1,13 +1,13 @@
-/** What the authorization of one event costs, beside what `JSON.stringify` of it costs. */
+/** Measures the authorization of one event, compared with `JSON.stringify` of it. */
 import { authorize, checkAuthEvents, getRoomVersion } from '../../src/protocol/index.ts';
 import { microseconds, report } from './measure.ts';
-import { admin, publicRoom, type Sent, userOf } from './room.ts';
+import { admin, type EventFields, publicRoom, userOf } from './room.ts';
 
 const GOAL_US = 20;
 
 const users = Object.fromEntries(Array.from({ length: 200 }, (_, i) => [userOf(i), i % 50]));
 
-const sent: Readonly<Record<string, Sent>> = {
+const eventFields: Readonly<Record<string, EventFields>> = {
   message: { type: 'm.room.message', sender: userOf(7), content: { msgtype: 'm.text', body: 'Hello' } },
   topic: { type: 'm.room.topic', sender: userOf(6), stateKey: '', content: { topic: 'Weather' } },
   join: {
@@ -29,7 +29,7 @@ for (const id of ['6', '12']) {
   const { room, state } = publicRoom(getRoomVersion(id)!, 1000);
   const lookup = room.lookupIn(state);
   console.log(`Room version ${id}, 1,000 members, 500 of them with a power level; goal ${GOAL_US} us`);
-  for (const [name, fields] of Object.entries(sent)) {
+  for (const [name, fields] of Object.entries(eventFields)) {
     const event = room.build(fields, state);
     const verdict = authorize(event, lookup);
     if (!verdict.allowed && !name.startsWith('power')) throw new Error(`${name}: ${verdict.reason}`);

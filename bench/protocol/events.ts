@@ -1,4 +1,4 @@
-/** What JSON, hashes and signatures of a typical event cost, beside what `JSON.stringify` of it costs. */
+/** Measures JSON, hashes and signatures of a typical event, compared with `JSON.stringify` of it. */
 import {
   buildEvent,
   canonicalJson,
@@ -42,7 +42,7 @@ const stringify = microseconds(() => JSON.stringify(parsed));
 const sign = microseconds(() => signer.key.sign(received.signingInput));
 const build = microseconds(() => buildEvent(draft, version, signer));
 
-console.log(`One event of ${json.length} bytes; times those of JSON.stringify`);
+console.log(`One event of ${json.length} bytes; ratios to JSON.stringify`);
 report('JSON.stringify', stringify, stringify);
 report(
   'canonicalJson, keys in order',

@@ -2,7 +2,10 @@ const WARM_UP = 20_000;
 const ROUNDS = 7;
 const CALLS = 20_000;
 
-/** Microseconds per call: the best of several rounds, so that other work on the machine counts little. */
+/**
+ * Returns microseconds per call: the best of several rounds, so that other work on the machine has little
+ * effect.
+ */
 export function microseconds(work: () => unknown): number {
   for (let i = 0; i < WARM_UP; i++) work();
   let best = Number.POSITIVE_INFINITY;
@@ -14,7 +17,7 @@ export function microseconds(work: () => unknown): number {
   return (best / CALLS) * 1000;
 }
 
-/** Prints one line: time per call, and how many times that of the baseline it is. */
+/** Prints one line: the time per call, and its ratio to the baseline. */
 export function report(name: string, micros: number, baseline: number): void {
   const ratio = (micros / baseline).toFixed(2);
   console.log(`${name.padEnd(44)} ${micros.toFixed(2).padStart(8)} us ${ratio.padStart(7)} x`);

@@ -11,15 +11,15 @@ import {
 } from '../../src/protocol/index.ts';
 import { newSigningKey } from '../../test/support/inputs/signing-key.ts';
 
-/** What is sent into a room. */
-export interface Sent {
+/** Fields of an event to build. */
+export interface EventFields {
   readonly type: string;
   readonly sender: string;
   readonly stateKey?: string;
   readonly content: JsonObject;
 }
 
-/** A room in memory, with real events: hashed, signed and citing what they must. */
+/** A room in memory with real events: hashed, signed and with the required auth events. */
 export class Room implements StateResolutionSource {
   readonly #version: RoomVersion;
   readonly #signer = { serverName: 'example.org', key: newSigningKey('a_bench') };
@@ -40,13 +40,13 @@ export class Room implements StateResolutionSource {
     return this.#events.values();
   }
 
-  /** Makes an event that may follow that state. */
-  build(sent: Sent, state: StateMap<string>): RoomEvent {
-    const keys = selectAuthEventKeys({ ...sent, stateKey: sent.stateKey }, this.#version);
-    const isCreate = sent.type === 'm.room.create';
+  /** Builds an event that follows this state. */
+  build(eventFields: EventFields, state: StateMap<string>): RoomEvent {
+    const keys = selectAuthEventKeys({ ...eventFields, stateKey: eventFields.stateKey }, this.#version);
+    const isCreate = eventFields.type === 'm.room.create';
     const roomId = isCreate && this.#version.roomId === 'create event' ? undefined : this.#roomId;
     const draft = {
-      ...sent,
+      ...eventFields,
       roomId,
       depth: this.#events.size + 1,
       originServerTs: ++this.#time,
@@ -56,13 +56,13 @@ export class Room implements StateResolutionSource {
     return buildEvent(draft, this.#version, this.#signer).event;
   }
 
-  /** Sends state, and changes `state` to what it is then. */
-  send(sent: Sent & { readonly stateKey: string }, state: Map<string, string>): void {
-    const event = this.build(sent, state);
+  /** Adds a state event to the room, and updates `state`. */
+  send(eventFields: EventFields & { readonly stateKey: string }, state: Map<string, string>): void {
+    const event = this.build(eventFields, state);
     this.#roomId = event.roomId;
     this.#last = event.eventId;
     this.#events.set(event.eventId, event);
-    state.set(stateMapKey(event.type, sent.stateKey), event.eventId);
+    state.set(stateMapKey(event.type, eventFields.stateKey), event.eventId);
   }
 
   lookupIn(state: StateMap<string>): StateLookup {
@@ -75,7 +75,10 @@ export class Room implements StateResolutionSource {
 
 export const admin = '@admin:example.org';
 
-/** A public room with an administrator and `members` others, half of whose levels are set; and its state. */
+/**
+ * Builds a public room with an administrator and `members` other members, half of which have a power level.
+ * @returns the room and its state
+ */
 export function publicRoom(
   version: RoomVersion,
   members: number,

@@ -1,6 +1,6 @@
 /**
- * How long it takes to resolve a room whose history forked, with 10,000 events in conflict. With `--json` the times
- * are printed as one line of JSON.
+ * Measures the state resolution of a forked room with 10,000 conflicted events. `--json` prints the times as
+ * one line of JSON.
  */
 import { getRoomVersion, type RoomVersion, type StateMap } from '../../src/protocol/index.ts';
 import { resolveState } from '../../test/support/rooms/resolve-state.ts';
@@ -16,7 +16,7 @@ interface Fork {
   readonly states: readonly StateMap<string>[];
 }
 
-/** Members change their names, each to something else on either side. */
+/** All members change their display names, differently on either side. */
 function names(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, MEMBERS);
   return forked(room, state, (side, other) => {
@@ -24,7 +24,7 @@ function names(version: RoomVersion): Fork {
   });
 }
 
-/** One side bans the members that change their names on the other. */
+/** One side bans the members that change their display names on the other side. */
 function bans(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, MEMBERS);
   return forked(room, state, (side, other) => {
@@ -38,7 +38,7 @@ function bans(version: RoomVersion): Fork {
   });
 }
 
-/** Both sides change the power levels again and again. */
+/** Both sides change the power levels many times. */
 function powerLevels(version: RoomVersion): Fork {
   const { room, state } = publicRoom(version, 10);
   const own = version.privilegedCreators ? {} : { [admin]: 100 };
@@ -62,7 +62,7 @@ function forked(
   return { room, states: [left, right] };
 }
 
-/** Milliseconds: the best of several rounds, so that other work on the machine counts little. */
+/** Returns milliseconds: the best of several rounds, so that other work on the machine has little effect. */
 function milliseconds(work: () => unknown): number {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < ROUNDS; round++) {
@@ -73,7 +73,7 @@ function milliseconds(work: () => unknown): number {
   return best;
 }
 
-/** What it costs to write down all events of the room. */
+/** The baseline: serializes all events of the room. */
 function stringify({ room }: Fork): unknown {
   return Array.from(room.events(), (event) => JSON.stringify(event.pdu)).length;
 }
@@ -82,7 +82,7 @@ interface Timing {
   readonly version: string;
   readonly name: string;
   readonly milliseconds: number;
-  /** Times the stringifying. */
+  /** Ratio to the baseline. */
   readonly ratio: number;
 }
 
@@ -108,7 +108,7 @@ if (process.argv.includes('--json')) {
   console.log(JSON.stringify([...timings()]));
 } else {
   console.log(
-    `${CONFLICTED} events in conflict; times JSON.stringify of all events of the room; goal ${GOAL_MS} ms`,
+    `${CONFLICTED} conflicted events; ratios to JSON.stringify of all events of the room; goal ${GOAL_MS} ms`,
   );
   for (const timing of timings()) print(timing);
 }

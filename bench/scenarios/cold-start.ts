@@ -3,10 +3,11 @@ import { ofHearth } from '../goals.ts';
 import type { Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
 
-const settling = 1500;
+/** Milliseconds until memory is measured. */
+const settleTime = 1500;
 const mebibyte = 2 ** 20;
 
-/** From the start of the process to its first answer, on data that is there already; then left alone. */
+/** Time from the start of the process to its first response, on existing data; then idle. */
 export const coldStart: Scenario<Target> = {
   name: 'cold-start',
   targets: ['hearth', 'ceiling'],
@@ -26,7 +27,7 @@ export const coldStart: Scenario<Target> = {
       ],
       async run(target) {
         const milliseconds = (await target.process?.restart()) ?? Number.NaN;
-        await sleep(settling);
+        await sleep(settleTime);
         return { operations: 1, seconds: milliseconds / 1000, latencies: [milliseconds] };
       },
     },

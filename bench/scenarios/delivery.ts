@@ -1,74 +1,74 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ofHearth, timesThePeer } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
-import { Audience } from '../load/audience.ts';
 import { inParallel } from '../load/parallel.ts';
+import { PollingMembers } from '../load/polling-members.ts';
 import type { Load, Measurement, Scenario } from '../scenario.ts';
-import { messageText } from './message-text.ts';
+import { sampleText } from './sample-text.ts';
 
-interface Stage {
+interface Setup {
   readonly room: string;
-  readonly audience: Audience;
-  /** Members, on connections that do not wait; taken out while they send. */
+  readonly pollingMembers: PollingMembers;
+  /** Members on separate connections without a long poll; removed from the list while they send. */
   readonly senders: Account[];
 }
 
 const memberCount = 100;
-/** Messages that are under way at the same time when there is no pace: enough that the server never waits. */
-const window = 4;
-/** For a pace that the server does not keep. */
+/** Number of concurrent messages in the saturated load: enough that the server never waits. */
+const concurrentMessages = 4;
+/** Number of concurrent messages allowed when the server falls behind the pace. */
 const senderCount = 50;
 const messagesPerSecond = 10;
 
-async function measure({ audience }: Stage, work: () => Promise<unknown>): Promise<Measurement> {
-  audience.takeLatencies();
+async function measure({ pollingMembers }: Setup, work: () => Promise<unknown>): Promise<Measurement> {
+  pollingMembers.takeLatencies();
   const startedAt = performance.now();
   await work();
   const seconds = (performance.now() - startedAt) / 1000;
-  const latencies = audience.takeLatencies();
+  const latencies = pollingMembers.takeLatencies();
   return { operations: latencies.length, seconds, latencies };
 }
 
-async function deliver({ audience, senders, room }: Stage): Promise<void> {
+async function deliver({ pollingMembers, senders, room }: Setup): Promise<void> {
   const sender = senders.pop();
-  if (!sender) throw new Error('more messages under way than there are senders');
-  await audience.deliver((text) => sender.send(room, text), messageText);
+  if (!sender) throw new Error('more concurrent messages than senders');
+  await pollingMembers.deliver((text) => sender.send(room, text), sampleText);
   senders.push(sender);
 }
 
-/** Messages at a steady pace, whether or not the ones before have arrived. */
-const paced: Load<Stage> = {
+/** Messages at a steady pace, whether or not the previous ones have arrived. */
+const paced: Load<Setup> = {
   name: 'delivery-paced',
   title: `delivery to ${memberCount} long-polling members at ${messagesPerSecond} messages/s`,
   operation: 'deliveries',
   goals: [ofHearth('ms (p95)', { atMost: 25 }, ({ p95 }) => p95)],
-  run: (stage, seconds) =>
-    measure(stage, () => {
+  run: (setup, seconds) =>
+    measure(setup, () => {
       const startedAt = performance.now();
       return inParallel(Math.ceil(seconds * messagesPerSecond), senderCount, async (number) => {
         const due = startedAt + (number * 1000) / messagesPerSecond;
         await sleep(Math.max(0, due - performance.now()));
-        await deliver(stage);
+        await deliver(setup);
       });
     }),
 };
 
-/** As many messages as all members can keep up with. */
-const saturated: Load<Stage> = {
+/** As many messages as all members can receive. */
+const saturated: Load<Setup> = {
   name: 'delivery-saturated',
   title: `delivery to ${memberCount} long-polling members at saturation`,
   operation: 'deliveries',
   goals: [ofHearth('deliveries/s', { atLeast: 30_000 }, ({ throughput }) => throughput), timesThePeer(100)],
-  run: (stage, seconds) =>
-    measure(stage, () => {
-      const until = performance.now() + seconds * 1000;
-      return inParallel(window, window, async () => {
-        while (performance.now() < until) await deliver(stage);
+  run: (setup, seconds) =>
+    measure(setup, () => {
+      const deadline = performance.now() + seconds * 1000;
+      return inParallel(concurrentMessages, concurrentMessages, async () => {
+        while (performance.now() < deadline) await deliver(setup);
       });
     }),
 };
 
-export const delivery: Scenario<Stage> = {
+export const delivery: Scenario<Setup> = {
   name: 'delivery',
   targets: ['hearth', 'peer'],
   async prepare(target) {
@@ -76,14 +76,14 @@ export const delivery: Scenario<Stage> = {
     const [owner, ...others] = members;
     const room = await owner!.createPublicRoom();
     await inParallel(others.length, 4, (index) => others[index]!.join(room));
-    const audience = new Audience(members);
-    await audience.listen();
-    const senders = members.slice(0, senderCount).map((member) => member.twin());
-    return { room, audience, senders };
+    const pollingMembers = new PollingMembers(members);
+    await pollingMembers.listen();
+    const senders = members.slice(0, senderCount).map((member) => member.onSecondConnection());
+    return { room, pollingMembers, senders };
   },
   loads: [paced, saturated],
-  dispose({ audience, senders }) {
-    audience.close();
+  dispose({ pollingMembers, senders }) {
+    pollingMembers.close();
     for (const { connection } of senders) connection.close();
   },
 };

@@ -1,21 +1,21 @@
 import { percentOfCeiling, timesThePeer } from '../goals.ts';
-import { type Account, mustBeGood, registerAccounts, syncPath } from '../load/account.ts';
+import { type Account, expectOk, registerAccounts, syncPath } from '../load/account.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import { nextBatch } from '../load/next-batch.ts';
 import { inParallel } from '../load/parallel.ts';
 import type { Scenario } from '../scenario.ts';
 
-interface Stage {
+interface Setup {
   readonly clients: readonly Account[];
-  /** The request of the client with the same index, as a path. */
+  /** Path of the request of the client with the same index. */
   readonly paths: readonly string[];
 }
 
 const clientCount = 32;
 const roomCount = 10;
 
-/** Clients in some rooms where nothing happens, who ask again and again whether there is anything new. */
-export const idleSync: Scenario<Stage> = {
+/** Clients in some rooms without new events that repeat an incremental sync. */
+export const idleSync: Scenario<Setup> = {
   name: 'idle-sync',
   targets: ['hearth', 'ceiling', 'peer'],
   async prepare(target) {
@@ -40,7 +40,7 @@ export const idleSync: Scenario<Stage> = {
       goals: [percentOfCeiling(70), timesThePeer()],
       run: ({ clients, paths }, seconds) =>
         closedLoop(clients.length, seconds, async (index) => {
-          mustBeGood(await clients[index]!.connection.request('GET', paths[index]!), 'sync');
+          expectOk(await clients[index]!.connection.request('GET', paths[index]!), 'sync');
         }),
     },
   ],

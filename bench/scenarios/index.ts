@@ -8,7 +8,7 @@ import { sendsInManyRooms, sendsInOneRoom } from './sends.ts';
 import { stateResolution } from './state-resolution.ts';
 import { storage } from './storage.ts';
 
-/** All of them, in the order in which they run. */
+/** All scenarios, in the order in which they run. */
 export const scenarios: readonly Scenario[] = [
   sendsInManyRooms,
   sendsInOneRoom,

@@ -3,20 +3,20 @@ import { type Account, registerAccounts } from '../load/account.ts';
 import { closedLoop } from '../load/closed-loop.ts';
 import { inParallel } from '../load/parallel.ts';
 import type { Load, Scenario } from '../scenario.ts';
-import { messageText } from './message-text.ts';
+import { sampleText } from './sample-text.ts';
 
-interface Stage {
+interface Setup {
   readonly reader: Account;
-  readonly neighbours: readonly Account[];
+  readonly otherMembers: readonly Account[];
 }
 
 const roomCount = 200;
-const neighbourCount = 6;
+const otherMemberCount = 6;
 const messageCount = 10;
 
-/** One client that does nothing but initial syncs. @param filter as in the specification. */
-function initialSync(name: string, title: string, atMost: number, filter: object): Load<Stage> {
-  // Part of the query that changes nothing, so that no answer is a copy of the one before.
+/** One client that repeats initial syncs. @param filter as in the specification */
+function initialSync(name: string, title: string, atMost: number, filter: object): Load<Setup> {
+  // Changes the query without effect, so that no response comes from a cache.
   let timeout = 0;
   return {
     name,
@@ -31,32 +31,32 @@ function initialSync(name: string, title: string, atMost: number, filter: object
   };
 }
 
-/** An account in 200 rooms with a few members and a page of messages each. */
-export const initialSyncs: Scenario<Stage> = {
+/** An account in 200 rooms with seven members and a page of messages each. */
+export const initialSyncs: Scenario<Setup> = {
   name: 'initial-sync',
   targets: ['hearth', 'peer'],
   async prepare(target) {
-    const [reader, ...neighbours] = await registerAccounts(target, 1 + neighbourCount);
-    const makers = 4;
+    const [reader, ...otherMembers] = await registerAccounts(target, 1 + otherMemberCount);
+    const senderCount = 4;
     const rooms = await inParallel(roomCount, 1, () => reader!.createPublicRoom());
-    await inParallel(neighbours.length, makers, async (index) => {
-      for (const room of rooms) await neighbours[index]!.join(room);
+    await inParallel(otherMembers.length, senderCount, async (index) => {
+      for (const room of rooms) await otherMembers[index]!.join(room);
     });
-    await inParallel(makers, makers, async (index) => {
-      const own = rooms.filter((_, number) => number % makers === index);
+    await inParallel(senderCount, senderCount, async (index) => {
+      const own = rooms.filter((_, number) => number % senderCount === index);
       for (const room of own) {
-        for (let count = 0; count < messageCount; count++) await neighbours[index]!.send(room, messageText);
+        for (let count = 0; count < messageCount; count++) await otherMembers[index]!.send(room, sampleText);
       }
     });
-    return { reader: reader!, neighbours };
+    return { reader: reader!, otherMembers };
   },
   loads: [
     initialSync('initial-sync', `initial sync, ${roomCount} rooms`, 150, {}),
-    initialSync('initial-sync-lazy', `initial sync, ${roomCount} rooms, members lazily loaded`, 60, {
+    initialSync('initial-sync-lazy', `initial sync, ${roomCount} rooms, lazy loading`, 60, {
       room: { state: { lazy_load_members: true } },
     }),
   ],
-  dispose({ reader, neighbours }) {
-    for (const { connection } of [reader, ...neighbours]) connection.close();
+  dispose({ reader, otherMembers }) {
+    for (const { connection } of [reader, ...otherMembers]) connection.close();
   },
 };

@@ -3,7 +3,7 @@ import { type Account, registerAccounts } from '../load/account.ts';
 import { inParallel } from '../load/parallel.ts';
 import type { Measurement, Scenario } from '../scenario.ts';
 
-interface Stage {
+interface Setup {
   readonly owner: Account;
   readonly users: readonly Account[];
 }
@@ -12,8 +12,8 @@ const userCount = 500;
 const width = 32;
 const hundred = 100;
 
-/** Every user joins the same new room, thirty-two at a time. */
-async function everybodyJoins({ owner, users }: Stage): Promise<Measurement> {
+/** Every user joins the same new room, 32 at a time. */
+async function allUsersJoin({ owner, users }: Setup): Promise<Measurement> {
   const room = await owner.createPublicRoom();
   const latencies: number[] = [];
   const joinedAt: number[] = [];
@@ -35,7 +35,7 @@ async function everybodyJoins({ owner, users }: Stage): Promise<Measurement> {
   };
 }
 
-export const joins: Scenario<Stage> = {
+export const joins: Scenario<Setup> = {
   name: 'joins',
   targets: ['hearth', 'ceiling', 'peer'],
   async prepare(target) {
@@ -51,12 +51,12 @@ export const joins: Scenario<Stage> = {
         percentOfCeiling(),
         timesThePeer(40),
         ofHearth(
-          'times the first hundred’s time for the last hundred',
+          'times the duration of the first 100 joins for the last 100',
           { atMost: 1.15 },
           ({ figures }) => figures['lastHundredToFirst'],
         ),
       ],
-      run: everybodyJoins,
+      run: allUsersJoin,
     },
   ],
   dispose({ owner, users }) {

@@ -4,23 +4,23 @@ import { closedLoop } from '../load/closed-loop.ts';
 import { inParallel } from '../load/parallel.ts';
 import type { Goal, Scenario } from '../scenario.ts';
 import type { Target } from '../target.ts';
-import { messageText } from './message-text.ts';
+import { sampleText } from './sample-text.ts';
 
-interface Stage {
+interface Setup {
   readonly clients: readonly Account[];
-  /** Where the client with the same index sends. */
+  /** Room in which the client with the same index sends. */
   readonly rooms: readonly string[];
 }
 
 const clientCount = 32;
 
-/** Thirty-two clients that each send one message after the other. */
+/** 32 clients that each send one message after the other. */
 function sends(
   name: string,
   title: string,
   goals: readonly Goal[],
   makeRooms: (clients: readonly Account[]) => Promise<string[]>,
-): Scenario<Stage> {
+): Scenario<Setup> {
   return {
     name,
     targets: ['hearth', 'ceiling', 'peer'],
@@ -35,7 +35,7 @@ function sends(
         operation: 'sends',
         goals,
         run: ({ clients, rooms }, seconds) =>
-          closedLoop(clients.length, seconds, (index) => clients[index]!.send(rooms[index]!, messageText)),
+          closedLoop(clients.length, seconds, (index) => clients[index]!.send(rooms[index]!, sampleText)),
       },
     ],
     dispose({ clients }) {

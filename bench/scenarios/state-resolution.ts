@@ -12,7 +12,7 @@ interface Timing {
   readonly milliseconds: number;
 }
 
-/** The protocol's own bench, in a process of its own; the server beside it has nothing to do. */
+/** The bench of the protocol in its own process; the server beside it is idle. */
 export const stateResolution: Scenario<undefined> = {
   name: 'state-resolution',
   targets: ['hearth'],

@@ -2,22 +2,25 @@ import { ofHearth } from '../goals.ts';
 import { type Account, registerAccounts } from '../load/account.ts';
 import type { Scenario } from '../scenario.ts';
 import type { OwnProcess } from '../target.ts';
-import { messageText } from './message-text.ts';
+import { sampleText } from './sample-text.ts';
 
-interface Stage {
+interface Setup {
   readonly server: OwnProcess;
   readonly client: Account;
 }
 
 const messageCount = 5_000;
 
-/** How much the database grows by one message, compared with the message's event as other servers get it. */
-export const storage: Scenario<Stage> = {
+/**
+ * Growth of the database per message, compared with the size of the message's event in the federation format.
+ */
+export const storage: Scenario<Setup> = {
   name: 'storage',
   targets: ['hearth'],
   async prepare(target) {
     const [client] = await registerAccounts(target, 1);
-    if (!target.process) throw new Error('the size of a database that is not our own can not be told');
+    if (!target.process)
+      throw new Error('the database size of a server that the bench did not start is unknown');
     return { server: target.process, client: client! };
   },
   loads: [
@@ -28,7 +31,7 @@ export const storage: Scenario<Stage> = {
       runsOnce: true,
       goals: [
         ofHearth(
-          'times the event’s own JSON',
+          "times the event's own JSON",
           { atMost: 1.5 },
           ({ figures }) => figures['databaseBytes']! / figures['eventBytes']!,
         ),
@@ -37,7 +40,7 @@ export const storage: Scenario<Stage> = {
         const room = await client.createPublicRoom();
         const before = await server.databaseBytes();
         const startedAt = performance.now();
-        for (let count = 0; count < messageCount; count++) await client.send(room, messageText);
+        for (let count = 0; count < messageCount; count++) await client.send(room, sampleText);
         const seconds = (performance.now() - startedAt) / 1000;
         const after = await server.databaseBytes();
         const databaseBytes = (after - before) / messageCount;
@@ -55,7 +58,9 @@ export const storage: Scenario<Stage> = {
   },
 };
 
-/** Bytes of the room's last event in the form that is signed and sent to other servers. */
+/**
+ * Returns the size in bytes of the room's last event in the format that is signed and sent to other servers.
+ */
 async function eventBytes(client: Account, room: string): Promise<number> {
   const filter = JSON.stringify({
     event_format: 'federation',
@@ -63,7 +68,7 @@ async function eventBytes(client: Account, room: string): Promise<number> {
   });
   const answer = JSON.parse((await client.sync({ filter, timeout: '0' })).toString()) as SyncAnswer;
   const event = answer.rooms.join[room]?.timeline.events.at(-1);
-  if (!event?.['signatures']) throw new Error('the server does not know the event format "federation"');
+  if (!event?.['signatures']) throw new Error('the server does not support the event format "federation"');
   const { unsigned, ...own } = event;
   return Buffer.byteLength(JSON.stringify(own));
 }

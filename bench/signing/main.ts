@@ -1,6 +1,6 @@
 /**
- * What a signature costs, by libsodium and by the platform, in turns: `node bench/signing/main.ts`. Prints microseconds
- * of a processor for each, the best of the rounds.
+ * Compares signatures by libsodium and by the platform (OpenSSL), in alternating rounds: `node
+ * bench/signing/main.ts`. Prints microseconds of CPU time per signature, the best of the rounds.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import {
@@ -22,7 +22,7 @@ function costOf(sign: SignText): number {
 
 const { privateKey } = generateKeyPairSync('ed25519');
 const sodium = loadedSodium();
-if (!sodium) throw new Error('there is no build of libsodium for this machine');
+if (!sodium) throw new Error('libsodium has no build for this machine');
 const [platform, library] = [signingByPlatform(privateKey), signingBySodium(sodium, privateKey)];
 const best = { platform: Number.POSITIVE_INFINITY, library: Number.POSITIVE_INFINITY };
 for (let round = 0; round < rounds; round++) {

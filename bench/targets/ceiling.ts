@@ -11,7 +11,7 @@ import { usageOf } from '../load/process-usage.ts';
 import type { Target } from '../target.ts';
 
 const program = fileURLToPath(new URL('../ceiling/main.ts', import.meta.url));
-const patience = 10_000;
+const startTimeout = 10_000;
 
 /** Starts the ceiling with an empty table. */
 export async function startCeiling(): Promise<Target> {
@@ -27,7 +27,7 @@ export async function startCeiling(): Promise<Target> {
     const startedAt = performance.now();
     child = spawn(process.execPath, [program, `${port}`, file], { stdio: 'inherit' });
     while (!(await answers(url))) {
-      if (performance.now() - startedAt > patience) throw new Error('the ceiling does not answer');
+      if (performance.now() - startedAt > startTimeout) throw new Error('the ceiling does not answer');
       await sleep(5);
     }
     return performance.now() - startedAt;
@@ -50,7 +50,7 @@ export async function startCeiling(): Promise<Target> {
         return start();
       },
       async databaseBytes() {
-        throw new Error('the ceiling is no database');
+        throw new Error('the ceiling has no measurable database');
       },
     },
     async close() {

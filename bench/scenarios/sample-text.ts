@@ -1,3 +1,3 @@
-/** A message as people write them. */
-export const messageText =
+/** A text message of ordinary length. */
+export const sampleText =
   'Shall we meet at seven by the bridge? Bring the map, and something warm to drink for the others.';

@@ -24,21 +24,24 @@ import { postgresDatabase } from '../targets/postgres.ts';
 
 export const serverName = 'bench';
 
-/** Devices with keys and messages on a database of their own, as durable as in production. */
-export interface World {
+/**
+ * Users' devices with keys, and to-device messages, on a database of their own that is as durable as in
+ * production.
+ */
+export interface E2eeFixture {
   readonly database: Database;
   readonly upload: KeyUpload;
   readonly query: KeyQuery;
   readonly claiming: KeyClaiming;
   readonly toDevice: ToDevice;
-  /** Makes devices with identity keys, and some one-time keys each. */
+  /** Creates devices with identity keys and some one-time keys. */
   makeDevices(users: number, perUser: number, oneTimeKeys: number): Promise<ClientDevice[]>;
   close(): Promise<void>;
 }
 
-export async function openWorld(onPostgres: boolean): Promise<World> {
-  const place = await (onPostgres ? postgresPlace() : sqlitePlace());
-  const database = await openDatabase(place.options, { log: pino({ enabled: false }) });
+export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture> {
+  const testDatabase = await (onPostgres ? postgresTestDatabase() : sqliteDatabase());
+  const database = await openDatabase(testDatabase.options, { log: pino({ enabled: false }) });
   await migrate(database, [
     ...streamMigrations,
     ...deviceMigrations,
@@ -70,7 +73,7 @@ export async function openWorld(onPostgres: boolean): Promise<World> {
     },
     async close() {
       await database.close();
-      await place.remove();
+      await testDatabase.remove();
     },
   };
 }
@@ -82,17 +85,17 @@ async function makeDevice(
   oneTimeKeys: number,
 ): Promise<void> {
   const { userId, deviceId } = device;
-  await devices.create({ userId, deviceId, displayName: 'A device of the bench' });
+  await devices.create({ userId, deviceId, displayName: 'bench device' });
   const device_keys = device.deviceKeys();
   await upload.upload(userId, deviceId, { device_keys, one_time_keys: device.oneTimeKeys(oneTimeKeys) });
 }
 
-interface Place {
+interface TestDatabase {
   readonly options: DatabaseOptions;
   remove(): Promise<void>;
 }
 
-async function sqlitePlace(): Promise<Place> {
+async function sqliteDatabase(): Promise<TestDatabase> {
   const folder = await mkdtemp(join(tmpdir(), 'hearth-bench-'));
   return {
     options: { kind: 'sqlite', path: join(folder, 'bench.db') },
@@ -100,7 +103,7 @@ async function sqlitePlace(): Promise<Place> {
   };
 }
 
-async function postgresPlace(): Promise<Place> {
+async function postgresTestDatabase(): Promise<TestDatabase> {
   const server = await postgresDatabase();
   const { args } = server.settings as { args: Record<string, string> & { port: number } };
   return {
