@@ -19,6 +19,7 @@ import { Shutdown } from './composition/shutdown.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import type { HearthConfiguration } from './configuration.ts';
 import {
+  acceptTokens,
   createHttpServer,
   type HttpServer,
   healthRoute,
@@ -179,7 +180,7 @@ function createHttp(
   return createHttpServer({
     listeners: listenersOf(configuration.http),
     routes,
-    authenticator: accounts.authenticator,
+    authenticator: acceptTokens([accounts.authenticator]),
     serverAuthenticator: federation.serverAuthenticator,
     serverAdmission: new ServerLimiter(configuration.rateLimits.rc_federation, clock),
     errorPage: pages.errorPage,

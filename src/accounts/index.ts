@@ -28,7 +28,7 @@ export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
 export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';
 export type { AccountLimits, Limiter } from './limits.ts';
-export type { Login, LoginType } from './login/login.ts';
+export type { Login, LoginRequest, LoginType } from './login/login.ts';
 export { accountMigrations } from './migrations.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';

@@ -7,6 +7,7 @@ import {
   passwordLogin,
 } from '../../../test/support/servers/accounts-server.ts';
 import type { AccountTables } from '../tables.ts';
+import type { LoginType } from './login.ts';
 
 forEachDatabase((open) => {
   let server: AccountsServer;
@@ -119,6 +120,40 @@ forEachDatabase((open) => {
       assert.ok(Number(answer.headers.get('retry-after')) > 0);
       server.clock.advance(3_600_000);
       await server.login('alice');
+    });
+
+    it('passes the address and the requester to a login type that asks for them', async () => {
+      const seen: unknown[] = [];
+      const type: LoginType = {
+        type: 'test.requester',
+        opensSessions: true,
+        async login(_body, { ip, authenticate }) {
+          const requester = await authenticate();
+          seen.push(ip, requester?.userId);
+          return { userId: '@alice:test' };
+        },
+      };
+      await start({ extensions: () => ({ loginTypes: [type] }) });
+      const { token } = await server.register('alice');
+      const body = { type: 'test.requester' };
+      assert.equal((await server.call('POST', '/login', { body, token })).status, 200);
+      assert.equal((await server.call('POST', '/login', { body })).status, 200);
+      assert.deepEqual(seen, ['127.0.0.1', '@alice:test', '127.0.0.1', undefined]);
+      const stale = await server.call('POST', '/login', { body, token: 'stale' });
+      assert.deepEqual([stale.status, stale.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+    });
+
+    it('accepts a password together with a stale access token, as clients send it after a soft logout', async () => {
+      await start({ options: { nonrefreshable_access_token_lifetime: 1000 } });
+      const { token } = await server.register('alice');
+      server.clock.advance(2000);
+      for (const stale of [token, 'stale']) {
+        const { status } = await server.call('POST', '/login', {
+          body: passwordLogin('alice'),
+          token: stale,
+        });
+        assert.equal(status, 200);
+      }
     });
 
     it('returns well_known', async () => {

@@ -1,10 +1,23 @@
 import type { Devices } from '../../devices/index.ts';
+import type { Authenticate } from '../../kernel/http/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
+
+/** The request of a login or registration, as login types and registration see it. */
+export interface LoginRequest {
+  /** Address of the client. */
+  readonly ip: string;
+  /**
+   * Authenticates the access token of the request, as application services send one. Other clients may send a stale one
+   * with their login, which must not keep them from logging in, so only login types that need the requester call this.
+   * @throws MatrixError M_UNKNOWN_TOKEN and what else the authenticator throws
+   */
+  readonly authenticate: Authenticate;
+}
 
 /** A login type. */
 export interface LoginType {
@@ -18,7 +31,7 @@ export interface LoginType {
    * Authenticates the user.
    * @throws MatrixError M_FORBIDDEN when authentication fails
    */
-  login(body: JsonObject, context: { ip: string }): Promise<{ userId: string }>;
+  login(body: JsonObject, request: LoginRequest): Promise<{ userId: string }>;
 }
 
 export interface LoginDeps {
@@ -49,13 +62,13 @@ export class Login {
   async login(
     body: JsonObject,
     device: LoginDevice,
-    ip: string,
+    request: LoginRequest,
   ): Promise<{ userId: string; session: OpenedSession }> {
     const type = this.#offered().find((candidate) => candidate.type === body['type']);
     if (type === undefined) throw new MatrixError(400, 'M_UNKNOWN', 'Unknown login type');
     this.#deps.devices.check(device);
-    this.#deps.limits.address.take(ip);
-    const { userId } = await type.login(body, { ip });
+    this.#deps.limits.address.take(request.ip);
+    const { userId } = await type.login(body, request);
     return { userId, session: await this.open(userId, device) };
   }
 

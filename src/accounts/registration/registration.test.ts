@@ -42,6 +42,15 @@ forEachDatabase((open) => {
       });
     });
 
+    it('POST /register ignores an access token that comes with it', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      for (const [index, sent] of [token, 'stale'].entries()) {
+        const body = { username: `bob${index}`, password: 'password', auth: { type: 'm.login.dummy' } };
+        assert.equal((await server.call('POST', '/register', { body, token: sent })).status, 200);
+      }
+    });
+
     it('POST /register uses the parameters of the first request when later ones omit them', async () => {
       await start();
       const asked = await register({ username: 'alice', password: 'password' });

@@ -15,6 +15,7 @@ import { type Accounts, userInUse } from '../accounts.ts';
 import type { InteractiveAuth, InteractiveAuthResult } from '../interactive-auth/interactive-auth.ts';
 import type { Flows } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
+import type { LoginRequest } from '../login/login.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -83,7 +84,7 @@ export class Registration {
    * @throws Challenge with the flows; MatrixError M_FORBIDDEN when registration is off, M_USER_IN_USE,
    * M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED and the codes of the password policy
    */
-  async register(body: JsonObject, ip: string): Promise<RegistrationResult> {
+  async register(body: JsonObject, { ip }: LoginRequest): Promise<RegistrationResult> {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);

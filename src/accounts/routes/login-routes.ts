@@ -38,13 +38,14 @@ export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Ro
         operationId: 'login',
         method: 'POST',
         path: paths.login,
-        auth: 'none',
+        auth: 'on-demand',
         body: Type.Object({ type: Type.String(), ...loginDeviceFields }),
         bodyLimit,
         response: sessionResponse,
       },
-      async ({ body, ip }) => {
-        const { userId, session } = await login.login(body as JsonObject, toLoginDevice(body), ip);
+      async (request) => {
+        const { body } = request;
+        const { userId, session } = await login.login(body as JsonObject, toLoginDevice(body), request);
         return { ...toSessionResponse(userId, session), well_known: wellKnown };
       },
     ),

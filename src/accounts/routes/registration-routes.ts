@@ -18,7 +18,7 @@ export function registrationRoutes(registration: Registration): Route[] {
         operationId: 'register',
         method: 'POST',
         path: ['/_proto/client/v3/register', '/_proto/client/r0/register'],
-        auth: 'none',
+        auth: 'on-demand',
         query: Type.Object({
           kind: Type.Union([Type.Literal('user'), Type.Literal('guest')], { default: 'user' }),
         }),
@@ -26,8 +26,9 @@ export function registrationRoutes(registration: Registration): Route[] {
         bodyLimit,
         response: sessionResponse,
       },
-      async ({ query, body, ip }) => {
-        if (query.kind === 'user') return answer(await registration.register(body as JsonObject, ip));
+      async (request) => {
+        const { query, body, ip } = request;
+        if (query.kind === 'user') return answer(await registration.register(body as JsonObject, request));
         const name = body.initial_device_display_name;
         return answer(await registration.registerGuest(typeof name === 'string' ? name : undefined, ip));
       },

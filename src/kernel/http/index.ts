@@ -7,6 +7,7 @@ export type { ListenerResource, ResourceName } from './listeners/resources.ts';
 export { healthRoute } from './monitoring/health.ts';
 export { metricsRoute } from './monitoring/metrics-route.ts';
 export { redirect } from './redirect.ts';
+export { acceptTokens, type TokenKind } from './requests/accept-tokens.ts';
 export type {
   AuthenticationContext,
   Authenticator,
@@ -19,6 +20,7 @@ export type { ErrorPage } from './routing/endpoint.ts';
 export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
 export {
   type Auth,
+  type Authenticate,
   type Handler,
   type Method,
   type Params,

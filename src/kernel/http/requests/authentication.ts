@@ -2,7 +2,8 @@ import { forbidden, MatrixError } from '../../../protocol/index.ts';
 import type { Auth } from '../routing/route.ts';
 import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
 
-type ClientAuth = Exclude<Auth, 'none' | 'server'>;
+/** Kinds of authentication that look at the token before the handler runs. */
+export type ClientAuth = Exclude<Auth, 'none' | 'on-demand' | 'server'>;
 
 /**
  * The access token of a request: from the `Authorization` header or the `access_token` query parameter

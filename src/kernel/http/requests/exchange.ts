@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import type { Clock } from '../../clock.ts';
 import type { Logger } from '../../observability/index.ts';
 import { parseCookies } from '../cookies.ts';
+import type { Authenticate } from '../routing/route.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
 import { clientAddress, isSecure } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
@@ -34,6 +35,7 @@ export class Exchange implements AuthenticationContext {
   query: unknown;
   body: unknown;
   requester: Requester | undefined;
+  authenticate: Authenticate | undefined;
   origin: string | undefined;
   allowLocked = false;
   stream: Readable | undefined;

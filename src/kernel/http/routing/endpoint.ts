@@ -1,6 +1,6 @@
 import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
 import { redactUrl } from '../../observability/index.ts';
-import { accessTokenOf, authenticate } from '../requests/authentication.ts';
+import { accessTokenOf, authenticate, type ClientAuth } from '../requests/authentication.ts';
 import type { Exchange } from '../requests/exchange.ts';
 import { parseForm, requireFormType } from '../requests/form-body.ts';
 import { clientJson, parseJson, parseServerBody } from '../requests/json-body.ts';
@@ -101,11 +101,19 @@ export class Endpoint {
     const { auth, allowLocked = false } = this.#route.contract;
     if (auth === 'none') return undefined;
     if (auth === 'server') return this.#authenticateServer(exchange);
-    const token = accessTokenOf(exchange.headers.authorization, exchange.rawQuery['access_token']);
     exchange.allowLocked = allowLocked;
-    const requester = authenticate(this.#deps.authenticator, auth, token, exchange);
+    if (auth === 'on-demand') {
+      exchange.authenticate = () => this.#authenticateClient(exchange, 'optional');
+      return undefined;
+    }
+    const requester = this.#authenticateClient(exchange, auth);
     if (requester instanceof Promise) return requester.then((found) => this.#admit(exchange, found));
     return this.#admit(exchange, requester);
+  }
+
+  #authenticateClient(exchange: Exchange, auth: ClientAuth): Requester | undefined | Promise<Requester> {
+    const token = accessTokenOf(exchange.headers.authorization, exchange.rawQuery['access_token']);
+    return authenticate(this.#deps.authenticator, auth, token, exchange);
   }
 
   #admit(exchange: Exchange, requester: Requester | undefined): undefined {

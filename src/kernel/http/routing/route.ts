@@ -6,15 +6,16 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
  * Who may call a route:
- * - `none`: anybody; the token is not looked at;
- * - `optional`: anybody; a token, when there is one, must be good;
+ * - `none`: every client; the token is not looked at;
+ * - `optional`: every client; a token, when there is one, must be good;
+ * - `on-demand`: every client; a token is looked at only when the handler calls `request.authenticate()`;
  * - `user`: a logged-in user, guests not (`M_GUEST_ACCESS_FORBIDDEN`);
  * - `guest`: a logged-in user or guest;
  * - `admin`: a server administrator;
  * - `server`: another homeserver, by its signature (X-Matrix);
  * - `appservice`: an application service by its own token.
  */
-export type Auth = 'none' | 'optional' | 'user' | 'guest' | 'admin' | 'server' | 'appservice';
+export type Auth = 'none' | 'optional' | 'on-demand' | 'user' | 'guest' | 'admin' | 'server' | 'appservice';
 
 /** A route as data. Paths are written in the documents' spelling: `/_proto/client/v3/rooms/:roomId/join`. */
 export interface RouteContract {
@@ -74,12 +75,20 @@ type RequesterOf<A extends Auth> = A extends 'user' | 'guest' | 'admin' | 'appse
     ? Requester | undefined
     : undefined;
 
+/**
+ * @returns undefined for a request without a token
+ * @throws MatrixError M_UNKNOWN_TOKEN and what else the authenticator throws
+ */
+export type Authenticate = () => Requester | undefined | Promise<Requester | undefined>;
+
 /** What a handler is given: the parts of the request that its contract names, parsed and checked. */
 export interface RouteRequest<C extends RouteContract = RouteContract> {
   readonly params: Params<C>;
   readonly query: Part<C, 'query'>;
   readonly body: Part<C, 'body'>;
   readonly requester: RequesterOf<C['auth']>;
+  /** Finds out who makes the request; only with `auth: 'on-demand'`. */
+  readonly authenticate: C['auth'] extends 'on-demand' ? Authenticate : undefined;
   /** Name of the server that signed the request; only with `auth: 'server'`. */
   readonly origin: C['auth'] extends 'server' ? string : undefined;
   /** Method and URL exactly as they were sent (before the namespace rewrite). */

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { createKernelServer } from '../../../../test/support/servers/kernel-server.ts';
+import { MatrixError } from '../../../protocol/index.ts';
+import { type Requester, route } from '../index.ts';
+import { acceptTokens, type TokenKind } from './accept-tokens.ts';
+
+const requesterOf = (userId: string, appservice?: string): Requester => ({
+  userId,
+  deviceId: undefined,
+  isGuest: false,
+  isAdmin: false,
+  appservice,
+  tokenId: undefined,
+});
+const context = { assertedUserId: undefined, assertedDeviceId: undefined, ip: '::1', userAgent: undefined };
+
+const bridges: TokenKind = {
+  authenticate: (token, { assertedUserId }) =>
+    token === 'bridge' ? requesterOf(assertedUserId ?? '@bridge:test', 'bridge') : undefined,
+};
+const delegated: TokenKind = {
+  authenticate: async (token) => (token.startsWith('oauth-') ? requesterOf('@oauth:test') : undefined),
+};
+let asked: string[] = [];
+const sessions = {
+  authenticate(token: string) {
+    asked.push(token);
+    if (token === 'session') return requesterOf('@session:test');
+    const isExpired = token === 'expired';
+    throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'Unknown or expired', { soft_logout: isExpired });
+  },
+};
+
+describe('acceptTokens', () => {
+  it('asks each kind of token in turn, without a promise where no kind needs one', async () => {
+    const sync = acceptTokens([bridges, sessions]);
+    const found = sync.authenticate('bridge', { ...context, assertedUserId: '@irc:test' });
+    assert.ok(!(found instanceof Promise));
+    assert.deepEqual([found.userId, found.appservice], ['@irc:test', 'bridge']);
+    assert.equal((sync.authenticate('session', context) as Requester).userId, '@session:test');
+    const all = acceptTokens([bridges, delegated, sessions]);
+    asked = [];
+    assert.equal((await all.authenticate('oauth-1', context)).userId, '@oauth:test');
+    assert.deepEqual(asked, []);
+    assert.equal((await all.authenticate('session', context)).userId, '@session:test');
+    assert.deepEqual(asked, ['session']);
+  });
+
+  it('throws the error of the kind that the token belongs to', async () => {
+    const all = acceptTokens([bridges, delegated, sessions]);
+    await assert.rejects(async () => all.authenticate('expired', context), { extra: { soft_logout: true } });
+    assert.throws(() => acceptTokens([sessions]).authenticate('expired', context), {
+      errcode: 'M_UNKNOWN_TOKEN',
+    });
+  });
+
+  it('throws M_UNKNOWN_TOKEN for a token that no kind knows', async () => {
+    const unknown = { status: 401, errcode: 'M_UNKNOWN_TOKEN', extra: { soft_logout: false } };
+    assert.throws(() => acceptTokens([bridges]).authenticate('x', context), unknown);
+    await assert.rejects(async () => acceptTokens([delegated, bridges]).authenticate('x', context), unknown);
+  });
+});
+
+describe('a route with auth on-demand', () => {
+  const server = createKernelServer({
+    authenticator: acceptTokens([bridges, delegated, sessions]),
+    routes: [
+      route({ method: 'GET', path: '/_proto/client/who', auth: 'on-demand' }, async ({ authenticate }) => ({
+        me: (await authenticate())?.userId ?? null,
+      })),
+      route({ method: 'GET', path: '/_proto/client/anyone', auth: 'on-demand' }, () => ({})),
+    ],
+  });
+  let base = '';
+  before(async () => {
+    base = (await server.start())[0]!;
+  });
+  after(() => server.stop(100));
+  async function get(path: string, token?: string) {
+    const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+    const response = await fetch(`${base}/_matrix/client/${path}`, { headers });
+    return [response.status, await response.json()] as const;
+  }
+
+  it('finds out the requester when the handler asks, undefined without a token', async () => {
+    assert.deepEqual(await get('who'), [200, { me: null }]);
+    assert.deepEqual(await get('who', 'session'), [200, { me: '@session:test' }]);
+    assert.deepEqual(await get('who', 'oauth-1'), [200, { me: '@oauth:test' }]);
+    assert.deepEqual(await get('who?user_id=@irc:test', 'bridge'), [200, { me: '@irc:test' }]);
+    assert.deepEqual(await get('who?access_token=session'), [200, { me: '@session:test' }]);
+  });
+
+  it('answers 401 M_UNKNOWN_TOKEN for a bad token only when the handler asks', async () => {
+    const [status, body] = await get('who', 'expired');
+    assert.equal(status, 401);
+    assert.deepEqual(body, { errcode: 'M_UNKNOWN_TOKEN', error: 'Unknown or expired', soft_logout: true });
+    asked = [];
+    assert.deepEqual(await get('anyone', 'expired'), [200, {}]);
+    assert.deepEqual(asked, []);
+  });
+});
