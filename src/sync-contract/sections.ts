@@ -119,7 +119,7 @@ export interface DeviceSection {
 /** Members of a joined room's entry that count what the user has not read. */
 export interface RoomCounts {
   /**
-   * The members as JSON text. Returns at once when everything that it takes is in memory.
+   * The members as JSON text with a comma in front of each. Returns at once when everything that it takes is in memory.
    * @param byThread whether the client wants the counts of threads separately (`unread_thread_notifications`)
    */
   members(userId: string, roomId: string, upTo: number, byThread: boolean): string | Promise<string>;

@@ -40,5 +40,5 @@ function membersText(
     byThread && threads.size > 0
       ? `,"unread_thread_notifications":${JSON.stringify(Object.fromEntries(threads))}`
       : '';
-  return `"unread_notifications":{"notification_count":${notifications},"highlight_count":${highlights}}${threadText}`;
+  return `,"unread_notifications":{"notification_count":${notifications},"highlight_count":${highlights}}${threadText}`;
 }

@@ -9,7 +9,7 @@ export interface JoinedRoomPieces {
   readonly stateAfter: StateAfter | undefined;
   readonly ephemeral: readonly string[];
   readonly accountData: readonly string[];
-  /** What is unread: members of the room as JSON text. */
+  /** What is unread: members of the room as JSON text, each with a comma in front. */
   readonly counts: readonly string[];
   readonly summary: JsonObject | undefined;
 }
@@ -18,8 +18,7 @@ export function joinedRoomText(pieces: JoinedRoomPieces): string {
   return (
     `{"timeline":${pieces.timeline},${stateText(pieces.state, pieces.stateAfter)},` +
     `"ephemeral":{"events":[${pieces.ephemeral.join(',')}]},` +
-    `${accountDataText(pieces.accountData)},` +
-    `${pieces.counts.join(',')}` +
+    `${accountDataText(pieces.accountData)}${pieces.counts.join('')}` +
     `${pieces.summary ? `,"summary":${JSON.stringify(pieces.summary)}` : ''}}`
   );
 }

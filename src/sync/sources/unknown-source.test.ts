@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { Type } from 'typebox';
+import { forEachDatabase, type OpenDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { AccountData, accountDataMigrations } from '../../account-data/index.ts';
+import { noFilter } from '../../filters/index.ts';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import { jsonFacts, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
+import { PrejoinKeys } from '../../room-engine/index.ts';
+import { defineExtension, type SyncSource } from '../../sync-contract/index.ts';
+import { openSync, slidingSyncMigrations, slidingSyncRoutes, syncRoutes } from '../index.ts';
+
+interface Mood {
+  readonly userId: string;
+  readonly roomId: string;
+  readonly mood: string;
+}
+
+/** The last mood of each room, and what was asked of the source: nothing that sync knows of. */
+class Moods implements SyncSource {
+  readonly name = 'moods';
+  readonly asked: string[] = [];
+  readonly #stream = new Stream<Mood>('moods', jsonFacts());
+  readonly #streams: StreamWriter;
+  readonly #rooms = new Map<string, { readonly text: string; readonly position: number }>();
+
+  constructor(streams: StreamWriter) {
+    this.#streams = streams;
+    this.#stream.subscribe(({ roomId, mood }, position) => {
+      const text = JSON.stringify({ type: 'org.example.mood', content: { mood } });
+      this.#rooms.set(roomId, { text, position });
+    });
+  }
+
+  set(mood: Mood): void {
+    this.#streams.announce(this.#stream, mood);
+  }
+
+  readonly follow: SyncSource['follow'] = (feeds) => feeds.followRooms(this.#stream, ({ roomId }) => roomId);
+
+  readonly ephemeral: NonNullable<SyncSource['ephemeral']> = {
+    type: 'org.example.mood',
+    mayHaveChanged: () => true,
+    since: (_userId, roomId, { after, upTo }) => {
+      this.asked.push('since');
+      const last = this.#rooms.get(roomId);
+      return last && last.position > after && last.position <= upTo ? [last.text] : [];
+    },
+    initial: (_userId, roomIds) => {
+      this.asked.push('initial');
+      const moods = roomIds.flatMap((roomId) => {
+        const last = this.#rooms.get(roomId);
+        return last ? [[roomId, [last.text]] as const] : [];
+      });
+      return new Map(moods);
+    },
+    extension: {
+      name: 'org.example.moods',
+      inRooms: (_userId, rooms) => {
+        this.asked.push('extension');
+        const moods = rooms.flatMap(({ roomId, after }) => {
+          const last = this.#rooms.get(roomId);
+          return last && last.position > (after ?? 0) ? [[roomId, last.text] as const] : [];
+        });
+        return new Map(moods);
+      },
+    },
+  };
+
+  readonly device: NonNullable<SyncSource['device']> = {
+    extension: 'org.example.device',
+    isQuiet: () => true,
+    constant: ({ deviceId }) => `,"org.example.device":${JSON.stringify(deviceId ?? null)}`,
+    members: async (device) => ({ text: this.device.constant(device) as string, isNews: false }),
+  };
+
+  readonly extension = defineExtension({
+    name: 'org.example.count',
+    request: Type.Object({ unit: Type.String() }),
+    answer: async (_userId, _range, { unit }) => ({
+      text: JSON.stringify({ count: `${this.#rooms.size} ${unit}` }),
+      isNews: true,
+    }),
+  });
+}
+
+async function openMoods(open: OpenDatabase) {
+  const under = await RoomsUnderTest.open(open, [...accountDataMigrations, ...slidingSyncMigrations]);
+  const { rooms, streams, clock, database } = under;
+  const moods = new Moods(streams);
+  const sync = openSync({
+    rooms,
+    streams,
+    clock,
+    database,
+    randomness: systemRandomness,
+    sources: [moods],
+    accountData: new AccountData({ database, streams }),
+    prejoinKeys: new PrejoinKeys([]),
+    excludedRooms: new Set(),
+    invitePolicy: { decide: async () => 'allow' },
+    maxEvents: 100,
+    answersKept: 0,
+  });
+  const setPresence = () => () => undefined;
+  const routes = [
+    ...syncRoutes(sync.sync, () => noFilter, setPresence, 100),
+    ...slidingSyncRoutes(sync, setPresence),
+  ];
+  const http = await RoutesUnderTest.start(routes, clock);
+  const roomId = await under.room(alice, bob);
+  /** Syncs as Bob; returns the answer and the moods of the room in it. */
+  const next = async (since?: unknown, timeout = 0) => {
+    const query = since === undefined ? '' : `?since=${since}&timeout=${timeout}`;
+    const { body } = await http.call(bob, 'GET', `/sync${query}`);
+    const joined = (body['rooms'] as { join?: Record<string, RoomJson> } | undefined)?.join?.[roomId];
+    return { body, moods: joined?.ephemeral.events.map(({ content }) => content['mood']) };
+  };
+  return { moods, http, roomId, next };
+}
+
+interface RoomJson {
+  readonly ephemeral: { readonly events: readonly { content: Record<string, unknown> }[] };
+}
+
+forEachDatabase((open) => {
+  describe('a source that sync does not know by name', () => {
+    it('has its data in the first and the following classic syncs, and ends a long poll', async (test) => {
+      const { moods, http, roomId, next } = await openMoods(open);
+      test.after(() => http.stop());
+      moods.set({ userId: alice, roomId, mood: 'glad' });
+      const first = await next();
+      assert.deepEqual(first.moods, ['glad']);
+      assert.equal(first.body['org.example.device'], 'DEVICE');
+      const waiting = next(first.body['next_batch'], 100_000);
+      setImmediate(() => moods.set({ userId: alice, roomId, mood: 'sad' }));
+      assert.deepEqual((await waiting).moods, ['sad']);
+    });
+
+    it('is not asked by a sync when it has nothing new', async (test) => {
+      const { moods, http, next } = await openMoods(open);
+      test.after(() => http.stop());
+      const { body } = await next();
+      moods.asked.length = 0;
+      const quiet = await next(body['next_batch']);
+      assert.equal(quiet.body['org.example.device'], 'DEVICE', 'every answer has the constant members');
+      assert.deepEqual(moods.asked, []);
+    });
+
+    it('has its extensions in sliding sync, with requests that its own schema checks', async (test) => {
+      const { moods, http, roomId } = await openMoods(open);
+      test.after(() => http.stop());
+      moods.set({ userId: alice, roomId, mood: 'glad' });
+      const path = '/org.matrix.simplified_msc3575/sync';
+      const ask = (extensions: object) => {
+        const lists = { all: { ranges: [[0, 9]], timeline_limit: 1, required_state: [] } };
+        return http.call(bob, 'POST', path, { lists, extensions }, '/unstable');
+      };
+      const { body } = await ask({
+        'org.example.moods': { enabled: true },
+        'org.example.device': { enabled: true },
+        'org.example.count': { enabled: true, unit: 'rooms' },
+      });
+      assert.deepEqual(body['extensions'], {
+        'org.example.device': { 'org.example.device': 'DEVICE' },
+        'org.example.moods': {
+          rooms: { [roomId]: { type: 'org.example.mood', content: { mood: 'glad' } } },
+        },
+        'org.example.count': { count: '1 rooms' },
+      });
+      assert.equal((await ask({ 'org.example.count': { enabled: true, unit: 7 } })).status, 400);
+    });
+  });
+});
