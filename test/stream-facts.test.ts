@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { AccountDataKey } from '../src/account-data/index.ts';
 import type { Writer } from '../src/kernel/database/index.ts';
-import { type AnyStream, type Publish, Stream, StreamWriter } from '../src/kernel/streams/index.ts';
+import { type AnyStream, LocalStreams, type Publish, Stream } from '../src/kernel/streams/index.ts';
 import type { PresenceFact } from '../src/presence/index.ts';
 import type { JsonValue } from '../src/protocol/index.ts';
 import type { TypingChange } from '../src/typing/index.ts';
@@ -62,7 +62,7 @@ type Work<S, T> = (writer: Writer<S>, publish: Publish) => Promise<T>;
 describe('the streams of a server', () => {
   const streams = new Map<string, AnyStream>();
   const { subscribe } = Stream.prototype;
-  const { write } = StreamWriter.prototype;
+  const { write } = LocalStreams.prototype;
   let server: TestServer;
   before(async () => {
     // Nearly all streams are followed from the start; changes of profiles are published when a user registers.
@@ -70,8 +70,8 @@ describe('the streams of a server', () => {
       streams.set(this.name, this);
       subscribe.call(this, listener);
     };
-    StreamWriter.prototype.write = function <S, T>(this: StreamWriter, work: Work<S, T>): Promise<T> {
-      return write.call<StreamWriter, [Work<S, T>], Promise<T>>(this, (writer, publish) =>
+    LocalStreams.prototype.write = function <S, T>(this: LocalStreams, work: Work<S, T>): Promise<T> {
+      return write.call<LocalStreams, [Work<S, T>], Promise<T>>(this, (writer, publish) =>
         work(writer, (stream, fact) => {
           streams.set(stream.name, stream);
           return publish(stream, fact);
@@ -81,7 +81,7 @@ describe('the streams of a server', () => {
     server = await startTestServer({ database: 'sqlite' });
     await server.register('alice');
     Stream.prototype.subscribe = subscribe;
-    StreamWriter.prototype.write = write;
+    LocalStreams.prototype.write = write;
   });
   after(() => server.stop());
 

@@ -17,7 +17,7 @@ import {
 } from '../../src/kernel/database/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
-import { Sequence, StreamWriter, streamMigrations } from '../../src/kernel/streams/index.ts';
+import { LocalStreams, Sequence, streamMigrations } from '../../src/kernel/streams/index.ts';
 import { MessageQueues, ToDevice, toDeviceMigrations } from '../../src/to-device/index.ts';
 import { ClientDevice } from '../../test/support/users/client-device.ts';
 import { postgresDatabase } from '../targets/postgres.ts';
@@ -48,7 +48,7 @@ export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture>
     ...toDeviceMigrations,
     ...e2eeMigrations,
   ]);
-  const streams = await StreamWriter.open({ database, clock: systemClock, log: silentLogger });
+  const streams = await LocalStreams.open({ database, clock: systemClock, log: silentLogger });
   const upkeep = new KeyUpkeep();
   const queues = new MessageQueues(database);
   const kernel = { database, streams, clock: systemClock, randomness: systemRandomness, serverName };

@@ -29,7 +29,7 @@ import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../k
 import type { Resolver } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
-import { StreamWriter, streamMigrations } from '../kernel/streams/index.ts';
+import { LocalStreams, type StreamWriter, streamMigrations } from '../kernel/streams/index.ts';
 import { mediaMigrations } from '../media/index.ts';
 import { openIdMigrations } from '../openid/index.ts';
 import { presenceMigrations } from '../presence/index.ts';
@@ -139,7 +139,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
 
   const caches = new CacheRegistry(clock, configuration.caches, metrics);
   shutdown.add('caches', () => caches.close());
-  const streams = await StreamWriter.open({ database, clock, log: namedLog('streams'), metrics });
+  const streams = await LocalStreams.open({ database, clock, log: namedLog('streams'), metrics });
   const limitOverrides = await LimitOverrides.open(database, clock);
   const isExempt = (key: string) => limitOverrides.isExempt(key.split(' ', 1)[0] ?? key);
   const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true });

@@ -3,7 +3,7 @@ import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { AccountsServer, type LoggedInUser } from '../../test/support/servers/accounts-server.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
-import { StreamWriter } from '../kernel/streams/index.ts';
+import { LocalStreams } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { toDeviceMigrations, toDeviceRoutes } from './index.ts';
 import { largestContent, parseMessageMap } from './message-map.ts';
@@ -210,7 +210,7 @@ forEachDatabase((open) => {
       await put(bob, messages, { txnId: 'same' });
       assert.deepEqual(await bodies(alice), [1, 1, 1]);
       const database = await open.restart(server.database);
-      const streams = await StreamWriter.open({ database, clock: server.clock, log: silentLogger });
+      const streams = await LocalStreams.open({ database, clock: server.clock, log: silentLogger });
       const later = new ToDevice({
         streams,
         clock: server.clock,

@@ -4,7 +4,7 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
-import { StreamWriter } from '../../kernel/streams/index.ts';
+import { LocalStreams } from '../../kernel/streams/index.ts';
 import { KeyClaims } from './key-claims.ts';
 import { curve, keyCalls } from './test/key-calls.ts';
 
@@ -78,7 +78,7 @@ forEachDatabase((open) => {
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(6) });
       const first = [await claim(alice, alice), await claim(alice, alice)];
       const database = await open.restart(server.server.database);
-      const streams = await StreamWriter.open({ database, clock: server.server.clock, log: silentLogger });
+      const streams = await LocalStreams.open({ database, clock: server.server.clock, log: silentLogger });
       const claims = new KeyClaims(database, streams, server.upkeep.keyStream);
       const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
       const rest = await Promise.all(Array.from({ length: 6 }, () => claims.claim(wish)));

@@ -1,14 +1,16 @@
 /** Positions, the facts that have them, and what follows them (decision 0001). */
 export { type FactCodec, jsonFacts } from './fact-codec.ts';
 export { Follower, type FollowerOptions } from './follower.ts';
+export { LocalStreams, type LocalStreamsDeps } from './local-streams.ts';
 export { streamMigrations } from './migrations/index.ts';
 export type { PublishedFact, PublishedRange } from './published-facts.ts';
+export { ReadOnlyStreams } from './read-only-streams.ts';
 export { type AnyStream, RemoteStreams, type RemoteStreamsDeps } from './remote-streams.ts';
 export type { Publish, Reservation, Reserve } from './reservation.ts';
 export { Sequence } from './sequence.ts';
 export { Stream } from './stream.ts';
 export type { StreamReader } from './stream-reader.ts';
-export { StreamWriter, type StreamWriterDeps } from './stream-writer.ts';
+export type { StreamWriter } from './stream-writer.ts';
 export {
   decodePosition,
   decodeSyncPosition,

@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { type Database, migrate, openDatabase } from '../database/index.ts';
 import { createLogger, createMetrics, silentLogger } from '../observability/index.ts';
-import { jsonFacts, Stream, StreamWriter, streamMigrations } from './index.ts';
+import { jsonFacts, LocalStreams, Stream, streamMigrations } from './index.ts';
 
 describe('positions that stay pending', () => {
   const stream = new Stream<string>('notes', jsonFacts());
@@ -20,7 +20,7 @@ describe('positions that stay pending', () => {
     const write = (line: string) => void errors.push(JSON.parse(line));
     const log = createLogger({ level: 'error', destination: { write } });
     const metrics = await createMetrics();
-    const streams = await StreamWriter.open({ database, clock, log, metrics });
+    const streams = await LocalStreams.open({ database, clock, log, metrics });
     const reserve = () => streams.reserving((take) => take(stream));
     const pendingSeconds = async () => {
       const [, value] = /^server_stream_pending_seconds (\S+)$/m.exec(await metrics.render()) ?? [];

@@ -8,11 +8,11 @@ import { silentLogger } from '../observability/index.ts';
 import {
   type FactCodec,
   jsonFacts,
+  LocalStreams,
   type PublishedFact,
   type PublishedRange,
   RemoteStreams,
   Stream,
-  StreamWriter,
   streamMigrations,
 } from './index.ts';
 
@@ -23,7 +23,7 @@ interface Note {
 
 /** The same streams in a process that writes and in one that follows it, with a bus between them. */
 class TwoProcesses {
-  readonly streams: StreamWriter;
+  readonly streams: LocalStreams;
   readonly here = streamsOf();
   readonly there = streamsOf();
   readonly remote: RemoteStreams;
@@ -35,7 +35,7 @@ class TwoProcesses {
   readonly gaps: (readonly [number, number])[] = [];
   failures = 0;
 
-  constructor(streams: StreamWriter) {
+  constructor(streams: LocalStreams) {
     this.streams = streams;
     for (const { name, stream } of all(this.here)) {
       stream.subscribe((fact: unknown, position: number) => this.written.push([name, fact, position]));
@@ -51,7 +51,6 @@ class TwoProcesses {
       this.sent.push(JSON.stringify(range));
     });
     this.remote = new RemoteStreams({
-      streams: all(this.there).map(({ stream }) => stream),
       current: streams.current,
       clock: eagerClock(),
       log: silentLogger,
@@ -61,6 +60,7 @@ class TwoProcesses {
         return this.published.filter(({ position }) => position > after && position <= upTo);
       },
     });
+    this.remote.follow(...all(this.there).map(({ stream }) => stream));
   }
 
   /** Brings what was sent, as the network pleases. */
@@ -88,7 +88,7 @@ describe('RemoteStreams', () => {
     await migrate(database, streamMigrations);
   });
   after(() => database.close());
-  const openWriter = () => StreamWriter.open({ database, clock: systemClock, log: silentLogger });
+  const openWriter = () => LocalStreams.open({ database, clock: systemClock, log: silentLogger });
 
   it('delivers the facts of another process in the order of their positions, and current follows', async () => {
     const { streams, here, remote, ...two } = new TwoProcesses(await openWriter());

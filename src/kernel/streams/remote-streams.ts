@@ -5,8 +5,6 @@ import { deliver, type ListenerFailed, type Stream } from './stream.ts';
 import type { StreamReader } from './stream-reader.ts';
 
 export interface RemoteStreamsDeps {
-  /** The streams that this process follows; facts of others are passed over. */
-  readonly streams: readonly AnyStream[];
   /** The writer's `current` when this process begins to follow: what was delivered before is read from the database. */
   readonly current: number;
   /** Reads the facts in `(after, upTo]` from the database, in their order, when the message with them was lost. */
@@ -32,7 +30,7 @@ const [minBackoff, maxBackoff] = [100, 60_000];
  */
 export class RemoteStreams implements StreamReader {
   readonly #deps: RemoteStreamsDeps;
-  readonly #streams: ReadonlyMap<string, AnyStream>;
+  readonly #streams = new Map<string, AnyStream>();
   readonly #advanced: ((current: number) => void)[] = [];
   readonly #closing = new AbortController();
   readonly #waiting: PublishedRange[] = [];
@@ -41,7 +39,6 @@ export class RemoteStreams implements StreamReader {
 
   constructor(deps: RemoteStreamsDeps) {
     this.#deps = deps;
-    this.#streams = new Map(deps.streams.map((stream) => [stream.name, stream]));
     this.#current = deps.current;
   }
 
@@ -51,6 +48,11 @@ export class RemoteStreams implements StreamReader {
 
   onAdvance(listener: (current: number) => void): void {
     this.#advanced.push(listener);
+  }
+
+  /** Follows these streams too, before any of their facts are received; facts of other streams are passed over. */
+  follow(...streams: readonly AnyStream[]): void {
+    for (const stream of streams) this.#streams.set(stream.name, stream);
   }
 
   /** Takes a range as the bus brings it. Ranges that were delivered before have no effect. */

@@ -6,7 +6,7 @@ import { ann, ben, ReferenceRoom } from '../../../test/support/rooms/reference-r
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { BackgroundSigner } from '../../kernel/signing/index.ts';
-import { type Reserve, Sequence, StreamWriter } from '../../kernel/streams/index.ts';
+import { LocalStreams, type Reserve, Sequence } from '../../kernel/streams/index.ts';
 import { PreparedState } from '../placement/states/prepared-state.ts';
 import { StateResolver } from '../placement/states/state-resolver.ts';
 import { AuthEdges } from '../state/auth-edges.ts';
@@ -94,10 +94,10 @@ class Fault {
   }
 
   #watchReservations(): void {
-    const { reserving } = StreamWriter.prototype;
+    const { reserving } = LocalStreams.prototype;
     const fault = this;
-    StreamWriter.prototype.reserving = function <T>(this: StreamWriter, work: (reserve: Reserve) => T): T {
-      return reserving.call<StreamWriter, [(reserve: Reserve) => T], T>(this, (reserve) =>
+    LocalStreams.prototype.reserving = function <T>(this: LocalStreams, work: (reserve: Reserve) => T): T {
+      return reserving.call<LocalStreams, [(reserve: Reserve) => T], T>(this, (reserve) =>
         work((stream) => {
           const reservation = reserve(stream);
           fault.#isArmed = true;
@@ -107,7 +107,7 @@ class Fault {
       );
     };
     this.#restore.push(() => {
-      StreamWriter.prototype.reserving = reserving;
+      LocalStreams.prototype.reserving = reserving;
     });
   }
 }

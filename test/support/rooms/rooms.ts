@@ -2,7 +2,7 @@ import type { Database, Migration } from '../../../src/kernel/database/index.ts'
 import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
-import { StreamWriter, streamMigrations } from '../../../src/kernel/streams/index.ts';
+import { LocalStreams, streamMigrations } from '../../../src/kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../../src/protocol/index.ts';
 import { type RoomWriter, roomMigrations } from '../../../src/room-engine/index.ts';
 import { roomFederationMigrations } from '../../../src/room-federation/index.ts';
@@ -36,14 +36,14 @@ export interface RoomsTuning
 /** The rooms slice on a database of its own, without accounts: every user id of the server `test` may act. */
 export class RoomsUnderTest {
   readonly database: Database;
-  readonly streams: StreamWriter;
+  readonly streams: LocalStreams;
   readonly clock: ManualClock;
   readonly rooms: Rooms;
   readonly engine: RoomWriter;
 
   private constructor(deps: {
     database: Database;
-    streams: StreamWriter;
+    streams: LocalStreams;
     clock: ManualClock;
     rooms: Rooms;
   }) {
@@ -80,7 +80,7 @@ export class RoomsUnderTest {
     clock: ManualClock,
     { options, wrapDatabase, clock: _, ...others }: RoomsTuning,
   ): Promise<RoomsUnderTest> {
-    const streams = await StreamWriter.open({ database, clock, log: silentLogger });
+    const streams = await LocalStreams.open({ database, clock, log: silentLogger });
     const rooms = await openRooms({
       database: wrapDatabase?.(database) ?? database,
       streams,

@@ -13,7 +13,7 @@ import { createHttpServer, type HttpServer, type Route } from '../../../src/kern
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { RateLimiter } from '../../../src/kernel/rate-limits/index.ts';
-import { StreamWriter, streamMigrations } from '../../../src/kernel/streams/index.ts';
+import { LocalStreams, streamMigrations } from '../../../src/kernel/streams/index.ts';
 import type { ServerName } from '../../../src/protocol/index.ts';
 import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
@@ -64,7 +64,7 @@ export interface Answer {
 
 export interface TestEnvironment {
   readonly database: Database;
-  readonly streams: StreamWriter;
+  readonly streams: LocalStreams;
   readonly clock: ManualClock;
 }
 
@@ -84,7 +84,7 @@ export interface AccountsServerOptions {
 export class AccountsServer {
   readonly slice: AccountsSlice;
   readonly database: Database;
-  readonly streams: StreamWriter;
+  readonly streams: LocalStreams;
   readonly clock: ManualClock;
   readonly #http: HttpServer;
   #base = '';
@@ -101,7 +101,7 @@ export class AccountsServer {
     const baseMigrations = [...streamMigrations, ...deviceMigrations, ...accountMigrations];
     const database = await open([...baseMigrations, ...(setup.migrations ?? [])]);
     const clock = manualClock();
-    const streams = await StreamWriter.open({ database, clock, log: silentLogger });
+    const streams = await LocalStreams.open({ database, clock, log: silentLogger });
     const environment = { database, streams, clock };
     const limiter = (burst_count: number) => new RateLimiter({ per_second: 0.1, burst_count }, clock);
     const burst = setup.burst ?? 1000;

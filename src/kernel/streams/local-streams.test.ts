@@ -14,9 +14,9 @@ import {
   encodeSyncPosition,
   Follower,
   jsonFacts,
+  LocalStreams,
   Sequence,
   Stream,
-  StreamWriter,
   streamMigrations,
 } from './index.ts';
 
@@ -38,12 +38,12 @@ const notes: Migration = {
 const log = pino({ level: 'silent' });
 
 forEachDatabase((open) => {
-  const openStreams = async (): Promise<[Database, StreamWriter]> => {
+  const openStreams = async (): Promise<[Database, LocalStreams]> => {
     const database = await open([...streamMigrations, notes]);
-    return [database, await StreamWriter.open({ database, clock: systemClock, log })];
+    return [database, await LocalStreams.open({ database, clock: systemClock, log })];
   };
 
-  const write = (streams: StreamWriter, stream: Stream<string>, text: string) =>
+  const write = (streams: LocalStreams, stream: Stream<string>, text: string) =>
     streams.write<NoteTables, number>(async (writer, publish) => {
       const position = publish(stream, text);
       await writer.insertInto('notes').values({ position, text }).execute();
@@ -159,7 +159,7 @@ forEachDatabase((open) => {
     const id = sequence.next();
     const again = await open.restart(database);
     assert.ok(
-      (await StreamWriter.open({ database: again, clock: systemClock, log })).announce(stream, 'after') >
+      (await LocalStreams.open({ database: again, clock: systemClock, log })).announce(stream, 'after') >
         last,
     );
     assert.ok((await Sequence.open(again, 'things')).next() > id);

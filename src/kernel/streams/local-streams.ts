@@ -1,0 +1,139 @@
+import type { Clock } from '../clock.ts';
+import type { Database, Writer } from '../database/database.ts';
+import type { Logger, Metrics } from '../observability/index.ts';
+import { DurableBound } from './durable-bound.ts';
+import { PendingWatch } from './pending-watch.ts';
+import { PositionCounter, type PositionReservation } from './position-counter.ts';
+import { FactPublisher, type PublishListener } from './published-facts.ts';
+import type { Publish, Reservation, Reserve } from './reservation.ts';
+import { deliver, type ListenerFailed, type Stream } from './stream.ts';
+import type { StreamWriter } from './stream-writer.ts';
+import { TransactionFacts } from './transaction-facts.ts';
+
+export interface LocalStreamsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly metrics?: Metrics | undefined;
+}
+
+/** How many positions are promised to the disk at a time. */
+const boundStep = 100_000;
+
+/**
+ * The writing half of the streams: the one counter that they all share, and the order in which their facts become
+ * visible. Positions are reserved before a transaction, complete when it settles, and `current` never passes one that
+ * is pending.
+ *
+ * No position is given out twice, not even after a crash or on streams that live in memory: a bound above all positions
+ * is on disk before any position below it is used.
+ */
+export class LocalStreams implements StreamWriter {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  readonly #counter: PositionCounter;
+  readonly #bound: DurableBound;
+  readonly #pending: PendingWatch;
+  readonly #advanced: ((current: number) => void)[] = [];
+  #publisher: FactPublisher | undefined;
+
+  private constructor(deps: LocalStreamsDeps, bound: DurableBound, last: number) {
+    this.#database = deps.database;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
+    this.#bound = bound;
+    this.#counter = new PositionCounter(last, (current) => this.#onAdvance(current));
+    this.#pending = new PendingWatch(this.#counter, deps);
+  }
+
+  /** Starts above every position that an earlier run may have given out. */
+  static async open(deps: LocalStreamsDeps): Promise<LocalStreams> {
+    return new LocalStreams(deps, ...(await DurableBound.open(deps.database, 'positions', boundStep)));
+  }
+
+  get current(): number {
+    return this.#counter.current;
+  }
+
+  onAdvance(listener: (current: number) => void): void {
+    this.#advanced.push(listener);
+  }
+
+  /** Calls `listener` with all facts from here on as JSON, for other processes; without listeners none is encoded. */
+  onPublish(listener: PublishListener): void {
+    this.#publisher ??= new FactPublisher(this.current, this.#log);
+    this.#publisher.subscribe(listener);
+  }
+
+  async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {
+    let facts: TransactionFacts | undefined;
+    try {
+      const result = await this.#database.transaction<S, T>((writer) => {
+        facts?.abandon(); // of an earlier attempt: the database may run `work` again
+        facts = new TransactionFacts((stream) => this.#reserve(stream));
+        return work(writer, facts.publish);
+      });
+      await facts?.complete();
+      return result;
+    } catch (error) {
+      facts?.abandon();
+      throw error;
+    }
+  }
+
+  announce<F>(stream: Stream<F>, fact: F): number {
+    const reservation = this.#reserve(stream);
+    reservation.complete(fact);
+    return reservation.position;
+  }
+
+  reserving<T>(work: (reserve: Reserve) => T): T {
+    const reserved: { abandon(): void }[] = [];
+    try {
+      return work((stream) => {
+        const reservation = this.#reserve(stream);
+        reserved.push(reservation);
+        return reservation;
+      });
+    } catch (error) {
+      for (const reservation of reserved) reservation.abandon();
+      throw error;
+    }
+  }
+
+  #reserve<F>(stream: Stream<F>): Reservation<F> {
+    if (!this.#bound.covers(this.#counter.next)) {
+      throw new Error('stream positions ran out before their bound could be extended');
+    }
+    this.#pending.watch();
+    const reservation = this.#counter.reserve(stream.name, this.#clock.monotonic());
+    return {
+      position: reservation.position,
+      complete: (fact, delivered) => this.#complete(reservation, stream, fact, delivered),
+      abandon: () => reservation.abandon(),
+    };
+  }
+
+  #complete<F>(reservation: PositionReservation, stream: Stream<F>, fact: F, delivered?: () => void): void {
+    reservation.complete((position) => {
+      deliver(stream, fact, position, this.#listenerFailed);
+      this.#publisher?.add(stream, fact, position);
+      delivered?.();
+    });
+  }
+
+  #onAdvance(current: number): void {
+    for (const listener of this.#advanced) {
+      try {
+        listener(current);
+      } catch (error) {
+        this.#log.error({ err: error, position: current }, 'A listener of the streams failed');
+      }
+    }
+    this.#publisher?.advanced(current);
+  }
+
+  readonly #listenerFailed: ListenerFailed = (error, stream, position) =>
+    this.#log.error({ err: error, stream, position }, 'A listener of a stream failed');
+}

@@ -1,0 +1,33 @@
+import type { RemoteStreams } from './remote-streams.ts';
+import type { StreamWriter } from './stream-writer.ts';
+
+const refused = () => new Error('This process follows the streams of another one and does not write');
+
+/** The streams in a process that does not write: they follow, and what would write fails. */
+export class ReadOnlyStreams implements StreamWriter {
+  readonly #remote: RemoteStreams;
+
+  constructor(remote: RemoteStreams) {
+    this.#remote = remote;
+  }
+
+  get current(): number {
+    return this.#remote.current;
+  }
+
+  onAdvance(listener: (current: number) => void): void {
+    this.#remote.onAdvance(listener);
+  }
+
+  write(): Promise<never> {
+    return Promise.reject(refused());
+  }
+
+  announce(): never {
+    throw refused();
+  }
+
+  reserving(): never {
+    throw refused();
+  }
+}
