@@ -1,2 +1,2 @@
-/** What a browser shows at `/`. */
+/** The welcome page at `/`. */
 export { type WelcomeOptions, welcomeRoute, welcomeTemplates } from './routes.ts';

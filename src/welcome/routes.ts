@@ -13,7 +13,7 @@ export interface WelcomeOptions {
 /** Folder of the page's template, `welcome.html`. */
 export const welcomeTemplates = fileURLToPath(new URL('./templates', import.meta.url));
 
-/** `/`: a page that says what runs here and what to do next, or a redirect to the web client. */
+/** The route `/`: redirects to the web client if one is configured, otherwise shows a welcome page. */
 export function welcomeRoute(
   { serverName, webClientLocation, openRegistration }: WelcomeOptions,
   pages: Pages,

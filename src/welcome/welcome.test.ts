@@ -7,7 +7,7 @@ import { type WelcomeOptions, welcomeRoute, welcomeTemplates } from './index.ts'
 
 const pages = new Pages(new Templates({ folders: [welcomeTemplates] }));
 
-/** What `/` answers. */
+/** Calls the route and returns its response. */
 async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
   const { handler } = welcomeRoute(
     { serverName: 'example.org', openRegistration: false, webClientLocation: undefined, ...options },
@@ -18,8 +18,8 @@ async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
   return reply;
 }
 
-describe('the page at /', () => {
-  it('says what to do next', async () => {
+describe('welcomeRoute', () => {
+  it('shows a page that tells what to do next', async () => {
     const closed = String((await welcome({})).body);
     assert.match(closed, /<strong>example\.org<\/strong>/);
     assert.match(closed, /<li>Make the first account on the server: <code>npm run/);
@@ -27,13 +27,13 @@ describe('the page at /', () => {
     assert.match(open, /<li>Register an account with your client, or make .* on the server: <code>npm run/);
   });
 
-  it('needs nothing from elsewhere and runs no script', async () => {
+  it('shows a page that loads nothing from other hosts, runs no script, and escapes the server name', async () => {
     const page = String((await welcome({ serverName: '<script>"&' })).body);
     assert.doesNotMatch(page, /<script|https?:|src=|<link/);
     assert.match(page, /&lt;script&gt;&quot;&amp;/);
   });
 
-  it('redirects to the web client when there is one', async () => {
+  it('redirects to the web client if one is configured', async () => {
     const { status, headers } = await welcome({ webClientLocation: 'https://app.example.org/' });
     assert.deepEqual([status, headers['Location']], [302, 'https://app.example.org/']);
   });
