@@ -57,18 +57,18 @@ describe('hearth serve that cannot start', () => {
     [
       'names a database file that is not a database',
       '',
-      /^hearth: the database \S+homeserver\.db can not be opened: file is not a database\n$/,
+      /^hearth: cannot open the database \S+homeserver\.db: file is not a database\n$/,
       (directory) => writeFileSync(join(directory, 'homeserver.db'), 'This is a letter. '.repeat(100)),
     ],
     [
       'names a database in a missing directory',
       'database: { name: sqlite3, args: { database: DIR/none/homeserver.db } }',
-      /^hearth: the database \S+none\/homeserver\.db can not be opened: unable to open database file\n$/,
+      /^hearth: cannot open the database \S+none\/homeserver\.db: unable to open database file\n$/,
     ],
     [
       'reports a PostgreSQL server that does not answer',
       'database: { name: psycopg2, args: { host: 127.0.0.1, port: 1, user: hearth, password: secret, dbname: x } }',
-      /^hearth: the PostgreSQL database can not be opened: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
+      /^hearth: cannot open the PostgreSQL database: connect ECONNREFUSED 127\.0\.0\.1:1\n$/,
     ],
     [
       'names an invalid signing key file',

@@ -4,14 +4,14 @@ import type { Writer } from './database.ts';
 
 type Callback = () => void;
 
-/** By executor, which a writer shares with those that are derived from it. */
+/** Callbacks by executor, which a writer shares with the writers derived from it. */
 const callbacks = new WeakMap<object, Callback[]>();
 
 const keyOf = (writer: AnyWriter) => (writer as Writer<unknown>).getExecutor();
 
 /**
- * Calls `callback` once the transaction of `writer` is on disk, before `Database.transaction` resolves; never, when it
- * is undone. It must be short; what it throws is logged and changes nothing.
+ * Calls `callback` once the transaction of `writer` is on disk, before `Database.transaction` resolves;
+ * never, when it is rolled back. The callback must be short; its errors are logged and otherwise ignored.
  */
 export function afterCommit(writer: AnyWriter, callback: Callback): void {
   const waiting = callbacks.get(keyOf(writer));
@@ -19,13 +19,13 @@ export function afterCommit(writer: AnyWriter, callback: Callback): void {
   else callbacks.set(keyOf(writer), [callback]);
 }
 
-/** For the databases: the transaction of `writer` is on disk. */
+/** Runs the callbacks of a committed transaction. Called by the databases only. */
 export function runAfterCommit(writer: AnyWriter, log: Logger): void {
   for (const callback of callbacks.get(keyOf(writer)) ?? []) {
     try {
       callback();
     } catch (error) {
-      log.error({ err: error }, 'what was to follow a commit has failed');
+      log.error({ err: error }, 'A callback after a commit failed');
     }
   }
 }

@@ -1,6 +1,6 @@
 /**
- * A writer whose tables are not named: what one slice hands another, so that both take part in one transaction
- * without knowing each other's tables. Every `Writer` is one.
+ * A writer without the types of its tables. One slice passes it to another, so that both write in one
+ * transaction without knowing each other's tables. Every `Writer` is an AnyWriter.
  */
 export interface AnyWriter {
   readonly isTransaction: true;

@@ -19,7 +19,7 @@ const rows: Migration = {
 const writer = fileURLToPath(new URL('../../../test/support/databases/crash-writer.ts', import.meta.url));
 
 forEachDatabase((open) => {
-  test('whatever was acknowledged is there after the process was killed, and all of it', async () => {
+  test('acknowledged transactions and batches are complete on disk after the process was killed', async () => {
     const database = await open([rows], { flush: 'every-commit' });
     const options = open.optionsOf(database);
     await database.close();

@@ -36,7 +36,7 @@ const insert = (...rows: [number, string][]): Statement => ({
 });
 
 forEachDatabase((open) => {
-  test('a transaction is read once it resolves', async () => {
+  test('reader and scanner see a transaction once it has resolved', async () => {
     const database = await open([notes]);
     const text = await database.transaction<Schema, string>(async (writer) => {
       await writer.insertInto('notes').values({ id: 1, text: 'one', bytes: null, weight: 1.5 }).execute();
@@ -51,7 +51,7 @@ forEachDatabase((open) => {
     ]);
   });
 
-  test('a transaction that fails takes no other of its group with it', async () => {
+  test('a failed transaction does not fail others of its group', async () => {
     const database = await open([notes]);
     const results = await Promise.allSettled(
       [1, 2, 1, 3].map((id) =>
@@ -65,7 +65,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ids, [{ id: 1 }, { id: 2 }, { id: 3 }]);
   });
 
-  test('a batch is all or nothing, and the batches beside it are not touched', async () => {
+  test('a failed batch has no effect, and other batches of its group succeed', async () => {
     const database = await open([notes]);
     const results = await Promise.allSettled([
       database.batch([insert([1, 'the first'], [1, 'again'])]),
@@ -94,7 +94,7 @@ forEachDatabase((open) => {
     ]);
   });
 
-  test('a batch with many rows is all or nothing, too', async () => {
+  test('a failed batch with many rows has no effect, and other batches succeed', async () => {
     const database = await open([notes]);
     const many = (first: number) =>
       insert(...Array.from({ length: 2_500 }, (_, n): [number, string] => [first + n, 'x']));
@@ -104,7 +104,7 @@ forEachDatabase((open) => {
         many(10_000),
         { sql: 'update notes set text = ? where id = ?', rows: [['y', 12_499]] },
       ]),
-      // The last of them is there already.
+      // Its last row already exists.
       database.batch([many(7_501)]),
       database.batch([insert([2, 'after'])]),
     ]);
@@ -139,7 +139,7 @@ forEachDatabase((open) => {
     assert.equal(row?.text, '49');
   });
 
-  test('what is ready at the same time shares a flush', async () => {
+  test('batches that are ready at the same time share one flush', async () => {
     const database = await open([notes]);
     const before = { ...database.statistics };
     await Promise.all(Array.from({ length: 100 }, (_, n) => database.batch([insert([n, 'x'])])));
@@ -151,20 +151,20 @@ forEachDatabase((open) => {
     assert.equal(database.statistics.reads - before.reads, 1);
   });
 
-  test('a failed statement dooms its transaction, also when the error is caught', async () => {
+  test('a failed statement fails its transaction, even if the error is caught', async () => {
     const database = await open([notes]);
     await write(database, 1);
     const transaction = database.transaction(async (writer: Writer<Schema>) => {
       await writer.insertInto('notes').values({ id: 2, text: 'x' }).execute();
       const again = writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
       await assert.rejects(again, UniqueViolation);
-      return 'pretends to be well';
+      return 'not returned';
     });
     await assert.rejects(transaction, UniqueViolation);
     assert.deepEqual(await ids(database), [1]);
   });
 
-  test('work that throws passes its own error on', async () => {
+  test('transaction rejects with the error that its work throws, and rolls back', async () => {
     const database = await open([notes]);
     class Taken extends Error {}
     const transaction = database.transaction(async (writer: Writer<Schema>) => {
@@ -175,7 +175,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await ids(database), []);
   });
 
-  test('work that hangs is undone, and those behind it go on', async () => {
+  test('a hanging transaction is rolled back with TransactionTimeout, and later ones continue', async () => {
     const database = await open([notes], { idleLimit: 100 });
     const nested = database.transaction(async (writer: Writer<Schema>) => {
       await writer.insertInto('notes').values({ id: 1, text: 'x' }).execute();
@@ -187,18 +187,18 @@ forEachDatabase((open) => {
     assert.deepEqual(await ids(database), [2]);
   });
 
-  test('readers do not write', async () => {
+  test('reader and scanner reject writes', async () => {
     const database = await open([notes]);
     for (const reader of [database.reader<Schema>(), database.scanner<Schema>()]) {
       await assert.rejects(
         reader.insertInto('notes').values({ id: 1, text: 'x' }).execute(),
-        /readers do not write/,
+        /readers cannot write/,
       );
-      await assert.rejects(reader.updateTable('notes').set({ text: 'x' }).execute(), /readers do not write/);
+      await assert.rejects(reader.updateTable('notes').set({ text: 'x' }).execute(), /readers cannot write/);
     }
   });
 
-  test('a writer is of no use after its transaction', async () => {
+  test('a writer rejects statements after its transaction has ended', async () => {
     const database = await open([notes]);
     let kept: Writer<Schema> | undefined;
     await database.transaction(async (writer: Writer<Schema>) => {
@@ -211,7 +211,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await ids(database), []);
   });
 
-  test('statements that the work does not wait for belong to it all the same', async () => {
+  test('a transaction includes statements that its work does not await', async () => {
     const database = await open([notes]);
     await database.transaction(async (writer: Writer<Schema>) => {
       for (const id of [1, 2, 3]) void writer.insertInto('notes').values({ id, text: 'x' }).execute();
@@ -219,7 +219,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await ids(database), [1, 2, 3]);
   });
 
-  test('what follows a commit happens once, and not when the transaction is undone', async () => {
+  test('afterCommit runs the callback once after a commit, and not after a rollback', async () => {
     const database = await open([notes]);
     const called: string[] = [];
     await database.transaction(async (writer) => afterCommit(writer, () => called.push('good')));
@@ -231,7 +231,7 @@ forEachDatabase((open) => {
     assert.deepEqual(called, ['good']);
   });
 
-  test('values come back as they went in', async () => {
+  test('values are read as they were written', async () => {
     const database = await open([notes]);
     const bytes = Uint8Array.from({ length: 3_000_000 }, (_, index) => index % 251);
     const view = Buffer.from('in a pool');
@@ -258,18 +258,18 @@ forEachDatabase((open) => {
     );
   });
 
-  test('values that are not portable are refused', async () => {
+  test('values of types that are not portable are rejected', async () => {
     const database = await open([notes]);
     for (const value of [true, undefined, new Date()]) {
       const query = CompiledQuery.raw('select id from notes where id = ?', [value]);
-      await assert.rejects(database.reader().executeQuery(query), /can not be bound/);
+      await assert.rejects(database.reader().executeQuery(query), /cannot bind a/);
     }
     await assert.rejects(
       database.batch([{ sql: 'insert into notes (id, text) values (?, ?)', rows: [['a', 'b']] }]),
     );
   });
 
-  test('compiled statements are the same on every database', async () => {
+  test('compiled statements with ? placeholders run on every database', async () => {
     const database = await open([notes]);
     const sql =
       "insert into notes (id, text) values (?, '?' || ?) on conflict (id) do update set text = excluded.text";
@@ -285,7 +285,7 @@ forEachDatabase((open) => {
     assert.deepEqual(rows, [{ text: '?g' }]);
   });
 
-  test('text is ordered by code point, sums are numbers, truth is 0 or 1, likeness minds the case', async () => {
+  test('text is ordered by code point, sums are numbers, booleans are 0 or 1, and LIKE is case-sensitive', async () => {
     const database = await open([notes]);
     await database.batch([
       insert([1, 'b'], [2, 'B'], [3, 'a'], [4, 'ä'], [5, '_'], [6, '\u{10000}'], [7, '\uffee']),
@@ -302,7 +302,7 @@ forEachDatabase((open) => {
     assert.deepEqual(rows, [{ sum: 1, count: 1, truth: 1 }]);
   });
 
-  test('an upsert tells how many rows it changed', async () => {
+  test('an upsert returns only rows that it changed', async () => {
     const database = await open([notes]);
     const upsert = (id: number, text: string) =>
       database.transaction(async (writer: Writer<Schema>) => {
@@ -317,7 +317,7 @@ forEachDatabase((open) => {
     assert.deepEqual([await upsert(1, 'a'), await upsert(1, 'b')], [1, 0]);
   });
 
-  test('close waits for what was asked for, and refuses what comes later', async () => {
+  test('close waits for earlier writes and rejects later ones', async () => {
     const database = await open([notes]);
     const writes = [write(database, 1), database.batch([insert([2, 'x'])])];
     const closing = database.close();

@@ -4,35 +4,35 @@ import type { FullText } from './full-text/full-text.ts';
 import type { Statement } from './statement.ts';
 import type { DatabaseStatistics } from './statistics.ts';
 
-/** Reads, each statement by itself. `S` is the interface of the tables that a slice owns. */
+/** Reads, each statement separately. `S` is the interface of the tables that a slice owns. */
 export type Reader<S> = Kysely<S>;
 
 /** Reads and writes inside one transaction; may be used wherever a `Reader` may. */
 export type Writer<S> = Transaction<S>;
 
 /**
- * The one database. Which kind it is, nobody outside this folder knows: SQL goes through Kysely with the portable
- * column types of `schema.ts`.
+ * The database. Only this folder knows its kind: SQL is written with Kysely and the portable column types of
+ * `SchemaBuilder`.
  */
 export interface Database {
-  /** For reads of what is committed. Short ones only: on SQLite they run on the calling thread. */
+  /** For short reads of committed data: on SQLite they run on the calling thread. */
   reader<S>(): Reader<S>;
 
   /**
-   * For reads that may take more than a few milliseconds (scans, full-text search, statistics): never blocks the
-   * calling thread.
+   * For reads that may take more than a few milliseconds (scans, full-text search, statistics). They never
+   * block the calling thread.
    */
   scanner<S>(): Reader<S>;
 
   /**
-   * Runs `work` in a transaction and resolves once its effects are on disk. Transactions that are ready at the same
-   * moment share one flush. When `work` throws, its own effects are undone and the error is passed on; others in the
-   * same flush are not affected.
+   * Runs `work` in a transaction and resolves once its effects are on disk. Transactions that are ready at
+   * the same time share one flush. When `work` throws, its effects are rolled back and the error is passed
+   * on; other transactions of the same flush are not affected.
    *
-   * `work` must await nothing but its writer: on SQLite it holds the only one, so that waiting for another transaction
-   * inside it can never end; after some seconds without a statement it is undone with `TransactionTimeout`.
-   * `work` may run again from its beginning (a conflict on PostgreSQL), so its only effects must be those of the
-   * writer. A statement that fails dooms the transaction, also when the error is caught: it rejects with that error.
+   * `work` must await only its writer: on SQLite it holds the only writer, so waiting for another transaction
+   * inside it never ends; after some seconds without a statement it is rolled back with `TransactionTimeout`.
+   * `work` may run again from its beginning (after a conflict on PostgreSQL), so it must have no side effects
+   * other than its writes. A failed statement fails the transaction, even if the error is caught.
    */
   transaction<S, T>(work: (writer: Writer<S>) => Promise<T>): Promise<T>;
 
@@ -42,49 +42,49 @@ export interface Database {
    */
   batch(statements: readonly Statement[]): Promise<void>;
 
-  /** An index of texts that a migration has made with `SchemaBuilder.fullText`. */
+  /** Returns a full-text index that a migration has created with `SchemaBuilder.fullText`. */
   fullText(name: string): FullText;
 
   /**
-   * Runs `change` in a transaction that no other process's schema change overlaps. For `migrate` and nobody else.
+   * Runs `change` in a transaction that excludes schema changes of other processes. Only for `migrate`.
    * Changing an existing table is safe only while no other process uses it.
    */
   changeSchema<T>(change: (schema: SchemaBuilder) => Promise<T>): Promise<T>;
 
-  /** What has been asked of the database so far, for tests and metrics. */
+  /** Counters of operations, for tests and metrics. */
   readonly statistics: Readonly<DatabaseStatistics>;
 
-  /** Waits for everything that was asked for before, then lets go of the database. May be called again. */
+  /** Waits for all earlier operations, then closes the database. May be called again. */
   close(): Promise<void>;
 }
 
-/** One step of the schema. Forward only; slices own theirs and they are merged in the order of composition. */
+/** One step of the schema, forward only. Slices own theirs; the composition merges them in order. */
 export interface Migration {
-  /** Unique over all slices: `accounts/0001-users`. */
+  /** Unique over all slices, for example `accounts/0001-users`. */
   readonly name: string;
   up(schema: SchemaBuilder): Promise<void>;
 }
 
-/** What a migration may use. */
+/** The operations available to migrations. */
 export interface SchemaBuilder {
   /**
-   * Portable types: `text` (ordered by code point), `integer` (32 bits), `bigint` (safe integers: ids, positions,
-   * times), `bytea`, `double precision`. A bigint that alone is the primary key may be
+   * Portable column types: `text` (ordered by code point), `integer` (32 bits), `bigint` (safe integers: ids,
+   * positions, times), `bytea`, `double precision`. A bigint that is the whole primary key may be
    * `generatedByDefaultAsIdentity()`.
    */
   readonly db: Kysely<never>;
   /**
-   * Put at the end of a `createTable` whose primary key is all that the rows are found by: on SQLite it stores the
-   * rows in the key's own tree (`WITHOUT ROWID`), so that the key is not stored twice.
+   * Add it at the end of a `createTable` whose rows are found only by primary key: on SQLite it stores the
+   * rows in the tree of the key (`WITHOUT ROWID`), so that the key is not stored twice.
    */
   clustered<T>(builder: T): T;
-  /** Makes an index of texts. @param name a plain identifier, unique among tables */
+  /** Creates a full-text index. @param name a plain identifier, unique among tables */
   fullText(name: string): Promise<void>;
-  /** Runs portable SQL as it stands. */
+  /** Runs portable SQL unchanged. */
   run(sql: string): Promise<void>;
 }
 
-/** The same writer, for the tables of the slice that asks. */
+/** Returns the same writer, typed for the tables of another slice. */
 export function writerFor<S>(writer: AnyWriter): Writer<S> {
   return writer as Writer<S>;
 }

@@ -1,4 +1,4 @@
-/** Any failure that the database itself reported. `code` is its own: SQLSTATE or SQLite's extended result code. */
+/** Any error reported by the database. `code` is its own: SQLSTATE or SQLite's extended result code. */
 export class DatabaseError extends Error {
   override name = 'DatabaseError';
   readonly code: string;
@@ -9,52 +9,52 @@ export class DatabaseError extends Error {
   }
 }
 
-/** A primary key or unique index holds the value already. */
+/** A primary key or unique index already contains the value. */
 export class UniqueViolation extends DatabaseError {
   override name = 'UniqueViolation';
-  /** The table whose key it is. */
+  /** The table of that key. */
   readonly table: string;
 
   constructor(table: string, code: string, options?: ErrorOptions) {
-    super(`a row with this key exists already in ${table}`, code, options);
+    super(`a row with this key already exists in ${table}`, code, options);
     this.table = table;
   }
 }
 
-/** The work of a transaction sent no statement for so long that it was undone, so that others may write. */
+/** A transaction was rolled back because its work sent no statement for too long. */
 export class TransactionTimeout extends Error {
   override name = 'TransactionTimeout';
 }
 
-/** The database was closed, is being closed, or was lost for good. */
+/** The database was closed, is closing, or was lost for good. */
 export class DatabaseClosed extends Error {
   override name = 'DatabaseClosed';
 }
 
-/** So many writes wait already that another one is refused. */
+/** A write was rejected because too many are waiting. */
 export class DatabaseOverloaded extends Error {
   override name = 'DatabaseOverloaded';
 }
 
 /**
- * Result codes of SQLite that are about the machine: busy, locked, no memory, read-only, input and output, full, can not
- * open.
+ * Result codes of SQLite that concern the machine: busy, locked, out of memory, read-only, I/O error, full,
+ * cannot open.
  */
-const ofTheMachine: readonly number[] = [5, 6, 7, 8, 10, 13, 14];
+const machineCodes: readonly number[] = [5, 6, 7, 8, 10, 13, 14];
 
 /**
- * Classes of PostgreSQL's codes that are about the machine or about other transactions, and what the platform says of
- * connections.
+ * Classes of PostgreSQL's codes that concern the machine or other transactions, and the platform's codes for
+ * broken connections.
  */
-const ofTheServer = /^(08|40|53|57|58|E[A-Z])/;
+const serverCodes = /^(08|40|53|57|58|E[A-Z])/;
 
-/** Whether an error says nothing about what was to be done: the same may well succeed later. */
+/** Whether an error is independent of the failed operation, so that the same operation may succeed later. */
 export function isOutage(error: unknown): boolean {
   if (error instanceof DatabaseClosed || error instanceof DatabaseOverloaded) return true;
   if (error instanceof TransactionTimeout) return true;
   if (!(error instanceof DatabaseError)) return false;
   const { code } = error;
-  // SQLSTATE has five characters, SQLite's numbers have fewer; a connection that broke has none.
-  if (code.length === 5 || !/^\d+$/.test(code)) return code === '' || ofTheServer.test(code);
-  return ofTheMachine.includes(Number(code) & 0xff);
+  // SQLSTATE has five characters; SQLite's codes are shorter numbers; broken connections have no code.
+  if (code.length === 5 || !/^\d+$/.test(code)) return code === '' || serverCodes.test(code);
+  return machineCodes.includes(Number(code) & 0xff);
 }

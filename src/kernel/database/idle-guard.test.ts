@@ -4,19 +4,19 @@ import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { TransactionTimeout } from './errors.ts';
 import { IdleGuard } from './idle-guard.ts';
 
-test('work that sends nothing is given up', async () => {
+test('IdleGuard rejects with TransactionTimeout when the work sends no statement', async () => {
   const clock = manualClock();
   const watched = new IdleGuard(clock, 1_000).watch(new Promise(() => {}));
   clock.advance(1_000);
   await assert.rejects(watched, TransactionTimeout);
 });
 
-test('a slow statement is not idleness, and idleness counts from its end', async () => {
+test('IdleGuard counts idle time from the end of a slow statement', async () => {
   const clock = manualClock();
   const guard = new IdleGuard(clock, 1_000);
   let state = 'watched';
   const watched = guard.watch(new Promise(() => {})).catch(() => {
-    state = 'given up';
+    state = 'aborted';
   });
   const statement = Promise.withResolvers<void>();
   const during = guard.during(() => statement.promise);
@@ -28,9 +28,9 @@ test('a slow statement is not idleness, and idleness counts from its end', async
   assert.equal(state, 'watched');
   clock.advance(1_001);
   await watched;
-  assert.equal(state, 'given up');
+  assert.equal(state, 'aborted');
 });
 
-test('work that ends in time passes its result on', async () => {
+test('IdleGuard resolves with the result of the work', async () => {
   assert.equal(await new IdleGuard(manualClock(), 1).watch(Promise.resolve(7)), 7);
 });

@@ -2,8 +2,8 @@ import type { Clock, Timer } from '../clock.ts';
 import { TransactionTimeout } from './errors.ts';
 
 /**
- * Watches over the work of one transaction: gives it up when it has sent no statement for `limit` milliseconds. The
- * time that statements take does not count, so that slow statements are not mistaken for work that hangs.
+ * Aborts a transaction whose work has sent no statement for `limit` milliseconds. Time spent in statements
+ * does not count, so that slow statements are not taken for hanging work.
  */
 export class IdleGuard {
   readonly #clock: Clock;
@@ -17,7 +17,7 @@ export class IdleGuard {
     this.#idleSince = clock.monotonic();
   }
 
-  /** Runs a statement of the work. */
+  /** Runs a statement of the transaction. */
   async during<T>(statement: () => Promise<T>): Promise<T> {
     this.#running += 1;
     try {
@@ -28,16 +28,16 @@ export class IdleGuard {
     }
   }
 
-  /** Settles as `work` does; rejects with `TransactionTimeout` when it hangs. */
+  /** Settles like `work`; rejects with `TransactionTimeout` when the work hangs. */
   watch<T>(work: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       let timer: Timer;
-      const look = () => {
+      const check = () => {
         const idle = this.#running > 0 ? 0 : this.#clock.monotonic() - this.#idleSince;
         if (idle >= this.#limit) reject(new TransactionTimeout(`no statement for ${this.#limit} ms`));
-        else timer = this.#clock.setTimer(this.#limit - idle, look);
+        else timer = this.#clock.setTimer(this.#limit - idle, check);
       };
-      timer = this.#clock.setTimer(this.#limit, look);
+      timer = this.#clock.setTimer(this.#limit, check);
       work.then(resolve, reject).finally(() => timer.cancel());
     });
   }

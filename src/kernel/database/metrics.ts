@@ -1,11 +1,11 @@
 import type { Metrics } from '../observability/index.ts';
 import type { DatabaseStatistics } from './statistics.ts';
 
-/** Lets `metrics` show what has been asked of a database. */
+/** Exposes the statistics of a database as metrics. */
 export function reportStatistics(metrics: Metrics, statistics: Readonly<DatabaseStatistics>): void {
   metrics.counter({
     name: 'server_database_statements_total',
-    help: 'Statements that the database was asked for, by purpose.',
+    help: 'Statements sent to the database, by purpose.',
     labelNames: ['purpose'],
     collect() {
       this.reset();
@@ -16,7 +16,7 @@ export function reportStatistics(metrics: Metrics, statistics: Readonly<Database
   });
   metrics.counter({
     name: 'server_database_transactions_total',
-    help: 'Transactions and batches, repeated ones included.',
+    help: 'Transactions and batches, including retries.',
     labelNames: ['kind'],
     collect() {
       this.reset();

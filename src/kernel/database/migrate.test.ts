@@ -26,7 +26,7 @@ const index: Migration = {
 };
 
 forEachDatabase((open) => {
-  test('each migration runs once, in order', async () => {
+  test('migrate runs each migration once, in order', async () => {
     const ran: string[] = [];
     const spied = [things, index].map((migration) => ({
       name: migration.name,
@@ -44,7 +44,7 @@ forEachDatabase((open) => {
     });
   });
 
-  test('a migration that fails leaves nothing behind', async () => {
+  test('migrate rolls back a failed migration', async () => {
     const database = await open([things]);
     const broken: Migration = {
       name: 'test/0002-broken',
@@ -57,7 +57,7 @@ forEachDatabase((open) => {
     await migrate(database, [things, { ...broken, up: ({ run }) => run('create table half (id bigint)') }]);
   });
 
-  test('a database of a newer version is refused', async () => {
+  test('migrate rejects a database of a newer version', async () => {
     const database = await open([things, index]);
     await assert.rejects(migrate(database, [things]), (error: Error) => {
       assert.ok(error instanceof NewerDatabase);
@@ -66,12 +66,12 @@ forEachDatabase((open) => {
     });
   });
 
-  test('two migrations of one name are a mistake', async () => {
+  test('migrate rejects two migrations of the same name', async () => {
     const database = await open();
-    await assert.rejects(migrate(database, [things, things]), /two migrations are called/);
+    await assert.rejects(migrate(database, [things, things]), /two migrations have the name/);
   });
 
-  test('several processes may migrate at the same time', async () => {
+  test('migrate may run in several processes at the same time', async () => {
     const database = await open();
     const others = [database, await open.openAgain(database), await open.openAgain(database)];
     await Promise.all(others.map((each) => migrate(each, [things, index])));
@@ -84,7 +84,7 @@ forEachDatabase((open) => {
     assert.deepEqual(names, [{ name: things.name }, { name: index.name }]);
   });
 
-  test('rows can be read by columns that were added after the first read', async () => {
+  test('readers see columns that were added after their first read', async () => {
     const database = await open([things]);
     const all = () => database.reader<Schema>().selectFrom('things').selectAll().execute();
     const scan = () => database.scanner<Schema>().selectFrom('things').selectAll().execute();

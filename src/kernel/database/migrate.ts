@@ -3,14 +3,14 @@ import type { Database, Migration, SchemaBuilder } from './database.ts';
 
 type Schema = { schema_migrations: { name: string; applied_ts: number } };
 
-/** The database was made by a version of the program that knows more than this one. */
+/** The database was migrated by a newer version of the program. */
 export class NewerDatabase extends StartFailure {
   override name = 'NewerDatabase';
 }
 
 /**
- * Brings the schema up to `migrations`, in their order, each in a transaction. Several processes may do so at the same
- * time. Rejects with `NewerDatabase` when a migration was applied that is not among them.
+ * Applies missing `migrations` in order, each in a transaction. Several processes may do so at the same time.
+ * @throws NewerDatabase when the database contains a migration that is not listed
  */
 export async function migrate(
   database: Database,
@@ -18,7 +18,7 @@ export async function migrate(
   now: () => number = Date.now,
 ): Promise<void> {
   requireUniqueNames(migrations);
-  await database.changeSchema(makeTable);
+  await database.changeSchema(createTable);
   const applied = new Set(await database.changeSchema(appliedNames));
   requireKnown(applied, migrations);
   for (const migration of migrations) {
@@ -28,7 +28,7 @@ export async function migrate(
 }
 
 async function apply(schema: SchemaBuilder, migration: Migration, now: number): Promise<void> {
-  // Another process may have been faster since the names were read.
+  // Another process may have applied it since the names were read.
   if ((await appliedNames(schema)).includes(migration.name)) return;
   await migration.up(schema);
   await schema.db
@@ -38,7 +38,7 @@ async function apply(schema: SchemaBuilder, migration: Migration, now: number): 
     .execute();
 }
 
-async function makeTable({ db, clustered }: SchemaBuilder): Promise<void> {
+async function createTable({ db, clustered }: SchemaBuilder): Promise<void> {
   await clustered(
     db.schema
       .createTable('schema_migrations')
@@ -56,7 +56,7 @@ async function appliedNames({ db }: SchemaBuilder): Promise<string[]> {
 function requireUniqueNames(migrations: readonly Migration[]): void {
   const names = new Set<string>();
   for (const { name } of migrations) {
-    if (names.has(name)) throw new Error(`two migrations are called ${name}`);
+    if (names.has(name)) throw new Error(`two migrations have the name ${name}`);
     names.add(name);
   }
 }
@@ -66,7 +66,7 @@ function requireKnown(applied: ReadonlySet<string>, migrations: readonly Migrati
   const unknown = [...applied].filter((name) => !known.has(name)).sort();
   if (unknown.length === 0) return;
   throw new NewerDatabase(
-    `the database was made by a newer version of Hearth, which applied ${unknown.join(', ')}; ` +
+    `the database was migrated by a newer version of Hearth, which applied ${unknown.join(', ')}; ` +
       'start that version, or restore a backup from before the upgrade',
   );
 }

@@ -6,24 +6,24 @@ import { reportStatistics } from './metrics.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts';
 
-/** Which database, and how it is used. */
+/** Kind and settings of a database. */
 export type DatabaseOptions = SqliteOptions | PostgresOptions;
 
-/** What every database needs around it. */
+/** Dependencies of every database. */
 export interface DatabaseEnvironment {
   readonly log: Logger;
-  /** Measures how long transactions hang. */
+  /** Measures how long a transaction sends no statement. */
   readonly clock?: Clock;
   readonly metrics?: Metrics;
 }
 
-/** Opens the database, or rejects with what is wrong with it. The schema is left as it is: see `migrate`. */
+/** Opens the database; rejects with the reason when that fails. Does not change the schema: see `migrate`. */
 export async function openDatabase(
   options: DatabaseOptions,
-  surroundings: DatabaseEnvironment,
+  environment: DatabaseEnvironment,
 ): Promise<Database> {
-  const database = await openKind(options, surroundings);
-  if (surroundings.metrics) reportStatistics(surroundings.metrics, database.statistics);
+  const database = await openKind(options, environment);
+  if (environment.metrics) reportStatistics(environment.metrics, database.statistics);
   return database;
 }
 
@@ -32,9 +32,7 @@ async function openKind(
   { log, clock = systemClock }: DatabaseEnvironment,
 ): Promise<Database> {
   if (options.kind === 'sqlite') return SqliteDatabase.open(options, log, clock);
-  // Its driver is loaded only where it is used: start-up time and memory.
+  // Loads the driver only when it is used, for start-up time and memory.
   const { PostgresDatabase } = await import('./postgres/postgres-database.ts');
-  return startStep('the PostgreSQL database can not be opened', () =>
-    PostgresDatabase.open(options, log, clock),
-  );
+  return startStep('cannot open the PostgreSQL database', () => PostgresDatabase.open(options, log, clock));
 }

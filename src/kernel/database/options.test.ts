@@ -21,7 +21,7 @@ const postgres = (args: object, txn_limit = 0): DatabaseEntry => ({
   args: { ...nothing, ...args },
 });
 
-test('a SQLite file [option: database.name, database.args.database]', () => {
+test('databaseOptions opens a SQLite file [option: database.name, database.args.database]', () => {
   const entry: DatabaseEntry = {
     name: 'sqlite3',
     txn_limit: 0,
@@ -30,7 +30,7 @@ test('a SQLite file [option: database.name, database.args.database]', () => {
   assert.deepEqual(databaseOptions(entry), { kind: 'sqlite', path: '/data/home.db' });
 });
 
-test('a PostgreSQL server, with every option [option: database.txn_limit, database.args.user, database.args.password, database.args.dbname, database.args.host, database.args.port, database.args.cp_min, database.args.cp_max]', () => {
+test('databaseOptions passes all options of a PostgreSQL server on [option: database.txn_limit, database.args.user, database.args.password, database.args.dbname, database.args.host, database.args.port, database.args.cp_min, database.args.cp_max]', () => {
   const args = {
     user: 'hearth',
     password: 'secret',
@@ -58,7 +58,7 @@ test('a PostgreSQL server, with every option [option: database.txn_limit, databa
   });
 });
 
-test('a PostgreSQL server that is the only one of several [option: databases.*.name, databases.*.txn_limit, databases.*.args.database, databases.*.args.user, databases.*.args.password, databases.*.args.dbname, databases.*.args.host, databases.*.args.port, databases.*.args.cp_min, databases.*.args.cp_max]', () => {
+test('databaseOptions opens the entry of databases that contains all data stores [option: databases.*.name, databases.*.txn_limit, databases.*.args.database, databases.*.args.user, databases.*.args.password, databases.*.args.dbname, databases.*.args.host, databases.*.args.port, databases.*.args.cp_min, databases.*.args.cp_max]', () => {
   const args = { user: 'u', password: 'p', host: 'h', port: 5433, cp_min: 2, cp_max: 4 };
   for (const name of ['database', 'dbname']) {
     const everything = {
@@ -79,7 +79,7 @@ test('a PostgreSQL server that is the only one of several [option: databases.*.n
   }
 });
 
-test('a PostgreSQL server of which nothing is said is found as its own tools find it', () => {
+test('databaseOptions leaves host, user and database to the driver when they are not given', () => {
   assert.deepEqual(databaseOptions(postgres({})), {
     kind: 'postgres',
     connections: { min: 3, max: 5 },
@@ -87,7 +87,7 @@ test('a PostgreSQL server of which nothing is said is found as its own tools fin
   });
 });
 
-test('the least number of connections is never above the greatest', () => {
+test('databaseOptions never sets a minimum of connections above the maximum', () => {
   const connectionsFor = (args: object) => {
     const options = databaseOptions(postgres(args));
     return options.kind === 'postgres' ? options.connections : undefined;
@@ -96,7 +96,7 @@ test('the least number of connections is never above the greatest', () => {
   assert.deepEqual(connectionsFor({ cp_max: 1 }), { min: 1, max: 1 });
 });
 
-test('TLS modes', () => {
+test('databaseOptions translates the TLS modes of libpq', () => {
   const sslFor = (args: object) => {
     const options = databaseOptions(postgres(args));
     return options.kind === 'postgres' ? options.ssl : undefined;

@@ -4,10 +4,10 @@ import type { DatabaseEntry } from './config.ts';
 import type { DatabaseOptions } from './open.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 
-/** What the configuration does not say: as many connections as the driver it was written for opens. */
+/** Defaults for the options: those of the driver that the option names come from. */
 const defaultConnections = { min: 3, max: 5 };
 
-/** How to open the database that the configuration describes. Reads the certificates that it names. */
+/** Returns the settings for opening the configured database. Reads the certificate files. */
 export function databaseOptions({ name, txn_limit, args }: DatabaseEntry): DatabaseOptions {
   if (name === 'sqlite3') return { kind: 'sqlite', path: args.database ?? 'homeserver.db' };
   const given: Record<string, unknown> = args;
@@ -32,8 +32,8 @@ export function databaseOptions({ name, txn_limit, args }: DatabaseEntry): Datab
 }
 
 /**
- * TLS by libpq's names (its manual, "SSL Support"). `allow` and `prefer` connect without it, because nobody who
- * wants to be safe uses them.
+ * TLS modes with libpq's names (its manual, "SSL Support"). `allow` and `prefer` connect without TLS: they
+ * give no security anyway.
  */
 function sslOptions(given: Readonly<Record<string, unknown>>): false | ConnectionOptions | undefined {
   const mode = given['sslmode'];

@@ -1,9 +1,9 @@
-/** A literal, a quoted identifier, a comment, or one of the two kinds of placeholder. */
+/** Matches a literal, a quoted identifier, a comment, or a placeholder of one of the two kinds. */
 const token = /'(?:[^']|'')*'|"(?:[^"]|"")*"|--[^\n]*|\/\*[\s\S]*?\*\/|\$\d+|\?/g;
 
 /**
- * SQL with `?` placeholders in PostgreSQL's spelling: `$1`, `$2`, ... Placeholders in literals, quoted identifiers and
- * comments stay as they are. SQL that has numbered placeholders already comes back unchanged.
+ * Replaces `?` placeholders by those of PostgreSQL: `$1`, `$2`, ... Leaves literals, quoted identifiers and
+ * comments unchanged, and SQL with numbered placeholders too.
  */
 export function numberPlaceholders(sql: string): string {
   if (!sql.includes('?')) return sql;

@@ -8,29 +8,29 @@ import {
   Transaction,
 } from 'kysely';
 
-/** A row as Kysely hands it out: plain object, column name to value. */
+/** A row as returned by Kysely: a plain object, column name to value. */
 export type Row = Record<string, unknown>;
 
-/** What a statement gave back; `changes` counts the rows it wrote. */
+/** The result of a statement; `changes` is the number of written rows. */
 export interface Outcome {
   readonly rows: Row[];
   readonly changes?: number;
 }
 
-/** Runs one compiled statement somewhere. */
+/** Runs one compiled statement. */
 export type Execute = (sql: string, parameters: readonly unknown[]) => Promise<Outcome>;
 
-/** The parts of a Kysely dialect that say how SQL is written, without the one that says where it runs. */
+/** The parts of a Kysely dialect that define how SQL is written, without the driver that runs it. */
 export type Grammar = Omit<Dialect, 'createDriver'>;
 
 const writing = ['InsertQueryNode', 'UpdateQueryNode', 'DeleteQueryNode', 'MergeQueryNode'];
 
-/** Query builders whose statements go to `execute`, each by itself, and may not write. */
+/** Returns query builders whose statements run separately in `execute` and must not write. */
 export function readerOver<S>(grammar: Grammar, execute: Execute): Kysely<S> {
   return new Kysely<S>({ dialect: dialectOver(grammar, readOnly(connectionOver(execute))) });
 }
 
-/** Query builders whose statements all go to `execute`, which is inside a transaction that somebody else ends. */
+/** Returns query builders whose statements run in `execute`, inside a transaction that the caller ends. */
 export function writerOver<S>(reader: Kysely<S>, grammar: Grammar, execute: Execute): Transaction<S> {
   const connection = connectionOver(execute);
   const dialect = dialectOver(grammar, connection);
@@ -51,7 +51,7 @@ function dialectOver(grammar: Grammar, connection: DatabaseConnection): Dialect 
 
 function driverOver(connection: DatabaseConnection): Driver {
   const refuse = async () => {
-    throw new Error('transactions begin with Database.transaction');
+    throw new Error('start transactions with Database.transaction');
   };
   return {
     init: async () => {},
@@ -72,18 +72,18 @@ function connectionOver(execute: Execute): DatabaseConnection {
       return changes === undefined ? result : { ...result, numAffectedRows: BigInt(changes) };
     },
     streamQuery() {
-      throw new Error('results are not streamed: read in pages');
+      throw new Error('results cannot be streamed: read them in pages');
     },
   };
 }
 
-/** A write that is not in a transaction is a mistake, which must show on every database. */
+/** Rejects writes outside of transactions, so that the mistake shows on every database. */
 function readOnly(connection: DatabaseConnection): DatabaseConnection {
   return {
     ...connection,
     async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
       if (writing.includes(query.query.kind))
-        throw new Error('readers do not write: use Database.transaction');
+        throw new Error('readers cannot write: use Database.transaction');
       return connection.executeQuery<R>(query);
     },
   };

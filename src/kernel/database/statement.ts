@@ -1,6 +1,7 @@
 /**
- * Values that may be bound, at most 32,000 to a statement; no booleans (use 0 and 1), no dates (use milliseconds), no
- * text with U+0000. Numbers come back as numbers, truth as 0 or 1, bytes as `Uint8Array`.
+ * Values that may be bound, at most 32,000 per statement: no booleans (use 0 and 1), no dates (use
+ * milliseconds), no text with U+0000. Queries return numbers as numbers, booleans as 0 or 1, and bytes as
+ * `Uint8Array`.
  */
 export type SqlValue = string | number | bigint | Uint8Array | null;
 

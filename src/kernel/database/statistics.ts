@@ -1,4 +1,4 @@
-/** Counters that only grow. */
+/** Counters since the start. */
 export interface DatabaseStatistics {
   /** Statements through `reader()`. */
   reads: number;
@@ -6,7 +6,7 @@ export interface DatabaseStatistics {
   scans: number;
   /** Statements inside transactions, and executions (rows) of batches. */
   writes: number;
-  /** Transactions begun, repeated ones included. */
+  /** Transactions begun, including retries. */
   transactions: number;
   batches: number;
   /** Commits that waited for the disk. */

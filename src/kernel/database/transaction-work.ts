@@ -2,8 +2,8 @@ import type { IdleGuard } from './idle-guard.ts';
 import type { Execute, Outcome } from './queries.ts';
 
 /**
- * The part of a transaction that is the same on every database: runs the caller's work over a connection that belongs
- * to it until it ends, and remembers the first statement that failed.
+ * The part of a transaction that is the same on every database: runs the caller's work on a connection that
+ * belongs to the transaction until it ends, and remembers the first failed statement.
  */
 export class TransactionWork {
   readonly #execute: Execute;
@@ -17,21 +17,23 @@ export class TransactionWork {
     this.#guard = guard;
   }
 
-  /** What the first statement that failed has failed with. */
+  /** The error of the first failed statement. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
-  /** For the writer that the work is given. */
+  /** Runs statements of the writer that the work receives. */
   readonly execute: Execute = async (sql, parameters) => {
-    if (this.#over) throw new Error('the transaction has ended: its writer must not be used any more');
+    if (this.#over) throw new Error('the transaction has ended: its writer must not be used after that');
     if (this.#failure) throw this.#failure;
     const statement = this.#guard.during(() => this.#run(sql, parameters));
     this.#running.add(statement);
     return statement.finally(() => this.#running.delete(statement));
   };
 
-  /** Resolves when `work` has ended well and so have all its statements, also those that it did not wait for. */
+  /**
+   * Resolves when `work` and all its statements have succeeded, including statements that it does not await.
+   */
   async run<T>(work: () => Promise<T>): Promise<T> {
     try {
       const value = await this.#guard.watch(work());

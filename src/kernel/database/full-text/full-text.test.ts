@@ -37,7 +37,7 @@ forEachDatabase((open) => {
     return { database, index, find };
   };
 
-  test('texts are found by words, parts of words and beginnings', async () => {
+  test('full text finds words, parts of words, and short beginnings of words', async () => {
     const { find } = await opened();
     assert.deepEqual(await find('hello'), ['Hello World']);
     assert.deepEqual(await find('WORLD ell'), ['Hello World']);
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await find('🌈'), [texts[4]]);
   });
 
-  test('texts are found in scripts without spaces, by one character as well', async () => {
+  test('full text finds parts of texts in scripts without spaces, even single characters', async () => {
     const { find } = await opened();
     assert.deepEqual(await find('世界'), ['こんにちは世界']);
     assert.deepEqual(await find('友'), ['你好,朋友']);
@@ -59,7 +59,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await find('好你'), []);
   });
 
-  test('nothing is found by nothing', async () => {
+  test('full text finds nothing for a query without word characters or an empty list of scopes', async () => {
     const { find } = await opened();
     for (const term of ['', '  ', '"', '* ? NEAR(', '%']) {
       const found = await find(term);
@@ -68,7 +68,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await find('hello', []), []);
   });
 
-  test('a search can be restricted to scopes, and goes on in pages from the newest', async () => {
+  test('full text restricts searches to scopes and pages from the highest id down', async () => {
     const { index, find } = await opened();
     assert.deepEqual(await find('he', [1]), ['Hello World']);
     assert.deepEqual(await find('he', [2]), ['hel lo wor ld']);
@@ -80,7 +80,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await index.candidates({ query, before: 1, limit: 1 }), []);
   });
 
-  test('documents are replaced and removed', async () => {
+  test('full text replaces and removes documents', async () => {
     const { database, index, find } = await opened();
     await put(database, [{ id: 1, scope: 1, text: 'something else' }]);
     assert.deepEqual(await find('hello'), []);
@@ -90,7 +90,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await find('世界'), ['こんにちは世界']);
   });
 
-  test('a batch adds, replaces and removes as well', async () => {
+  test('full text adds, replaces and removes documents in a batch', async () => {
     const { database, index, find } = await opened();
     await database.batch(index.statements([{ id: 1, scope: 1, text: 'in a batch' }], [4]));
     assert.deepEqual(await find('hello'), []);
@@ -99,7 +99,7 @@ forEachDatabase((open) => {
     assert.deepEqual(index.statements([], []), []);
   });
 
-  test('whatever matches is a candidate', async () => {
+  test('every matching document is a candidate (property)', async () => {
     const database = await open([notes]);
     const index = database.fullText('note_texts');
     const text = fc.string({ unit: fc.constantFrom(...'ab cdÄ界世ニ友9-🌈"\u0301'), maxLength: 12 });
@@ -122,23 +122,23 @@ forEachDatabase((open) => {
   });
 });
 
-test('folding takes away case, accents and width, and keeps what tells words apart', () => {
+test('foldText removes case, accents and width, but keeps voiced marks of kana', () => {
   assert.equal(foldText('Straße ÉCOLE ﬁ'), 'straße ecole fi');
   assert.equal(foldText('か が'), 'か が');
   assert.equal(foldText('ﾊﾝｶｸ'), 'ハンカク');
 });
 
-test('plain text has the grams that it has beside other text', () => {
+test('gramsOf returns the same grams for ASCII text with and without non-ASCII text beside it (property)', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary-ascii', maxLength: 60 }), (text) => {
-      const beside = gramsOf(`${text} \u00df`);
-      beside.delete('\u00df');
-      assert.deepEqual([...gramsOf(text)].sort(), [...beside].sort());
+      const mixed = gramsOf(`${text} \u00df`);
+      mixed.delete('\u00df');
+      assert.deepEqual([...gramsOf(text)].sort(), [...mixed].sort());
     }),
   );
 });
 
-test('long texts and long queries are bounded', () => {
+test('gramsOf and TextQuery bound the work for long texts and long queries', () => {
   assert.ok(gramsOf('abcdefg '.repeat(1_000_000)).size < 20);
   assert.ok(new TextQuery(Array.from({ length: 500 }, (_, n) => `word${n}`).join(' ')).grams.size < 200);
 });

@@ -1,18 +1,18 @@
 /**
- * How text becomes searchable, the same on every database: it is folded, cut into runs, and the runs into grams that
- * an index can hold. See docs/decisions/0020.
+ * Makes text searchable in the same way on every database: folds it, splits it into runs, and the runs into
+ * grams that an index can store. See docs/decisions/0020.
  */
 
-/** A run of characters that belong together; `compact` in scripts that are written without spaces, and symbols. */
+/** A sequence of word characters; `compact` in scripts written without spaces, and for symbols. */
 interface Run {
   readonly text: string;
   readonly compact: boolean;
 }
 
-/** Characters of one text that are looked at; what comes later is not found. */
+/** Maximum characters of a text that are indexed; the rest cannot be found. */
 const maxCharacters = 20_000;
 
-/** Runs of a query that count; who writes more is looking for something else. */
+/** Maximum runs of a query; further ones are ignored. */
 const maxRuns = 32;
 
 const compactScripts = 'Han Hira Kana Hang Thai Laoo Khmr Mymr Tibt'
@@ -26,11 +26,11 @@ const runs = new RegExp(
 );
 const accents = /([\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}])\p{Mn}+/gu;
 
-/** Most texts need none of Unicode's rules, and are cut into the same grams without them in a third of the time. */
+/** ASCII text needs none of Unicode's rules; this yields the same grams in a third of the time. */
 const plain = /^[\0-\x7f]*$/;
 const plainWords = /[a-z0-9]+/g;
 
-/** Text without what people do not type when they search: case, accents, and the width of characters. */
+/** Folds differences that users do not type in searches: case, accents, and the width of characters. */
 export function foldText(text: string): string {
   const start = text.slice(0, maxCharacters);
   if (plain.test(start)) return start.toLowerCase();
@@ -38,7 +38,7 @@ export function foldText(text: string): string {
   return folded.normalize('NFD').replace(accents, '$1').normalize('NFC');
 }
 
-/** The grams by which a text is found. */
+/** Returns the grams by which a text is found. */
 export function gramsOf(text: string): Set<string> {
   const grams = new Set<string>();
   const folded = foldText(text);
@@ -55,7 +55,7 @@ export function gramsOf(text: string): Set<string> {
       }
       continue;
     }
-    // Shorter than three, a word is searched for by its beginning.
+    // Words and queries shorter than three characters match by their beginning.
     grams.add(characters[0]!);
     if (characters.length > 1) grams.add(characters[0]! + characters[1]!);
     addWindows(grams, characters, 3);
@@ -63,9 +63,9 @@ export function gramsOf(text: string): Set<string> {
   return grams;
 }
 
-/** What somebody searches for: every one of its runs must be in a text. */
+/** A search term. All of its runs must occur in a text. */
 export class TextQuery {
-  /** What a matching text has among its grams, at least. */
+  /** Grams that every matching text contains. */
   readonly grams: ReadonlySet<string>;
   readonly #runs: readonly Run[];
 
@@ -81,12 +81,12 @@ export class TextQuery {
     this.grams = grams;
   }
 
-  /** Whether there is nothing to search for, as in an empty text. Nothing matches. */
+  /** Whether the query contains no runs. Then nothing matches. */
   get isEmpty(): boolean {
     return this.#runs.length === 0;
   }
 
-  /** Whether a text holds all that is searched for: as a part, or when it is very short as the beginning of a word. */
+  /** Whether a text contains all runs: anywhere, or very short ones at the beginning of a word. */
   matches(text: string): boolean {
     if (this.isEmpty) return false;
     const folded = foldText(text);
@@ -107,7 +107,7 @@ function runsOf(folded: string): Run[] {
   return found;
 }
 
-/** The grams of a word in which every UTF-16 unit is a character. */
+/** Adds the grams of a word in which every UTF-16 code unit is a character. */
 function addPlainWord(grams: Set<string>, word: string): void {
   grams.add(word.slice(0, 1));
   if (word.length > 1) grams.add(word.slice(0, 2));

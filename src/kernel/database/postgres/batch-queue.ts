@@ -11,8 +11,8 @@ interface Waiting {
 const limits = { together: 500, waiting: 100_000 };
 
 /**
- * Batches that are ready at the same time share a transaction. When it fails, each is tried by itself, so that the
- * one that is at fault fails alone.
+ * Batches that are ready at the same time share a transaction. When it fails, each batch is retried
+ * separately, so that only the faulty one fails.
  */
 export class BatchQueue {
   readonly #commit: (statements: readonly Statement[]) => Promise<void>;
@@ -35,7 +35,7 @@ export class BatchQueue {
     });
   }
 
-  /** Takes nothing more; resolves when everything that was added has settled. */
+  /** Rejects further batches; resolves when all added ones have settled. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#working;
@@ -52,7 +52,7 @@ export class BatchQueue {
       await this.#commit(batches.flatMap(({ statements }) => statements));
       for (const { resolve } of batches) resolve();
     } catch (error) {
-      // After a broken connection nobody knows what was committed: trying again might do it twice.
+      // After a broken connection it is unknown whether the commit took effect: a retry might apply it twice.
       const again = batches.length > 1 && !(error instanceof Disconnected);
       if (again) for (const batch of batches) await this.#commitTogether([batch]);
       else for (const { reject } of batches) reject(error);

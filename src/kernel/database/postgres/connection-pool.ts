@@ -11,29 +11,30 @@ const defaults = {
   connections: { min: 1, max: 10 },
   connectTimeout: 10_000,
   scanLimit: 300_000,
-  /** How long a connection above the minimum is kept without use. */
+  /** Milliseconds after which an idle connection above the minimum is closed. */
   idleTimeout: 30_000,
 };
-/** How many long reads run at the same time. */
-const scannerLimit = 2;
+/** Maximum number of concurrent scans. */
+const maxScanners = 2;
 
-/** Connections, and what every one of them has in common. */
+/** A pool of connections with the same settings. */
 export class ConnectionPool {
   readonly #pool: Pool;
   readonly #names = new StatementNames();
 
   constructor(options: PostgresOptions, purpose: 'main' | 'scanning', log: Logger) {
     this.#pool = new Pool(poolConfig(options, purpose));
-    this.#pool.on('error', (error) => log.warn({ err: error }, 'an idle database connection broke'));
+    this.#pool.on('error', (error) => log.warn({ err: error }, 'An idle database connection broke'));
     const settings = purpose === 'scanning' ? scanSettings(options.scanLimit ?? defaults.scanLimit) : [];
     this.#pool.on('connect', (client) => {
-      // A connection that breaks in use rejects its statements; the event must have a listener all the same.
+      // A connection that breaks in use rejects its statements; without a listener, the event would be
+      // thrown.
       client.on('error', () => {});
       for (const setting of settings) client.query(setting).catch(() => {});
     });
   }
 
-  /** Runs `task` with a connection of its own. Rejects with `Undone` when there is none to be had. */
+  /** Runs `task` with its own connection. Rejects with `Undone` when no connection is available. */
   async use<T>(task: (session: Session) => Promise<T>): Promise<T> {
     const client = await this.#pool.connect().catch((error) => {
       throw new Undone(typedError(error), typedError(error));
@@ -49,18 +50,18 @@ export class ConnectionPool {
     }
   }
 
-  /** Waits for the connections that are in use. */
+  /** Waits for connections in use, then closes all. */
   close(): Promise<void> {
     return this.#pool.end();
   }
 }
 
-/** A rollback that failed leaves a connection that nobody else may get. */
+/** Whether a failed rollback left a transaction open; such a connection must not be reused. */
 function midTransaction(client: ClientBase): boolean {
   return client.getTransactionStatus() !== 'I';
 }
 
-/** As statements, because connection poolers refuse them as parameters of the connection. */
+/** Sent as statements, because connection poolers reject them as connection parameters. */
 const scanSettings = (limit: number) => [
   'set default_transaction_read_only = on',
   `set statement_timeout = ${limit}`,
@@ -76,7 +77,7 @@ function poolConfig(options: PostgresOptions, purpose: 'main' | 'scanning'): Poo
     connectionTimeoutMillis: options.connectTimeout ?? defaults.connectTimeout,
     idleTimeoutMillis: defaults.idleTimeout,
     min: purpose === 'main' ? connections.min : 0,
-    max: purpose === 'main' ? connections.max : scannerLimit,
+    max: purpose === 'main' ? connections.max : maxScanners,
   };
   const { host, port, user, password, database, ssl, transactionsPerConnection } = options;
   if (host !== undefined) config.host = host;

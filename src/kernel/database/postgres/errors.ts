@@ -2,15 +2,18 @@ import { DatabaseError as ServerError } from 'pg';
 import { DatabaseError, UniqueViolation } from '../errors.ts';
 
 const uniqueViolation = '23505';
-/** serialization_failure and deadlock_detected: another attempt may well succeed. */
+/** serialization_failure and deadlock_detected: a retry may succeed. */
 const conflicts = ['40001', '40P01'];
-/** admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout: the session is gone, the server will be back. */
+/**
+ * admin_shutdown, crash_shutdown, cannot_connect_now, idle_session_timeout: the session is lost, but the
+ * server will return.
+ */
 const interruptions = ['57P01', '57P02', '57P03', '57P05'];
-/** What the platform and the driver say when a connection breaks or can not be made. */
+/** Codes and messages of the platform and the driver for connections that break or cannot be opened. */
 const broken = /^(ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|ETIMEDOUT)$/;
 const brokenMessage = /^(Connection terminated|Client has encountered a connection error|timeout exceeded)/;
 
-/** The statement lost against another transaction. */
+/** The statement conflicted with another transaction. */
 export class Conflict extends DatabaseError {
   override name = 'Conflict';
 }
@@ -20,7 +23,7 @@ export class Disconnected extends DatabaseError {
   override name = 'Disconnected';
 }
 
-/** The driver's error as one of ours. The server's detail, which quotes values, stays out of the message. */
+/** Converts an error of the driver. The message omits the server's detail, which quotes values. */
 export function typedError(error: unknown): Error {
   if (error instanceof DatabaseError) return error;
   if (!(error instanceof Error)) return new Error(String(error));

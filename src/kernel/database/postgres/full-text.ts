@@ -6,13 +6,15 @@ import type { FullText, TextDocument, TextSearch } from '../full-text/full-text.
 import { gramsOf } from '../full-text/grams.ts';
 import type { Statement } from '../statement.ts';
 
-/** Grams are kept as numbers of 32 bits, which need no extension of the server and half the room of short texts. */
+/**
+ * Grams are stored as 32-bit hashes, which need no extension of the server and half the space of short texts.
+ */
 export const postgresFullTextTable = (name: string): readonly string[] => [
   `create table ${name} (id bigint primary key, scope bigint not null, grams integer[] not null)`,
   `create index ${name}_grams on ${name} using gin (grams)`,
 ];
 
-/** An index in a table of arrays with an inverted index over them. */
+/** A full-text index in a table of arrays with an inverted index. */
 export class PostgresFullText implements FullText {
   readonly #scanner: Reader<unknown>;
   readonly #table: RawBuilder<unknown>;
@@ -53,7 +55,7 @@ export class PostgresFullText implements FullText {
   async candidates({ query, scopes, before, limit }: TextSearch): Promise<number[]> {
     if (query.isEmpty || scopes?.length === 0) return [];
     const within = scopes ? sql`and scope = any(cast(${list(scopes)} as bigint[]))` : sql``;
-    // Materialized, so that the planner does not walk through all documents in their order instead.
+    // Materialized, so that the planner does not scan all documents in order instead.
     const { rows } = await sql<{ id: number }>`
       with found as materialized (
         select id from ${this.#table}
@@ -71,7 +73,7 @@ function gramNumbers(grams: Iterable<string>): string {
   return list(new Set([...grams].map(hashOf)));
 }
 
-/** FNV-1a over UTF-16 units. Two grams with the same number only make a candidate that does not match. */
+/** FNV-1a over UTF-16 code units. A hash collision only adds a candidate that does not match. */
 function hashOf(gram: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < gram.length; index++) {

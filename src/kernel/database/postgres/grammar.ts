@@ -1,14 +1,14 @@
 import { type DataTypeNode, PostgresAdapter, PostgresIntrospector, PostgresQueryCompiler } from 'kysely';
 import type { Grammar } from '../queries.ts';
 
-/** Writes the portable types in PostgreSQL's words. */
+/** Compiles the portable types for PostgreSQL. */
 class PortableCompiler extends PostgresQueryCompiler {
-  /** Text is ordered and compared by code point, as on SQLite, whatever the locale of the server's database. */
+  /** Orders and compares text by code point as on SQLite, independent of the locale of the database. */
   protected override visitDataType(node: DataTypeNode): void {
     this.append(node.dataType === 'text' && this.#declaresColumn() ? 'text collate "C"' : node.dataType);
   }
 
-  /** Not a cast, which takes no collation. */
+  /** False in a cast, where a collation is not allowed. */
   #declaresColumn(): boolean {
     return this.parentNode?.kind === 'ColumnDefinitionNode';
   }

@@ -1,9 +1,9 @@
 import type { ConnectionOptions } from 'node:tls';
 
-/** Where the server is and how it is used; times in milliseconds. */
+/** Connection settings of a PostgreSQL server; times in milliseconds. */
 export interface PostgresOptions {
   readonly kind: 'postgres';
-  /** A name, an address, or the folder of a Unix socket. */
+  /** A host name, an address, or the directory of a Unix socket. */
   readonly host?: string;
   readonly port?: number;
   readonly user?: string;
@@ -11,13 +11,13 @@ export interface PostgresOptions {
   readonly database?: string;
   readonly ssl?: boolean | ConnectionOptions;
   readonly applicationName?: string;
-  /** Connections for transactions and short reads. */
+  /** Bounds of the pool for transactions and short reads. */
   readonly connections?: { readonly min: number; readonly max: number };
-  /** Transactions after which a connection is replaced; 0 for never. */
+  /** Number of transactions after which a connection is replaced; 0 for never. */
   readonly transactionsPerConnection?: number;
   readonly connectTimeout?: number;
-  /** How long the work of a transaction may go without a statement. */
+  /** Maximum time that the work of a transaction may send no statement. */
   readonly idleLimit?: number;
-  /** How long a statement of `scanner()` may take. */
+  /** Timeout of a statement of `scanner()`. */
   readonly scanLimit?: number;
 }

@@ -14,7 +14,7 @@ interface Schema {
   counters: { name: string; value: number };
 }
 
-/** A server of its own, because it is restarted. */
+/** A separate server, because the tests restart it. */
 let server: PostgresServer;
 let database: Database;
 const value = async () =>
@@ -49,7 +49,7 @@ const reset = () =>
     { sql: 'insert into counters (name, value) values (?, ?)', rows: [['a', 0]] },
   ]);
 
-test('transactions that conflict run again until each has had its effect', async () => {
+test('PostgreSQL: conflicting transactions are retried until each has succeeded', async () => {
   await reset();
   const begun = database.statistics.transactions;
   const twoHaveRead = Promise.withResolvers<void>();
@@ -70,7 +70,7 @@ test('transactions that conflict run again until each has had its effect', async
   assert.ok(database.statistics.transactions - begun > 4, 'there was no conflict');
 });
 
-test('connections that the server has closed are replaced without anybody noticing', async () => {
+test('PostgreSQL: connections closed by the server are replaced without errors', async () => {
   await reset();
   await Promise.all([value(), value(), value()]);
   const client = new Client(connectionTo(server.port));
@@ -84,19 +84,19 @@ test('connections that the server has closed are replaced without anybody notici
   assert.equal(await value(), 9);
 });
 
-test('a scan can not write', async () => {
+test('PostgreSQL: the scanner cannot write', async () => {
   await assert.rejects(
     sql`insert into counters values ('c', 1)`.execute(database.scanner()),
     /read-only transaction/,
   );
 });
 
-test('a server that is not there is reported at once', async () => {
-  const nobody = openDatabase({ kind: 'postgres', ...connectionTo(1) }, { log: silentLogger });
-  await assert.rejects(nobody, /ECONNREFUSED/);
+test('PostgreSQL: opening fails at once when no server listens', async () => {
+  const opening = openDatabase({ kind: 'postgres', ...connectionTo(1) }, { log: silentLogger });
+  await assert.rejects(opening, /ECONNREFUSED/);
 });
 
-test('a database that can not hold every character is refused', async () => {
+test('PostgreSQL: a database with another encoding than UTF-8 is rejected', async () => {
   const client = new Client(connectionTo(server.port));
   await client.connect();
   await client.query("create database latin encoding 'LATIN1' template template0");

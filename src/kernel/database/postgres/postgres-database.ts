@@ -20,16 +20,16 @@ import { retrying, Undone } from './retry.ts';
 import type { Session } from './session.ts';
 
 const defaultIdleLimit = 10_000;
-/** `pg_advisory_xact_lock`'s number for changes of the schema: chosen once, the same in every version. */
+/** Key of the advisory lock for schema changes: an arbitrary constant, the same in every version. */
 const schemaLock = 5_241_763_001;
 
-/** Statements of a batch that are sent in one go: to make a thousand ready takes some 40 ms. */
-const sentAtOnce = 100;
+/** Statements of a batch that are sent without a pause: preparing a thousand takes about 40 ms. */
+const statementsPerPause = 100;
 
 const snapshot = 'begin isolation level repeatable read';
 const latest = 'begin isolation level read committed';
 
-/** A PostgreSQL server, through a pool of connections. */
+/** A PostgreSQL server, used through a pool of connections. */
 export class PostgresDatabase implements Database {
   readonly statistics = noStatistics();
   readonly #clock: Clock;
@@ -53,7 +53,7 @@ export class PostgresDatabase implements Database {
     this.#scanner = readerOver(postgresGrammar, this.#scan);
   }
 
-  /** Connects once, so that wrong options show at the start. */
+  /** Opens the database and connects once, so that wrong settings fail at start. */
   static async open(
     options: PostgresOptions,
     log: Logger,
@@ -124,7 +124,7 @@ export class PostgresDatabase implements Database {
     return result;
   }
 
-  /** Rejects with `Undone` when nothing can have taken effect. */
+  /** Runs a transaction once. Rejects with `Undone` when it certainly had no effect. */
   async #attempt<S, T>(
     session: Session,
     work: (writer: Writer<S>) => Promise<T>,
@@ -158,14 +158,14 @@ export class PostgresDatabase implements Database {
         const sent: Promise<unknown>[] = [];
         const send = (answer: Promise<unknown>) => {
           sent.push(answer);
-          // It may fail while others are being sent, and is looked at afterwards.
+          // It may fail while further statements are being sent; errors are handled afterwards.
           answer.catch(() => {});
         };
         send(session.control(latest));
         for (const { sql: text, rows } of statements) {
           for (const row of rows) {
             send(session.run(text, row));
-            if (sent.length % sentAtOnce === 0) await new Promise(setImmediate);
+            if (sent.length % statementsPerPause === 0) await new Promise(setImmediate);
           }
         }
         try {
@@ -212,13 +212,13 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Other encodings can not hold what people write, and some refuse it only when it comes. */
+/** Other encodings cannot store all characters, and some report that only on insertion. */
 async function requireUtf8(session: Session): Promise<void> {
   const { rows } = await session.run('show server_encoding', []);
   const encoding = rows[0]?.['server_encoding'];
   if (encoding !== 'UTF8') {
     throw new Error(
-      `the database has the encoding ${encoding}: make one with ENCODING 'UTF8' TEMPLATE template0`,
+      `the database has the encoding ${encoding}: create one with ENCODING 'UTF8' TEMPLATE template0`,
     );
   }
 }

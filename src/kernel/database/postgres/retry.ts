@@ -3,21 +3,24 @@ import { randomFraction, systemRandomness } from '../../randomness.ts';
 import { Conflict, Disconnected } from './errors.ts';
 
 /**
- * How often to try in all, and the longest first wait in milliseconds; each wait is longer than the one before. After
- * a lost connection they add up to some six seconds, enough for a server to restart. After a conflict they are
- * random, so that those who met do not meet again.
+ * Maximum number of attempts, and the delay in milliseconds after a number of failures. After a lost
+ * connection the delays add up to about six seconds, enough for a restart of the server. After a conflict
+ * they are random, so that the same transactions do not conflict again.
  */
 const policies = {
   conflict: { attempts: 12, wait: (failures: number) => randomFraction(systemRandomness) * 2 ** failures },
   disconnected: { attempts: 8, wait: (failures: number) => 25 * 2 ** failures },
 };
 
-/** An attempt that failed, and whether nothing of it can have taken effect. */
+/** A failed attempt that certainly had no effect. */
 export class Undone extends Error {
   readonly error: unknown;
   readonly reason: Error;
 
-  /** `reason` decides whether another attempt makes sense; `error` is what the caller gets when it does not. */
+  /**
+   * @param reason decides whether to retry
+   * @param error is passed to the caller when there is no retry
+   */
   constructor(reason: Error, error: unknown) {
     super(reason.message);
     this.reason = reason;
@@ -26,8 +29,8 @@ export class Undone extends Error {
 }
 
 /**
- * Runs `attempt` again while it rejects with `Undone` because of a conflict or a lost connection. The waits are for
- * others at the database to be done, which takes real time, whatever clock the server has.
+ * Repeats `attempt` while it rejects with `Undone` because of a conflict or a lost connection. The delays use
+ * the system clock, because they wait for other users of the database, whatever clock the server has.
  */
 export async function retrying<T>(attempt: () => Promise<T>): Promise<T> {
   for (let failures = 1; ; failures += 1) {

@@ -7,7 +7,10 @@ import { bindable } from './values.ts';
 
 const writing = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'];
 
-/** Runs statements on one connection. They may be sent without waiting: the connection answers them in order. */
+/**
+ * Runs statements on one connection. Statements may be sent without waiting: the connection answers them in
+ * order.
+ */
 export class Session {
   readonly #client: ClientBase;
   readonly #names: StatementNames;
@@ -17,7 +20,7 @@ export class Session {
     this.#names = names;
   }
 
-  /** One statement with its parameters. */
+  /** Runs one statement. */
   async run(sql: string, parameters: readonly unknown[]): Promise<Outcome> {
     const text = numberPlaceholders(sql);
     const name = parameters.length > 0 ? this.#names.nameFor(text) : undefined;
@@ -31,7 +34,7 @@ export class Session {
     }
   }
 
-  /** BEGIN, COMMIT and the like; resolves with what the server says it did. */
+  /** Runs BEGIN, COMMIT or similar. Resolves with the command that the server reports. */
   async control(sql: string): Promise<string> {
     try {
       return (await this.#client.query(sql)).command;

@@ -1,22 +1,22 @@
-/** How often a statement is seen before it is worth preparing. */
-const worthPreparing = 5;
-/** Statements that are prepared on each connection at most: the server's memory. */
-const nameLimit = 500;
-/** Statements whose uses are counted. */
-const countLimit = 2_000;
+/** Number of uses from which a statement is prepared. */
+const minUses = 5;
+/** Maximum prepared statements per connection; they take memory of the server. */
+const maxNames = 500;
+/** Maximum number of statements whose uses are counted. */
+const maxCounted = 2_000;
 
-/** Gives names to hot statements, under which each connection prepares them once. */
+/** Gives names to frequent statements. Each connection prepares them once under their name. */
 export class StatementNames {
   readonly #names = new Map<string, string>();
   readonly #uses = new Map<string, number>();
 
-  /** The name for `sql`, or `undefined` while it is not worth one. Prepared under it already or not. */
+  /** Returns the name of `sql`, or `undefined` while it is too rarely used. */
   nameFor(sql: string): string | undefined {
     const name = this.#names.get(sql);
-    if (name || this.#names.size >= nameLimit) return name;
+    if (name || this.#names.size >= maxNames) return name;
     const uses = (this.#uses.get(sql) ?? 0) + 1;
-    if (uses < worthPreparing) {
-      if (this.#uses.size >= countLimit) this.#uses.clear();
+    if (uses < minUses) {
+      if (this.#uses.size >= maxCounted) this.#uses.clear();
       this.#uses.set(sql, uses);
       return undefined;
     }

@@ -1,9 +1,9 @@
 import { types } from 'pg';
 
-/** PostgreSQL's numbers for its types. */
+/** PostgreSQL's object ids of its types. */
 const oids = { bool: 16, bytea: 17, int8: 20, numeric: 1700 };
 
-/** Values as SQLite gives them, so that the two can not be told apart. */
+/** Parse values into the same form as SQLite returns. */
 const parsers = new Map<number, (text: string) => unknown>([
   [oids.bool, (text) => (text === 't' ? 1 : 0)],
   [oids.bytea, bytes],
@@ -12,7 +12,7 @@ const parsers = new Map<number, (text: string) => unknown>([
   [oids.numeric, Number],
 ]);
 
-/** For the connections' `types`. */
+/** Parsers for the `types` setting of connections. */
 export const portableTypes: typeof types = {
   ...types,
   getTypeParser: ((oid: number, format?: 'text' | 'binary') =>
@@ -20,13 +20,13 @@ export const portableTypes: typeof types = {
     types.getTypeParser(oid, format)) as typeof types.getTypeParser,
 };
 
-/** The parameter as the driver takes it. */
+/** Converts a parameter for the driver. */
 export function bindable(value: unknown): string | number | bigint | Buffer | null {
   if (typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint' || value === null) {
     return value;
   }
   if (value instanceof Uint8Array) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-  throw new TypeError(`a ${typeof value} can not be bound`);
+  throw new TypeError(`cannot bind a ${typeof value}`);
 }
 
 function bytes(text: string): Uint8Array {

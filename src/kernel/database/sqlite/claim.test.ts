@@ -11,7 +11,7 @@ import { claimFile } from './claim.ts';
 const folder = mkdtempSync(join(tmpdir(), 'hearth-claim-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Another process that claims a file and gives it back: what it says first, and in all. */
+/** Starts another process that claims a file and releases it. Returns its first output and its whole output. */
 function claimElsewhere(path: string) {
   const code = `
     const { claimFile } = await import(${JSON.stringify(join(import.meta.dirname, 'claim.ts'))});
@@ -25,20 +25,20 @@ function claimElsewhere(path: string) {
   return { tries, said: text(child.stdout) };
 }
 
-describe('a claimed database', () => {
-  it('is had by the next one when it is given back', async () => {
+describe('claimFile', () => {
+  it('waits until another process releases the claim', async () => {
     const path = join(folder, 'given-back.db');
     const giveBack = claimFile(path);
     const other = claimElsewhere(path);
     await other.tries;
-    // By then it would have given up, if it did not wait.
+    // Long enough for the other process to fail if it did not wait.
     await sleep(500);
     giveBack();
     assert.equal(await other.said, 'tries, has it');
     claimFile(path)();
   });
 
-  it('is not had by anybody else', async () => {
+  it('throws StartFailure while another process has the claim', async () => {
     const path = join(folder, 'kept.db');
     const giveBack = claimFile(path);
     assert.equal(await claimElsewhere(path).said, 'tries, StartFailure');

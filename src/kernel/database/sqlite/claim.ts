@@ -1,15 +1,17 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StartFailure } from '../../start-failure.ts';
 
-/** Milliseconds for a server that is just being stopped, as when it is started again. Nothing else is done meanwhile. */
-const patience = 5_000;
+/**
+ * Milliseconds to wait for a server that is stopping, as in a restart. The thread is blocked in the meantime.
+ */
+const claimTimeout = 5_000;
 
 /**
- * Takes a SQLite database for this process alone. Two servers on one file would give out the same positions and do each
- * other's jobs; SQLite itself lets both write. The claim is a lock on a file beside it, which ends with the process
- * however that ends; the file stays.
- * @returns what gives the database back
- * @throws StartFailure when another server has it
+ * Claims a SQLite database for this process. Two servers on one file would assign the same positions and run
+ * each other's jobs; SQLite itself would let both write. The claim is a lock on a separate file, which the
+ * operating system releases when the process ends in any way; the file stays.
+ * @returns a function that releases the claim
+ * @throws StartFailure when another server has the claim
  */
 export function claimFile(path: string): () => void {
   const lock = open(`${path}-lock`);
@@ -22,10 +24,13 @@ export function claimFile(path: string): () => void {
   return () => lock?.close();
 }
 
-/** Where a file can not be made the database can not be opened either, and says why. */
+/**
+ * Returns undefined when the lock file cannot be created: opening the database then fails too, with the
+ * reason.
+ */
 function open(path: string): DatabaseSync | undefined {
   try {
-    return new DatabaseSync(path, { timeout: patience });
+    return new DatabaseSync(path, { timeout: claimTimeout });
   } catch {
     return undefined;
   }

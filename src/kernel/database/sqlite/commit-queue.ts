@@ -4,37 +4,37 @@ import type { DatabaseStatistics } from '../statistics.ts';
 import { Group } from './group.ts';
 import type { Executor } from './protocol.ts';
 
-/** Something that writes. */
+/** A transaction or batch in the queue. */
 export interface Entry {
-  /** It is worth a flush of its own, and begins at once. */
+  /** Whether it is worth a flush of its own and begins at once. */
   readonly isLarge: boolean;
-  /** Takes part in `group`; must leave it as if it had not when it rejects. */
+  /** Runs in `group`. When it rejects, it must have undone its effects in the group. */
   run(group: Group): Promise<void>;
-  /** Everything is on disk. */
+  /** Called when everything is on disk. */
   committed(): void;
-  /** Nothing of it will be. */
+  /** Called when nothing of it will be on disk. */
   failed(error: unknown): void;
 }
 
-/** How much is committed together. */
+/** Bounds of a commit group. */
 export interface GroupLimits {
-  /** Transactions and batches in one group. */
+  /** Maximum transactions and batches in one group. */
   readonly entries: number;
-  /** Milliseconds after which a group takes no more of them. */
+  /** Milliseconds after which a group takes no further entries. */
   readonly duration: number;
-  /** Transactions and batches that may wait. */
+  /** Maximum waiting transactions and batches. */
   readonly waiting: number;
 }
 
 /**
- * How many groups the writing thread may hold. It does them one after the other; when it has ended one, the next is
- * there already, and need not come from a calling thread that may be busy.
+ * Maximum groups at the writing thread, which runs them one after the other. With two, the thread can
+ * continue without waiting for the calling thread, which may be busy.
  */
-const groupsAtOnce = 2;
+const maxRunningGroups = 2;
 
 /**
- * Group commit. While groups wait for the disk, others line up; they are the next group. So a flush is shared by as
- * many as are ready, and someone alone does not wait for others to come.
+ * Group commit: while groups wait for the disk, further entries collect and form the next group. So all ready
+ * entries share a flush, and a single entry does not wait for others.
  */
 export class CommitQueue {
   readonly #executor: Executor;
@@ -42,10 +42,10 @@ export class CommitQueue {
   readonly #limits: GroupLimits;
   readonly #statistics: DatabaseStatistics;
   #waiting: Entry[] = [];
-  /** A group is doing its work, or is about to. */
+  /** A group is running its entries, or is about to. */
   #isWorking = false;
-  /** Groups whose end is on its way to the disk. */
-  #ending = 0;
+  /** Groups whose commit is running. */
+  #committing = 0;
   #idle: (() => void) | undefined;
   #closed = false;
 
@@ -66,10 +66,10 @@ export class CommitQueue {
     this.#next();
   }
 
-  /** Takes nothing more; resolves when everything that was added has settled. */
+  /** Rejects further entries; resolves when all added ones have settled. */
   async close(): Promise<void> {
     this.#closed = true;
-    if (!this.#isWorking && this.#ending === 0) return;
+    if (!this.#isWorking && this.#committing === 0) return;
     await new Promise<void>((resolve) => {
       this.#idle = resolve;
     });
@@ -81,25 +81,25 @@ export class CommitQueue {
     return full ? new DatabaseOverloaded(`${this.#limits.waiting} writes are waiting`) : undefined;
   }
 
-  /** Begins the next group when there is something for it and the writing thread may have it. */
+  /** Starts the next group when entries wait and the writing thread has room for it. */
   #next(): void {
-    if (this.#isWorking || this.#ending >= groupsAtOnce) return;
+    if (this.#isWorking || this.#committing >= maxRunningGroups) return;
     if (this.#waiting.length > 0) {
       this.#isWorking = true;
-      // What arrives in the same turn of the event loop belongs to one group. But when many requests have come at once,
-      // the end of the turn is far away, and the writing thread would have nothing to do until then.
+      // Entries added in one turn of the event loop form one group. A large entry starts at once: with many
+      // requests, the end of the turn is far away, and the writing thread would be idle until then.
       if (this.#waiting[0]?.isLarge) queueMicrotask(() => void this.#runGroup());
       else setImmediate(() => void this.#runGroup());
-    } else if (this.#ending === 0) this.#idle?.();
+    } else if (this.#committing === 0) this.#idle?.();
   }
 
-  /** Has the next entries do their work as one group, and sends for its commit. */
+  /** Runs the next entries as one group and starts its commit. */
   async #runGroup(): Promise<void> {
     const entries = this.#waiting.splice(0, this.#limits.entries);
     const group = new Group(this.#executor);
     const taken = await this.#runEach(entries, group);
     this.#waiting.unshift(...entries.slice(taken.length));
-    this.#ending += 1;
+    this.#committing += 1;
     void this.#end(
       group,
       taken.filter((entry) => entry !== undefined),
@@ -116,11 +116,11 @@ export class CommitQueue {
     } catch (error) {
       for (const entry of entries) entry.failed(error);
     }
-    this.#ending -= 1;
+    this.#committing -= 1;
     this.#next();
   }
 
-  /** Those that were run, in order; `undefined` for those that have failed. */
+  /** Returns the entries that were run, in order; `undefined` for failed ones. */
   async #runEach(entries: readonly Entry[], group: Group): Promise<(Entry | undefined)[]> {
     const end = this.#clock.monotonic() + this.#limits.duration;
     const taken: (Entry | undefined)[] = [];

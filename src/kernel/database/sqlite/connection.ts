@@ -1,14 +1,17 @@
 import { closeSync, openSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
-/** How a file is opened. */
+/** How to open a file. */
 export interface SqliteFile {
   readonly path: string;
-  /** What a commit waits for: that its pages are on disk, or nothing (a crash of the machine may cost the database). */
+  /**
+   * Whether each commit waits until its pages are on disk. With `never`, a crash of the machine may destroy
+   * the database.
+   */
   readonly flush: 'every-commit' | 'never';
 }
 
-/** A result without the cost of an object for each row, so that it is cheap to send between threads. */
+/** A result without an object for each row, so that it is cheap to send between threads. */
 export interface Table {
   readonly columns: readonly string[];
   readonly rows: readonly (readonly unknown[])[];
@@ -20,39 +23,41 @@ interface Prepared {
   readonly columns: readonly string[];
 }
 
-/** How many prepared statements one connection keeps. */
-const preparedLimit = 500;
-/** How long a statement waits for another process's lock, in milliseconds. */
+/** Maximum prepared statements of one connection. */
+const maxPrepared = 500;
+/** Milliseconds that a statement waits for another process's lock. */
 const busyTimeout = 15_000;
 /**
- * Pages (of 4 KiB) in the write-ahead log after which they are moved into the database file. That is the slowest part
- * of a commit, and what is written again in the meantime is moved once: with 32 MiB instead of the usual 4, sends are
- * a fifth faster. A start after a crash reads the log again, some 20 ms at this size.
+ * Pages (4 KiB) in the write-ahead log after which a checkpoint moves them into the database file. The
+ * checkpoint is the slowest part of a commit, and pages written several times in the meantime are moved once:
+ * with 32 MiB instead of the default 4, sends are a fifth faster. After a crash, the start reads the log
+ * again, about 20 ms at this size.
  */
-const checkpointAfter = 8_000;
-/** Memory for pages, in KiB (negative by SQLite's convention). It grows only as pages are used. */
+const checkpointPages = 8_000;
+/** Memory for pages in KiB (negative by SQLite's convention). It is allocated as pages are used. */
 const cacheSize = { reading: -16_384, writing: -16_384 };
 
 /**
- * Makes the file for its owner alone: it holds messages and password hashes. SQLite gives the files beside it the same
- * mode. One that exists is not even opened, for closing it would take this process's locks away.
+ * Creates the file with mode 0600: it contains messages and password hashes. SQLite creates the files beside
+ * it with the same mode. An existing file is not opened, because closing it would release the locks of this
+ * process.
  */
-function makePrivately(path: string): void {
+function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch {
-    // It exists, or SQLite says what is wrong.
+    // The file exists, or SQLite will report the error.
   }
 }
 
-/** One connection and its prepared statements. Everything here blocks the calling thread. */
+/** One connection with its prepared statements. All methods block the calling thread. */
 export class SqliteConnection {
   readonly #database: DatabaseSync;
-  /** Least recently used first. */
+  /** In the order of use, least recently used first. */
   readonly #prepared = new Map<string, Prepared>();
 
   constructor(file: SqliteFile, access: 'reading' | 'writing') {
-    if (access === 'writing') makePrivately(file.path);
+    if (access === 'writing') createPrivateFile(file.path);
     this.#database = new DatabaseSync(file.path, {
       readOnly: access === 'reading',
       enableForeignKeyConstraints: false,
@@ -62,7 +67,7 @@ export class SqliteConnection {
     if (access === 'writing') {
       this.#database.exec('pragma journal_mode = wal');
       this.#database.exec(`pragma synchronous = ${file.flush === 'never' ? 'off' : 'full'}`);
-      this.#database.exec(`pragma wal_autocheckpoint = ${checkpointAfter}`);
+      this.#database.exec(`pragma wal_autocheckpoint = ${checkpointPages}`);
       this.#database.exec('pragma journal_size_limit = 67108864');
     }
     this.#database.exec(`pragma cache_size = ${cacheSize[access]}`);
@@ -85,16 +90,16 @@ export class SqliteConnection {
     return { columns, rows, changes: rows.length };
   }
 
-  /** Runs one statement once for each of `rows`, and forgets what it returns. */
+  /** Runs one statement once for each of `rows` and discards the results. */
   runEach(sql: string, rows: readonly (readonly unknown[])[]): void {
     const { statement } = this.#prepare(sql);
     for (const row of rows) statement.run(...row.map(bindable));
   }
 
-  /** Must be called when tables have changed: prepared statements know their columns. */
+  /** Must be called after a schema change: prepared statements cache their columns. */
   forgetStatements(): void {
     this.#prepared.clear();
-    // A change by another connection is noticed when a statement runs, not yet when it is prepared.
+    // SQLite detects schema changes of other connections when a statement runs, not when it is prepared.
     this.#database.prepare('select count(*) from sqlite_schema').get();
   }
 
@@ -115,12 +120,12 @@ export class SqliteConnection {
     const prepared = { statement, columns: statement.columns().map((column) => column.name) };
     this.#prepared.set(sql, prepared);
     const oldest = this.#prepared.keys().next();
-    if (this.#prepared.size > preparedLimit && !oldest.done) this.#prepared.delete(oldest.value);
+    if (this.#prepared.size > maxPrepared && !oldest.done) this.#prepared.delete(oldest.value);
     return prepared;
   }
 }
 
-/** Numbers are bound as REAL by the platform; integers must be INTEGER, as they are on PostgreSQL. */
+/** Converts a parameter. The platform binds numbers as REAL; integers must be INTEGER as on PostgreSQL. */
 function bindable(value: unknown): string | number | bigint | Uint8Array | null {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? BigInt(value) : value;
   if (
@@ -131,5 +136,5 @@ function bindable(value: unknown): string | number | bigint | Uint8Array | null 
   ) {
     return value;
   }
-  throw new TypeError(`a ${typeof value} can not be bound`);
+  throw new TypeError(`cannot bind a ${typeof value}`);
 }

@@ -11,23 +11,23 @@ interface Settle<T> {
 }
 
 /**
- * Rows of a batch that is worth a flush of its own; and rows that travel to the writing thread in one message: to make
- * one of ten thousand ready takes many milliseconds.
+ * Number of rows from which a batch is worth a flush of its own, and maximum rows per message to the writing
+ * thread: preparing a message with ten thousand rows takes many milliseconds.
  */
-const [largeBatch, rowsAtOnce] = [32, 1_000];
+const [largeBatchRows, maxRowsPerMessage] = [32, 1_000];
 
 const rowsOf = (statements: readonly Statement[]) =>
   statements.reduce((count, { rows }) => count + rows.length, 0);
 
 function* piecesOf(statements: readonly Statement[]): Generator<Statement> {
   for (const { sql, rows } of statements) {
-    for (let start = 0; start < rows.length; start += rowsAtOnce) {
-      yield { sql, rows: rows.slice(start, start + rowsAtOnce) };
+    for (let start = 0; start < rows.length; start += maxRowsPerMessage) {
+      yield { sql, rows: rows.slice(start, start + maxRowsPerMessage) };
     }
   }
 }
 
-/** Statements that were all given at once. */
+/** A batch: all statements are known in advance. */
 export class BatchEntry implements Entry {
   readonly isLarge: boolean;
   readonly #statements: readonly Statement[];
@@ -37,9 +37,9 @@ export class BatchEntry implements Entry {
 
   constructor(statements: readonly Statement[], settle: Settle<void>) {
     const rows = rowsOf(statements);
-    this.#isInPieces = rows > rowsAtOnce;
+    this.#isInPieces = rows > maxRowsPerMessage;
     this.#statements = this.#isInPieces ? statements : sendableStatements(statements);
-    this.isLarge = rows >= largeBatch;
+    this.isLarge = rows >= largeBatchRows;
     this.#settle = settle;
   }
 
@@ -54,7 +54,7 @@ export class BatchEntry implements Entry {
     else this.#settle.resolve();
   }
 
-  /** One after the other: this thread has turns in between. */
+  /** Awaits each piece, so that this thread can do other work in between. */
   async #runInPieces(group: Group): Promise<void> {
     group.control('savepoint');
     try {
@@ -73,7 +73,7 @@ export class BatchEntry implements Entry {
   }
 }
 
-/** A transaction whose statements come one by one. */
+/** A transaction whose statements arrive one by one. */
 export class TransactionEntry<T> implements Entry {
   readonly isLarge = false;
   readonly #begin: (group: Group) => { readonly scope: TransactionWork; work(): Promise<T> };

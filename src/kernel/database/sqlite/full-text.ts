@@ -6,17 +6,17 @@ import type { FullText, TextDocument, TextSearch } from '../full-text/full-text.
 import { gramsOf } from '../full-text/grams.ts';
 import type { Statement } from '../statement.ts';
 
-/** Begins the token that stands for the scope of a document: a character that no gram contains. */
+/** First character of the token for a document's scope; no gram contains it. */
 const scopeMark = '\uE000';
 
 /**
- * Grams are separated by spaces, which is all that this tokenizer has to know; every character beyond ASCII is part of
- * a token for it.
+ * Grams are separated by spaces, so the simplest tokenizer suffices: for it, every non-ASCII character is
+ * part of a token.
  */
 export const sqliteFullTextTable = (name: string) =>
   `create virtual table ${name} using fts5(grams, content='', contentless_delete=1, detail=none, tokenize='ascii')`;
 
-/** An index in an FTS5 table that keeps neither the texts nor the places of their grams. */
+/** A full-text index in an FTS5 table that stores neither texts nor positions of grams. */
 export class SqliteFullText implements FullText {
   readonly #scanner: Reader<unknown>;
   readonly #table: RawBuilder<unknown>;

@@ -9,7 +9,7 @@ import {
 } from 'kysely';
 import type { Grammar } from '../queries.ts';
 
-/** The portable types; a table declared with anything else is refused by SQLite, because tables are strict. */
+/** SQLite types of the portable types. Tables are strict, so SQLite rejects any other type. */
 const columnTypes: Record<string, string> = {
   bigint: 'integer',
   integer: 'integer',
@@ -17,9 +17,9 @@ const columnTypes: Record<string, string> = {
   'double precision': 'real',
 };
 
-/** Writes the portable subset of Kysely's schema and queries in SQLite's words. */
+/** Compiles the portable subset of Kysely's schema and queries for SQLite. */
 class PortableCompiler extends SqliteQueryCompiler {
-  /** Strict, so that a value of the wrong type is refused as it is on PostgreSQL. */
+  /** Makes tables strict, so that values of a wrong type are rejected as on PostgreSQL. */
   protected override visitCreateTable(node: CreateTableNode): void {
     super.visitCreateTable(node);
     this.append(node.endModifiers?.length ? ', strict' : ' strict');
@@ -29,19 +29,19 @@ class PortableCompiler extends SqliteQueryCompiler {
     this.append(columnTypes[node.dataType] ?? node.dataType);
   }
 
-  /** `integer primary key` is an identity already. */
+  /** `integer primary key` already is an identity column. */
   protected override visitGenerated(node: GeneratedNode): void {
     if (!node.identity) super.visitGenerated(node);
   }
 
-  /** `for update` and the like: a writer is alone anyway. */
+  /** Drops `for update` and similar locks: SQLite has only one writer. */
   protected override visitSelectModifier(node: SelectModifierNode): void {
     const locks = ['ForUpdate', 'ForNoKeyUpdate', 'ForShare', 'ForKeyShare', 'NoWait', 'SkipLocked'];
     if (!node.modifier || !locks.includes(node.modifier)) super.visitSelectModifier(node);
   }
 }
 
-/** Connections are shared, so that Kysely must not make queries wait for each other. */
+/** Connections are shared, so Kysely must not serialize queries. */
 class SharedAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;

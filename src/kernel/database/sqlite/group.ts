@@ -9,8 +9,8 @@ interface Pending {
 }
 
 /**
- * One BEGIN IMMEDIATE ... COMMIT on the writing worker. Operations that nobody waits for are held back and travel with
- * the next one that somebody does, so that a group of batches costs one message.
+ * One BEGIN IMMEDIATE ... COMMIT in the writing worker. Operations whose results are not awaited are held
+ * back and sent together with the next awaited one, so that a group of batches costs one message.
  */
 export class Group {
   readonly #executor: Executor;
@@ -23,7 +23,7 @@ export class Group {
     this.control('begin');
   }
 
-  /** A step around the transactions. When it fails, the whole group has failed, which `commit` then says. */
+  /** Adds a step around the transactions. When it fails, the whole group fails, and `commit` rejects. */
   control(kind: 'begin' | 'commit' | 'savepoint' | 'release' | 'undo'): void {
     const done = this.hold({ kind });
     done.catch((error: Error) => {
@@ -32,20 +32,20 @@ export class Group {
     this.#controls.push(done);
   }
 
-  /** Does `operation` no later than the next one that is sent. */
+  /** Runs `operation` no later than the next one that is sent. */
   hold(operation: Operation): Promise<Table | undefined> {
     if (this.#failure) return Promise.reject(this.#failure);
     return new Promise((resolve, reject) => this.#held.push({ operation, resolve, reject }));
   }
 
-  /** Does `operation` now, after everything that is held back. */
+  /** Sends `operation` now, after all held operations. */
   send(operation: Operation): Promise<Table | undefined> {
     const result = this.hold(operation);
     void this.#flush();
     return result;
   }
 
-  /** Resolves once everything is on disk. When it rejects, nothing is. */
+  /** Resolves once everything is on disk. Rejects when nothing is. */
   async commit(): Promise<void> {
     this.control('commit');
     await this.#flush();

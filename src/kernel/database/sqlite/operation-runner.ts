@@ -12,13 +12,16 @@ const controls = {
   restart: ['rollback', 'begin immediate'],
 };
 
-/** Does what a worker is asked for. */
+/** Runs the operations of requests on a connection. */
 export class OperationRunner {
   readonly #connection: SqliteConnection;
   readonly #access: 'reading' | 'writing';
-  /** What ended the transaction before its time: some errors (a full disk) make SQLite roll back all of it. */
+  /**
+   * The error that ended the transaction early: after some errors (a full disk) SQLite rolls back the whole
+   * transaction.
+   */
   #ending: Error | undefined;
-  /** Nothing was done in the transaction yet. */
+  /** True until the first operation of a transaction. */
   #isUntouched = false;
 
   constructor(connection: SqliteConnection, access: 'reading' | 'writing') {
@@ -26,7 +29,7 @@ export class OperationRunner {
     this.#access = access;
   }
 
-  /** One result for each operation, in their order. */
+  /** Returns one result for each operation, in order. */
   run(operations: readonly Operation[]): Result[] {
     const results: Result[] = [];
     let stopped: PlainError | undefined;
@@ -47,7 +50,7 @@ export class OperationRunner {
     return results;
   }
 
-  /** What was begun can not go on. */
+  /** Rolls back after a failed control operation; the remaining operations of the request are skipped. */
   #stop(error: unknown): PlainError {
     if (this.#connection.inTransaction) this.#connection.run('rollback', []);
     return plainError(error);
@@ -73,15 +76,18 @@ export class OperationRunner {
     }
   }
 
-  /** What follows the end of a transaction must not be committed by itself. */
+  /**
+   * Rejects operations after an early end of the transaction: otherwise they would be committed separately.
+   */
   #requireTransaction({ kind }: Operation): void {
     if (this.#access === 'reading' || kind === 'forget-statements' || this.#connection.inTransaction) return;
     throw this.#ending ?? new Error('there is no transaction');
   }
 
   /**
-   * All statements or none. A savepoint has SQLite keep a copy of each page before it is changed, which makes a batch
-   * dearer (docs/benchmarks.md), so what begins a transaction does without: to undo it is to begin again.
+   * Runs all statements or none. A savepoint makes SQLite copy each page before its first change, which makes
+   * a batch more expensive (docs/benchmarks.md). So the first batch of a transaction uses none: it is undone
+   * by restarting the transaction.
    */
   #batch(statements: readonly Statement[], isUntouched: boolean): void {
     if (!isUntouched) this.#control('savepoint');

@@ -2,27 +2,29 @@ import type { Statement } from '../statement.ts';
 import type { SqliteFile, Table } from './connection.ts';
 import type { PlainError } from './errors.ts';
 
-/** What a worker is to open. */
+/** Which connection a worker opens. */
 export interface WorkerOptions {
   readonly file: SqliteFile;
   readonly access: 'reading' | 'writing';
 }
 
-/** One step of what a worker is asked to do. */
+/** One step of a request to a worker. */
 export type Operation =
   | { readonly kind: 'begin' | 'commit' | 'savepoint' | 'release' | 'undo' | 'forget-statements' }
-  /** One statement; of a writer, inside a savepoint. */
+  /** One statement; in a writer, it runs inside a savepoint. */
   | { readonly kind: 'query'; readonly sql: string; readonly parameters: readonly unknown[] }
-  /** Statements that take effect together or not at all; a savepoint by themselves. */
+  /** Statements that take effect together or not at all, with their own savepoint. */
   | { readonly kind: 'batch'; readonly statements: readonly Statement[] };
 
-/** Operations are done in order. When one fails that is not a query or a batch, those after it are not done. */
+/**
+ * Operations run in order. When one fails that is neither a query nor a batch, the ones after it are skipped.
+ */
 export interface Request {
   readonly id: number;
   readonly operations: readonly Operation[];
 }
 
-/** How one operation went; those without a result give neither. */
+/** The result of one operation. Operations without a result have neither member. */
 export interface Result {
   readonly table?: Table;
   readonly error?: PlainError;
@@ -34,14 +36,17 @@ export interface Response {
   readonly results: readonly Result[];
 }
 
-/** What a worker is told: to open a connection, what to do with it, and to close it; then it may open another. */
+/**
+ * Messages to a worker: open a connection, run operations on it, close it. After `close`, it may open another
+ * connection.
+ */
 export type ToWorker = { readonly open: WorkerOptions } | Request | 'close';
 
-/** What a worker tells. When it can not open, it ends. */
+/** Messages of a worker. It ends when it cannot open the connection. */
 export type ToWorkerClient = Response | 'closed';
 
-/** Somewhere operations are done: a worker thread, seen from the thread that asks. */
+/** Runs operations: a worker thread, from the view of the calling thread. */
 export interface Executor {
-  /** Has the operations done in order, and resolves with a result for each. */
+  /** Runs the operations in order and resolves with a result for each. */
   send(operations: readonly Operation[]): Promise<readonly Result[]>;
 }

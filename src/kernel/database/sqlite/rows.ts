@@ -1,7 +1,7 @@
 import type { Outcome, Row } from '../queries.ts';
 import type { Table } from './connection.ts';
 
-/** The rows as objects. */
+/** Converts a result with rows as arrays into one with rows as objects. */
 export function outcomeOf({ columns, rows, changes }: Table): Outcome {
   if (columns.length === 0) return { rows: [], changes };
   return { rows: rows.map((values) => rowOf(columns, values)), changes };

@@ -4,10 +4,10 @@ import type { SqliteFile, Table } from './connection.ts';
 import { typedError } from './errors.ts';
 import { WorkerClient } from './worker-client.ts';
 
-/** How many long reads run at the same time. */
-const scannerLimit = 2;
+/** Maximum number of concurrent scans. */
+const maxScanners = 2;
 
-/** Reading connections in worker threads. A thread is started when it is first needed. */
+/** Read-only connections in worker threads, which are started on demand. */
 export class ScannerPool {
   readonly #file: SqliteFile;
   readonly #log: Logger;
@@ -26,7 +26,7 @@ export class ScannerPool {
     return result!.table!;
   }
 
-  /** Must be called when tables have changed. */
+  /** Must be called after a schema change. */
   async forgetStatements(): Promise<void> {
     await Promise.all([...this.#workers].map((worker) => worker.send([{ kind: 'forget-statements' }])));
   }
@@ -36,13 +36,13 @@ export class ScannerPool {
     await Promise.all([...this.#workers].map((worker) => worker.close()));
   }
 
-  /** The one with the least to do, or a new one when all are busy. */
+  /** Returns the least busy worker, or a new one when all are busy and the maximum is not reached. */
   #pick(): WorkerClient {
-    const [least] = [...this.#workers].sort((a, b) => a.load - b.load);
-    if (least && (least.load === 0 || this.#workers.size >= scannerLimit)) return least;
+    const [leastBusy] = [...this.#workers].sort((a, b) => a.load - b.load);
+    if (leastBusy && (leastBusy.load === 0 || this.#workers.size >= maxScanners)) return leastBusy;
     const worker: WorkerClient = new WorkerClient({ file: this.#file, access: 'reading' }, (error) => {
       this.#workers.delete(worker);
-      this.#log.error({ err: error }, 'a thread that scans the database is lost');
+      this.#log.error({ err: error }, 'A thread for database scans ended unexpectedly');
     });
     this.#workers.add(worker);
     return worker;

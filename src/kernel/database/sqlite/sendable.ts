@@ -1,8 +1,8 @@
 import type { SqlValue, Statement } from '../statement.ts';
 
 /**
- * Parameters that are cheap to send to another thread. Bytes that are a view of a larger buffer are copied, because
- * the whole buffer would travel with them.
+ * Makes parameters cheap to send to another thread. Copies bytes that are a view of a larger buffer, because
+ * the whole buffer would be sent.
  */
 export function sendable<T>(parameters: readonly T[]): readonly T[] {
   return parameters.some(isView)
@@ -10,7 +10,7 @@ export function sendable<T>(parameters: readonly T[]): readonly T[] {
     : parameters;
 }
 
-/** The same for all rows of statements. */
+/** `sendable` for all rows of statements. */
 export function sendableStatements(statements: readonly Statement[]): readonly Statement[] {
   return statements.map(({ sql, rows }) => ({ sql, rows: rows.map((row) => sendable<SqlValue>(row)) }));
 }

@@ -22,11 +22,11 @@ const ids = async (database: Database) =>
     ({ id }) => id,
   );
 
-test('a file that can not be opened is named', async () => {
-  await assert.rejects(open('no/such/folder/x.db'), /no\/such\/folder\/x\.db can not be opened/);
+test('SQLite: an error names the file that cannot be opened', async () => {
+  await assert.rejects(open('no/such/folder/x.db'), /cannot open the database \S*no\/such\/folder\/x\.db/);
 });
 
-test('a database in memory is gone when it is closed', async () => {
+test('SQLite: a database in memory is deleted when it is closed', async () => {
   const options: SqliteOptions = { kind: 'sqlite', path: ':memory:' };
   const database = await openDatabase(options, { log: silentLogger });
   await makeTable(database);
@@ -39,7 +39,7 @@ test('a database in memory is gone when it is closed', async () => {
   assert.equal(existsSync(rows[0]!.file), false);
 });
 
-test('nothing but the file is left after a clean end', async () => {
+test('SQLite: close leaves only the database file, without a write-ahead log', async () => {
   const database = await open('clean.db');
   await makeTable(database);
   await database.close();
@@ -47,7 +47,7 @@ test('nothing but the file is left after a clean end', async () => {
   assert.equal(existsSync(join(folder, 'clean.db-wal')), false);
 });
 
-test('a full disk fails what does not fit, and later writes succeed when there is room', async () => {
+test('SQLite: a full disk fails writes that do not fit, and later writes succeed when there is space again', async () => {
   const database = await open('full.db');
   await makeTable(database);
   const limit = (pages: number) =>
@@ -69,7 +69,7 @@ test('a full disk fails what does not fit, and later writes succeed when there i
   await database.close();
 });
 
-test('a queue that is full refuses', async () => {
+test('SQLite: a full queue rejects further writes with DatabaseOverloaded', async () => {
   const database = await open('queue.db', { group: { waiting: 2 } });
   await makeTable(database);
   const results = await Promise.allSettled([1, 2, 3].map((id) => insert(database, id)));
@@ -78,7 +78,7 @@ test('a queue that is full refuses', async () => {
   await database.close();
 });
 
-test('a group takes no more than its limit', async () => {
+test('SQLite: a commit group is bounded', async () => {
   const database = await open('group.db', { group: { entries: 10 } });
   await makeTable(database);
   const before = database.statistics.flushes;
@@ -87,7 +87,7 @@ test('a group takes no more than its limit', async () => {
   await database.close();
 });
 
-test('a long scan does not block the thread', async () => {
+test('SQLite: a long scan does not block the calling thread', async () => {
   const database = await open('scan.db');
   let turns = 0;
   const counting = setInterval(() => {

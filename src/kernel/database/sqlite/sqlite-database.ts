@@ -25,14 +25,17 @@ import { ScannerPool } from './scanner-pool.ts';
 import { sendable } from './sendable.ts';
 import { WorkerClient } from './worker-client.ts';
 
-/** Where and how; times in milliseconds. */
+/** Settings of a SQLite database; times in milliseconds. */
 export interface SqliteOptions {
   readonly kind: 'sqlite';
-  /** The database's file; made when it does not exist. SQLite puts two more beside it. `:memory:` forgets everything. */
+  /**
+   * Path of the file, which is created when missing. SQLite creates two more beside it. `:memory:` is deleted
+   * on close.
+   */
   readonly path: string;
   /** `never` is for tests: a crash of the machine (not of the process) may destroy the file. */
   readonly flush?: SqliteFile['flush'];
-  /** How long the work of a transaction may go without a statement. */
+  /** Maximum time that the work of a transaction may send no statement. */
   readonly idleLimit?: number;
   readonly group?: Partial<GroupLimits>;
 }
@@ -41,8 +44,8 @@ const defaultGroup: GroupLimits = { entries: 1_000, duration: 50, waiting: 100_0
 const defaultIdleLimit = 10_000;
 
 /**
- * A file, written by one connection in a worker thread, read by one connection on the calling thread and by others in
- * worker threads. See docs/decisions/0002 and 0003.
+ * A SQLite file: one connection in a worker thread writes, one on the calling thread reads, and others in
+ * worker threads scan. See docs/decisions/0002 and 0003.
  */
 export class SqliteDatabase implements Database {
   readonly statistics = noStatistics();
@@ -71,19 +74,19 @@ export class SqliteDatabase implements Database {
     this.#scanner = readerOver(sqliteGrammar, this.#scan);
   }
 
-  /** Opens or makes the file. */
+  /** Opens or creates the file. */
   static async open(given: SqliteOptions, log: Logger, clock: Clock = systemClock): Promise<SqliteDatabase> {
-    const { options, remove } = given.path === ':memory:' ? temporary(given) : { options: given };
-    let lost = (error: Error) => log.debug({ err: error }, 'the database could not be opened');
+    const { options, remove } = given.path === ':memory:' ? temporaryFile(given) : { options: given };
+    let lost = (error: Error) => log.debug({ err: error }, 'Could not open the database');
     const writing = new WorkerClient({ file: fileOf(options), access: 'writing' }, (error) => lost(error));
-    // The file must be there, and in its mode, before anybody reads it.
+    // The file must exist with its mode before a reader opens it.
     await writing.send([]).catch((error: Error) => {
       remove?.();
-      throw new StartFailure(`the database ${options.path} can not be opened: ${error.message}`, {
+      throw new StartFailure(`cannot open the database ${options.path}: ${error.message}`, {
         cause: error,
       });
     });
-    lost = (error) => log.fatal({ err: error }, 'the thread that writes the database is lost');
+    lost = (error) => log.fatal({ err: error }, 'The thread that writes to the database ended unexpectedly');
     const database = new SqliteDatabase(options, writing, log, clock);
     database.#remove = remove;
     return database;
@@ -179,8 +182,10 @@ export class SqliteDatabase implements Database {
 
 const fileOf = ({ path, flush }: SqliteOptions): SqliteFile => ({ path, flush: flush ?? 'every-commit' });
 
-/** Several connections can not share memory, so that it is a file that is removed afterwards. */
-function temporary(options: SqliteOptions): { options: SqliteOptions; remove(): void } {
+/**
+ * Several connections cannot share an in-memory database, so a temporary file is used and removed on close.
+ */
+function temporaryFile(options: SqliteOptions): { options: SqliteOptions; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-memory-'));
   return {
     options: { ...options, path: join(folder, 'memory.db'), flush: 'never' },

@@ -18,16 +18,16 @@ interface Waiting {
 
 const threads = new SpareThreads('./worker', import.meta.url);
 
-/** The calling thread's end of a worker that owns one connection. */
+/** The calling thread's side of a worker that owns one connection. */
 export class WorkerClient implements Executor {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, Waiting>();
-  /** Settled when the connection is closed, or the thread has ended. */
+  /** Resolves when the connection is closed or the thread has ended. */
   readonly #closed: Promise<void>;
   #lastId = 0;
   #lost: Error | undefined;
 
-  /** `onLoss` is told when the worker ends without having been asked to: nothing can be done with it any more. */
+  /** @param onLoss is called when the worker ends unexpectedly; it cannot be used afterwards */
   constructor(options: WorkerOptions, onLoss: (error: Error) => void) {
     this.#worker = threads.take();
     this.#worker.on('error', (error) =>
@@ -40,19 +40,19 @@ export class WorkerClient implements Executor {
         return resolve();
       });
       this.#worker.on('exit', () => {
-        this.#lose(new DatabaseClosed('the thread of the database has ended'), onLoss);
+        this.#lose(new DatabaseClosed('the database thread has ended'), onLoss);
         resolve();
       });
     });
     this.#post({ open: options });
   }
 
-  /** How many requests have not been answered. */
+  /** Number of unanswered requests. */
   get load(): number {
     return this.#waiting.size;
   }
 
-  /** Rejects when the worker is lost. */
+  /** Sends operations. Rejects when the worker is lost. */
   send(operations: readonly Operation[]): Promise<readonly Result[]> {
     if (this.#lost) return Promise.reject(this.#lost);
     this.#lastId += 1;
@@ -64,7 +64,7 @@ export class WorkerClient implements Executor {
     });
   }
 
-  /** After everything that was sent before. */
+  /** Closes the connection after all earlier requests. */
   async close(): Promise<void> {
     if (!this.#lost) {
       this.#lost = new DatabaseClosed('the database is closed');
