@@ -1,5 +1,5 @@
 import type { E2ee } from '../e2ee/index.ts';
-import { Announcer, deviceQueryRoutes, directMessageHandler } from '../federation/index.ts';
+import { DeviceListAnnouncer, deviceQueryRoutes, directToDeviceHandler } from '../federation/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
@@ -32,12 +32,12 @@ export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promis
   const own = {
     devices: people.accounts.devices,
     query: e2ee.query,
-    tellNames: kernel.configuration.devices.allow_device_name_lookup_over_federation,
+    sendDisplayNames: kernel.configuration.devices.allow_device_name_lookup_over_federation,
   };
-  const announcer = await Announcer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
+  const announcer = await DeviceListAnnouncer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
   shutdown.add('announcements of devices', () => announcer.stop());
   const sawDevice = async (userId: string, deviceId: string) => lists?.missed(userId, deviceId);
-  edus.register('m.direct_to_device', directMessageHandler(toDevice, kernel.serverName, sawDevice));
+  edus.register('m.direct_to_device', directToDeviceHandler(toDevice, kernel.serverName, sawDevice));
   if (lists) {
     shutdown.add('device lists of other servers', () => lists.settled());
     edus.register('m.device_list_update', (origin, content) => lists.takeUpdate(origin, content));

@@ -1,5 +1,5 @@
 import { type E2ee, e2eeRoutes, openE2ee } from '../e2ee/index.ts';
-import { DirectMessages } from '../federation/index.ts';
+import { DirectToDeviceSender } from '../federation/index.ts';
 import { KeysApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -39,7 +39,7 @@ export async function startEncryption(
     reauthenticator: accounts.reauthenticator,
   };
   const e2ee = await openE2ee({ ...parts, remote: new KeysApi(federation.requests) });
-  const toDevice = new ToDevice({ ...parts, remote: new DirectMessages(federation.outbox) });
+  const toDevice = new ToDevice({ ...parts, remote: new DirectToDeviceSender(federation.outbox) });
   const shared = { kernel, people, rooms, federation, e2ee, toDevice };
   const syncSources = [toDeviceSyncSource(messageQueues), ...e2ee.syncSources];
   return { e2ee, toDevice, syncSources, federationRoutes: await federateEncryption(shared, shutdown) };

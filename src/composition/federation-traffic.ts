@@ -1,14 +1,14 @@
 import {
   EduRates,
   FederationSender,
+  PresenceEduSender,
   presenceHandler,
+  ReceiptEduSender,
   receiptHandler,
   registerOutboxUpkeep,
-  TellPresence,
-  TellReceipts,
-  TellTyping,
   TrafficMetrics,
   Transactions,
+  TypingEduSender,
   transactionRoutes,
   typingHandler,
 } from '../federation/index.ts';
@@ -95,9 +95,9 @@ function tellEdus(
   const shared = { ...kernel, ...conversations, engine: rooms.engine, log, sender };
   const { federation_rr_transactions_per_room_per_second: transactionsPerSecond } =
     kernel.configuration.federation;
-  const typing = new TellTyping(shared);
-  const receipts = new TellReceipts({ ...shared, transactionsPerSecond });
-  new TellPresence(shared);
+  const typing = new TypingEduSender(shared);
+  const receipts = new ReceiptEduSender({ ...shared, transactionsPerSecond });
+  new PresenceEduSender(shared);
   shutdown.add('typing for other servers', () => typing.stop());
   shutdown.add('receipts for other servers', () => receipts.stop());
 }

@@ -1,7 +1,7 @@
 /** What other servers ask of this one. */
 export { federationSection } from './config.ts';
-export { Announcer, type AnnouncerDeps } from './devices/announcer.ts';
-export { DirectMessages, directMessageHandler } from './devices/direct-messages.ts';
+export { DeviceListAnnouncer, type DeviceListAnnouncerDeps } from './devices/device-list-announcer.ts';
+export { DirectToDeviceSender, directToDeviceHandler } from './devices/direct-to-device.ts';
 export { type DeviceQueryDeps, deviceQueryRoutes } from './devices/routes.ts';
 export { RemoteAliases } from './directory/remote-aliases.ts';
 export { RemoteHierarchies } from './directory/remote-hierarchies.ts';
@@ -9,12 +9,12 @@ export { RemoteRoomLists } from './directory/remote-room-lists.ts';
 export { directoryQueryRoutes } from './directory/routes.ts';
 export { type EduHandler, EduHandlers } from './edus/edu-handlers.ts';
 export { EduRates } from './edus/edu-rates.ts';
-export { presenceHandler } from './edus/presence-edus.ts';
-export { receiptHandler } from './edus/receipt-edus.ts';
-export { TellPresence } from './edus/tell-presence.ts';
-export { TellReceipts } from './edus/tell-receipts.ts';
-export { TellTyping } from './edus/tell-typing.ts';
-export { typingHandler } from './edus/typing-edus.ts';
+export { presenceHandler } from './edus/presence-edu-handler.ts';
+export { PresenceEduSender } from './edus/presence-edu-sender.ts';
+export { receiptHandler } from './edus/receipt-edu-handler.ts';
+export { ReceiptEduSender } from './edus/receipt-edu-sender.ts';
+export { typingHandler } from './edus/typing-edu-handler.ts';
+export { TypingEduSender } from './edus/typing-edu-sender.ts';
 export { historyRoutes } from './history/routes.ts';
 export type { NotaryDeps } from './keys/notary.ts';
 export { keyRoutes } from './keys/routes.ts';

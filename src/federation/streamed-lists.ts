@@ -5,7 +5,7 @@ import { Reply } from '../kernel/http/index.ts';
 export type JsonLists = Readonly<Record<string, AsyncIterable<readonly string[]>>>;
 
 /** What stands around the object, and what is in it before the lists. */
-export interface StreamedAround {
+export interface StreamedListsOptions {
   /** Text before and after the object. */
   readonly around?: readonly [before: string, after: string];
   /** Further members, as JSON. */
@@ -16,7 +16,7 @@ export interface StreamedAround {
  * An object of lists of events, sent as it is read: a large room's state never is in memory as a whole.
  * @param lists at least one
  */
-export function streamed(lists: JsonLists, more: StreamedAround = {}): Reply {
+export function streamedLists(lists: JsonLists, more: StreamedListsOptions = {}): Reply {
   return new Reply(200, Readable.from(jsonPieces(lists, more), { objectMode: false }), {
     'content-type': 'application/json',
   });
@@ -24,7 +24,7 @@ export function streamed(lists: JsonLists, more: StreamedAround = {}): Reply {
 
 async function* jsonPieces(
   lists: JsonLists,
-  { around: [before, after] = ['', ''], members = {} }: StreamedAround,
+  { around: [before, after] = ['', ''], members = {} }: StreamedListsOptions,
 ): AsyncGenerator<string> {
   const first = Object.entries(members).map(([name, json]) => `${JSON.stringify(name)}:${json},`);
   let start = `${before}{${first.join('')}`;

@@ -2,12 +2,12 @@ import { Type } from 'typebox';
 import type { E2ee } from '../../e2ee/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId, serverOfUser, tooLarge } from '../../protocol/index.ts';
-import type { Announcer } from './announcer.ts';
-import { type OwnKeysDeps, readOwnDevices } from './edu-contents.ts';
+import type { DeviceListAnnouncer } from './device-list-announcer.ts';
+import { type LocalDevicesDeps, readLocalDevices } from './local-devices.ts';
 
-export interface DeviceQueryDeps extends OwnKeysDeps {
+export interface DeviceQueryDeps extends LocalDevicesDeps {
   readonly claiming: E2ee['claiming'];
-  readonly announcer: Announcer;
+  readonly announcer: DeviceListAnnouncer;
   readonly serverName: string;
 }
 
@@ -39,7 +39,7 @@ function devicesRoute(deps: DeviceQueryDeps): Route {
       }
       // Before the devices are read: an update that comes in between is sent, and says once more what is in the answer.
       const streamId = await deps.announcer.streamIdOf(userId);
-      const { keys, names, masterKey, selfSigningKey } = await readOwnDevices(deps, userId);
+      const { keys, names, masterKey, selfSigningKey } = await readLocalDevices(deps, userId);
       const devices = Object.entries(keys).map(([deviceId, own]) => {
         const name = names.get(deviceId);
         return { device_id: deviceId, keys: own, ...(name !== undefined && { device_display_name: name }) };
@@ -55,7 +55,7 @@ function devicesRoute(deps: DeviceQueryDeps): Route {
   );
 }
 
-function queryRoute({ query, tellNames, serverName }: DeviceQueryDeps): Route {
+function queryRoute({ query, sendDisplayNames: tellNames, serverName }: DeviceQueryDeps): Route {
   return route(
     {
       operationId: 'queryUserEncryptionKeys',

@@ -17,7 +17,7 @@ export interface NotaryDeps {
 }
 
 /** A question for keys of one server. */
-export interface KeyQuestion {
+export interface KeyCriteria {
   readonly serverName: string;
   /** All keys when there are none. */
   readonly keyIds: readonly string[];
@@ -34,12 +34,12 @@ export class Notary {
   }
 
   /** What the servers have said about their keys, with this server's signature added. */
-  async answer(questions: readonly KeyQuestion[]): Promise<JsonObject> {
+  async answer(questions: readonly KeyCriteria[]): Promise<JsonObject> {
     const answers = await Promise.all(questions.map((question) => this.#responses(question)));
     return { server_keys: answers.flat().map((response) => this.#sign(response)) };
   }
 
-  async #responses({ serverName, keyIds, validUntil }: KeyQuestion): Promise<readonly JsonObject[]> {
+  async #responses({ serverName, keyIds, validUntil }: KeyCriteria): Promise<readonly JsonObject[]> {
     const { ownKeys, keys, clock } = this.#deps;
     const now = clock.now();
     if (serverName === ownKeys.serverName) return [ownKeys.publish(now)];

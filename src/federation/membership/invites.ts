@@ -12,11 +12,11 @@ import {
   signEvent,
 } from '../../protocol/index.ts';
 import { readPrejoinState } from '../../room-federation/index.ts';
-import type { HandedIn } from './accepting.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
+import type { SubmittedEvent } from './submitted-events.ts';
 
 /** An invite of a user of this server as another server hands it in. */
-export interface HandedInInvite extends HandedIn {
+export interface SubmittedInvite extends SubmittedEvent {
   /** `undefined` where the other server does not say it, in the older way of inviting. */
   readonly roomVersion: string | undefined;
   /** What the other server says of the room. */
@@ -38,7 +38,7 @@ export class Invites {
    * @returns the invite with the signature of this server
    * @throws MatrixError M_INCOMPATIBLE_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN, M_INVITE_BLOCKED, M_NOT_FOUND
    */
-  async receive(origin: string, invite: HandedInInvite): Promise<JsonObject> {
+  async receive(origin: string, invite: SubmittedInvite): Promise<JsonObject> {
     const { engine, incoming, memberships, throttle, signer } = this.#deps;
     const { roomId, roomVersion = await this.#oldVersionOf(roomId) } = invite;
     const version = getRoomVersion(roomVersion);
@@ -63,7 +63,7 @@ export class Invites {
   }
 
   /** Signs nothing that is no invite of a local user by a user of the other server. @returns who is invited */
-  #check(origin: string, event: RoomEvent, { roomId, eventId }: HandedInInvite): string {
+  #check(origin: string, event: RoomEvent, { roomId, eventId }: SubmittedInvite): string {
     const { serverName } = this.#deps;
     if (event.eventId !== eventId) throw invalidParam('The event has another id');
     if (event.roomId !== roomId) throw invalidParam('The event is of another room');

@@ -1,12 +1,12 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
-import { Accepting } from './accepting.ts';
 import { complexityRoute } from './complexity-route.ts';
+import { EventTemplates } from './event-templates.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 import { Invites } from './invites.ts';
-import { joinAnswer } from './join-answer.ts';
-import { Templates } from './templates.ts';
+import { sendJoinResponse } from './send-join-response.ts';
+import { SubmittedEvents } from './submitted-events.ts';
 import { exchangeThirdPartyInvite } from './third-party-exchange.ts';
 
 const v1 = '/_proto/federation/v1';
@@ -25,16 +25,16 @@ const versions = (fallback?: readonly string[]) =>
  */
 export function membershipHandshakeRoutes(deps: HandshakeDeps): Route[] {
   return [
-    ...templateRoutes(new Templates(deps)),
-    ...joinRoutes(deps, new Accepting(deps)),
-    ...acceptingRoutes(new Accepting(deps)),
+    ...templateRoutes(new EventTemplates(deps)),
+    ...joinRoutes(deps, new SubmittedEvents(deps)),
+    ...acceptingRoutes(new SubmittedEvents(deps)),
     ...inviteRoutes(new Invites(deps)),
     exchangeRoute(deps),
     complexityRoute(deps),
   ];
 }
 
-function templateRoutes(templates: Templates): Route[] {
+function templateRoutes(templates: EventTemplates): Route[] {
   return [
     route(
       {
@@ -71,7 +71,7 @@ function templateRoutes(templates: Templates): Route[] {
   ];
 }
 
-function joinRoutes(deps: HandshakeDeps, accepting: Accepting): Route[] {
+function joinRoutes(deps: HandshakeDeps, accepting: SubmittedEvents): Route[] {
   return [
     route(
       {
@@ -83,7 +83,7 @@ function joinRoutes(deps: HandshakeDeps, accepting: Accepting): Route[] {
       },
       async ({ origin, params, body }) => {
         const accepted = await accepting.join(origin, { ...params, event: body });
-        return joinAnswer(deps, accepted, { omitMembers: false, around: ['[200,', ']'] });
+        return sendJoinResponse(deps, accepted, { omitMembers: false, around: ['[200,', ']'] });
       },
     ),
     route(
@@ -97,13 +97,13 @@ function joinRoutes(deps: HandshakeDeps, accepting: Accepting): Route[] {
       },
       async ({ origin, params, query, body }) => {
         const accepted = await accepting.join(origin, { ...params, event: body });
-        return joinAnswer(deps, accepted, { omitMembers: query.omit_members });
+        return sendJoinResponse(deps, accepted, { omitMembers: query.omit_members });
       },
     ),
   ];
 }
 
-function acceptingRoutes(accepting: Accepting): Route[] {
+function acceptingRoutes(accepting: SubmittedEvents): Route[] {
   return [
     route(
       {

@@ -8,7 +8,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import type { EduOutbox } from './edus/edu-outbox.ts';
 import type { EphemeralEdu } from './edus/pending-edus.ts';
 import { CatchUp } from './events/catch-up.ts';
-import { DeliveryNotes } from './events/delivery-notes.ts';
+import { DeliveryProgress } from './events/delivery-progress.ts';
 import { EventFanOut } from './events/event-fan-out.ts';
 import type { OutgoingPdu } from './events/outgoing-pdu.ts';
 import { LazyQueue } from './queues/lazy-queue.ts';
@@ -17,7 +17,7 @@ import { SendSlots } from './queues/send-slots.ts';
 import { type QueueState, ServerQueue } from './queues/server-queue.ts';
 import { readPositions, readUnfinished } from './store.ts';
 import type { SenderTables } from './tables.ts';
-import { KeptTransactions } from './transactions/kept-transactions.ts';
+import { RetainedTransactions } from './transactions/retained-transactions.ts';
 
 export interface FederationSenderDeps {
   readonly serverName: string;
@@ -36,13 +36,13 @@ export interface FederationSenderDeps {
 }
 
 /** Transactions under way: to servers that are doing well, and to those that are behind, or of which nothing is known. */
-const [usualSlots, doubtfulSlots] = [200, 50];
+const [healthySlots, unprovenSlots] = [200, 50];
 
 /** Milliseconds between two looks at what is to be written down. */
-const noteInterval = 1_000;
+const saveInterval = 1_000;
 
 /** Milliseconds for which an event may be in memory only. */
-const noteAfter = 5_000;
+const maxUnsavedTime = 5_000;
 
 const silentObserver: SenderObserver = { acknowledged: () => undefined, failed: () => undefined };
 
@@ -62,16 +62,16 @@ export interface SenderStatus {
 export class FederationSender {
   readonly #deps: FederationSenderDeps;
   readonly #queueDeps: QueueDeps;
-  readonly #notes: DeliveryNotes;
+  readonly #progress: DeliveryProgress;
   readonly #queues = new Map<string, ServerQueue>();
   readonly #lazy: LazyQueue;
   readonly #follower: Follower;
   readonly #stopping = new AbortController();
   readonly #subscriptions: (() => void)[] = [];
   #timer: Timer | undefined;
-  #noting: Promise<void> | undefined;
+  #saving: Promise<void> | undefined;
   /** Everything on the stream up to here is in the queues. */
-  #handedOut: number;
+  #fannedOut: number;
   /** Everything on the stream up to here is delivered or on disk. */
   #settled: number;
   /** What had been delivered before the last stop, as far as it may be handed out again. */
@@ -80,30 +80,30 @@ export class FederationSender {
   constructor(deps: FederationSenderDeps) {
     this.#deps = deps;
     const { streams, clock, randomness, observer = silentObserver } = deps;
-    this.#notes = new DeliveryNotes(deps);
-    this.#handedOut = this.#settled = streams.current;
+    this.#progress = new DeliveryProgress(deps);
+    this.#fannedOut = this.#settled = streams.current;
     const run = randomLetters(randomness, 10);
     let transactions = 0;
     this.#queueDeps = {
       ...deps,
       observer,
-      notes: this.#notes,
-      catchUp: new CatchUp({ ...deps, notes: this.#notes }),
-      kept: new KeptTransactions(),
-      slots: { usual: new SendSlots(usualSlots), doubtful: new SendSlots(doubtfulSlots) },
+      progress: this.#progress,
+      catchUp: new CatchUp({ ...deps, progress: this.#progress }),
+      retained: new RetainedTransactions(),
+      slots: { healthy: new SendSlots(healthySlots), unproven: new SendSlots(unprovenSlots) },
       stopping: this.#stopping.signal,
       nextTransactionId: () => `${run}_${++transactions}`,
-      onActivity: () => this.#noteLater(),
+      onActivity: () => this.#scheduleSave(),
     };
     this.#lazy = new LazyQueue(clock, (destination) => this.#queues.get(destination)?.kick());
     const fanOut = new EventFanOut({ ...deps, deliver: (pdu, names) => this.#deliver(pdu, names) });
     this.#follower = new Follower(deps, {
       name: 'federation-sender',
       follow: async (after, upTo) => {
-        await fanOut.handOut(after, upTo);
-        this.#handedOut = upTo;
+        await fanOut.fanOut(after, upTo);
+        this.#fannedOut = upTo;
         this.#delivered = new Map();
-        this.#noteLater();
+        this.#scheduleSave();
       },
       settled: () => this.#settled,
     });
@@ -114,7 +114,7 @@ export class FederationSender {
     const { database, destinations, outbox } = this.#deps;
     const reader = database.reader<SenderTables>();
     const { behind, withEdus } = await readUnfinished(reader);
-    this.#handedOut = this.#settled = await this.#follower.startingPoint();
+    this.#fannedOut = this.#settled = await this.#follower.startingPoint();
     this.#delivered = await readPositions(reader, this.#settled);
     for (const destination of behind) this.#queueOf(destination, true);
     for (const destination of withEdus) this.#queueOf(destination).addedToOutbox();
@@ -133,10 +133,10 @@ export class FederationSender {
     this.#timer?.cancel();
     this.#stopping.abort();
     await Promise.all(Array.from(this.#queues.values(), (queue) => queue.stopped()));
-    await this.#noting;
-    const upTo = this.#handedOut;
-    for (const queue of this.#queues.values()) queue.note();
-    await this.#notes.flush();
+    await this.#saving;
+    const upTo = this.#fannedOut;
+    for (const queue of this.#queues.values()) queue.recordMissed();
+    await this.#progress.flush();
     this.#settled = upTo;
     await this.#follower.stop();
   }
@@ -188,28 +188,28 @@ export class FederationSender {
     return queue;
   }
 
-  #noteLater(): void {
+  #scheduleSave(): void {
     if (this.#stopping.signal.aborted) return;
-    this.#timer ??= this.#deps.clock.setTimer(noteInterval, () => {
-      this.#noting = this.#note()
+    this.#timer ??= this.#deps.clock.setTimer(saveInterval, () => {
+      this.#saving = this.#saveProgress()
         .catch((error: unknown) => this.#deps.log.error({ err: error }, 'Deliveries could not be noted'))
         .finally(() => {
           this.#timer = undefined;
           const isBusy = this.#queues.values().some(({ state }) => state !== 'waiting to retry');
-          if (isBusy || !this.#notes.isEmpty) this.#noteLater();
+          if (isBusy || !this.#progress.isEmpty) this.#scheduleSave();
         });
     });
   }
 
   /** Writes down what is to survive a crash, and forgets queues that have nothing to do. */
-  async #note(): Promise<void> {
-    let settled = this.#handedOut;
+  async #saveProgress(): Promise<void> {
+    let settled = this.#fannedOut;
     for (const [destination, queue] of this.#queues) {
-      if ((queue.waitingFor ?? 0) >= noteAfter) queue.note();
-      settled = Math.min(settled, (queue.firstUnnoted ?? settled + 1) - 1);
+      if ((queue.waitingFor ?? 0) >= maxUnsavedTime) queue.recordMissed();
+      settled = Math.min(settled, (queue.firstUnrecorded ?? settled + 1) - 1);
       if (queue.isIdle) this.#queues.delete(destination);
     }
-    await this.#notes.flush();
+    await this.#progress.flush();
     this.#settled = settled;
   }
 }

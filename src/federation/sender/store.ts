@@ -131,7 +131,7 @@ const sqlText = {
 };
 
 /** Rows of `DeliveryNotes`, in the order in which they are applied. */
-export interface NoteRows {
+export interface ProgressRows {
   readonly arrived: [destination: string, roomNid: number, upTo: number][];
   readonly progress: [upTo: number, destination: string, roomNid: number, upTo: number][];
   readonly missed: [
@@ -144,7 +144,7 @@ export interface NoteRows {
   readonly position: [destination: string, stream: number, sentTs: number][];
 }
 
-export function noteStatements(rows: NoteRows): Statement[] {
+export function progressStatements(rows: ProgressRows): Statement[] {
   return (['arrived', 'progress', 'missed', 'position'] as const)
     .map((kind): Statement => ({ sql: sqlText[kind], rows: rows[kind] }))
     .filter((statement) => statement.rows.length > 0);

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { ServedHistory, ServedState } from '../../room-federation/index.ts';
 import type { RoomAccess } from '../room-access.ts';
-import { streamed } from '../streamed-lists.ts';
+import { streamedLists } from '../streamed-lists.ts';
 
 export interface StateRoutesDeps {
   readonly access: RoomAccess;
@@ -26,7 +26,7 @@ export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[
       async ({ params, query, origin }) => {
         const head = await access.checkInRoomAt(origin, params.roomId, [query.event_id], history);
         const found = await state.before(head, query.event_id);
-        return streamed({ auth_chain: state.texts(found.authChain), pdus: state.texts(found.state) });
+        return streamedLists({ auth_chain: state.texts(found.authChain), pdus: state.texts(found.state) });
       },
     ),
     route(
@@ -60,7 +60,7 @@ export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[
       async ({ params, origin }) => {
         const head = await access.checkInRoomAt(origin, params.roomId, [params.eventId], history);
         const chain = await state.authChainOf(head, params.eventId);
-        return streamed({ auth_chain: state.texts(chain) });
+        return streamedLists({ auth_chain: state.texts(chain) });
       },
     ),
   ];

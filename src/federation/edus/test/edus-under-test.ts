@@ -9,12 +9,12 @@ import { Typing } from '../../../typing/index.ts';
 import type { EphemeralEdu } from '../../sender/edus/pending-edus.ts';
 import { EduHandlers } from '../edu-handlers.ts';
 import { EduRates } from '../edu-rates.ts';
-import { presenceHandler } from '../presence-edus.ts';
-import { receiptHandler } from '../receipt-edus.ts';
-import { TellPresence } from '../tell-presence.ts';
-import { TellReceipts } from '../tell-receipts.ts';
-import { TellTyping } from '../tell-typing.ts';
-import { typingHandler } from '../typing-edus.ts';
+import { presenceHandler } from '../presence-edu-handler.ts';
+import { PresenceEduSender } from '../presence-edu-sender.ts';
+import { receiptHandler } from '../receipt-edu-handler.ts';
+import { ReceiptEduSender } from '../receipt-edu-sender.ts';
+import { typingHandler } from '../typing-edu-handler.ts';
+import { TypingEduSender } from '../typing-edu-sender.ts';
 
 /** A server that is in the room, with users of its own. */
 export const far = 'far.example';
@@ -51,8 +51,8 @@ export async function startEdus(
     },
   };
   const telling = { ...shared, serverName: 'test', sender, log: silentLogger, transactionsPerSecond };
-  const tellers = [new TellTyping(telling), new TellReceipts(telling)];
-  new TellPresence(telling);
+  const tellers = [new TypingEduSender(telling), new ReceiptEduSender(telling)];
+  new PresenceEduSender(telling);
   const roomId = await under.room(alice, bob, dora, eve);
   const take = (origin: string, type: string, content: unknown) =>
     edus.dispatch(origin, [{ edu_type: type, content: content as JsonObject }]);

@@ -5,7 +5,7 @@ import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/ind
 import { type MissedRoom, readMissedRooms } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
 import type { CaughtUp } from '../transactions/transaction.ts';
-import type { DeliveryNotes } from './delivery-notes.ts';
+import type { DeliveryProgress } from './delivery-progress.ts';
 import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 
 export interface CatchUpDeps {
@@ -13,7 +13,7 @@ export interface CatchUpDeps {
   readonly database: Database;
   readonly streams: Pick<StreamReader, 'current'>;
   readonly engine: Pick<RoomReader, 'events' | 'heads'>;
-  readonly notes: DeliveryNotes;
+  readonly progress: DeliveryProgress;
 }
 
 /** Ends of a room's history that are of other servers, and are sent as well: the newest ones. */
@@ -37,7 +37,7 @@ export class CatchUp {
     destination: string,
     most: number,
   ): Promise<{ readonly pdus: OutgoingPdu[]; readonly caughtUp: CaughtUp } | undefined> {
-    const { notes, database, engine } = this.#deps;
+    const { progress: notes, database, engine } = this.#deps;
     await notes.flush();
     const rows = await readMissedRooms(database.reader<SenderTables>(), destination, most);
     if (rows.length === 0) return undefined;
@@ -66,7 +66,7 @@ export class CatchUp {
     { stream: missedAt, arrived_stream: arrivedAt }: MissedRoom,
     most: number,
   ): Promise<{ readonly events: readonly Placed[]; readonly upTo: number }> {
-    const { engine, streams, notes } = this.#deps;
+    const { engine, streams, progress: notes } = this.#deps;
     const upTo = streams.current;
     const head = await engine.heads.get(missed.event.roomId);
     const last = isPlaced(missed) ? [missed] : [];
@@ -85,10 +85,10 @@ export class CatchUp {
       .filter(({ stream }) => stream <= upTo);
     const ends = onDisk.length === nids.length ? onDisk : [...new Set([...onDisk, ...last])];
     const others = ends
-      .filter((stored) => !this.#isOurs(stored))
+      .filter((stored) => !this.#isSentByUs(stored))
       .sort(byAge)
       .slice(-maxOfOthers);
-    const left = [...ends.filter((stored) => this.#isOurs(stored)), ...others]
+    const left = [...ends.filter((stored) => this.#isSentByUs(stored)), ...others]
       .filter(({ stream }) => stream > arrivedAt)
       .sort(byAge);
     const events = left.slice(0, most);
@@ -115,13 +115,13 @@ export class CatchUp {
     const ends = [...(await events.getMany(nids)).values()].filter(isPlaced);
     const before = await events.getMany(ends.flatMap(({ replaces }) => replaces ?? []));
     return ends
-      .filter((stored) => this.#isOurs(stored))
+      .filter((stored) => this.#isSentByUs(stored))
       .filter(({ replaces = 0 }) =>
         wasOutside.has(String(before.get(replaces)?.event.content['membership'])),
       );
   }
 
-  #isOurs({ event, distribute }: StoredEvent): boolean {
+  #isSentByUs({ event, distribute }: StoredEvent): boolean {
     return distribute || serverOfUser(event.sender) === this.#deps.serverName;
   }
 }

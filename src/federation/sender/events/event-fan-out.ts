@@ -33,7 +33,7 @@ export class EventFanOut {
   #facts: { readonly stored: StoredEvent; readonly position: number }[] = [];
   #factsSince: number;
   /** Events up to this place on the stream were handed out. */
-  #handedOut = 0;
+  #fannedOut = 0;
 
   constructor(deps: EventFanOutDeps) {
     this.#deps = deps;
@@ -43,29 +43,29 @@ export class EventFanOut {
   }
 
   /** Hands out all events in `(after, upTo]` of the stream, in order. */
-  async handOut(after: number, upTo: number): Promise<void> {
+  async fanOut(after: number, upTo: number): Promise<void> {
     const isComplete = after >= this.#factsSince;
     const end = this.#facts.findIndex(({ position }) => position > upTo);
     const facts = this.#facts.splice(0, end === -1 ? this.#facts.length : end);
     // Should this fail, it is the disk that is read the next time.
     this.#factsSince = Math.max(this.#factsSince, upTo);
-    if (!isComplete) return this.#handOutStored(after, upTo);
-    for (const { stored } of facts) await this.#handOut(stored);
+    if (!isComplete) return this.#fanOutStored(after, upTo);
+    for (const { stored } of facts) await this.#fanOut(stored);
   }
 
   #take({ stored }: RoomFact, position: number): void {
-    if (!this.#isOurs(stored) && stored.event.stateKey === undefined) return;
+    if (!this.#isSentByUs(stored) && stored.event.stateKey === undefined) return;
     this.#facts.push({ stored, position });
     if (this.#facts.length <= maxFacts) return;
     this.#facts = [];
     this.#factsSince = position;
   }
 
-  async #handOutStored(after: number, upTo: number): Promise<void> {
+  async #fanOutStored(after: number, upTo: number): Promise<void> {
     for (let from = after; from < upTo; ) {
       const events = await this.#deps.engine.events.between(from, upTo, page);
       for (const stored of events) {
-        await this.#handOut(stored);
+        await this.#fanOut(stored);
       }
       const last = events.at(-1)?.stream;
       if (events.length < page || last === undefined) break;
@@ -73,12 +73,12 @@ export class EventFanOut {
     }
   }
 
-  async #handOut(stored: StoredEvent): Promise<void> {
-    if (!isPlaced(stored) || stored.stream <= this.#handedOut) return;
+  async #fanOut(stored: StoredEvent): Promise<void> {
+    if (!isPlaced(stored) || stored.stream <= this.#fannedOut) return;
     // Others ask for those when an event comes that names them: else each server would answer each other's.
-    if (this.#isOurs(stored) && !isDummyEvent(stored.event)) await this.#deliver(stored);
-    await this.#servers.pass(stored);
-    this.#handedOut = stored.stream;
+    if (this.#isSentByUs(stored) && !isDummyEvent(stored.event)) await this.#deliver(stored);
+    await this.#servers.advancePast(stored);
+    this.#fannedOut = stored.stream;
   }
 
   async #deliver(stored: Placed): Promise<void> {
@@ -87,7 +87,7 @@ export class EventFanOut {
     const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
     if (!head) return;
     const destinations = new Set((await this.#servers.before(stored, head)).keys());
-    const target = await this.#target(stored);
+    const target = await this.#serverOfEndedInvite(stored);
     if (target !== undefined) destinations.add(target);
     const wanted = [...destinations].filter((server) => this.#isWanted(server, stored));
     if (wanted.length > 0) deliver(outgoingPdu(stored), wanted);
@@ -97,21 +97,21 @@ export class EventFanOut {
    * The server of a user who was only invited, or had knocked, and is not any more: it learns that from the event.
    * Users who are invited hear of it through a request of its own.
    */
-  async #target(stored: Placed): Promise<string | undefined> {
+  async #serverOfEndedInvite(stored: Placed): Promise<string | undefined> {
     const { type, stateKey, content } = stored.event;
     const isEnd = type === 'm.room.member' && ['leave', 'ban'].includes(String(content['membership']));
-    if (!isEnd || stateKey === undefined || !(await this.#wasInvolved(stored))) return undefined;
+    if (!isEnd || stateKey === undefined || !(await this.#wasInvitedOrKnocking(stored))) return undefined;
     return serverOfUser(stateKey);
   }
 
   /** Whether the user whose membership the event ends had one that their server knows of. */
-  async #wasInvolved({ replaces }: Placed): Promise<boolean> {
+  async #wasInvitedOrKnocking({ replaces }: Placed): Promise<boolean> {
     const before = replaces === undefined ? undefined : await this.#deps.engine.events.get(replaces);
     const membership = before?.event.content['membership'];
     return membership === 'invite' || membership === 'knock';
   }
 
-  #isOurs({ event, distribute }: StoredEvent): boolean {
+  #isSentByUs({ event, distribute }: StoredEvent): boolean {
     return distribute || serverOfUser(event.sender) === this.#deps.serverName;
   }
 

@@ -40,7 +40,7 @@ export class RoomServers {
   }
 
   /** The events that are handed out have come past this one. */
-  async pass(stored: StoredEvent): Promise<void> {
+  async advancePast(stored: StoredEvent): Promise<void> {
     const { event, stateBefore, stateGroup, replaces } = stored;
     if (event.type === 'm.room.create' && stateGroup !== undefined) {
       this.#known.set(event.roomId, { group: stateGroup, servers: new Map() });

@@ -1,22 +1,22 @@
 import { OutboxReader } from '../edus/outbox-reader.ts';
 import { type EphemeralEdu, PendingEdus } from '../edus/pending-edus.ts';
-import { WaitingEvents } from '../events/waiting-events.ts';
+import { PendingEvents } from '../events/pending-events.ts';
 import { maxEdus, maxPdus, type Transaction } from '../transactions/transaction.ts';
 import { TransactionSize } from '../transactions/transaction-size.ts';
 import type { QueueDeps } from './queue-deps.ts';
 
-type Deps = Pick<QueueDeps, 'clock' | 'database' | 'notes' | 'catchUp' | 'nextTransactionId'>;
+type Deps = Pick<QueueDeps, 'clock' | 'database' | 'progress' | 'catchUp' | 'nextTransactionId'>;
 
 /** What there is to be sent to one server, and how it is put into transactions. */
 export class QueueContents {
-  readonly events: WaitingEvents;
+  readonly events: PendingEvents;
   readonly size = new TransactionSize();
   readonly #edus: PendingEdus;
   readonly #outbox: OutboxReader;
   readonly #nextId: () => string;
 
   constructor(destination: string, deps: Deps, options: { readonly behind: boolean }) {
-    this.events = new WaitingEvents(destination, deps, options);
+    this.events = new PendingEvents(destination, deps, options);
     this.#edus = new PendingEdus(deps.clock);
     this.#outbox = new OutboxReader(destination, deps.database);
     this.#nextId = () => deps.nextTransactionId();
@@ -69,13 +69,13 @@ export class QueueContents {
   }
 
   /** What is about now is not sent again with the transaction, but as it is later. */
-  takeEphemeralBack(transaction: Transaction): void {
+  putBackEphemeral(transaction: Transaction): void {
     transaction.ephemeral = [];
     this.#edus.putBack();
   }
 
   /** All else that is in the transaction goes into others. */
-  takeBack(transaction: Transaction): void {
+  putBack(transaction: Transaction): void {
     this.#outbox.unread(transaction.durable);
     this.events.putBack(transaction);
   }

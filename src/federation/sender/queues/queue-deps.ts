@@ -3,8 +3,8 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/database/index.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import type { CatchUp } from '../events/catch-up.ts';
-import type { DeliveryNotes } from '../events/delivery-notes.ts';
-import type { KeptTransactions } from '../transactions/kept-transactions.ts';
+import type { DeliveryProgress } from '../events/delivery-progress.ts';
+import type { RetainedTransactions } from '../transactions/retained-transactions.ts';
 import type { Transaction } from '../transactions/transaction.ts';
 import type { SendSlots } from './send-slots.ts';
 
@@ -16,11 +16,11 @@ export interface QueueDeps {
   readonly log: Logger;
   readonly destinations: Pick<Destinations, 'get' | 'backoffUntil' | 'recordFailure'>;
   readonly api: Pick<TransactionsApi, 'send'>;
-  readonly notes: DeliveryNotes;
+  readonly progress: DeliveryProgress;
   readonly catchUp: CatchUp;
-  readonly kept: KeptTransactions;
+  readonly retained: RetainedTransactions;
   /** Those who are doing well do not wait for those of whom that is not known. */
-  readonly slots: { readonly usual: SendSlots; readonly doubtful: SendSlots };
+  readonly slots: { readonly healthy: SendSlots; readonly unproven: SendSlots };
   /** Aborts when the server stops. */
   readonly stopping: AbortSignal;
   /** An id for a transaction that no other one has had. */

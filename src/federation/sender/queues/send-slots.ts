@@ -15,7 +15,7 @@ export class SendSlots {
   }
 
   /** For `HeldSlot` only. */
-  giveBack(): void {
+  returnSlot(): void {
     const next = this.#waiting.shift();
     if (next) next();
     else this.#free++;
@@ -39,7 +39,7 @@ export class HeldSlot {
   }
 
   release(): void {
-    this.#slots?.giveBack();
+    this.#slots?.returnSlot();
     this.#slots = undefined;
   }
 }

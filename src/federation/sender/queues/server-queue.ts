@@ -25,7 +25,7 @@ export class ServerQueue {
   /** On its way, or to be sent again before anything else. */
   #transaction: Transaction | undefined;
   /** What the memory for kept transactions counts for it. */
-  #keptSize = 0;
+  #retainedSize = 0;
   #running: Promise<void> | undefined;
   #again = false;
   #retry: Timer | undefined;
@@ -63,8 +63,8 @@ export class ServerQueue {
   }
 
   /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
-  get firstUnnoted(): number | undefined {
-    return this.#contents.events.firstUnnoted;
+  get firstUnrecorded(): number | undefined {
+    return this.#contents.events.firstUnrecorded;
   }
 
   /** Takes an event. They come in the order of the stream. */
@@ -109,24 +109,24 @@ export class ServerQueue {
   }
 
   /** Notes what is in memory only, so that it is not lost with the memory. It stays in memory nevertheless. */
-  note(): void {
-    this.#contents.events.note();
+  recordMissed(): void {
+    this.#contents.events.recordMissed();
   }
 
   /** After the stopping signal: resolves when nothing is under way any more. What was not acknowledged is noted. */
   async stopped(): Promise<void> {
     this.#retry?.cancel();
     await this.#running;
-    this.note();
+    this.recordMissed();
   }
 
   async #run(): Promise<void> {
     const { slots, stopping, log } = this.#deps;
     // One turn of the event loop later: what is handed out together is sent together.
     await new Promise(setImmediate);
-    const slot = await ((await this.#isDoubtful()) ? slots.doubtful : slots.usual).take();
+    const slot = await ((await this.#isUnproven()) ? slots.unproven : slots.healthy).take();
     try {
-      if (await this.#isLeftAlone()) return;
+      if (await this.#isBackingOff()) return;
       while (!stopping.aborted && !this.#retry) {
         this.#again = false;
         this.#transaction ??= await this.#contents.next();
@@ -146,7 +146,7 @@ export class ServerQueue {
   }
 
   /** Whether the server may not be there: it has never answered, or not lately. */
-  async #isDoubtful(): Promise<boolean> {
+  async #isUnproven(): Promise<boolean> {
     if (this.#contents.events.behind || this.#transaction) return true;
     try {
       return (await this.#deps.destinations.get(this.destination)).spelling === undefined;
@@ -156,7 +156,7 @@ export class ServerQueue {
   }
 
   /** Whether it is not time yet to try again; a timer is set then. */
-  async #isLeftAlone(): Promise<boolean> {
+  async #isBackingOff(): Promise<boolean> {
     const { destinations, clock } = this.#deps;
     const until = await destinations.backoffUntil(this.destination);
     if (until === undefined) return false;
@@ -182,7 +182,7 @@ export class ServerQueue {
     try {
       const refused = await api.send(this.destination, transaction.id, text, {
         signal,
-        duringRetryDelay: (pause) => slot.during(pause, slots.doubtful),
+        duringRetryDelay: (pause) => slot.during(pause, slots.unproven),
       });
       if (refused.size > 0) {
         log.debug(
@@ -192,7 +192,7 @@ export class ServerQueue {
       }
     } catch (error) {
       if (isRefusal(error)) return this.#refused(transaction, error, begunAt);
-      this.#contents.takeEphemeralBack(transaction);
+      this.#contents.putBackEphemeral(transaction);
       if (!(error instanceof FederationError)) throw error;
       return this.#failed(transaction, error, begunAt);
     }
@@ -218,22 +218,22 @@ export class ServerQueue {
     log.warn({ err: error, destination: this.destination, count }, 'A server has refused a transaction');
     const next = this.#contents.size.refused(count);
     if (next === 'leave out') return this.#acknowledged(transaction);
-    this.#contents.takeEphemeralBack(transaction);
+    this.#contents.putBackEphemeral(transaction);
     if (next === 'wait') return this.#failed(transaction, error, begunAt);
     this.#forget();
-    this.#contents.takeBack(transaction);
+    this.#contents.putBack(transaction);
   }
 
   /** The server can not be reached: what is there for it goes to the disk, until it is back. */
   async #failed(transaction: Transaction, error: FederationError, begunAt: number): Promise<void> {
-    const { destinations, kept, clock, observer, log } = this.#deps;
+    const { destinations, retained: kept, clock, observer, log } = this.#deps;
     log.debug({ err: error, destination: this.destination }, 'A transaction could not be delivered');
     observer.failed(this.destination);
     this.#contents.events.fallBehind();
     if (isEmpty(transaction)) this.#transaction = undefined;
-    else if (this.#keptSize === 0) {
+    else if (this.#retainedSize === 0) {
       const size = sizeOf(transaction);
-      if (kept.keep(size)) this.#keptSize = size;
+      if (kept.reserve(size)) this.#retainedSize = size;
       else {
         this.#transaction = undefined;
         this.#contents.forget(transaction);
@@ -248,8 +248,8 @@ export class ServerQueue {
   /** There is no transaction any more to be sent again. */
   #forget(): void {
     this.#transaction = undefined;
-    if (this.#keptSize > 0) this.#deps.kept.release(this.#keptSize);
-    this.#keptSize = 0;
+    if (this.#retainedSize > 0) this.#deps.retained.release(this.#retainedSize);
+    this.#retainedSize = 0;
   }
 }
 

@@ -5,7 +5,7 @@ import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 
-export interface IntroductionsDeps {
+export interface LocalJoinsDeps {
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
@@ -15,7 +15,7 @@ export interface IntroductionsDeps {
 }
 
 /** A local user has come into a room. */
-interface Arrival {
+interface LocalJoin {
   readonly roomId: string;
   readonly userId: string;
 }
@@ -24,20 +24,20 @@ interface Arrival {
  * Sees to it that servers are told of the local users who come into their rooms, also of those who came just before
  * this server stopped: it may have been in vain that they were told of something earlier.
  */
-export class Introductions {
-  readonly #deps: IntroductionsDeps;
-  readonly #introduce: (arrival: Arrival) => Promise<void>;
+export class LocalJoins {
+  readonly #deps: LocalJoinsDeps;
+  readonly #onJoin: (arrival: LocalJoin) => Promise<void>;
   readonly #follower: Follower;
   /** Arrivals after this position have been noted; earlier ones must be looked up. */
-  readonly #notedFrom: number;
-  #due: Arrival[] = [];
+  readonly #bufferedFrom: number;
+  #due: LocalJoin[] = [];
   #isLookedUp = false;
 
-  /** @param introduce may be called twice for the same arrival */
-  constructor(deps: IntroductionsDeps, introduce: (arrival: Arrival) => Promise<void>) {
+  /** @param onJoin may be called twice for the same arrival */
+  constructor(deps: LocalJoinsDeps, onJoin: (arrival: LocalJoin) => Promise<void>) {
     this.#deps = deps;
-    this.#introduce = introduce;
-    this.#notedFrom = deps.streams.current;
+    this.#onJoin = onJoin;
+    this.#bufferedFrom = deps.streams.current;
     deps.engine.stream.subscribe(({ roomId, membershipChanges }) => {
       for (const { userId, from, to } of membershipChanges) {
         if (to === 'join' && from !== 'join' && this.#isLocal(userId)) this.#due.push({ roomId, userId });
@@ -64,13 +64,13 @@ export class Introductions {
   }
 
   async #follow(after: number): Promise<void> {
-    const isLate = !this.#isLookedUp && after < this.#notedFrom;
-    const due = [...(isLate ? await this.#arrivedSince(after) : []), ...this.#due];
+    const isLate = !this.#isLookedUp && after < this.#bufferedFrom;
+    const due = [...(isLate ? await this.#joinsSince(after) : []), ...this.#due];
     this.#isLookedUp = true;
     this.#due = [];
     try {
       for (let arrival = due[0]; arrival; arrival = due[0]) {
-        await this.#introduce(arrival);
+        await this.#onJoin(arrival);
         due.shift();
       }
     } catch (error) {
@@ -80,10 +80,10 @@ export class Introductions {
   }
 
   /** Who came while nobody listened. */
-  async #arrivedSince(after: number): Promise<Arrival[]> {
+  async #joinsSince(after: number): Promise<LocalJoin[]> {
     const { engine } = this.#deps;
-    const arrivals: Arrival[] = [];
-    for (const roomId of await engine.events.roomsBetween(after, this.#notedFrom)) {
+    const arrivals: LocalJoin[] = [];
+    for (const roomId of await engine.events.roomsBetween(after, this.#bufferedFrom)) {
       const head = await engine.heads.get(roomId);
       const local = [...(head?.members ?? [])].filter(
         ([userId, membership]) => membership === 'join' && this.#isLocal(userId),

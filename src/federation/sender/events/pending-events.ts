@@ -16,21 +16,21 @@ export interface NextEvents {
  * The events for one server. Those of a server that can not keep up, or can not be reached, do not wait in memory: it
  * is `behind`, and what is noted on disk is which rooms it lacks events of.
  */
-export class WaitingEvents {
+export class PendingEvents {
   readonly #destination: string;
-  readonly #deps: Pick<QueueDeps, 'notes' | 'catchUp'>;
+  readonly #deps: Pick<QueueDeps, 'progress' | 'catchUp'>;
   #waiting: OutgoingPdu[] = [];
   /** On their way, or to be sent again before anything else. */
   #inFlight: readonly OutgoingPdu[] = [];
   /** Up to which place on the stream what is in memory is noted on disk as well. */
-  #notedUpTo = 0;
+  #recordedUpTo = 0;
   #behind: boolean;
   /** Counts what was noted while the server was behind, so that nothing is overlooked when it no longer is. */
   #missed = 0;
 
   constructor(
     destination: string,
-    deps: Pick<QueueDeps, 'notes' | 'catchUp'>,
+    deps: Pick<QueueDeps, 'progress' | 'catchUp'>,
     { behind }: { readonly behind: boolean },
   ) {
     this.#destination = destination;
@@ -48,15 +48,15 @@ export class WaitingEvents {
   }
 
   /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
-  get firstUnnoted(): number | undefined {
-    return this.#unsent().find(({ stream }) => stream > this.#notedUpTo)?.stream;
+  get firstUnrecorded(): number | undefined {
+    return this.#unsent().find(({ stream }) => stream > this.#recordedUpTo)?.stream;
   }
 
   /** Takes an event. They come in the order of the stream. */
   add(pdu: OutgoingPdu): void {
     if (this.#behind) {
       this.#missed++;
-      this.#deps.notes.missed(this.#destination, pdu);
+      this.#deps.progress.missed(this.#destination, pdu);
       return;
     }
     this.#waiting.push(pdu);
@@ -65,17 +65,17 @@ export class WaitingEvents {
 
   /** From now on events are noted only. */
   fallBehind(): void {
-    this.note();
+    this.recordMissed();
     this.#behind = true;
     this.#waiting = [];
   }
 
   /** Notes what is in memory only, so that it is not lost with the memory. It stays in memory nevertheless. */
-  note(): void {
+  recordMissed(): void {
     for (const pdu of this.#unsent()) {
-      if (pdu.stream <= this.#notedUpTo) continue;
-      this.#deps.notes.missed(this.#destination, pdu);
-      this.#notedUpTo = pdu.stream;
+      if (pdu.stream <= this.#recordedUpTo) continue;
+      this.#deps.progress.missed(this.#destination, pdu);
+      this.#recordedUpTo = pdu.stream;
     }
   }
 
@@ -84,7 +84,7 @@ export class WaitingEvents {
    * memory is next.
    */
   async catchUp(most: number): Promise<NextEvents | undefined> {
-    const { catchUp, notes } = this.#deps;
+    const { catchUp, progress: notes } = this.#deps;
     while (this.#behind) {
       const missed = this.#missed;
       const found = await catchUp.next(this.#destination, most);
@@ -115,12 +115,12 @@ export class WaitingEvents {
 
   /** The server has what was taken out, or is not to be sent it again. */
   settled({ pdus, caughtUp }: Pick<Transaction, 'pdus' | 'caughtUp'>): void {
-    const { notes } = this.#deps;
+    const { progress: notes } = this.#deps;
     this.#inFlight = [];
     for (const [roomNid, upTo] of caughtUp ?? []) notes.arrived(this.#destination, roomNid, upTo);
     if (caughtUp) return;
     for (const { roomNid, stream } of pdus) {
-      if (stream <= this.#notedUpTo) notes.arrived(this.#destination, roomNid, stream);
+      if (stream <= this.#recordedUpTo) notes.arrived(this.#destination, roomNid, stream);
     }
     const last = pdus.at(-1);
     if (last) notes.delivered(this.#destination, last.stream);

@@ -10,7 +10,7 @@ import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import type { RoomFact, RoomReader } from '../../room-engine/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
-export interface TellPresenceDeps {
+export interface PresenceEduSenderDeps {
   readonly serverName: string;
   readonly engine: Pick<RoomReader, 'heads' | 'stream'>;
   readonly presence: Pick<Presence, 'presenceStream' | 'present' | 'peek'>;
@@ -29,10 +29,10 @@ const maxInEdu = 50;
 const maxMembers = 1_000;
 
 /** Tells servers that share rooms with users of this one who is online. Source: server-server API, "Presence". */
-export class TellPresence {
-  readonly #deps: TellPresenceDeps;
+export class PresenceEduSender {
+  readonly #deps: PresenceEduSenderDeps;
 
-  constructor(deps: TellPresenceDeps) {
+  constructor(deps: PresenceEduSenderDeps) {
     this.#deps = deps;
     deps.presence.presenceStream.subscribe((fact) => void this.#attempt(() => this.#changed(fact)));
     deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
@@ -60,7 +60,7 @@ export class TellPresence {
     }
     for (const [userId, servers] of destinations) {
       const status = changes.get(userId);
-      if (status) this.#tell(userId, status, servers);
+      if (status) this.#send(userId, status, servers);
     }
   }
 
@@ -69,22 +69,22 @@ export class TellPresence {
     for (const { userId, from, to } of membershipChanges) {
       const server = serverOfUser(userId);
       if (to !== 'join' || from === 'join' || server === this.#deps.serverName) continue;
-      void this.#attempt(() => this.#welcome(roomId, server));
+      void this.#attempt(() => this.#sendPresentUsers(roomId, server));
     }
   }
 
-  async #welcome(roomId: string, server: string): Promise<void> {
+  async #sendPresentUsers(roomId: string, server: string): Promise<void> {
     const { engine, presence, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (head?.servers.get(server) !== 1 || head.memberCount('join') > maxMembers) return;
     for (const [userId, membership] of head.members) {
       if (membership !== 'join' || serverOfUser(userId) !== serverName) continue;
       const status = presence.present.has(userId) ? presence.peek(userId) : undefined;
-      if (status && status.presence !== 'offline') this.#tell(userId, status, [server]);
+      if (status && status.presence !== 'offline') this.#send(userId, status, [server]);
     }
   }
 
-  #tell(userId: string, status: PresenceStatus, servers: Iterable<string>): void {
+  #send(userId: string, status: PresenceStatus, servers: Iterable<string>): void {
     const { sender, clock } = this.#deps;
     const content = { push: [{ user_id: userId, ...statusContent(status, clock.now()) }] };
     sender.sendEdu(servers, { type: 'm.presence', key: userId, lifetime, content, combine }, { lazy: true });

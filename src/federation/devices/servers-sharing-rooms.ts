@@ -1,7 +1,7 @@
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
 /** Knows the servers that are in a room with a local user. */
-export class Audience {
+export class ServersSharingRooms {
   readonly #engine: RoomReader;
   readonly #serverName: string;
 

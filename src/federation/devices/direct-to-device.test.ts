@@ -9,7 +9,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import { ToDevice } from '../../to-device/index.ts';
 import type { EduHandler } from '../edus/edu-handlers.ts';
 import type { Edu } from '../sender/edus/edu.ts';
-import { DirectMessages, directMessageHandler } from './direct-messages.ts';
+import { DirectToDeviceSender, directToDeviceHandler } from './direct-to-device.ts';
 
 const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];
 
@@ -24,7 +24,7 @@ forServerDatabases(import.meta.url, (open) => {
     server = await E2eeServer.start(open);
     alice = await server.user('alice');
     seen = [];
-    take = directMessageHandler(server.toDevice, 'test', async (userId, deviceId) => {
+    take = directToDeviceHandler(server.toDevice, 'test', async (userId, deviceId) => {
       seen.push(`${userId} ${deviceId}`);
     });
   }
@@ -157,7 +157,7 @@ forServerDatabases(import.meta.url, (open) => {
         devices: slice.devices,
         queues: server.queues,
         serverName: 'test',
-        remote: new DirectMessages(outbox),
+        remote: new DirectToDeviceSender(outbox),
       });
       const origin = { name: alice.userId, deviceId: alice.deviceId };
       await toDevice.send({ sender: alice.userId, origin, txnId, type, messages });

@@ -3,8 +3,8 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import { isJsonObject, isServerName, isUserId, type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import { isFitContent, type MessageMap, type RemoteDelivery, type ToDevice } from '../../to-device/index.ts';
 import type { EduHandler } from '../edus/edu-handlers.ts';
-import { isTellableUserOf } from '../edus/users-of-edus.ts';
-import type { Outbox } from './announcer.ts';
+import { isEduUserOf } from '../edus/edu-users.ts';
+import type { Outbox } from './device-list-announcer.ts';
 
 /** UTF-16 units of the messages in one EDU, unless it holds a single one: a transaction holds up to 100 of them. */
 const largestEdu = 65_536;
@@ -16,7 +16,7 @@ const [idLength, longestId, longestType] = [32, 255, 255];
 const maxMessages = 10_000;
 
 /** Sends messages to devices of other servers' users. Source: server-server API, "Send-to-device messaging". */
-export class DirectMessages implements RemoteDelivery {
+export class DirectToDeviceSender implements RemoteDelivery {
   readonly #outbox: Outbox;
 
   constructor(outbox: Outbox) {
@@ -68,14 +68,14 @@ function idOf(messageId: string, part: number): string {
  * Takes `m.direct_to_device` of other servers: what is for devices of this one's users is queued, each message once.
  * @param sawDevice is told of devices of other servers' users that messages name
  */
-export function directMessageHandler(
+export function directToDeviceHandler(
   toDevice: ToDevice,
   serverName: string,
   sawDevice: (userId: string, deviceId: string) => Promise<void>,
 ): EduHandler {
   return async (origin, content) => {
     const { sender, type, message_id: id } = content;
-    if (!isTellableUserOf(origin, sender)) return;
+    if (!isEduUserOf(origin, sender)) return;
     if (!isText(type, longestType) || !isText(id, longestId)) return;
     const messages = readMessages(content['messages'], serverName);
     if (messages.size === 0) return;

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/in
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
-import { isTellableUserOf } from './users-of-edus.ts';
+import { isEduUserOf } from './edu-users.ts';
 
 export interface PresenceEduDeps {
   readonly engine: Pick<RoomReader, 'userRooms'>;
@@ -32,7 +32,7 @@ export function presenceHandler({ engine, presence, clock, rates }: PresenceEduD
       if (!isJsonObject(update)) continue;
       const { user_id: userId } = update;
       const status = statusIn(update, clock.now());
-      if (!isTellableUserOf(origin, userId) || !status || !rates.allow(origin)) continue;
+      if (!isEduUserOf(origin, userId) || !status || !rates.allow(origin)) continue;
       const rooms = await engine.userRooms.withMembership(userId, 'join');
       if (rooms.length > 0) presence.report(userId, status);
     }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/database/index.ts';
-import { noteStatements } from '../store.ts';
+import { progressStatements } from '../store.ts';
 import type { OutgoingPdu } from './outgoing-pdu.ts';
 
 interface Missed {
@@ -11,7 +11,7 @@ interface Missed {
 }
 
 /** What is to be written about one destination. */
-interface Notes {
+interface DestinationProgress {
   readonly missed: Map<number, Missed>;
   /** Room to the last place on the stream that has arrived. */
   readonly arrived: Map<number, number>;
@@ -22,10 +22,10 @@ interface Notes {
  * What is to be remembered across restarts about what destinations have and lack: collected in memory, where later
  * notes replace earlier ones, and written together.
  */
-export class DeliveryNotes {
+export class DeliveryProgress {
   readonly #database: Database;
   readonly #clock: Clock;
-  #notes = new Map<string, Notes>();
+  #unsaved = new Map<string, DestinationProgress>();
   #writing: Promise<void> = Promise.resolve();
 
   constructor({ database, clock }: { database: Database; clock: Clock }) {
@@ -35,12 +35,12 @@ export class DeliveryNotes {
 
   /** Whether everything is on disk. */
   get isEmpty(): boolean {
-    return this.#notes.size === 0;
+    return this.#unsaved.size === 0;
   }
 
   /** The destination has not got the event, and will not get it from memory. */
   missed(destination: string, { roomNid, nid, stream }: Pick<OutgoingPdu, 'roomNid' | 'nid' | 'stream'>) {
-    this.#note(destination, roomNid, { eventNid: nid, stream, first: stream });
+    this.#addMissed(destination, roomNid, { eventNid: nid, stream, first: stream });
   }
 
   /** Of that room the destination has everything up to that place on the stream. */
@@ -62,7 +62,7 @@ export class DeliveryNotes {
 
   /** Whether there is a note, not yet on disk, that the destination lacks something. */
   isMissing(destination: string): boolean {
-    return (this.#notes.get(destination)?.missed.size ?? 0) > 0;
+    return (this.#unsaved.get(destination)?.missed.size ?? 0) > 0;
   }
 
   /** Resolves when all notes so far are on disk. When that fails they are written with the next ones. */
@@ -73,45 +73,45 @@ export class DeliveryNotes {
   }
 
   async #write(): Promise<void> {
-    const notes = this.#notes;
+    const notes = this.#unsaved;
     if (notes.size === 0) return;
-    this.#notes = new Map();
+    this.#unsaved = new Map();
     try {
-      await this.#database.batch(noteStatements(rowsOf(notes)));
+      await this.#database.batch(progressStatements(rowsOf(notes)));
     } catch (error) {
-      this.#takeBack(notes);
+      this.#restore(notes);
       throw error;
     }
   }
 
   /** Notes that could not be written are older than those that have come since. */
-  #takeBack(older: ReadonlyMap<string, Notes>): void {
-    const newer = this.#notes;
-    this.#notes = new Map(older);
+  #restore(older: ReadonlyMap<string, DestinationProgress>): void {
+    const newer = this.#unsaved;
+    this.#unsaved = new Map(older);
     for (const [destination, { missed, arrived, position }] of newer) {
       for (const [roomNid, upTo] of arrived) this.arrived(destination, roomNid, upTo);
-      for (const [roomNid, one] of missed) this.#note(destination, roomNid, one);
+      for (const [roomNid, one] of missed) this.#addMissed(destination, roomNid, one);
       if (position) this.#of(destination).position = position;
     }
   }
 
-  #note(destination: string, roomNid: number, one: Missed): void {
+  #addMissed(destination: string, roomNid: number, one: Missed): void {
     const { missed } = this.#of(destination);
     const before = missed.get(roomNid);
     if (before && before.stream >= one.stream) return;
     missed.set(roomNid, { ...one, first: Math.min(before?.first ?? one.first, one.first) });
   }
 
-  #of(destination: string): Notes {
-    const known = this.#notes.get(destination);
+  #of(destination: string): DestinationProgress {
+    const known = this.#unsaved.get(destination);
     if (known) return known;
-    const notes: Notes = { missed: new Map(), arrived: new Map(), position: undefined };
-    this.#notes.set(destination, notes);
+    const notes: DestinationProgress = { missed: new Map(), arrived: new Map(), position: undefined };
+    this.#unsaved.set(destination, notes);
     return notes;
   }
 }
 
-function rowsOf(notes: ReadonlyMap<string, Notes>) {
+function rowsOf(notes: ReadonlyMap<string, DestinationProgress>) {
   const rows = {
     arrived: [] as [string, number, number][],
     progress: [] as [number, string, number, number][],

@@ -5,6 +5,6 @@ import { isCompliantUserId, serverOfUser, type UserId } from '../../protocol/ind
  * Historical ids of printable ASCII, upper case among it, are taken; those that are empty or hold other characters are
  * for events only (decision 0121). Source: appendices, "Historical User IDs".
  */
-export function isTellableUserOf(server: string, userId: unknown): userId is UserId {
+export function isEduUserOf(server: string, userId: unknown): userId is UserId {
   return isCompliantUserId(userId) && serverOfUser(userId) === server;
 }

@@ -2,15 +2,15 @@ import type { Devices } from '../../devices/index.ts';
 import type { E2ee } from '../../e2ee/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
-export interface OwnKeysDeps {
+export interface LocalDevicesDeps {
   readonly devices: Devices;
   readonly query: E2ee['query'];
   /** `allow_device_name_lookup_over_federation`. */
-  readonly tellNames: boolean;
+  readonly sendDisplayNames: boolean;
 }
 
 /** What other servers may know of the devices of a local user. */
-export interface OwnDevices {
+export interface LocalDevices {
   /** Keys by device id; devices without keys are not among them. */
   readonly keys: Readonly<Record<string, JsonObject>>;
   /** Names by device id, of all devices that there are; `undefined` for those that are not told. */
@@ -20,10 +20,10 @@ export interface OwnDevices {
 }
 
 /** Reads what other servers may know of the devices of a local user. */
-export async function readOwnDevices(
-  { devices, query, tellNames }: OwnKeysDeps,
+export async function readLocalDevices(
+  { devices, query, sendDisplayNames: tellNames }: LocalDevicesDeps,
   userId: string,
-): Promise<OwnDevices> {
+): Promise<LocalDevices> {
   const names = (await devices.names([userId])).get(userId) ?? new Map<string, string | undefined>();
   const { device_keys, master_keys, self_signing_keys } = await query.local(new Map([[userId, []]]), false);
   return {
@@ -38,7 +38,7 @@ export async function readOwnDevices(
 export function deviceListUpdate(
   userId: string,
   deviceId: string,
-  { keys, names }: OwnDevices,
+  { keys, names }: LocalDevices,
   place: { readonly streamId: number; readonly previous: number | undefined },
 ): JsonObject {
   const name = names.get(deviceId);
@@ -55,7 +55,7 @@ export function deviceListUpdate(
 }
 
 /** The content of `m.signing_key_update` for the keys as they are now. */
-export function signingKeyUpdate(userId: string, { masterKey, selfSigningKey }: OwnDevices): JsonObject {
+export function signingKeyUpdate(userId: string, { masterKey, selfSigningKey }: LocalDevices): JsonObject {
   return {
     user_id: userId,
     ...(masterKey && { master_key: masterKey }),

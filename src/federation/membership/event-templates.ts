@@ -18,7 +18,7 @@ export interface TemplateRequest {
 }
 
 /** Prepares events for users of other servers, which these complete and sign. */
-export class Templates {
+export class EventTemplates {
   readonly #deps: HandshakeDeps;
 
   constructor(deps: HandshakeDeps) {
@@ -40,9 +40,9 @@ export class Templates {
     if (!isUserId(userId) || serverOfUser(userId) !== origin) {
       throw forbidden(`${origin} does not speak for ${userId}`);
     }
-    const head = await enterableRoom(access, origin, roomId);
+    const head = await roomForHandshake(access, origin, roomId);
     checkVersion(head, versions);
-    const authorised = membership === 'join' ? await authorisationOf(this.#deps, head, userId) : {};
+    const authorised = membership === 'join' ? await joinAuthorisation(this.#deps, head, userId) : {};
     const { event } = await engine.placement.template(roomId, {
       type: 'm.room.member',
       stateKey: userId,
@@ -57,7 +57,11 @@ export class Templates {
  * A room into which, or out of which, this server can help: not one of which it does not know the members yet.
  * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN
  */
-export async function enterableRoom(access: RoomAccess, origin: string, roomId: string): Promise<RoomHead> {
+export async function roomForHandshake(
+  access: RoomAccess,
+  origin: string,
+  roomId: string,
+): Promise<RoomHead> {
   const head = await access.check(origin, roomId);
   if (head.isPartial) throw notFound('This server does not know all of the room yet');
   return head;
@@ -80,7 +84,7 @@ function checkVersion({ version }: RoomHead, versions: readonly string[] | undef
  * Source: server-server API, "Restricted rooms".
  * @throws MatrixError M_FORBIDDEN, M_UNABLE_TO_AUTHORISE_JOIN, M_UNABLE_TO_GRANT_JOIN
  */
-export async function authorisationOf(
+export async function joinAuthorisation(
   { engine, serverName }: Pick<HandshakeDeps, 'engine' | 'serverName'>,
   head: RoomHead,
   userId: string,

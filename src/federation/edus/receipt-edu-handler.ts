@@ -4,7 +4,7 @@ import type { Receipts } from '../../receipts/index.ts';
 import type { RoomHead, RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
-import { isTellableUserOf } from './users-of-edus.ts';
+import { isEduUserOf } from './edu-users.ts';
 
 export interface ReceiptEduDeps {
   readonly engine: Pick<RoomReader, 'heads' | 'events'>;
@@ -29,7 +29,7 @@ export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
       const head = await deps.engine.heads.get(roomId);
       if (!head?.servers.has(origin) || !(await deps.serverAcls.allows(head, origin))) continue;
       for (const [userId, receipt] of Object.entries(read).slice(0, maxUsers)) {
-        if (!isTellableUserOf(origin, userId)) continue;
+        if (!isEduUserOf(origin, userId)) continue;
         if (head.membership(userId) !== 'join' || !isJsonObject(receipt) || !deps.rates.allow(origin))
           continue;
         await take(deps, head, userId, receipt);

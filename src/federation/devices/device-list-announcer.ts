@@ -6,15 +6,15 @@ import { Sequence, type StreamReader } from '../../kernel/streams/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { Edu } from '../sender/edus/edu.ts';
-import { Audience } from './audience.ts';
 import {
   deviceListUpdate,
-  type OwnDevices,
-  type OwnKeysDeps,
-  readOwnDevices,
+  type LocalDevices,
+  type LocalDevicesDeps,
+  readLocalDevices,
   signingKeyUpdate,
-} from './edu-contents.ts';
-import { Introductions } from './introductions.ts';
+} from './local-devices.ts';
+import { LocalJoins } from './local-joins.ts';
+import { ServersSharingRooms } from './servers-sharing-rooms.ts';
 import { type LastUpdate, readLastUpdate, writeLastUpdate } from './store.ts';
 import type { AnnouncementTables } from './tables.ts';
 
@@ -23,7 +23,7 @@ export interface Outbox {
   addForAll(writer: AnyWriter, destinations: Iterable<string>, edu: Edu): Promise<void>;
 }
 
-export interface AnnouncerDeps extends OwnKeysDeps {
+export interface DeviceListAnnouncerDeps extends LocalDevicesDeps {
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
@@ -46,29 +46,34 @@ const [firstPause, longestPause] = [1_000, 60_000];
  * sequence of updates, in which each names the one before; a server that has missed some fetches the whole list.
  * Source: server-server API, "Device Management". Decision 0096.
  */
-export class Announcer {
-  readonly #deps: AnnouncerDeps;
+export class DeviceListAnnouncer {
+  readonly #deps: DeviceListAnnouncerDeps;
   readonly #ids: Sequence;
-  readonly #audience: Audience;
+  readonly #servers: ServersSharingRooms;
   readonly #stopping = new AbortController();
   #isDue = false;
   #running: Promise<void> | undefined;
-  readonly #introductions: Introductions;
+  readonly #localJoins: LocalJoins;
 
-  private constructor(deps: AnnouncerDeps, ids: Sequence) {
+  private constructor(deps: DeviceListAnnouncerDeps, ids: Sequence) {
     this.#deps = deps;
     this.#ids = ids;
-    this.#audience = new Audience(deps.engine, deps.serverName);
-    this.#introductions = new Introductions(deps, ({ roomId, userId }) => this.#introduceIn(roomId, userId));
+    this.#servers = new ServersSharingRooms(deps.engine, deps.serverName);
+    this.#localJoins = new LocalJoins(deps, ({ roomId, userId }) =>
+      this.#announceToNewServers(roomId, userId),
+    );
   }
 
   /** Begins to announce, first what was left. */
-  static async start(deps: AnnouncerDeps): Promise<Announcer> {
-    const announcer = new Announcer(deps, await Sequence.open(deps.database, 'device_list_updates'));
+  static async start(deps: DeviceListAnnouncerDeps): Promise<DeviceListAnnouncer> {
+    const announcer = new DeviceListAnnouncer(
+      deps,
+      await Sequence.open(deps.database, 'device_list_updates'),
+    );
     deps.devices.deviceListStream.subscribe(({ userId }) => {
       if (serverOfUser(userId) === deps.serverName) announcer.#wake();
     });
-    await announcer.#introductions.start();
+    await announcer.#localJoins.start();
     announcer.#wake();
     return announcer;
   }
@@ -77,13 +82,13 @@ export class Announcer {
   async stop(): Promise<void> {
     this.#stopping.abort();
     while (this.#running) await this.#running;
-    await this.#introductions.stop();
+    await this.#localJoins.stop();
   }
 
   /** Resolves when everything that has changed so far is on its way. */
   async settled(): Promise<void> {
     while (this.#running) await this.#running;
-    await this.#introductions.settled();
+    await this.#localJoins.settled();
   }
 
   /** The place of a user's list in the sequence of its updates: what is read after this contains that one. */
@@ -126,8 +131,8 @@ export class Announcer {
 
   async #announce(userId: string, changes: readonly UnannouncedChange[]): Promise<void> {
     const { database, devices, outbox } = this.#deps;
-    const audience = await this.#audience.of(userId);
-    const own = await readOwnDevices(this.#deps, userId);
+    const audience = await this.#servers.of(userId);
+    const own = await readLocalDevices(this.#deps, userId);
     const ids = new Map(changes.map(({ deviceId }) => [deviceId, this.#ids.next()]));
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       let last: Pick<LastUpdate, 'streamId' | 'deviceId'> | undefined = await readLastUpdate(writer, userId);
@@ -151,14 +156,14 @@ export class Announcer {
    * fetches the list, and so does who knows nothing. Who does know it takes it as the next one, which it may have been
    * for cross-signing keys, so these go with it.
    */
-  async #introduceIn(roomId: string, userId: string): Promise<void> {
+  async #announceToNewServers(roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
-    const servers = await this.#audience.inRoom(roomId);
+    const servers = await this.#servers.inRoom(roomId);
     if (servers.size === 0) return;
-    const others = await this.#audience.of(userId, roomId);
+    const others = await this.#servers.of(userId, roomId);
     const newcomers = [...servers].filter((server) => !others.has(server));
     if (newcomers.length === 0) return;
-    const own = await readOwnDevices(this.#deps, userId);
+    const own = await readLocalDevices(this.#deps, userId);
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       const last = await readLastUpdate(writer, userId);
       if (!last) return;
@@ -171,11 +176,11 @@ export class Announcer {
 const listUpdate = (
   userId: string,
   deviceId: string,
-  own: OwnDevices,
+  own: LocalDevices,
   place: { readonly streamId: number; readonly previous: number | undefined },
 ): Edu => ({ type: 'm.device_list_update', content: deviceListUpdate(userId, deviceId, own, place) });
 
-const signingKeys = (userId: string, own: OwnDevices): Edu => ({
+const signingKeys = (userId: string, own: LocalDevices): Edu => ({
   type: 'm.signing_key_update',
   content: signingKeyUpdate(userId, own),
 });

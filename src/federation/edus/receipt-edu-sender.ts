@@ -5,7 +5,7 @@ import type { Receipt, Receipts } from '../../receipts/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
-export interface TellReceiptsDeps {
+export interface ReceiptEduSenderDeps {
   readonly serverName: string;
   readonly engine: Pick<RoomReader, 'heads'>;
   readonly receipts: Pick<Receipts, 'receiptStream'>;
@@ -27,15 +27,15 @@ const maxWaiting = 1_000;
  * that those of a room which come too fast are collected and sent together.
  * Source: server-server API, "Receipts".
  */
-export class TellReceipts {
-  readonly #deps: TellReceiptsDeps;
+export class ReceiptEduSender {
+  readonly #deps: ReceiptEduSenderDeps;
   /** Rooms of which receipts have just been sent: what waits for the next time, by user and thread. */
   readonly #rooms = new Map<string, Map<string, Receipt>>();
   readonly #timers = new Set<Timer>();
 
-  constructor(deps: TellReceiptsDeps) {
+  constructor(deps: ReceiptEduSenderDeps) {
     this.#deps = deps;
-    deps.receipts.receiptStream.subscribe((receipt) => this.#given(receipt));
+    deps.receipts.receiptStream.subscribe((receipt) => this.#received(receipt));
   }
 
   /** Nothing that waits is told any more. */
@@ -43,17 +43,17 @@ export class TellReceipts {
     for (const timer of this.#timers) timer.cancel();
   }
 
-  #given(receipt: Receipt): void {
+  #received(receipt: Receipt): void {
     const { roomId, userId, type, threadId = '' } = receipt;
     if (type !== 'm.read' || serverOfUser(userId) !== this.#deps.serverName) return;
     const key = `${userId}\0${threadId}`;
     const waiting = this.#rooms.get(roomId);
     if (waiting) {
       if (waiting.has(key) || waiting.size < maxWaiting) waiting.set(key, receipt);
-    } else void this.#tell(roomId, new Map([[key, receipt]]));
+    } else void this.#send(roomId, new Map([[key, receipt]]));
   }
 
-  async #tell(roomId: string, receipts: ReadonlyMap<string, Receipt>): Promise<void> {
+  async #send(roomId: string, receipts: ReadonlyMap<string, Receipt>): Promise<void> {
     const { engine, sender, serverName, log } = this.#deps;
     this.#rooms.set(roomId, new Map());
     let transactions = 0;
@@ -68,11 +68,11 @@ export class TellReceipts {
     } catch (error) {
       log.error({ err: error }, 'Receipts could not be told to other servers');
     }
-    this.#rest(roomId, transactions);
+    this.#pause(roomId, transactions);
   }
 
   /** Sends no receipts of the room for as long as that many transactions take. */
-  #rest(roomId: string, transactions: number): void {
+  #pause(roomId: string, transactions: number): void {
     const { clock, transactionsPerSecond } = this.#deps;
     if (transactions === 0) {
       this.#rooms.delete(roomId);
@@ -82,7 +82,7 @@ export class TellReceipts {
       this.#timers.delete(timer);
       const waiting = this.#rooms.get(roomId);
       this.#rooms.delete(roomId);
-      if (waiting && waiting.size > 0) void this.#tell(roomId, waiting);
+      if (waiting && waiting.size > 0) void this.#send(roomId, waiting);
     });
     this.#timers.add(timer);
   }

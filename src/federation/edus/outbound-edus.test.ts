@@ -5,7 +5,7 @@ import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import type { Presence } from '../../presence/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { EphemeralEdu } from '../sender/edus/pending-edus.ts';
-import { combine } from './tell-receipts.ts';
+import { combine } from './receipt-edu-sender.ts';
 import { dora, far, settle, startEdus } from './test/edus-under-test.ts';
 
 forEachDatabase((open) => {

@@ -5,7 +5,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import type { Typing, TypingChange } from '../../typing/index.ts';
 import type { FederationSender } from '../sender/federation-sender.ts';
 
-export interface TellTypingDeps {
+export interface TypingEduSenderDeps {
   readonly serverName: string;
   readonly engine: Pick<RoomReader, 'heads'>;
   readonly typing: Typing;
@@ -21,36 +21,36 @@ const repeatAfter = 25_000;
 const lifetime = 30_000;
 
 /** Tells the servers of a room which users of this one type there. Source: server-server API, "Typing Notifications". */
-export class TellTyping {
-  readonly #deps: TellTypingDeps;
+export class TypingEduSender {
+  readonly #deps: TypingEduSenderDeps;
   /** Room and user to when they are told of again. */
-  readonly #typing = new Map<string, Timer>();
+  readonly #repeatTimers = new Map<string, Timer>();
 
-  constructor(deps: TellTypingDeps) {
+  constructor(deps: TypingEduSenderDeps) {
     this.#deps = deps;
     deps.typing.typingStream.subscribe((change) => this.#changed(change));
   }
 
   stop(): void {
-    for (const timer of this.#typing.values()) timer.cancel();
-    this.#typing.clear();
+    for (const timer of this.#repeatTimers.values()) timer.cancel();
+    this.#repeatTimers.clear();
   }
 
   #changed(change: TypingChange): void {
     const { serverName, clock } = this.#deps;
     if (serverOfUser(change.userId) !== serverName) return;
     const key = `${change.roomId}\0${change.userId}`;
-    this.#typing.get(key)?.cancel();
-    this.#typing.delete(key);
+    this.#repeatTimers.get(key)?.cancel();
+    this.#repeatTimers.delete(key);
     if (change.typing)
-      this.#typing.set(
+      this.#repeatTimers.set(
         key,
         clock.setTimer(repeatAfter, () => this.#changed(change)),
       );
-    void this.#tell(change);
+    void this.#send(change);
   }
 
-  async #tell({ roomId, userId, typing }: TypingChange): Promise<void> {
+  async #send({ roomId, userId, typing }: TypingChange): Promise<void> {
     const { engine, sender, log } = this.#deps;
     try {
       const head = await engine.heads.get(roomId);

@@ -18,11 +18,11 @@ import {
   type VerifiedEvent,
 } from '../../room-engine/index.ts';
 import { prejoinPdus } from '../../room-federation/index.ts';
+import { joinAuthorisation, roomForHandshake } from './event-templates.ts';
 import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
-import { authorisationOf, enterableRoom } from './templates.ts';
 
 /** An event as another server hands it in. */
-export interface HandedIn {
+export interface SubmittedEvent {
   readonly roomId: string;
   readonly eventId: string;
   /** The PDU, with numbers as they are written. */
@@ -30,7 +30,7 @@ export interface HandedIn {
 }
 
 /** An event that is in the room now. */
-export interface Accepted {
+export interface AcceptedEvent {
   readonly head: RoomHead;
   readonly stored: StoredEvent;
   /** The servers that were in the room before. */
@@ -38,7 +38,7 @@ export interface Accepted {
 }
 
 /** Takes the events with which users of other servers join, knock and leave, and passes them on to the room. */
-export class Accepting {
+export class SubmittedEvents {
   readonly #deps: HandshakeDeps;
 
   constructor(deps: HandshakeDeps) {
@@ -51,9 +51,9 @@ export class Accepting {
    * Source: server-server API, `PUT /send_join/{roomId}/{eventId}`.
    * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND, and as `Templates.prepare` does
    */
-  async join(origin: string, handedIn: HandedIn): Promise<Accepted> {
+  async join(origin: string, handedIn: SubmittedEvent): Promise<AcceptedEvent> {
     const { access, throttle, signer } = this.#deps;
-    const head = await enterableRoom(access, origin, handedIn.roomId);
+    const head = await roomForHandshake(access, origin, handedIn.roomId);
     const { event } = this.#read(origin, head, handedIn, 'join');
     const again = await this.#joinedBefore(head, event);
     if (again) return again;
@@ -65,7 +65,7 @@ export class Accepting {
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user has left the room since, or was removed */
-  async #joinedBefore(head: RoomHead, { eventId, sender }: RoomEvent): Promise<Accepted | undefined> {
+  async #joinedBefore(head: RoomHead, { eventId, sender }: RoomEvent): Promise<AcceptedEvent | undefined> {
     const { engine } = this.#deps;
     const stored = (await engine.placement.known([eventId])).get(eventId);
     const isJoin =
@@ -76,8 +76,8 @@ export class Accepting {
   }
 
   /** As `join`. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`. */
-  async leave(origin: string, handedIn: HandedIn): Promise<Accepted> {
-    const head = await enterableRoom(this.#deps.access, origin, handedIn.roomId);
+  async leave(origin: string, handedIn: SubmittedEvent): Promise<AcceptedEvent> {
+    const head = await roomForHandshake(this.#deps.access, origin, handedIn.roomId);
     const { event } = this.#read(origin, head, handedIn, 'leave');
     return this.#place(head, await this.#verified(head, event));
   }
@@ -86,9 +86,9 @@ export class Accepting {
    * As `join`. Source: server-server API, `PUT /send_knock/{roomId}/{eventId}`.
    * @returns what the user is shown of the room
    */
-  async knock(origin: string, handedIn: HandedIn): Promise<readonly JsonObject[]> {
+  async knock(origin: string, handedIn: SubmittedEvent): Promise<readonly JsonObject[]> {
     const { access, engine, prejoinKeys } = this.#deps;
-    const head = await enterableRoom(access, origin, handedIn.roomId);
+    const head = await roomForHandshake(access, origin, handedIn.roomId);
     const { event } = this.#read(origin, head, handedIn, 'knock');
     await this.#place(head, await this.#verified(head, event));
     // One that comes again may count no more.
@@ -100,7 +100,7 @@ export class Accepting {
   #read(
     origin: string,
     head: RoomHead,
-    { roomId, eventId, event: json }: HandedIn,
+    { roomId, eventId, event: json }: SubmittedEvent,
     membership: HandshakeMembership,
   ): ReceivedEvent {
     const received = receivePdu(json, head.version);
@@ -124,7 +124,7 @@ export class Accepting {
     const { serverName } = this.#deps;
     const authoriser = head.version.restricted ? content['join_authorised_via_users_server'] : undefined;
     if (!isUserId(authoriser) || serverOfUser(authoriser) !== serverName) return false;
-    const { join_authorised_via_users_server: needed } = await authorisationOf(this.#deps, head, sender);
+    const { join_authorised_via_users_server: needed } = await joinAuthorisation(this.#deps, head, sender);
     if (needed === undefined) throw forbidden('This join needs nobody to authorise it');
     return true;
   }
@@ -135,7 +135,7 @@ export class Accepting {
     throw invalidParam(verified ? `The event can not be used: ${verified.error}` : 'There is no event');
   }
 
-  async #place(head: RoomHead, verified: VerifiedEvent): Promise<Accepted> {
+  async #place(head: RoomHead, verified: VerifiedEvent): Promise<AcceptedEvent> {
     const { engine } = this.#deps;
     const servers = [...head.servers.keys()];
     const options = { distribute: true, refuse: true };

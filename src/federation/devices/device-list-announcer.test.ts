@@ -6,11 +6,11 @@ import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { EduOutbox } from '../sender/edus/edu-outbox.ts';
-import { Announcer } from './announcer.ts';
+import { DeviceListAnnouncer } from './device-list-announcer.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
-  let announcer: Announcer;
+  let announcer: DeviceListAnnouncer;
   let alice: UserWithKeys;
   /** A test at whose end both are stopped, while their database is still there. */
   const it = (title: string, run: () => Promise<void>) =>
@@ -31,14 +31,14 @@ forServerDatabases(import.meta.url, (open) => {
 
   async function startAnnouncer(tellNames = false): Promise<void> {
     const { database, streams, clock, slice } = server.server;
-    announcer = await Announcer.start({
+    announcer = await DeviceListAnnouncer.start({
       database,
       streams,
       clock,
       log: silentLogger,
       devices: slice.devices,
       query: server.e2ee.query,
-      tellNames,
+      sendDisplayNames: tellNames,
       engine: server.rooms.engine,
       outbox: await EduOutbox.open({ database, clock, isDestination: () => true }),
       serverName: 'test',

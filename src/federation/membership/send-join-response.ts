@@ -1,21 +1,21 @@
 import type { Reply } from '../../kernel/http/index.ts';
 import { membershipOf, selectHeroes, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
-import { type StreamedAround, streamed } from '../streamed-lists.ts';
-import type { Accepted } from './accepting.ts';
+import { type StreamedListsOptions, streamedLists } from '../streamed-lists.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
+import type { AcceptedEvent } from './submitted-events.ts';
 
-export interface JoinAnswerOptions {
+export interface SendJoinResponseOptions {
   /** Leaves out members of whom nothing depends. */
   readonly omitMembers: boolean;
   /** Text before and after the answer. */
-  readonly around?: NonNullable<StreamedAround['around']>;
+  readonly around?: NonNullable<StreamedListsOptions['around']>;
 }
 
 /** The room as a server is told of it that has joined. Source: server-server API, `PUT /v2/send_join`. */
-export async function joinAnswer(
+export async function sendJoinResponse(
   { engine, state: served, serverName }: HandshakeDeps,
-  { stored, servers }: Accepted,
-  { omitMembers, around }: JoinAnswerOptions,
+  { stored, servers }: AcceptedEvent,
+  { omitMembers, around }: SendJoinResponseOptions,
 ): Promise<Reply> {
   const before = await engine.stateAt(stored, 'before');
   if (!before) throw new Error('the state before a join is not known');
@@ -31,7 +31,7 @@ export async function joinAnswer(
     ...(omitMembers && { servers_in_room: JSON.stringify(servers) }),
   };
   const lists = { state: served.texts(state), auth_chain: served.texts(authChain) };
-  return streamed(lists, { members, ...(around && { around }) });
+  return streamedLists(lists, { members, ...(around && { around }) });
 }
 
 /** All state but members; of these only the users after whom a room without a name is called. */

@@ -3,7 +3,7 @@ import type { RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import type { Typing } from '../../typing/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
-import { isTellableUserOf } from './users-of-edus.ts';
+import { isEduUserOf } from './edu-users.ts';
 
 export interface TypingEduDeps {
   readonly engine: Pick<RoomReader, 'heads'>;
@@ -18,7 +18,7 @@ const holds = 60_000;
 /** Who types on another server. Source: server-server API, "Typing Notifications". */
 export function typingHandler({ engine, serverAcls, typing, rates }: TypingEduDeps): EduHandler {
   return async (origin, { room_id: roomId, user_id: userId, typing: types }: JsonObject) => {
-    if (!isTellableUserOf(origin, userId)) return;
+    if (!isEduUserOf(origin, userId)) return;
     if (!isRoomId(roomId) || typeof types !== 'boolean' || !rates.allow(origin)) return;
     const head = await engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join' || !(await serverAcls.allows(head, origin))) return;
