@@ -1,8 +1,8 @@
 import { RecentlyUsed } from './caches/index.ts';
 
 /**
- * The newest changes of a stream, in memory. It is bounded and knows how far back it reaches, so that a reader either
- * gets all changes of a range or learns that it has to ask the database.
+ * Caches the newest changes of a stream. It is bounded and knows how far back it reaches, so that a reader either
+ * gets all changes of a range or learns that it must ask the database.
  */
 export class RecentChanges<T> {
   readonly #capacity: number;
@@ -15,7 +15,7 @@ export class RecentChanges<T> {
 
   /**
    * @param floor position after which all changes are added
-   * @param capacity size that is kept at least; up to twice as much is held
+   * @param capacity minimum total size of the kept changes; up to twice as much is in memory
    * @param sizeOf size of one change, by default 1
    */
   constructor(floor: number, capacity: number, sizeOf: (change: T) => number = one) {
@@ -37,7 +37,7 @@ export class RecentChanges<T> {
     if (this.#size >= this.#capacity * 2) this.#dropOldest();
   }
 
-  /** Whether it is certain that nothing has changed after a position. */
+  /** Whether certainly nothing has changed after a position. */
   isUnchangedSince(position: number): boolean {
     return position >= this.newest;
   }
@@ -65,16 +65,16 @@ export class RecentChanges<T> {
 
 const one = () => 1;
 
-/** `RecentChanges` of many keys, of which the most recently used are remembered. */
+/** `RecentChanges` for each of the most recently used keys. */
 export class RecentChangesByKey<T> {
   readonly #keys: RecentlyUsed<string, RecentChanges<T>>;
   readonly #perKey: number;
-  /** Changes up to here may be missing for keys that are not remembered. */
+  /** Changes up to this position may be missing for keys that are not in memory. */
   #floor: number;
 
   /**
    * @param floor position after which all changes are added
-   * @param bounds how many keys are remembered, and how many changes of each at least
+   * @param bounds maximum number of keys, and minimum number of kept changes for each
    */
   constructor(floor: number, { maxKeys, perKey }: { maxKeys: number; perKey: number }) {
     this.#floor = floor;
@@ -105,13 +105,13 @@ export class RecentChangesByKey<T> {
   }
 }
 
-/** Where each of many keys changed last. Of keys that are not remembered it is known when they had not changed yet. */
+/** The position of the last change of each key. For keys that are not in memory, it returns a later position. */
 export class LastChanges {
   readonly #positions: RecentlyUsed<string, number>;
-  /** Keys that are not remembered have not changed after this position. */
+  /** Keys that are not in memory have not changed after this position. */
   #floor: number;
 
-  /** @param floor position after which all changes are noted */
+  /** @param floor position after which all changes are recorded */
   constructor(floor: number, maxKeys: number) {
     this.#floor = floor;
     this.#positions = new RecentlyUsed({
@@ -126,7 +126,7 @@ export class LastChanges {
     this.#positions.set(key, position);
   }
 
-  /** A position after which the key has not changed: that of its last change, if it is remembered. */
+  /** Returns a position after which the key has not changed: that of its last change if the key is in memory. */
   of(key: string): number {
     return this.#positions.get(key) ?? this.#floor;
   }

@@ -1,12 +1,12 @@
 /**
  * Passes a value to `next`: at once, or when its promise is fulfilled. For procedures that usually find everything in
- * memory: they are written once, and cost no promise and no turn of the event loop where nothing has to be awaited.
+ * memory: they are written once, and need no promise and no turn of the event loop when nothing has to be awaited.
  */
 export function whenReady<T, R>(value: T | Promise<T>, next: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** All values, as `Promise.all`; at once when none of them is a promise. */
+/** Like `Promise.all`, but returns the values at once when none of them is a promise. */
 export function allReady<T extends readonly unknown[]>(
   values: {
     readonly [K in keyof T]: T[K] | Promise<T[K]>;

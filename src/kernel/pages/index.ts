@@ -1,10 +1,10 @@
-/** Pages that the server itself shows in a browser: from templates, with strict headers, and their static files. */
+/** HTML pages of this server: rendered from templates, with strict headers, and their static files. */
 import { fileURLToPath } from 'node:url';
 
 export { type ContentSecurityPolicy, type PageOptions, Pages } from './pages.ts';
 export { staticFiles } from './static-files.ts';
 
-/** Folder of the layout (`_base.html`) and the page of errors (`error.html`). */
+/** Folder of the layout (`_base.html`) and the error page (`error.html`). */
 export const pageTemplates = fileURLToPath(new URL('./templates', import.meta.url));
 
 /** Folder of the style sheet of the layout. */

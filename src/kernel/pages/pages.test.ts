@@ -77,7 +77,7 @@ function serve(errorPages: Pages) {
       const response = await fetch(base + path, init);
       return { status: response.status, headers: response.headers, body: await response.text() };
     },
-    /** Sends a path as it is, which fetch would clean up. */
+    /** Sends a path unchanged; fetch would normalize it. */
     getRaw: (path: string) => {
       const socket = connect(Number(new URL(base).port), '127.0.0.1');
       socket.end(`GET ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
@@ -88,10 +88,10 @@ function serve(errorPages: Pages) {
 
 after(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('pages', () => {
+describe('Pages.page', () => {
   const { get } = serve(pages);
 
-  it('are HTML with values escaped, from the folder of the operator and the built-in layout', async () => {
+  it("renders HTML with escaped values from an operator's template and the built-in layout", async () => {
     const { status, body, headers } = await get(
       `/_matrix/client/hello?name=${encodeURIComponent('<script>"x')}`,
     );
@@ -100,7 +100,7 @@ describe('pages', () => {
     assert.match(body, /^<!doctype html>.*<p>&lt;script&gt;&quot;x<\/p>/s);
   });
 
-  it('have headers against scripts, frames, sniffing, referrers and caches', async () => {
+  it('sets headers against scripts, frames, content sniffing, referrers and caches', async () => {
     const { headers } = await get('/_matrix/client/hello?name=a');
     assert.equal(
       headers.get('content-security-policy'),
@@ -112,24 +112,24 @@ describe('pages', () => {
     assert.equal(headers.get('cache-control'), 'no-store');
   });
 
-  it('may have another status, more headers, and directives of their own', async () => {
+  it('sets another status, further headers, and own policy directives', async () => {
     const { status, headers } = await get('/_matrix/client/policy');
     assert.equal(status, 201);
     assert.deepEqual(headers.getSetCookie(), ['a=1', 'b=2']);
     assert.match(headers.get('content-security-policy')!, /^default-src 'none'.*; script-src 'nonce-abc'$/);
   });
 
-  it('answers a HEAD request with the headers of the page', async () => {
+  it('responds to HEAD with the headers of the page', async () => {
     const { status, body, headers } = await get('/_matrix/client/hello?name=a', { method: 'HEAD' });
     assert.deepEqual([status, body], [200, '']);
     assert.ok(Number(headers.get('content-length')) > 100);
   });
 });
 
-describe('pages of errors', () => {
+describe('Pages.errorPage', () => {
   const { get } = serve(pages);
 
-  it('show the message of an error with its status and headers, escaped', async () => {
+  it('shows the escaped message of an error with its status and headers', async () => {
     const { status, body, headers } = await get('/_matrix/client/forbidden');
     assert.equal(status, 403);
     assert.equal(headers.get('content-type'), 'text/html; charset=utf-8');
@@ -138,13 +138,13 @@ describe('pages of errors', () => {
     assert.equal((await get('/_matrix/client/later')).headers.get('retry-after'), '2');
   });
 
-  it('tell which parameter is missing', async () => {
+  it('names the missing parameter', async () => {
     const { status, body } = await get('/_matrix/client/hello');
     assert.equal(status, 400);
     assert.match(body, /Query parameter &#39;name&#39; is missing/);
   });
 
-  it('answer 500 with the request id when a template is faulty or missing, and log why', async () => {
+  it('responds 500 with the request id when a template is faulty or missing, and logs the reason', async () => {
     for (const [path, reason] of [
       ['broken', /broken\.html.*nothing/s],
       ['missing', /template not found: missing\.html/],
@@ -163,13 +163,13 @@ describe('pages of errors', () => {
   });
 });
 
-describe('pages of errors whose template is faulty', () => {
+describe('Pages.errorPage with a faulty template', () => {
   const faulty = join(folder, 'faulty');
   mkdirSync(faulty);
   writeFileSync(join(faulty, 'error.html'), '{{ nothing() }}');
   const { get } = serve(new Pages(new Templates({ folders: [faulty, pageTemplates] })));
 
-  it('become the JSON error with the same status, and are logged', async () => {
+  it('responds with the JSON error of the same status, and logs the failure', async () => {
     logLines.length = 0;
     const { status, body } = await get('/_matrix/client/forbidden');
     assert.equal(status, 403);
@@ -178,11 +178,11 @@ describe('pages of errors whose template is faulty', () => {
   });
 });
 
-describe('static files', () => {
+describe('staticFiles', () => {
   const { get, getRaw } = serve(pages);
   const css = '/_matrix/static/a%20b.css';
 
-  it('are sent with their type, and in folders inside', async () => {
+  it('sends files with their content type, also from subfolders', async () => {
     const { status, body, headers } = await get(css);
     assert.deepEqual([status, body], [200, 'body {}']);
     assert.equal(headers.get('content-type'), 'text/css; charset=utf-8');
@@ -193,11 +193,11 @@ describe('static files', () => {
     assert.match(svg.headers.get('content-security-policy')!, /^default-src 'none'/);
   });
 
-  it('include the style sheet of the built-in layout', async () => {
+  it('sends the style sheet of the built-in layout', async () => {
     assert.match((await get('/_matrix/client/built-in/pages.css')).body, /color-scheme/);
   });
 
-  it('answer 304 without a body to those who have them, and 200 when they have something else', async () => {
+  it('responds 304 without a body when If-None-Match contains the current ETag, otherwise 200', async () => {
     const tag = (await get(css)).headers.get('etag')!;
     assert.match(tag, /^W\/"[\w-]{22}"$/);
     for (const known of [tag, tag.slice(2), `"x", ${tag}`, '*']) {
@@ -210,7 +210,7 @@ describe('static files', () => {
     assert.notEqual((await get('/_matrix/static/img/logo.svg')).headers.get('etag'), tag);
   });
 
-  it('answer 404 M_NOT_FOUND to names that are no file of the folder', async () => {
+  it('responds 404 M_NOT_FOUND to names that are not files of the folder', async () => {
     for (const path of ['none.css', 'img', 'img/', '', 'a%20b.css/', 'A%20B.css', '__proto__']) {
       const { status, body } = await get(`/_matrix/static/${path}`);
       assert.equal(status, 404, path);
@@ -218,7 +218,7 @@ describe('static files', () => {
     }
   });
 
-  it('never lead outside of the folder, however the path is written', async () => {
+  it('serves no file outside of the folder, however the path is encoded', async () => {
     const climb = [
       '..',
       '%2e%2e',

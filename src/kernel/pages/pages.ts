@@ -1,19 +1,19 @@
 import { type ErrorPage, Reply } from '../http/index.ts';
 import type { Templates } from '../templates/index.ts';
 
-/** Directives and what they allow, for instance `{ 'form-action': "'self' https://app.example.org" }`. */
+/** Directives and their allowed sources, for example `{ 'form-action': "'self' https://app.example.org" }`. */
 export type ContentSecurityPolicy = Readonly<Record<string, string>>;
 
 export interface PageOptions {
-  /** 200 if absent. */
+  /** 200 when absent. */
   readonly status?: number;
   readonly headers?: Reply['headers'];
-  /** Replaces directives of the usual policy, which allows no scripts and nothing from other hosts. */
+  /** Overrides directives of the default policy, which allows no scripts and nothing from other hosts. */
   readonly policy?: ContentSecurityPolicy;
 }
 
-/** Inline styles are allowed, since templates of operators have them; scripts need a directive of the page. */
-const usualPolicy: ContentSecurityPolicy = {
+/** Inline styles are allowed, since operators' templates use them; scripts need a directive of the page. */
+const defaultPolicy: ContentSecurityPolicy = {
   'default-src': "'none'",
   'style-src': "'self' 'unsafe-inline'",
   'img-src': "'self' data:",
@@ -23,7 +23,7 @@ const usualPolicy: ContentSecurityPolicy = {
   'frame-ancestors': "'none'",
 };
 
-/** Makes pages from templates. */
+/** Renders pages from templates. */
 export class Pages {
   readonly #templates: Templates;
 
@@ -32,9 +32,9 @@ export class Pages {
   }
 
   /**
-   * Makes a page. It is not stored by caches, not shown in frames, and its address is not told to other sites.
-   * @param template name of the file, for instance `welcome.html`
-   * @throws Error when there is no such template, or it is faulty: the request is answered with 500
+   * Renders a page whose headers forbid caching, framing and sending its URL to other sites.
+   * @param template name of the file, for example `welcome.html`
+   * @throws Error when the template is missing or faulty; the response is then 500
    */
   async page(
     template: string,
@@ -44,7 +44,7 @@ export class Pages {
     const html = await this.#templates.render(template, values);
     return new Reply(status, html, {
       'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy': policyText({ ...usualPolicy, ...policy }),
+      'Content-Security-Policy': policyText({ ...defaultPolicy, ...policy }),
       'X-Frame-Options': 'DENY',
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
@@ -53,12 +53,12 @@ export class Pages {
     });
   }
 
-  /** Reads templates again that have changed. */
+  /** Reads changed templates again. */
   reload(): void {
     this.#templates.reload();
   }
 
-  /** Makes the page of an error from `error.html`, for routes with `errors: 'page'`. */
+  /** Renders the page of an error from `error.html`, for routes with `errors: 'page'`. */
   readonly errorPage: ErrorPage = ({ status, errcode, message, headers }, requestId) =>
     this.page('error.html', { status, errcode, message, request_id: requestId }, { status, headers });
 }

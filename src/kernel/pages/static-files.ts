@@ -22,14 +22,14 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Browsers ask again after an hour; the answer is 304 as long as the file is the same. */
+/** Browsers revalidate after an hour; the response is 304 while the file is unchanged. */
 const cacheControl = 'public, max-age=3600';
 
 /**
- * Serves the files of a folder of the program. They are read into memory with the first request and then looked up by
+ * Serves the files of a folder of the program. They are read into memory at the first request and then looked up by
  * name, so no path of a request reaches the disk.
  * @param path of the route, ending in `/*`
- * @param folder absolute; every file in it, also in folders inside, is public
+ * @param folder absolute path; every file in it and in its subfolders is public
  */
 export function staticFiles(path: `${string}/*`, folder: string): Route {
   let files: Promise<ReadonlyMap<string, StaticFile>> | undefined;
@@ -56,7 +56,7 @@ async function readAll(folder: string): Promise<Map<string, StaticFile>> {
 function fileOf(path: string, bytes: Buffer): StaticFile {
   const headers = {
     'Content-Type': contentTypes[extname(path)] ?? 'application/octet-stream',
-    // A weak one: the bytes that are sent may be compressed.
+    // A weak tag, because the response may be compressed.
     ETag: `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`,
     'Cache-Control': cacheControl,
     'X-Content-Type-Options': 'nosniff',

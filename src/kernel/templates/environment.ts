@@ -6,17 +6,17 @@ import type { TemplateFolders } from './template-folders.ts';
 
 installJinja();
 
-/** What `{{ value | name(argument) }}` calls. The result is escaped as any other text is. */
+/** A function called by `{{ value | name(argument) }}`. Its result is escaped like any other value. */
 export type TemplateFilter = (value: unknown, ...args: unknown[]) => unknown;
 
-/** Makes nunjucks ready for these templates. The module is loaded with the first template only. */
+/** Configures nunjucks for these templates. This module is loaded with the first template only. */
 export function createEnvironment(
   folders: TemplateFolders,
   autoescape: boolean,
   filters: Readonly<Record<string, TemplateFilter>>,
 ): Environment {
   const environment = new nunjucks.Environment(folders, { autoescape });
-  // Templates look up filters, tests and globals by name: members of Object.prototype are none.
+  // Templates look up filters, tests and globals by name, which must not find members of Object.prototype.
   for (const kind of ['filters', 'tests', 'globals'] as const) {
     environment[kind] = Object.assign(Object.create(null), environment[kind]);
   }

@@ -1,3 +1,3 @@
-/** Texts and pages made from templates in Jinja2's syntax, which operators may replace file by file. */
+/** Renders texts and pages from templates in Jinja2's syntax, which operators may replace file by file. */
 export type { TemplateFilter } from './environment.ts';
 export { type TemplateOptions, Templates } from './templates.ts';

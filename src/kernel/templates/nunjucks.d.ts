@@ -1,4 +1,4 @@
-/** What is used of nunjucks, including its compiler and run time, which `jinja/` changes. */
+/** Types for the used parts of nunjucks, including its compiler and runtime, which `jinja/` changes. */
 declare module '@11ty/nunjucks' {
   export interface Environment {
     render(name: string, values: object): string;
@@ -9,7 +9,7 @@ declare module '@11ty/nunjucks' {
 
   export interface TemplateSource {
     readonly src: string;
-    /** Names the template in errors. */
+    /** Path of the template in error messages. */
     readonly path: string;
     readonly noCache: boolean;
   }

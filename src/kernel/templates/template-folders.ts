@@ -4,10 +4,10 @@ import { join } from 'node:path';
 /** Names of files inside a folder: no segment begins with a dot, so none leads out. */
 const templateName = /^[\w-][\w.-]*(?:\/[\w-][\w.-]*)*$/;
 
-/** Jinja2 lets an include say whether it sees the variables around it; in nunjucks it always does. */
+/** Matches Jinja2's `with context` and `without context`; in nunjucks, includes always see the variables around them. */
 const includeContext = /(\{%-?\s*include\b(?:(?!%\}).)*?)\s+with(?:out)?\s+context(?=\s*-?%\})/gs;
 
-/** Finds templates in several folders; of files with the same name the one in the first folder counts. */
+/** Finds templates in several folders; the first folder that contains a file wins. */
 export class TemplateFolders {
   readonly #folders: readonly string[];
 
@@ -15,7 +15,7 @@ export class TemplateFolders {
     this.#folders = folders;
   }
 
-  /** @returns null when there is no such template in any folder */
+  /** @returns null when no folder contains the template */
   getSource(name: string): { src: string; path: string; noCache: boolean } | null {
     if (!templateName.test(name)) return null;
     for (const folder of this.#folders) {

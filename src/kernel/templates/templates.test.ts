@@ -13,7 +13,7 @@ before(() => {
 });
 after(() => rmSync(root, { recursive: true, force: true }));
 
-/** Makes a folder with these files. @returns its path */
+/** Creates a folder with these files. @returns its path */
 function folder(files: Readonly<Record<string, string>>): string {
   const path = join(root, String(++count));
   for (const [name, text] of Object.entries(files)) {
@@ -67,13 +67,13 @@ describe('Templates', () => {
     await assert.rejects(render('\n\n{{ nothing.at.all() }}'), /page\.html\) \[Line \d, Column \d+\]/);
   });
 
-  it('calls the filters that it was given, and escapes what they return', async () => {
+  it('calls the given filters and escapes their results', async () => {
     assert.equal(await render('{{ "<a>" | shout }}'), '&lt;a&gt;!');
   });
 });
 
-describe('escaping in templates', () => {
-  it('escapes every value in HTML and XML, however it gets into the text', async () => {
+describe('escaping by Templates', () => {
+  it('escapes every value in HTML and XML, in all expressions', async () => {
     const values = {
       text: `<script>"'&`,
       list: ['<a>'],
@@ -105,12 +105,12 @@ describe('escaping in templates', () => {
     assert.equal(await render('{% macro m(a) %}{{ a }}{% endmacro %}{{ m(text) }}', values), escaped);
   });
 
-  it('leaves what a template marks as safe, and texts that are not HTML', async () => {
+  it('does not escape values marked as safe, nor values in templates that are not HTML or XML', async () => {
     assert.equal(await render('{{ x | safe }}', { x: '<b>' }), '<b>');
     assert.equal(await render('{{ x }}', { x: '<b> & "' }, 'mail.txt'), '<b> & "');
   });
 
-  it('puts no markup into text or quoted attributes, whatever the value', async () => {
+  it('adds no markup to text or quoted attributes, whatever the value is (property)', async () => {
     const templates = templatesOf({ 'a.html': `<p title="{{ v }}" lang='{{ v }}'>{{ v }}</p>` });
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: fc.constantFrom(...'<>"\'&`=/\\{}% a\n') }), async (v) => {
@@ -135,8 +135,8 @@ const characters: Readonly<Record<string, string>> = {
 const unescaped = (text: string) =>
   text.replace(/&(lt|gt|quot|#39|#92|amp);/g, (entity) => characters[entity]!);
 
-describe('what templates can reach', () => {
-  it('includes no file outside of its folders, whatever the name', async () => {
+describe('restrictions of Templates', () => {
+  it('includes no file outside of the folders, whatever the name is', async () => {
     const secret = folder({ 'secret.html': 'SECRET' });
     const inside = folder({ 'a.html': '{% include name %}', '.hidden.html': 'HIDDEN', 'sub/b.html': 'B' });
     const templates = new Templates({ folders: [inside] });
@@ -171,7 +171,7 @@ describe('what templates can reach', () => {
     );
   });
 
-  it('reaches no constructor, prototype or member of a function', async () => {
+  it('gives no access to constructors, prototypes and members of functions', async () => {
     const values = { f: () => 1, list: [1], object: { own: 1 }, date: new Date(0), map: new Map([['k', 1]]) };
     for (const expression of [
       'constructor',
@@ -212,7 +212,7 @@ describe('what templates can reach', () => {
     );
   });
 
-  it('sees nothing of the process', async () => {
+  it('gives no access to the process and to nunjucks itself', async () => {
     for (const name of [
       'process',
       'global',
@@ -229,8 +229,8 @@ describe('what templates can reach', () => {
   });
 });
 
-describe('Jinja2 syntax in templates', () => {
-  /** Template, result, values. */
+describe('Jinja2 syntax of Templates', () => {
+  /** Template, expected result, values. */
   const cases: readonly (readonly [string, string, Record<string, unknown>?])[] = [
     ['{% include "part.html" without context %}', 'part '],
     ["{%- include 'part.html' with context %}", 'part X', { x: 'X' }],
@@ -273,7 +273,7 @@ describe('Jinja2 syntax in templates', () => {
     });
   }
 
-  it('formats as Python does', async () => {
+  it('formats texts like Python', async () => {
     const cases = {
       '%5d|%-5s|%05.1f': ['   42|ab   |003.5', [42, 'ab', 3.46]],
       '%x %X %%': ['ff FF %', [255, 255]],

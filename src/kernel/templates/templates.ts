@@ -3,13 +3,13 @@ import type { TemplateFilter } from './environment.ts';
 import { TemplateFolders } from './template-folders.ts';
 
 export interface TemplateOptions {
-  /** Folders of templates, absolute; of files with the same name the one in the first folder counts. */
+  /** Folders of templates, absolute; the first folder that contains a file wins. */
   readonly folders: readonly string[];
-  /** Beside those of Jinja2. */
+  /** Filters in addition to those of Jinja2. */
   readonly filters?: Readonly<Record<string, TemplateFilter>>;
 }
 
-/** As in Jinja2: templates with other endings are texts, in which nothing is escaped. */
+/** File names of templates whose values are escaped, as in Jinja2. Other templates are plain texts. */
 const escapedEndings = /\.(html|htm|xml|svg)$/;
 
 interface Environments {
@@ -18,7 +18,7 @@ interface Environments {
 }
 
 /**
- * Templates in Jinja2's syntax. They see the values that they are given and other templates of the folders, and nothing
+ * Templates in Jinja2's syntax. They can access the given values and other templates of the folders, and nothing
  * else of the process or the disk. Values are escaped in HTML and XML unless a template says `| safe`.
  */
 export class Templates {
@@ -30,8 +30,8 @@ export class Templates {
   }
 
   /**
-   * Fills in a template. Its code is loaded with the first one, to keep the start short.
-   * @throws Error when there is no such template, or it is faulty
+   * Renders a template. Loads the template engine with the first one, to keep the start short.
+   * @throws Error when the template is missing or faulty
    */
   async render(name: string, values: Readonly<Record<string, unknown>>): Promise<string> {
     this.#environments ??= this.#open();
@@ -39,7 +39,7 @@ export class Templates {
     return (escapedEndings.test(name) ? escaping : plain).render(name, values);
   }
 
-  /** Reads files again that have changed. */
+  /** Reads changed files again. */
   reload(): void {
     this.#environments = undefined;
   }

@@ -31,7 +31,7 @@ export function installJinja(): void {
   compileLikePython(nunjucks.compiler.Compiler.prototype);
 }
 
-/** Names stand for values of the caller and for globals, and members for those that `memberOf` allows. */
+/** Restricts names to values of the caller and globals, and members to those that `memberOf` allows. */
 function restrictLookups(runtime: Runtime): void {
   const constants: Readonly<Record<string, unknown>> = { True: true, False: false, None: null };
   runtime.memberLookup = (value, key, ...slice) =>
@@ -45,7 +45,7 @@ function restrictLookups(runtime: Runtime): void {
 }
 
 function compileLikePython(compiler: Compiler & Record<string, unknown>): void {
-  /** An expression of which only its truth counts. */
+  /** An expression that is only tested for its truth. */
   const Truth = nunjucks.nodes.Node.extend('Truth', { fields: ['target'] });
   const { assertType } = compiler;
   const withTruth = (name: string) => {

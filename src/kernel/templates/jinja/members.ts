@@ -1,5 +1,5 @@
 /**
- * What templates reach of a value: own members of objects, elements and slices of lists and strings, and the methods of
+ * Returns a member of a value for a template: own members of objects, elements of lists and strings, and methods of
  * Python that change nothing. Prototypes, constructors and members of functions are out of reach, and with them the
  * process: templates come from operators, and mapping templates from configurations that are passed around.
  */
@@ -13,7 +13,7 @@ export function memberOf(value: unknown, key: unknown): unknown {
   return bound(dictMethods, value as Record<string, unknown>, key);
 }
 
-/** Python's `value[start:stop:step]`, of lists and strings. */
+/** Python's `value[start:stop:step]` for lists and strings. */
 export function sliceOf(value: unknown, start: unknown, stop: unknown, step: unknown): unknown {
   const isText = typeof value === 'string' || value instanceof String;
   const items = isText ? Array.from(String(value)) : Array.isArray(value) ? value : [];
@@ -32,14 +32,14 @@ export function sliceOf(value: unknown, start: unknown, stop: unknown, step: unk
   return isText ? taken.join('') : taken;
 }
 
-/** What a loop goes through: of an object its keys, of a text its characters. */
+/** Returns the items of a loop: the keys of an object, the characters of a text. */
 export function itemsOf(value: unknown): unknown {
   if (typeof value === 'string' || value instanceof String) return Array.from(String(value));
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
   return Symbol.iterator in value ? Array.from(value as Iterable<unknown>) : Object.keys(value);
 }
 
-/** Python's truth: empty texts, lists and objects are false. */
+/** Python's truth value: empty texts, lists and objects are false. */
 export function isTrue(value: unknown): boolean {
   if (value instanceof String) return String(value) !== '';
   if (Array.isArray(value)) return value.length > 0;
@@ -108,7 +108,7 @@ function stripped(text: string, characters: string | undefined, start: boolean, 
   return text.slice(from, to);
 }
 
-/** Python's: without a separator at white space, and the rest stays whole after `max` parts. */
+/** Python's `split`: at white space without a separator; after `max` parts, the rest stays whole. */
 function split(text: string, separator: string | undefined, max = Number.POSITIVE_INFINITY): string[] {
   if (separator === undefined) return text.split(/\s+/).filter((part) => part !== '');
   const parts = text.split(separator);
