@@ -5,9 +5,9 @@ import { KeyedMutex } from '../kernel/keyed-mutex.ts';
 import {
   ComplexityLimit,
   openServing,
+  PendingLeaves,
   RemoteMemberships,
-  shownState,
-  UntoldLeaves,
+  storedStrippedState,
 } from '../room-federation/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
@@ -32,8 +32,8 @@ export async function openHandshakes(
   const peers = new MembershipApi(federation.requests);
   const log = kernel.namedLog('rooms');
   const roomMutex = new KeyedMutex();
-  const untoldLeaves = new UntoldLeaves({ ...kernel, engine, peers, signer, roomMutex, log });
-  federation.destinations.onReturn((server) => void untoldLeaves.serverIsBack(server));
+  const pendingLeaves = new PendingLeaves({ ...kernel, engine, peers, signer, roomMutex, log });
+  federation.destinations.onReturn((server) => void pendingLeaves.retrySoonFor(server));
   memberships.attach(
     new RemoteMemberships({
       ...kernel,
@@ -42,12 +42,12 @@ export async function openHandshakes(
       completion,
       placement: engine.placement,
       peers,
-      untoldLeaves,
+      pendingLeaves: pendingLeaves,
       roomMutex,
       keys: federation.keys,
       signer,
       prejoinKeys: prejoinKeys(kernel),
-      strippedState: (roomId, userId) => shownState(database, roomId, userId),
+      strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
       complexity: new ComplexityLimit(configuration.rooms.limit_remote_rooms, (userId) =>
         accounts.isAdmin(userId),
       ),

@@ -46,9 +46,9 @@ export class RoomAccess {
     origin: string,
     roomId: string,
     eventIds: readonly string[],
-    history: Pick<ServedHistory, 'wasThere'>,
+    history: Pick<ServedHistory, 'wasJoined'>,
   ): Promise<RoomHead> {
-    return this.#checkMember(origin, roomId, (head) => history.wasThere(head, origin, eventIds));
+    return this.#checkMember(origin, roomId, (head) => history.wasJoined(head, origin, eventIds));
   }
 
   /** @param mayAsk of a server that is not in the room now */

@@ -12,33 +12,33 @@ import type {
   StoredEvent,
   VerifiedEvent,
 } from '../room-engine/index.ts';
-import { Inquiries } from './asking/inquiries.ts';
-import { Patience } from './asking/patience.ts';
-import { maxConsidered, RoomServers } from './asking/room-servers.ts';
-import { Intake } from './checking/intake.ts';
+import { AskBackoff } from './asking/ask-backoff.ts';
+import { maxServersConsidered, RoomServers } from './asking/room-servers.ts';
+import { ServerQueries } from './asking/server-queries.ts';
+import { InvalidEvents } from './checking/invalid-events.ts';
 import { KnownEvents } from './checking/known-events.ts';
-import { RefusedEvents } from './checking/refused-events.ts';
+import { ResponseVerifier } from './checking/response-verifier.ts';
 import { type Refusal, Verifier } from './checking/verifier.ts';
-import { AuthFetcher } from './fetching/auth-fetcher.ts';
+import { EventProcessor } from './event-processor.ts';
+import { AuthEventFetcher } from './fetching/auth-event-fetcher.ts';
 import { EventFetcher } from './fetching/event-fetcher.ts';
 import { GapFiller } from './fetching/gap-filler.ts';
 import { StateFetcher, type StateOptions } from './fetching/state-fetcher.ts';
 import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
-import { Backfilling } from './older-history/backfilling.ts';
+import { Backfiller } from './older-history/backfiller.ts';
 import { MissedHistory, type MissedHistoryDeps } from './older-history/missed-history.ts';
-import { OlderEvents } from './older-history/older-events.ts';
-import { RemoteEventByTime, type TimeQuestion } from './older-history/remote-event-by-time.ts';
-import { Processor } from './processor.ts';
+import { OlderEventFetcher } from './older-history/older-event-fetcher.ts';
+import { type TimestampQuery, TimestampToEvent } from './older-history/timestamp-to-event.ts';
 import type { OtherServers } from './remote-servers.ts';
-import { type OutsideEvents, type PduOutcome, Receiving } from './staging/receiving.ts';
+import { type OutOfBandMemberships, type PduOutcome, PduReceiver } from './staging/pdu-receiver.ts';
 import { RoomWorkers } from './staging/room-workers.ts';
-import { StagedWork } from './staging/staged-work.ts';
+import { StagedEventProcessor } from './staging/staged-event-processor.ts';
 import { Staging } from './staging/staging.ts';
 
 /** An event that was checked, or why it may not be used. */
-export type Verification = VerifiedEvent | Refusal;
+export type VerificationResult = VerifiedEvent | Refusal;
 
-export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasHere'> {
+export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasJoined'> {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
@@ -48,7 +48,7 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
   readonly policies: RoomPolicies;
   readonly serverAcls: ServerAcls;
   readonly others: OtherServers;
-  readonly outside: OutsideEvents;
+  readonly outOfBand: OutOfBandMemberships;
   readonly metrics?: Metrics | undefined;
 }
 
@@ -57,14 +57,14 @@ export class Incoming {
   readonly #deps: IncomingDeps;
   readonly #verifier: Verifier;
   readonly #staging: Staging;
-  readonly #patience: Patience;
-  readonly #inquiries: Inquiries;
+  readonly #backoff: AskBackoff;
+  readonly #queries: ServerQueries;
   readonly #states: StateFetcher;
-  readonly #processor: Processor;
-  readonly #receiving: Receiving;
-  readonly #backfilling: Backfilling;
+  readonly #processor: EventProcessor;
+  readonly #receiving: PduReceiver;
+  readonly #backfilling: Backfiller;
   readonly #missed: MissedHistory;
-  readonly #byTime: RemoteEventByTime;
+  readonly #byTime: TimestampToEvent;
   readonly #workers: RoomWorkers;
   readonly #mutex = new KeyedMutex();
   readonly #metrics: IncomingMetrics;
@@ -79,21 +79,21 @@ export class Incoming {
       oldestAge: clock.now() - (staging.oldestTs ?? clock.now()),
     }));
     const verifier = new Verifier({ keys, clock });
-    const patience = new Patience(clock);
-    const servers = new RoomServers({ ...deps, ...deps.others, patience });
-    const inquiries = new Inquiries({ ...deps, servers, patience });
-    const refused = new RefusedEvents(clock);
+    const backoff = new AskBackoff(clock);
+    const servers = new RoomServers({ ...deps, ...deps.others, backoff });
+    const queries = new ServerQueries({ ...deps, servers, backoff });
+    const refused = new InvalidEvents(clock);
     const known = new KnownEvents(database);
-    const intake = new Intake({ verifier, refused, known });
-    const fetcher = new EventFetcher({ remote, intake, refused });
-    const auth = new AuthFetcher({ remote, intake, fetcher, known, placement });
-    const states = new StateFetcher({ remote, intake, fetcher, known, auth });
-    const shared = { ...deps, remote, intake, fetcher, auth, states, servers, inquiries, staging, verifier };
+    const responses = new ResponseVerifier({ verifier, refused, known });
+    const fetcher = new EventFetcher({ remote, responses, refused });
+    const auth = new AuthEventFetcher({ remote, responses, fetcher, known, placement });
+    const states = new StateFetcher({ remote, responses, fetcher, known, auth });
+    const shared = { ...deps, remote, responses, fetcher, auth, states, servers, queries, staging, verifier };
     this.#verifier = verifier;
-    this.#patience = patience;
-    this.#inquiries = inquiries;
+    this.#backoff = backoff;
+    this.#queries = queries;
     this.#states = states;
-    this.#processor = new Processor({
+    this.#processor = new EventProcessor({
       ...shared,
       gaps: new GapFiller(shared),
       onPlaced: (stored) => {
@@ -102,9 +102,9 @@ export class Incoming {
         if (staging.arrived(roomId, eventId)) this.#workers.wake(roomId);
       },
     });
-    const work = new StagedWork({
+    const work = new StagedEventProcessor({
       ...shared,
-      patience,
+      backoff,
       processor: this.#processor,
       mutex: this.#mutex,
       metrics: this.#metrics,
@@ -118,17 +118,17 @@ export class Incoming {
       onWaiting: (staged) => work.noteLacks(staged),
       onDropped: () => this.#metrics.dropped(),
     });
-    this.#receiving = new Receiving({
+    this.#receiving = new PduReceiver({
       ...shared,
       onRefused: (count) => this.#metrics.refused(count),
       // It may let this server in again, and whoever has sent it may help now. That costs half of the room's time at most.
-      onAcl: (roomId, origin) => patience.helped(roomId, origin),
+      onAcl: (roomId, origin) => backoff.recordSuccess(roomId, origin),
       wake: (roomId) => this.#workers.wake(roomId),
     });
-    const older = new OlderEvents(shared);
-    this.#backfilling = new Backfilling({ ...shared, older });
+    const older = new OlderEventFetcher(shared);
+    this.#backfilling = new Backfiller({ ...shared, older });
     this.#missed = new MissedHistory({ ...shared, older });
-    this.#byTime = new RemoteEventByTime(shared);
+    this.#byTime = new TimestampToEvent(shared);
   }
 
   /** Reads which events wait from before. */
@@ -141,7 +141,7 @@ export class Incoming {
    * redacted. Results are in the order of `jsons`. Never throws for what the events are.
    * Source: server-server API, "Checks performed on receipt of a PDU", checks 1 to 3.
    */
-  verify(version: RoomVersion, jsons: readonly JsonValue[]): Promise<readonly Verification[]> {
+  verify(version: RoomVersion, jsons: readonly JsonValue[]): Promise<readonly VerificationResult[]> {
     return this.#verifier.verify(version, jsons);
   }
 
@@ -161,7 +161,7 @@ export class Incoming {
   async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
     const head = await this.#deps.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
-    this.#patience.helped(roomId, origin);
+    this.#backoff.recordSuccess(roomId, origin);
     return this.#mutex.run(roomId, () => this.#process(head, origin, event));
   }
 
@@ -179,10 +179,10 @@ export class Incoming {
   ): Promise<readonly string[]> {
     const head = await this.#deps.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
-    if (options?.anew) {
-      for (const server of first.slice(0, maxConsidered)) this.#patience.helped(roomId, server);
+    if (options?.ignoreBackoff) {
+      for (const server of first.slice(0, maxServersConsidered)) this.#backoff.recordSuccess(roomId, server);
     }
-    return this.#inquiries.run(head, first, (inquiry) => this.#states.before(inquiry, eventId, options));
+    return this.#queries.run(head, first, (query) => this.#states.stateBefore(query, eventId, options));
   }
 
   /** Whether somebody could be asked for older events of a room: a look into memory. */
@@ -200,7 +200,7 @@ export class Incoming {
   }
 
   /** Asks other servers for an event that is closer to a time than those that are here. Ten seconds at the most. */
-  eventByTime(head: RoomHead, question: TimeQuestion): Promise<StoredEvent | undefined> {
+  eventByTime(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined> {
     return this.#byTime.find(head, question);
   }
 
@@ -220,7 +220,7 @@ export class Incoming {
 
   /** Gives up what is under way; `start` of the next run takes it up. */
   async close(): Promise<void> {
-    this.#inquiries.close();
+    this.#queries.close();
     await this.#workers.close();
     await this.#missed.close();
     await this.settled();
@@ -236,14 +236,12 @@ export class Incoming {
     const begun = clock.monotonic();
     const first = [origin, serverOfUser(event.event.sender)];
     try {
-      return await this.#inquiries.run(head, first, (inquiry) =>
-        this.#processor.process(inquiry, event, options),
-      );
+      return await this.#queries.run(head, first, (query) => this.#processor.process(query, event, options));
     } finally {
       const took = clock.monotonic() - begun;
       this.#metrics.took(took);
-      this.#patience.took(head.roomId, origin, took);
-      this.#missed.look(head.roomId);
+      this.#backoff.recordDuration(head.roomId, origin, took);
+      this.#missed.check(head.roomId);
     }
   }
 }

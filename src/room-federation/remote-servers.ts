@@ -19,7 +19,7 @@ export interface RemoteState<T> {
 }
 
 /** The event of a room that is closest to a time. */
-export interface RemoteEventByTime {
+export interface TimestampedEvent {
   readonly eventId: string;
   /** Milliseconds since the epoch. */
   readonly originServerTs: number;
@@ -70,7 +70,7 @@ export interface RemoteEvents {
     ts: number,
     direction: 'forward' | 'backward',
     request?: RemoteRequest,
-  ): Promise<RemoteEventByTime>;
+  ): Promise<TimestampedEvent>;
 }
 
 /** A key that signatures of events name. */

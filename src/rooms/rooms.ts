@@ -9,12 +9,12 @@ import type { Erasures, EventIndex, Ignoring } from '../room-engine/index.ts';
 import { type EngineOptions, RoomWriter, ServerAcls } from '../room-engine/index.ts';
 import type { OtherServers } from '../room-federation/index.ts';
 import {
-  EndedInvites,
   Incoming,
   noOtherServers,
+  RescindedInvites,
   ServerView,
   StateCompletion,
-  shownState,
+  storedStrippedState,
 } from '../room-federation/index.ts';
 import { type AliasOptions, type RemoteAliases, RoomAliases } from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
@@ -120,14 +120,14 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     heads: engine.heads,
     placement: engine.placement,
     eventsByNid: (nids) => engine.events.getMany(nids),
-    wasHere: (head, stored) => new ServerView(engine, head, serverName).wasThere([stored]),
+    wasJoined: (head, stored) => new ServerView(engine, head, serverName).wasJoined([stored]),
     policies: engine.policies,
     serverAcls,
     others,
-    outside: new EndedInvites({
+    outOfBand: new RescindedInvites({
       engine,
       serverName,
-      strippedState: (roomId, userId) => shownState(database, roomId, userId),
+      strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
     }),
     metrics: deps.metrics,
   });
@@ -139,7 +139,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     clock,
     log: deps.log ?? silentLogger,
   });
-  memberships.wait((roomId) => completion.whole(roomId));
+  memberships.wait((roomId) => completion.whenComplete(roomId));
   return {
     engine,
     aliases,

@@ -3,7 +3,10 @@ import { after, before, describe, it } from 'node:test';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, isEventId, type JsonObject } from '../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
+import {
+  buildFromTemplate,
+  graphReferences,
+} from '../../src/room-federation/handshakes/templates/event-from-template.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -41,8 +44,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const path = `${v1}/make_${membership}/${enc(roomId)}/${enc(dora)}?ver=${version.id}`;
       const { body } = await d.ask('a.test', 'GET', path);
       const template = body['event'] as JsonObject;
-      return eventAt(
-        placeIn(template, version),
+      return buildFromTemplate(
+        graphReferences(template, version),
         {
           roomId,
           type: 'm.room.member',

@@ -3,7 +3,10 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, type JsonObject, receivePdu, roomVersions } from '../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
+import {
+  buildFromTemplate,
+  graphReferences,
+} from '../../src/room-federation/handshakes/templates/event-from-template.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import {
@@ -65,7 +68,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const content = template['content'] as JsonObject;
       const signer = { serverName: 'd.test', key: d.key };
       const deps = { signer, clock: systemClock, randomness: systemRandomness };
-      const { eventId, pdu } = eventAt(placeIn(template, version), { ...own, content }, version, deps).event;
+      const { eventId, pdu } = buildFromTemplate(
+        graphReferences(template, version),
+        { ...own, content },
+        version,
+        deps,
+      ).event;
       const sent = await d.ask(
         'a.test',
         'PUT',

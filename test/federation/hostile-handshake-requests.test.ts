@@ -3,7 +3,10 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { getRoomVersion, type JsonObject, signEvent } from '../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../src/room-federation/handshakes/templates/event-from-template.ts';
+import {
+  buildFromTemplate,
+  graphReferences,
+} from '../../src/room-federation/handshakes/templates/event-from-template.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { newSigningKey } from '../support/inputs/signing-key.ts';
 import { validateResponse } from '../support/matrix-spec/matrix-spec.ts';
@@ -50,12 +53,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ask('GET', `${v1}/make_${membership}/${enc(roomId)}/${enc(user)}${query}`);
 
     /** Builds a signed event of a user of the hostile server from a make_join template. */
-    async function build(change: Partial<Parameters<typeof eventAt>[1]> = {}, key = evil.key) {
+    async function build(change: Partial<Parameters<typeof buildFromTemplate>[1]> = {}, key = evil.key) {
       const { body } = await prepare();
       const version = getRoomVersion(String(body['room_version']))!;
       const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
-      return eventAt(
-        placeIn(body['event'] as JsonObject, version),
+      return buildFromTemplate(
+        graphReferences(body['event'] as JsonObject, version),
         { ...own, content: { membership: 'join' }, ...change },
         version,
         {
@@ -162,8 +165,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const { body } = await prepare();
       const template = body['event'] as JsonObject;
       const elsewhere = { ...template, prev_events: [`$${'A'.repeat(43)}`] };
-      const event = eventAt(
-        placeIn(elsewhere, getRoomVersion('11')!),
+      const event = buildFromTemplate(
+        graphReferences(elsewhere, getRoomVersion('11')!),
         {
           roomId,
           type: 'm.room.member',

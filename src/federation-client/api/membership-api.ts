@@ -71,7 +71,7 @@ export class MembershipApi {
    * @param versions room versions that this server supports
    * @throws the errors of `FederationClient.request`, like all methods here
    */
-  async fetchTemplate(
+  async fetchEventTemplate(
     server: string,
     membership: HandshakeMembership,
     { roomId, userId }: { readonly roomId: string; readonly userId: string },

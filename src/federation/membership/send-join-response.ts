@@ -30,7 +30,7 @@ export async function sendJoinResponse(
     members_omitted: JSON.stringify(omitMembers),
     ...(omitMembers && { servers_in_room: JSON.stringify(servers) }),
   };
-  const lists = { state: served.texts(state), auth_chain: served.texts(authChain) };
+  const lists = { state: served.jsonOf(state), auth_chain: served.jsonOf(authChain) };
   return streamedLists(lists, { members, ...(around && { around }) });
 }
 

@@ -7,7 +7,7 @@ import { streamedLists } from '../streamed-lists.ts';
 export interface StateRoutesDeps {
   readonly access: RoomAccess;
   readonly state: ServedState;
-  readonly history: Pick<ServedHistory, 'wasThere'>;
+  readonly history: Pick<ServedHistory, 'wasJoined'>;
 }
 
 const atEvent = Type.Object({ event_id: Type.String() });
@@ -26,7 +26,7 @@ export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[
       async ({ params, query, origin }) => {
         const head = await access.checkInRoomAt(origin, params.roomId, [query.event_id], history);
         const found = await state.before(head, query.event_id);
-        return streamedLists({ auth_chain: state.texts(found.authChain), pdus: state.texts(found.state) });
+        return streamedLists({ auth_chain: state.jsonOf(found.authChain), pdus: state.jsonOf(found.state) });
       },
     ),
     route(
@@ -60,7 +60,7 @@ export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[
       async ({ params, origin }) => {
         const head = await access.checkInRoomAt(origin, params.roomId, [params.eventId], history);
         const chain = await state.authChainOf(head, params.eventId);
-        return streamedLists({ auth_chain: state.texts(chain) });
+        return streamedLists({ auth_chain: state.jsonOf(chain) });
       },
     ),
   ];

@@ -23,7 +23,7 @@ import type { EventKeys, EventKeyWant } from '../remote-servers.ts';
 export interface Refusal {
   readonly error: string;
   /** A key could not be had; it may be there later. */
-  readonly isPassing?: boolean;
+  readonly isTemporary?: boolean;
 }
 
 /** Of so many events signatures are verified at once: asking another thread takes longer. */
@@ -91,7 +91,7 @@ export class Verifier {
       await this.#slices.pauseIfDue();
       const integrity = checkIntegrity(one, keyOf, now, verify);
       if (integrity.outcome === 'reject')
-        checked.push({ error: integrity.reason, isPassing: lacksKey(one, keyOf) });
+        checked.push({ error: integrity.reason, isTemporary: lacksKey(one, keyOf) });
       else checked.push({ event: integrity.event, json: integrity.json });
     }
     return checked;

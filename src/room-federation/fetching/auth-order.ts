@@ -5,7 +5,7 @@ import type { VerifiedEvent } from '../../room-engine/index.ts';
  * names. What names itself in a circle is left out.
  * @param isKnown whether an event is stored already
  */
-export function withTheirAuthEvents(
+export function sortByAuthEvents(
   events: ReadonlyMap<string, VerifiedEvent>,
   isKnown: (eventId: string) => boolean,
 ): VerifiedEvent[] {

@@ -1,9 +1,9 @@
 import type { RoomEvent } from '../../protocol/index.ts';
 import type { HeadReader, Placement, VerifiedEvent } from '../../room-engine/index.ts';
-import { type Inquiry, requestTimeout } from '../asking/inquiry.ts';
-import type { Intake } from '../checking/intake.ts';
+import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
+import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
-import { isSettled, verifiedAgain } from '../settled.ts';
+import { asVerified, hasState } from '../settled.ts';
 import type { Staging } from '../staging/staging.ts';
 
 /** Events of one answer, of one gap altogether, and questions about one gap. Behind a wider gap the state is fetched. */
@@ -16,7 +16,7 @@ const maxNamed = 20;
 export class GapFiller {
   readonly #deps: {
     readonly remote: RemoteEvents;
-    readonly intake: Intake;
+    readonly responses: ResponseVerifier;
     readonly placement: Placement;
     readonly heads: HeadReader;
     readonly staging: Staging;
@@ -24,7 +24,7 @@ export class GapFiller {
 
   constructor(parts: {
     readonly remote: RemoteEvents;
-    readonly intake: Intake;
+    readonly responses: ResponseVerifier;
     readonly placement: Placement;
     readonly heads: HeadReader;
     readonly staging: Staging;
@@ -36,13 +36,13 @@ export class GapFiller {
    * The events that lie between, as far as they can be had: those that wait here already, and those that servers give.
    * @returns each after those of them that it names; nothing is known of whether they are allowed
    */
-  async between(inquiry: Inquiry, event: RoomEvent): Promise<VerifiedEvent[]> {
+  async fetchGap(query: ServerQuery, event: RoomEvent): Promise<VerifiedEvent[]> {
     const found = new Map<string, VerifiedEvent>();
     for (let round = 0; round < maxRounds && found.size < maxEvents; round++) {
       const missing = await this.#missing(event, found);
       if (missing.size === 0) break;
-      if (await this.#takeOwn(inquiry, missing, found)) continue;
-      if (!(await this.#askForMore(inquiry, event, missing, found))) break;
+      if (await this.#takeOwn(query, missing, found)) continue;
+      if (!(await this.#askForMore(query, event, missing, found))) break;
     }
     return inOrder(event, found);
   }
@@ -56,20 +56,20 @@ export class GapFiller {
       }
     }
     for (const [id, stored] of await this.#deps.placement.known(named.keys())) {
-      if (isSettled(stored)) named.delete(id);
+      if (hasState(stored)) named.delete(id);
     }
     return named;
   }
 
   /** Takes what waits here for its place, or is stored without one. @returns whether there is more than before */
   async #takeOwn(
-    { version, roomId, roomNid }: Inquiry,
+    { version, roomId, roomNid }: ServerQuery,
     missing: ReadonlyMap<string, string>,
     found: Map<string, VerifiedEvent>,
   ): Promise<boolean> {
     const before = found.size;
     for (const [id, stored] of await this.#deps.placement.known(missing.keys())) {
-      if (stored.roomNid === roomNid) found.set(id, verifiedAgain(stored));
+      if (stored.roomNid === roomNid) found.set(id, asVerified(stored));
     }
     for (const id of missing.keys()) {
       const staged = this.#deps.staging.get(id);
@@ -81,24 +81,24 @@ export class GapFiller {
 
   /** @returns whether there is more than before */
   async #askForMore(
-    inquiry: Inquiry,
+    query: ServerQuery,
     event: RoomEvent,
     missing: ReadonlyMap<string, string>,
     found: Map<string, VerifiedEvent>,
   ): Promise<boolean> {
-    const { remote, intake, heads } = this.#deps;
-    const { roomId, signal } = inquiry;
+    const { remote, responses, heads } = this.#deps;
+    const { roomId, signal } = query;
     const head = await heads.get(roomId);
     const earliest = (head?.extremities ?? []).slice(0, maxNamed).map(({ eventId }) => eventId);
     const latest = [...new Set(missing.values())].slice(-maxNamed);
     const gap = { earliest, latest, limit: maxAtOnce, minDepth: 0 };
-    const added = await inquiry.ask('get_missing_events', async (server) => {
+    const added = await query.ask('get_missing_events', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.missingEvents(server, roomId, gap, request);
       const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !found.has(eventId);
-      const taken = await intake.take(inquiry, server, jsons, isNew);
+      const taken = await responses.verifyWanted(query, server, jsons, isNew);
       const known = await this.#deps.placement.known(taken.keys());
-      for (const [id, stored] of known) if (isSettled(stored)) taken.delete(id);
+      for (const [id, stored] of known) if (hasState(stored)) taken.delete(id);
       return addReachable(missing.keys(), taken, found) || undefined;
     });
     return added !== undefined;

@@ -1,9 +1,9 @@
 import type { VerifiedEvent } from '../../room-engine/index.ts';
-import { type Inquiry, requestTimeout, Unobtainable } from '../asking/inquiry.ts';
-import type { Intake } from '../checking/intake.ts';
+import { FetchFailed, requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import type { KnownEvents } from '../checking/known-events.ts';
+import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
-import type { AuthFetcher } from './auth-fetcher.ts';
+import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
 /** Events of a state and its auth chain that are fetched one by one, however large it is, and at most. */
@@ -13,7 +13,7 @@ const [alwaysSingles, maxSingles] = [20, 500];
 const largestPart = 10;
 
 /** The part of a state that may be missing when nothing else is said. */
-export const usualLack = 0.1;
+export const defaultMaxMissing = 0.1;
 
 /** How a state is fetched. */
 export interface StateOptions {
@@ -21,27 +21,27 @@ export interface StateOptions {
    * The part of a state, from 0 to 1, that may be left out beside what this server has rejected. Less than usual for
    * callers who try again later, when keys may be had that are missing now; more where it is that or nothing.
    */
-  readonly mayLack?: number;
+  readonly maxMissing?: number;
   /** Asks servers also that have not helped with the room lately. */
-  readonly anew?: boolean;
+  readonly ignoreBackoff?: boolean;
 }
 
 /** Fetches the state before an event from the servers of its room. */
 export class StateFetcher {
   readonly #deps: {
     readonly remote: RemoteEvents;
-    readonly intake: Intake;
+    readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
     readonly known: KnownEvents;
-    readonly auth: AuthFetcher;
+    readonly auth: AuthEventFetcher;
   };
 
   constructor(parts: {
     readonly remote: RemoteEvents;
-    readonly intake: Intake;
+    readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
     readonly known: KnownEvents;
-    readonly auth: AuthFetcher;
+    readonly auth: AuthEventFetcher;
   }) {
     this.#deps = parts;
   }
@@ -53,24 +53,24 @@ export class StateFetcher {
    * @returns event ids
    * @throws Unobtainable
    */
-  async before(
-    inquiry: Inquiry,
+  async stateBefore(
+    query: ServerQuery,
     eventId: string,
-    { mayLack = usualLack }: StateOptions = {},
+    { maxMissing: mayLack = defaultMaxMissing }: StateOptions = {},
   ): Promise<string[]> {
-    const state = await inquiry.ask('state_ids', async (server) => {
-      const request = { signal: inquiry.signal, timeout: requestTimeout.long };
-      const ids = await this.#deps.remote.stateIds(server, inquiry.roomId, eventId, request);
-      await this.#obtain(inquiry, server, eventId, ids);
-      return this.#usable(inquiry, ids.state, mayLack);
+    const state = await query.ask('state_ids', async (server) => {
+      const request = { signal: query.signal, timeout: requestTimeout.long };
+      const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
+      await this.#obtain(query, server, eventId, ids);
+      return this.#usable(query, ids.state, mayLack);
     });
-    if (state === undefined) throw new Unobtainable(`the state before ${eventId} can not be had`);
+    if (state === undefined) throw new FetchFailed(`the state before ${eventId} can not be had`);
     return state;
   }
 
   /** Stores what is not here of a state. */
   async #obtain(
-    inquiry: Inquiry,
+    query: ServerQuery,
     server: string,
     eventId: string,
     { state, authChain }: RemoteState<string>,
@@ -80,26 +80,26 @@ export class StateFetcher {
     const missing = [...ids].filter((id) => !known.has(id));
     if (missing.length === 0) return;
     const events = isWholeBetter(missing.length, ids.size)
-      ? await this.#fetchWhole(inquiry, server, eventId, new Set(missing))
-      : await this.#deps.fetcher.fetch(inquiry, missing);
-    await this.#deps.auth.store(inquiry, events);
+      ? await this.#fetchWhole(query, server, eventId, new Set(missing))
+      : await this.#deps.fetcher.fetch(query, missing);
+    await this.#deps.auth.store(query, events);
   }
 
   async #fetchWhole(
-    inquiry: Inquiry,
+    query: ServerQuery,
     server: string,
     eventId: string,
     missing: ReadonlySet<string>,
   ): Promise<Map<string, VerifiedEvent>> {
-    const request = { signal: inquiry.signal, timeout: requestTimeout.long };
-    const whole = await this.#deps.remote.state(server, inquiry.roomId, eventId, request);
+    const request = { signal: query.signal, timeout: requestTimeout.long };
+    const whole = await this.#deps.remote.state(server, query.roomId, eventId, request);
     const jsons = [...whole.state, ...whole.authChain];
-    return this.#deps.intake.take(inquiry, server, jsons, (event) => missing.has(event.eventId));
+    return this.#deps.responses.verifyWanted(query, server, jsons, (event) => missing.has(event.eventId));
   }
 
   /** The part of a state that counts; `undefined` when that is not enough. */
   async #usable(
-    { roomNid }: Inquiry,
+    { roomNid }: ServerQuery,
     state: readonly string[],
     mayLack: number,
   ): Promise<string[] | undefined> {

@@ -3,7 +3,7 @@ import type { JsonObject, JsonValue } from '../../protocol/index.ts';
 /** What a user of this server wants to become in a room that it is not in. */
 export type HandshakeMembership = 'join' | 'leave' | 'knock';
 
-export interface PeerRequest {
+export interface MembershipRequest {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds. */
   readonly timeout?: number | undefined;
@@ -12,28 +12,28 @@ export interface PeerRequest {
 }
 
 /** An event that another server has prepared. */
-export interface PreparedEvent {
+export interface EventTemplate {
   /** `undefined` when the server does not say. */
   readonly roomVersion: string | undefined;
   readonly event: JsonObject;
 }
 
 /** A signed event on its way to another server. */
-export interface HandshakeEvent {
+export interface SignedEvent {
   readonly roomId: string;
   readonly eventId: string;
   /** The PDU. */
   readonly event: JsonObject;
 }
 
-export interface HandshakeInvite extends HandshakeEvent {
+export interface SignedInvite extends SignedEvent {
   readonly roomVersion: string;
   /** Events that describe the room. */
   readonly inviteRoomState: readonly JsonObject[];
 }
 
 /** A room as the server describes it that has let somebody in. */
-export interface RoomOfPeer {
+export interface SendJoinResponse {
   /** The state before the join, and the events that authorise it. */
   readonly state: readonly JsonValue[];
   readonly authChain: readonly JsonValue[];
@@ -50,23 +50,23 @@ export interface RoomOfPeer {
  * no sense.
  */
 export interface MembershipPeers {
-  fetchTemplate(
+  fetchEventTemplate(
     server: string,
     membership: HandshakeMembership,
     place: { readonly roomId: string; readonly userId: string },
     versions: readonly string[],
-    request?: PeerRequest,
-  ): Promise<PreparedEvent>;
+    request?: MembershipRequest,
+  ): Promise<EventTemplate>;
   sendJoin(
     server: string,
-    join: HandshakeEvent,
+    join: SignedEvent,
     omitMembers: boolean,
-    request?: PeerRequest,
-  ): Promise<RoomOfPeer>;
-  sendLeave(server: string, leave: HandshakeEvent, request?: PeerRequest): Promise<void>;
+    request?: MembershipRequest,
+  ): Promise<SendJoinResponse>;
+  sendLeave(server: string, leave: SignedEvent, request?: MembershipRequest): Promise<void>;
   /** @returns events that describe the room */
-  sendKnock(server: string, knock: HandshakeEvent, request?: PeerRequest): Promise<readonly JsonValue[]>;
+  sendKnock(server: string, knock: SignedEvent, request?: MembershipRequest): Promise<readonly JsonValue[]>;
   /** @returns the event with the signature of the other server */
-  invite(server: string, invite: HandshakeInvite, request?: PeerRequest): Promise<JsonObject>;
-  complexity(server: string, roomId: string, request?: PeerRequest): Promise<number | undefined>;
+  invite(server: string, invite: SignedInvite, request?: MembershipRequest): Promise<JsonObject>;
+  complexity(server: string, roomId: string, request?: MembershipRequest): Promise<number | undefined>;
 }

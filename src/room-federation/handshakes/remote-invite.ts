@@ -15,12 +15,12 @@ import type {
   StoredEvent,
   VerifiedEvent,
 } from '../../room-engine/index.ts';
-import { handshakeErrorForClient, isOfServer } from './ask-in-turn.ts';
-import type { HandshakeDeps } from './handshake-deps.ts';
+import { withSignaturesFrom } from './added-signatures.ts';
+import type { HandshakeDeps } from './handshake.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
 import { prejoinPdus } from './prejoin-state.ts';
-import { withSignaturesOf } from './same-event.ts';
-import { eventAt, placeIn } from './templates/event-from-template.ts';
+import { buildFromTemplate, graphReferences } from './templates/event-from-template.ts';
+import { handshakeErrorForClient, isServerFailure } from './try-servers.ts';
 
 export interface RemoteInviteDeps extends HandshakeDeps {
   readonly placement: Placement;
@@ -29,7 +29,7 @@ export interface RemoteInviteDeps extends HandshakeDeps {
 }
 
 /** Milliseconds for the other server to answer: a client waits. */
-const patience = 30_000;
+const requestTimeout = 30_000;
 
 /**
  * Invites users of other servers. Their server signs the invite before it goes into the room.
@@ -54,7 +54,12 @@ export class RemoteInvite {
     const server = serverOfUser(draft.stateKey);
     await this.#checkFederated(head);
     const template = await placement.template(roomId, draft);
-    const built = eventAt(placeIn(template.event, version), { ...draft, roomId }, version, this.#deps);
+    const built = buildFromTemplate(
+      graphReferences(template.event, version),
+      { ...draft, roomId },
+      version,
+      this.#deps,
+    );
     // The invited user is to see nothing that the room's policy server does not want.
     const own = await engine.policies.vouched(head, built);
     const { eventId, pdu } = own.event;
@@ -63,14 +68,14 @@ export class RemoteInvite {
       const returned = await peers.invite(
         server,
         { roomId, eventId, event: pdu, roomVersion: version.id, inviteRoomState },
-        { ignoreBackoff: true, timeout: patience },
+        { ignoreBackoff: true, timeout: requestTimeout },
       );
-      const signed = withSignaturesOf(server, own, returned);
+      const signed = withSignaturesFrom(server, own, returned);
       if (!signed) throw new HandshakeFailure(server, 'it is not our invite, signed');
       const event = await this.#verified(server, signed, version);
       return await placement.append(roomId, event, { refuse: true });
     } catch (error) {
-      throw isOfServer(error) ? handshakeErrorForClient(error) : error;
+      throw isServerFailure(error) ? handshakeErrorForClient(error) : error;
     }
   }
 

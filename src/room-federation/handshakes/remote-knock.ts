@@ -1,11 +1,11 @@
 import type { Placement, StoredEvent } from '../../room-engine/index.ts';
-import { askInTurn } from './ask-in-turn.ts';
-import { type HandshakeDeps, knownVersions } from './handshake-deps.ts';
+import { type HandshakeDeps, supportedVersions } from './handshake.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
-import type { JoinPlace } from './joining/remote-join.ts';
+import type { HandshakeRequest } from './joining/remote-join.ts';
 import { readPrejoinState } from './prejoin-state.ts';
-import { eventAt } from './templates/event-from-template.ts';
+import { buildFromTemplate } from './templates/event-from-template.ts';
 import { checkTemplate } from './templates/template-check.ts';
+import { tryServers } from './try-servers.ts';
 
 /**
  * Knocks on rooms that this server is not in.
@@ -19,23 +19,30 @@ export class RemoteKnock {
   }
 
   /** @throws MatrixError that says best why no server has taken the knock */
-  knock(place: JoinPlace): Promise<StoredEvent> {
-    return askInTurn(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
+  knock(place: HandshakeRequest): Promise<StoredEvent> {
+    return tryServers(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
       this.#at(server, place, ignoreBackoff),
     );
   }
 
-  async #at(server: string, wanted: JoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
+  async #at(server: string, wanted: HandshakeRequest, ignoreBackoff: boolean): Promise<StoredEvent> {
     const { peers, incoming, placement, engine } = this.#deps;
     const { roomId, userId, content } = wanted;
     const head = await engine.heads.get(roomId);
-    const prepared = await peers.fetchTemplate(server, 'knock', wanted, knownVersions, { ignoreBackoff });
-    const { version, place } = checkTemplate(prepared, { server, roomId, userId, membership: 'knock' });
+    const prepared = await peers.fetchEventTemplate(server, 'knock', wanted, supportedVersions, {
+      ignoreBackoff,
+    });
+    const { version, references: place } = checkTemplate(prepared, {
+      server,
+      roomId,
+      userId,
+      membership: 'knock',
+    });
     if (head?.isEntered && head.version !== version) {
       throw new HandshakeFailure(server, 'the room has another version');
     }
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
-    const built = eventAt(
+    const built = buildFromTemplate(
       place,
       { ...own, content: { ...content, membership: 'knock' } },
       version,

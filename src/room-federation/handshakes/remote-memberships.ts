@@ -10,13 +10,13 @@ import type {
   UserRoom,
 } from '../../room-engine/index.ts';
 import { isHereFor, type RoomWriter } from '../../room-engine/index.ts';
-import { type CandidateDeps, Candidates } from './candidates.ts';
-import type { HandshakeDeps } from './handshake-deps.ts';
+import { type CandidateDeps, CandidateServers } from './candidate-servers.ts';
+import type { HandshakeDeps } from './handshake.ts';
 import { RemoteJoin } from './joining/remote-join.ts';
 import type { ComplexityLimit } from './joining/room-complexity.ts';
 import type { StateCompletion } from './joining/state-completion.ts';
+import type { PendingLeaves } from './leaving/pending-leaves.ts';
 import { RemoteLeave } from './leaving/remote-leave.ts';
-import type { UntoldLeaves } from './leaving/untold-leaves.ts';
 import { RemoteInvite } from './remote-invite.ts';
 import { RemoteKnock } from './remote-knock.ts';
 
@@ -26,13 +26,13 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly prejoinKeys: PrejoinKeys;
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
-  readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
+  readonly pendingLeaves: Pick<PendingLeaves, 'replace'>;
   /** One gets into a room at a time. */
   readonly roomMutex: KeyedMutex;
 }
 
 /** Who wants to get into which room, and with whose help. */
-export interface RemotePlace {
+export interface RemoteMembershipRequest {
   readonly userId: string;
   readonly roomId: string;
   /** The servers that the client named, or that the room's alias led to. */
@@ -46,7 +46,7 @@ export interface RemotePlace {
 /** Memberships in rooms that this server is not in, and of users of other servers. */
 export class RemoteMemberships {
   readonly #deps: RemoteMembershipsDeps;
-  readonly #candidates: Candidates;
+  readonly #candidates: CandidateServers;
   readonly #join: RemoteJoin;
   readonly #leave: RemoteLeave;
   readonly #knock: RemoteKnock;
@@ -56,7 +56,7 @@ export class RemoteMemberships {
 
   constructor(deps: RemoteMembershipsDeps) {
     this.#deps = deps;
-    this.#candidates = new Candidates(deps);
+    this.#candidates = new CandidateServers(deps);
     this.#join = new RemoteJoin(deps);
     this.#leave = new RemoteLeave(deps);
     this.#knock = new RemoteKnock(deps);
@@ -68,21 +68,21 @@ export class RemoteMemberships {
    * @returns `undefined` when this server has got into the room in the meantime: then no help is needed
    * @throws MatrixError that says best why it did not succeed
    */
-  join(place: RemotePlace): Promise<StoredEvent | undefined> {
+  join(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { userId, roomId } = place;
     const key = JSON.stringify([userId, roomId]);
     const { roomMutex } = this.#deps;
     return this.#joining.run(key, () => roomMutex.run(roomId, () => this.#joinNow(place)));
   }
 
-  async #joinNow(place: RemotePlace): Promise<StoredEvent | undefined> {
+  async #joinNow(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { engine, serverName, complexity, peers } = this.#deps;
     const { userId, roomId, via, only } = place;
     if (!only && (await isHereFor(engine, userId, roomId, serverName))) return undefined;
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server is known that is in the room');
-    const isLimited = !only && (await complexity.holdsFor(userId));
-    const isTold = isLimited && (await complexity.checkElsewhere(peers, servers, roomId));
+    const isLimited = !only && (await complexity.appliesTo(userId));
+    const isTold = isLimited && (await complexity.checkBeforeJoin(peers, servers, roomId));
     // What is left out of a room can not be measured.
     const omitMembers = !isLimited || isTold;
     const joined = await this.#join.join({ ...place, servers, omitMembers });
@@ -95,7 +95,7 @@ export class RemoteMemberships {
     const { engine, complexity } = this.#deps;
     const head = await engine.heads.get(roomId);
     try {
-      if (head) complexity.checkJoined(head);
+      if (head) complexity.checkAfterJoin(head);
     } catch (error) {
       const leave = { type: 'm.room.member', stateKey: userId, sender: userId };
       await engine.timeline.append(roomId, { ...leave, content: { membership: 'leave' } });
@@ -104,7 +104,7 @@ export class RemoteMemberships {
   }
 
   /** As `join`. */
-  knock(place: RemotePlace): Promise<StoredEvent | undefined> {
+  knock(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { userId, roomId, via } = place;
     const knock = async () => {
       const servers = await this.#candidates.of(userId, roomId, via);
@@ -124,8 +124,8 @@ export class RemoteMemberships {
     return this.#outside(userId, roomId, async () => {
       const stored = await engine.events.get(eventNid);
       if (!stored) throw new Error('a membership event is missing');
-      const hearers = await this.#candidates.hearers(userId, present);
-      return this.#leave.leave({ present: stored, userId, ...hearers, content });
+      const recipients = await this.#candidates.leaveRecipients(userId, present);
+      return this.#leave.leave({ present: stored, userId, ...recipients, content });
     });
   }
 

@@ -3,7 +3,7 @@ import { type JsonValue, parseJson, parseStrippedState, type StrippedState } fro
 import type { RoomTables } from '../../room-engine/index.ts';
 
 /** What a user was shown of a room by another server, with an invite or a knock. */
-export async function shownState(
+export async function storedStrippedState(
   database: Database,
   roomId: string,
   userId: string,

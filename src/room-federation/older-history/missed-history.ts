@@ -4,17 +4,17 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { HeadReader, Placement, RoomHead, RoomTables, StoredEvent } from '../../room-engine/index.ts';
-import type { Inquiries } from '../asking/inquiries.ts';
-import { isSettled } from '../settled.ts';
+import type { ServerQueries } from '../asking/server-queries.ts';
+import { hasState } from '../settled.ts';
 import {
+  fetchOnlyOnRead,
   hasMissed,
-  leaveToReaders,
   type MissedEvent,
   postponeMissed,
   readMissed,
   readRoomsWithMissed,
 } from './missed-store.ts';
-import type { OlderEvents } from './older-events.ts';
+import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
 /** Events of one answer, and those of them whose states have to be fetched; ids that a question names. */
 const [answerLimits, maxNamed] = [{ events: 100, states: 30 }, 20] as const;
@@ -44,13 +44,13 @@ export interface MissedHistoryDeps {
   readonly database: Database;
   readonly heads: HeadReader;
   readonly placement: Placement;
-  readonly older: OlderEvents;
-  readonly inquiries: Inquiries;
+  readonly older: OlderEventFetcher;
+  readonly queries: ServerQueries;
   readonly serverName: string;
   /** The events with these numbers. */
   readonly eventsByNid: (nids: Iterable<number>) => Promise<ReadonlyMap<number, StoredEvent>>;
   /** Whether a user of this server was in the room before an event. */
-  readonly wasHere: (head: RoomHead, stored: StoredEvent) => Promise<boolean>;
+  readonly wasJoined: (head: RoomHead, stored: StoredEvent) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -81,7 +81,7 @@ export class MissedHistory {
   }
 
   /** Something may be missed in a room. */
-  look(roomId: string): void {
+  check(roomId: string): void {
     if (!this.#timers.has(roomId) && !this.#waiting.has(roomId)) this.#planAfter(roomId, firstPause);
   }
 
@@ -137,13 +137,13 @@ export class MissedHistory {
 
   /** One question about a room; the next one comes after a pause as long as that took. */
   async #turn(roomId: string): Promise<void> {
-    const { clock, inquiries, log } = this.#deps;
+    const { clock, queries, log } = this.#deps;
     const begun = clock.monotonic();
     let pause: number | undefined;
     try {
       pause = await this.#ask(roomId);
     } catch (error) {
-      if (inquiries.closed) return;
+      if (queries.closed) return;
       log.error({ err: error, roomId }, 'What was missed in a room could not be fetched');
       pause = firstDelay;
     }
@@ -153,7 +153,7 @@ export class MissedHistory {
 
   /** @returns milliseconds until there is more to do, at least; `undefined` when there is nothing */
   async #ask(roomId: string): Promise<number | undefined> {
-    const { database, heads, clock, older, inquiries } = this.#deps;
+    const { database, heads, clock, older, queries } = this.#deps;
     const head = await heads.get(roomId);
     if (!head) return undefined;
     const { roomNid } = head;
@@ -165,8 +165,8 @@ export class MissedHistory {
     const { wanted, namers } = await this.#wanted(head, due);
     if (wanted.length === 0) return 0;
     const ids = wanted.map(({ eventId }) => eventId);
-    const isHelped = await inquiries.run(head, namers, (inquiry) => older.fetch(inquiry, ids, answerLimits));
-    if (inquiries.closed) return undefined;
+    const isHelped = await queries.run(head, namers, (query) => older.fetch(query, ids, answerLimits));
+    if (queries.closed) return undefined;
     const now = clock.now();
     if (isHelped)
       await postponeMissed(
@@ -188,7 +188,7 @@ export class MissedHistory {
     const tooMany = await readMissed(reader, roomNid, { offset, limit: maxOfRoom });
     if (tooMany.length > 0) {
       if (isHere) log.info({ roomId, count: tooMany.length }, 'A room has too many gaps to fill them all');
-      await leaveToReaders(
+      await fetchOnlyOnRead(
         database,
         roomNid,
         tooMany.map(({ eventId }) => eventId),
@@ -202,16 +202,18 @@ export class MissedHistory {
     head: RoomHead,
     due: readonly MissedEvent[],
   ): Promise<{ readonly wanted: readonly MissedEvent[]; readonly namers: readonly string[] }> {
-    const { database, placement, eventsByNid, wasHere } = this.#deps;
+    const { database, placement, eventsByNid, wasJoined: wasHere } = this.#deps;
     const known = await placement.known(due.map(({ eventId }) => eventId));
-    const named = await eventsByNid(due.map(({ namedBy }) => namedBy).filter((nid) => nid !== undefined));
+    const named = await eventsByNid(
+      due.map(({ referencedBy: namedBy }) => namedBy).filter((nid) => nid !== undefined),
+    );
     const byState = new Map<number | undefined, Promise<boolean>>();
     const wanted: MissedEvent[] = [];
     const namers = new Set<string>();
     for (const one of due) {
       const stored = known.get(one.eventId);
-      const namedBy = one.namedBy === undefined ? undefined : named.get(one.namedBy);
-      if (!namedBy || (stored && isSettled(stored))) continue;
+      const namedBy = one.referencedBy === undefined ? undefined : named.get(one.referencedBy);
+      if (!namedBy || (stored && hasState(stored))) continue;
       const isOurs = byState.get(namedBy.stateBefore) ?? wasHere(head, namedBy);
       byState.set(namedBy.stateBefore, isOurs);
       if (!(await isOurs)) continue;
@@ -219,7 +221,7 @@ export class MissedHistory {
       namers.add(serverOfUser(namedBy.event.sender));
     }
     const others = due.filter((one) => !wanted.includes(one)).map(({ eventId }) => eventId);
-    if (others.length > 0) await leaveToReaders(database, head.roomNid, others);
+    if (others.length > 0) await fetchOnlyOnRead(database, head.roomNid, others);
     return { wanted, namers: [...namers].slice(0, maxNamers) };
   }
 
@@ -233,7 +235,7 @@ export class MissedHistory {
     const given = failed.filter(({ attempts }) => attempts >= maxAttempts).map(({ eventId }) => eventId);
     if (given.length === 0) return;
     log.info({ roomId, eventIds: given }, 'Nobody has what was said before some events of a room');
-    await leaveToReaders(database, roomNid, given);
+    await fetchOnlyOnRead(database, roomNid, given);
   }
 
   /** Counts a question. @returns how long the room has to rest if it has had its share for a day */

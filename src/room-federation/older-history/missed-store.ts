@@ -4,7 +4,7 @@ import type { RoomTables } from '../../room-engine/index.ts';
 /** An event that the timeline names, that is not here, and that is fetched though nobody reads it. */
 export interface MissedEvent {
   readonly eventId: string;
-  readonly namedBy: number | undefined;
+  readonly referencedBy: number | undefined;
   readonly attempts: number;
   /** Milliseconds since the epoch. */
   readonly retryTs: number;
@@ -51,7 +51,7 @@ export async function readMissed(
     .execute();
   return rows.map((row) => ({
     eventId: row.event_id,
-    namedBy: row.named_by ?? undefined,
+    referencedBy: row.named_by ?? undefined,
     attempts: row.attempts,
     retryTs: row.retry_ts,
   }));
@@ -69,7 +69,7 @@ export function postponeMissed(
 }
 
 /** From now on these are fetched when somebody reads them. */
-export function leaveToReaders(
+export function fetchOnlyOnRead(
   database: Database,
   roomNid: number,
   eventIds: readonly string[],

@@ -36,11 +36,11 @@ export class ServedHistory {
    * Whether a user of a server was in the room when each of these events was sent, as far as they are known; not where
    * none is.
    */
-  async wasThere(head: RoomHead, serverName: string, eventIds: readonly string[]): Promise<boolean> {
+  async wasJoined(head: RoomHead, serverName: string, eventIds: readonly string[]): Promise<boolean> {
     if (eventIds.length > maxStarts) return false;
     const found = await this.#engine.events.getManyById(eventIds);
     const events = [...found.values()].filter(({ roomNid }) => roomNid === head.roomNid);
-    return events.length > 0 && new ServerView(this.#engine, head, serverName).wasThere(events);
+    return events.length > 0 && new ServerView(this.#engine, head, serverName).wasJoined(events);
   }
 
   /** An event of any room. @throws MatrixError M_NOT_FOUND */

@@ -3,7 +3,7 @@ import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.
 import type { PduStore } from './pdu-store.ts';
 
 /** Numbers of events. */
-export interface StateNumbers {
+export interface StateNids {
   readonly state: readonly number[];
   /** The events that authorise it, theirs too. */
   readonly authChain: readonly number[];
@@ -24,7 +24,7 @@ export class ServedState {
   }
 
   /** The state before an event of the room. @throws MatrixError M_NOT_FOUND, also when that state is not known */
-  async before(head: RoomHead, eventId: string): Promise<StateNumbers> {
+  async before(head: RoomHead, eventId: string): Promise<StateNids> {
     const stored = await this.#event(head, eventId);
     if (stored.event.type === 'm.room.create') return { state: [], authChain: [] };
     if (stored.stateBefore === undefined) throw notFound('The state at this event is not known');
@@ -50,7 +50,7 @@ export class ServedState {
   }
 
   /** The JSON of events, in the same order, piece by piece. */
-  texts(nids: readonly number[]): AsyncGenerator<readonly string[]> {
+  jsonOf(nids: readonly number[]): AsyncGenerator<readonly string[]> {
     return this.#pdus.read(nids);
   }
 

@@ -90,7 +90,7 @@ export class ServerView {
   }
 
   /** Whether a user of the server was in the room before each of these events. */
-  async wasThere(events: readonly StoredEvent[]): Promise<boolean> {
+  async wasJoined(events: readonly StoredEvent[]): Promise<boolean> {
     if (events.some(({ stateBefore }) => stateBefore === undefined)) return false;
     const memberships = await this.#memberships(events, await this.#memberKeysIn(events));
     return events.every(({ stateBefore }) => memberships.get(stateBefore)?.has('join'));

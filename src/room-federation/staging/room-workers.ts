@@ -96,7 +96,7 @@ export class RoomWorkers {
     for (;;) {
       const isFull = underWay.size >= maxTogether || passedOver.size >= maxPassedOver;
       const rung = new Promise<void>((ring) => this.#bells.set(roomId, ring));
-      const staged = this.#closed || isFull ? undefined : staging.due(roomId, clock.now(), passedOver);
+      const staged = this.#closed || isFull ? undefined : staging.nextDue(roomId, clock.now(), passedOver);
       if (!staged) {
         if (underWay.size === 0 && !asking) return;
         await Promise.race([...underWay.values(), ...(asking ? [asking] : []), ...(isFull ? [] : [rung])]);

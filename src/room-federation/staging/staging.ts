@@ -27,7 +27,7 @@ export interface StagedEvent {
   /** It is getting its place at this moment. */
   isUnderWay?: boolean;
   /** Event ids for which it waits: it is tried again when all of them have come. In memory only. */
-  lacks?: Set<string> | undefined;
+  missing?: Set<string> | undefined;
 }
 
 /** Events that wait: of one room, and altogether; an entry takes some 300 bytes of memory, its event 2 KiB on disk. */
@@ -104,7 +104,7 @@ export class Staging {
   }
 
   /** Whether so many more events of the room can wait. */
-  hasRoomFor(roomId: string, count: number): boolean {
+  hasCapacity(roomId: string, count: number): boolean {
     const ofRoom = this.#rooms.get(roomId)?.size ?? 0;
     return ofRoom + count <= limits.room && this.size + count <= limits.total;
   }
@@ -134,7 +134,7 @@ export class Staging {
   }
 
   /** The first event of the room that may be tried, and is none of those that have to wait. */
-  due(roomId: string, now: number, waiting: ReadonlySet<string>): StagedEvent | undefined {
+  nextDue(roomId: string, now: number, waiting: ReadonlySet<string>): StagedEvent | undefined {
     for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
       if (staged.retryTs <= now && !staged.isUnderWay && !waiting.has(staged.eventId)) return staged;
     }
@@ -154,8 +154,8 @@ export class Staging {
   arrived(roomId: string, eventId: string): boolean {
     let isOver = false;
     for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
-      if (!staged.lacks?.delete(eventId) || staged.lacks.size > 0) continue;
-      staged.lacks = undefined;
+      if (!staged.missing?.delete(eventId) || staged.missing.size > 0) continue;
+      staged.missing = undefined;
       staged.retryTs = 0;
       isOver = true;
     }

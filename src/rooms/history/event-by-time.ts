@@ -44,7 +44,7 @@ export class EventByTime {
     found: StoredEvent | undefined,
   ): Promise<StoredEvent | undefined> {
     if (!this.#older?.canBackfill(head) || !(await this.#isBesideGap(head, ts, found))) return undefined;
-    return this.#older.eventByTime(head, { ts, direction, closest: found?.event.originServerTs });
+    return this.#older.eventByTime(head, { ts, direction, closestKnownTs: found?.event.originServerTs });
   }
 
   /** Whether something may be missing between the time and what was found: before the first event after that time. */

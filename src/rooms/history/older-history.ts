@@ -1,5 +1,5 @@
 import type { RoomHead, StoredEvent } from '../../room-engine/index.ts';
-import type { TimeQuestion } from '../../room-federation/index.ts';
+import type { TimestampQuery } from '../../room-federation/index.ts';
 
 /** Where the parts of a room's history come from that this server does not have. */
 export interface OlderHistory {
@@ -7,5 +7,5 @@ export interface OlderHistory {
   canBackfill(head: RoomHead): boolean;
   /** @returns whether there is more to read than before */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean>;
-  eventByTime(head: RoomHead, question: TimeQuestion): Promise<StoredEvent | undefined>;
+  eventByTime(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined>;
 }

@@ -23,7 +23,7 @@ export interface MembersRequest {
 /** Rooms that were joined without their members. */
 export interface Completion {
   /** Resolves when all members of the room are known. */
-  whole(roomId: string): Promise<void>;
+  whenComplete(roomId: string): Promise<void>;
 }
 
 /**
@@ -98,7 +98,7 @@ export class StateReading {
   /** Members of the room wait until all of its members are known. */
   async #whole(userId: string, roomId: string): Promise<void> {
     const head = await this.#engine.heads.get(roomId);
-    if (head?.isPartial && head.membership(userId) === 'join') await this.#completion.whole(roomId);
+    if (head?.isPartial && head.membership(userId) === 'join') await this.#completion.whenComplete(roomId);
   }
 
   async #view(userId: string, roomId: string): Promise<RoomView> {

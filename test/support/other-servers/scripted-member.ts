@@ -13,7 +13,10 @@ import {
   selectAuthEventKeys,
   stateMapKey,
 } from '../../../src/protocol/index.ts';
-import { eventAt, placeIn } from '../../../src/room-federation/handshakes/templates/event-from-template.ts';
+import {
+  buildFromTemplate,
+  graphReferences,
+} from '../../../src/room-federation/handshakes/templates/event-from-template.ts';
 import { enc } from '../users/test-client.ts';
 import type { ScriptedServer } from './scripted-server.ts';
 
@@ -83,8 +86,8 @@ export class ScriptedMember {
     const made = await server.ask(host, 'GET', `${v1}/make_join/${enc(roomId)}/${enc(userId)}?ver=11&ver=1`);
     assert.equal(made.status, 200, JSON.stringify(made.body));
     const version = getRoomVersion(String(made.body['room_version']))!;
-    const { event: join } = eventAt(
-      placeIn(made.body['event'] as JsonObject, version),
+    const { event: join } = buildFromTemplate(
+      graphReferences(made.body['event'] as JsonObject, version),
       { roomId, type: 'm.room.member', sender: userId, stateKey: userId, content: { membership: 'join' } },
       version,
       {

@@ -2,16 +2,16 @@ import { TimeSlices } from '../../../kernel/time-slices.ts';
 import type { JsonObject, RoomVersion } from '../../../protocol/index.ts';
 import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
 import { isHere } from '../../../room-engine/index.ts';
-import { askInTurn } from '../ask-in-turn.ts';
-import { type HandshakeDeps, knownVersions } from '../handshake-deps.ts';
+import { type HandshakeDeps, supportedVersions } from '../handshake.ts';
 import { HandshakeFailure } from '../handshake-failure.ts';
-import { eventAt } from '../templates/event-from-template.ts';
+import { buildFromTemplate } from '../templates/event-from-template.ts';
 import { checkTemplate } from '../templates/template-check.ts';
-import { checkJoinAnswer, joinWithSignatures } from './join-answer.ts';
-import type { StoredIds } from './with-auth-events.ts';
+import { tryServers } from '../try-servers.ts';
+import type { StoredIds } from './complete-auth-events.ts';
+import { checkSendJoinResponse, countersignedJoin } from './send-join-response.ts';
 
 /** Who wants to get where. */
-export interface JoinPlace {
+export interface HandshakeRequest {
   readonly userId: string;
   readonly roomId: string;
   /** The servers to ask, in that order. */
@@ -20,7 +20,7 @@ export interface JoinPlace {
   readonly content: JsonObject;
 }
 
-export interface RemoteJoinPlace extends JoinPlace {
+export interface JoinRequest extends HandshakeRequest {
   /** Asks for the room without its members; they follow later. */
   readonly omitMembers: boolean;
 }
@@ -41,24 +41,26 @@ export class RemoteJoin {
   }
 
   /** @throws MatrixError that says best why no server has let the user in */
-  join(place: RemoteJoinPlace): Promise<StoredEvent> {
-    return askInTurn(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
+  join(place: JoinRequest): Promise<StoredEvent> {
+    return tryServers(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
       this.#through(server, place, ignoreBackoff),
     );
   }
 
-  async #through(server: string, place: RemoteJoinPlace, ignoreBackoff: boolean): Promise<StoredEvent> {
+  async #through(server: string, place: JoinRequest, ignoreBackoff: boolean): Promise<StoredEvent> {
     const { peers, engine, incoming, placement, signer, clock } = this.#deps;
     const { userId, roomId, content, omitMembers } = place;
     const head = await engine.heads.get(roomId);
-    const prepared = await peers.fetchTemplate(server, 'join', place, knownVersions, { ignoreBackoff });
+    const prepared = await peers.fetchEventTemplate(server, 'join', place, supportedVersions, {
+      ignoreBackoff,
+    });
     const template = checkTemplate(prepared, { server, roomId, userId, membership: 'join' });
     const { version, authoriser } = template;
     if (head?.isEntered && head.version !== version) {
       throw new HandshakeFailure(server, 'the room has another version');
     }
-    const own = eventAt(
-      template.place,
+    const own = buildFromTemplate(
+      template.references,
       {
         roomId,
         type: 'm.room.member',
@@ -79,13 +81,13 @@ export class RemoteJoin {
     const expected = { server, roomId, version, own, isAuthorised: authoriser !== undefined };
     // Already in the room: it was only somebody's permission that was missing here.
     if (isHere(head, signer.serverName) && head.servers.size > 0) {
-      const join = await joinWithSignatures(incoming, answer, expected);
+      const join = await countersignedJoin(incoming, answer, expected);
       return incoming.process(roomId, server, join).catch((cause: unknown) => {
         throw new HandshakeFailure(server, 'the join has no place in the room', { cause });
       });
     }
     const slices = new TimeSlices(clock);
-    const entry = await checkJoinAnswer(incoming, answer, {
+    const entry = await checkSendJoinResponse(incoming, answer, {
       ...expected,
       stored: this.#storedOf(version),
       slices,

@@ -14,7 +14,7 @@ export interface ComplexityOptions {
 const entriesPerUnit = 500;
 
 /** How many servers are asked, and milliseconds for each to answer. */
-const [maxAsked, patience] = [3, 10_000];
+const [maxAsked, requestTimeout] = [3, 10_000];
 
 /** How much work a room is, as servers of the ecosystem measure it: by its current state. */
 export function complexityOf(head: RoomHead): number {
@@ -32,7 +32,7 @@ export class ComplexityLimit {
   }
 
   /** Whether there is a limit for that user. */
-  async holdsFor(userId: string): Promise<boolean> {
+  async appliesTo(userId: string): Promise<boolean> {
     const { enabled, admins_can_join } = this.#options;
     return enabled && !(admins_can_join && (await this.#isAdmin(userId)));
   }
@@ -42,9 +42,15 @@ export class ComplexityLimit {
    * @returns whether one has said
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */
-  async checkElsewhere(peers: MembershipPeers, servers: readonly string[], roomId: string): Promise<boolean> {
+  async checkBeforeJoin(
+    peers: MembershipPeers,
+    servers: readonly string[],
+    roomId: string,
+  ): Promise<boolean> {
     for (const server of servers.slice(0, maxAsked)) {
-      const complexity = await peers.complexity(server, roomId, { timeout: patience }).catch(() => undefined);
+      const complexity = await peers
+        .complexity(server, roomId, { timeout: requestTimeout })
+        .catch(() => undefined);
       if (complexity === undefined) continue;
       this.#check(complexity);
       return true;
@@ -53,7 +59,7 @@ export class ComplexityLimit {
   }
 
   /** After a join. @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED */
-  checkJoined(head: RoomHead): void {
+  checkAfterJoin(head: RoomHead): void {
     this.#check(complexityOf(head));
   }
 

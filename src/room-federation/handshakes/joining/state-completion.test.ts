@@ -60,7 +60,7 @@ forEachDatabase((open) => {
           log: silentLogger,
         });
         completion.begin(room.roomId);
-        await completion.whole(room.roomId);
+        await completion.whenComplete(room.roomId);
         const head = await under.engine.heads.get(room.roomId);
         return { isPartial: head?.isPartial, members: head?.memberCount('join') };
       };
@@ -163,8 +163,8 @@ forEachDatabase((open) => {
         const [pause, begun] = [test.pauses.at(-1)!, test.under.clock.now()];
         const count = test.peers.asked.length;
         for (let times = 0; times < 5; times++) {
-          test.completion.wake(test.room.roomId);
-          await test.soonAfter(() => test.completion.wake(test.room.roomId));
+          test.completion.retrySoon(test.room.roomId);
+          await test.soonAfter(() => test.completion.retrySoon(test.room.roomId));
           await eventually(
             'the next pause',
             () => test.pauses.at(-1) === pause - (test.under.clock.now() - begun),

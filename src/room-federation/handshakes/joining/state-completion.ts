@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import type { RoomWriter } from '../../../room-engine/index.ts';
-import { type StateOptions, usualLack } from '../../fetching/state-fetcher.ts';
+import { defaultMaxMissing, type StateOptions } from '../../fetching/state-fetcher.ts';
 import type { Incoming } from '../../incoming.ts';
 import type { ServerHealth } from '../../remote-servers.ts';
 
@@ -65,7 +65,7 @@ export class StateCompletion {
       if (this.#rooms.size === 0) return;
       // The other servers may let this one in again.
       const ofAcl = [stored.event, ...stateChanges].some(({ type }) => type === 'm.room.server_acl');
-      if (ofAcl) this.wake(roomId);
+      if (ofAcl) this.retrySoon(roomId);
     });
     health.onReturn((server) => void this.#serverIsBack(server));
     for (const { roomId } of await this.#deps.engine.partialRooms()) this.begin(roomId);
@@ -75,7 +75,7 @@ export class StateCompletion {
   begin(roomId: string): void {
     if (this.#isClosed) return;
     if (this.#rooms.has(roomId)) {
-      this.wake(roomId);
+      this.retrySoon(roomId);
       return;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -89,7 +89,7 @@ export class StateCompletion {
    * Does not wait any longer with a room: there is a chance that another server helps now. Some seconds pass between
    * two attempts all the same, and those that come out of turn do not count.
    */
-  wake(roomId: string): void {
+  retrySoon(roomId: string): void {
     const completion = this.#rooms.get(roomId);
     if (!completion) return;
     completion.isEncouraged = true;
@@ -104,7 +104,7 @@ export class StateCompletion {
       for (const roomId of [...this.#rooms.keys()]) {
         const head = await engine.heads.get(roomId);
         const { from, servers = [] } = head?.partial ?? {};
-        if (from === server || servers.includes(server) || head?.servers.has(server)) this.wake(roomId);
+        if (from === server || servers.includes(server) || head?.servers.has(server)) this.retrySoon(roomId);
       }
     } catch (error) {
       if (!this.#isClosed) log.warn({ err: error, server }, 'Rooms to complete wait for their time');
@@ -112,7 +112,7 @@ export class StateCompletion {
   }
 
   /** Resolves when the room's state is whole, at once for those that need no completion; also when the server stops. */
-  async whole(roomId: string): Promise<void> {
+  async whenComplete(roomId: string): Promise<void> {
     await this.#rooms.get(roomId)?.done;
   }
 
@@ -156,7 +156,10 @@ export class StateCompletion {
     const isOutOfTurn = clock.now() < completion.dueAt;
     completion.isEncouraged = false;
     try {
-      await this.#complete(roomId, { mayLack: lackAfter(completion.failures), anew: isEncouraged });
+      await this.#complete(roomId, {
+        maxMissing: lackAfter(completion.failures),
+        ignoreBackoff: isEncouraged,
+      });
       this.#rooms.delete(roomId);
       completion.resolve();
     } catch (error) {
@@ -185,5 +188,5 @@ export class StateCompletion {
 
 function lackAfter(failures: number): number {
   if (failures < wholeAttempts) return 0;
-  return failures < usualAttempts ? usualLack : 1;
+  return failures < usualAttempts ? defaultMaxMissing : 1;
 }

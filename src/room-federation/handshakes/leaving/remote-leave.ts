@@ -1,15 +1,15 @@
 import { randomLetters } from '../../../kernel/randomness.ts';
 import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../../../protocol/index.ts';
 import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
-import type { HandshakeDeps } from '../handshake-deps.ts';
-import { type Hearers, tellLeave } from './tell-leave.ts';
-import type { UntoldLeaves } from './untold-leaves.ts';
+import type { HandshakeDeps } from '../handshake.ts';
+import type { PendingLeaves } from './pending-leaves.ts';
+import { type LeaveRecipients, sendLeave } from './send-leave.ts';
 import { withinTime } from './within-time.ts';
 
 /** Milliseconds for all servers together: a client waits, and the room is left in any case. */
-const patience = 10_000;
+const clientTimeout = 10_000;
 
-export interface LeavePlace extends Hearers {
+export interface LeaveRequest extends LeaveRecipients {
   /** The invite or the knock that ends. */
   readonly present: StoredEvent;
   readonly userId: string;
@@ -18,7 +18,7 @@ export interface LeavePlace extends Hearers {
 
 export interface RemoteLeaveDeps extends HandshakeDeps {
   readonly placement: Pick<Placement, 'outOfBand'>;
-  readonly untoldLeaves: Pick<UntoldLeaves, 'note'>;
+  readonly pendingLeaves: Pick<PendingLeaves, 'replace'>;
 }
 
 /**
@@ -33,22 +33,22 @@ export class RemoteLeave {
   }
 
   /** Leaves in any case. Servers that can not be reached now are told later. */
-  async leave(place: LeavePlace): Promise<StoredEvent> {
-    const { clock, untoldLeaves, placement } = this.#deps;
+  async leave(place: LeaveRequest): Promise<StoredEvent> {
+    const { clock, pendingLeaves, placement } = this.#deps;
     const { present, userId, content } = place;
     const { roomId, version } = present.event;
     const leave = { roomId, userId, content, version: version.id };
-    const { event: told, left } = await withinTime(clock, patience, undefined, (signal) =>
-      tellLeave(this.#deps, leave, place, { signal, timeout: patience }),
+    const { event: told, left } = await withinTime(clock, clientTimeout, undefined, (signal) =>
+      sendLeave(this.#deps, leave, place, { signal, timeout: clientTimeout }),
     );
-    await untoldLeaves.note(leave, present.nid, left);
+    await pendingLeaves.replace(leave, present.nid, left);
     const event = told ?? leaveAfter(place, this.#deps);
     return placement.outOfBand({ roomId, version: event.event.version }, event, { state: [] });
   }
 }
 
 /** The end of an invite or a knock of which nobody else hears. */
-function leaveAfter({ present, userId, content }: LeavePlace, deps: HandshakeDeps): BuiltEvent {
+function leaveAfter({ present, userId, content }: LeaveRequest, deps: HandshakeDeps): BuiltEvent {
   const { signer, clock, randomness } = deps;
   const { version, roomId, eventId, depth, pdu } = present.event;
   const draft = {

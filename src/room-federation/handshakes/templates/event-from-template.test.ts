@@ -13,7 +13,7 @@ import {
   receivePdu,
   roomVersions,
 } from '../../../protocol/index.ts';
-import { eventAt, placeIn } from './event-from-template.ts';
+import { buildFromTemplate, graphReferences } from './event-from-template.ts';
 
 const signer = { serverName: 'a.test', key: newSigningKey('a') };
 const parts = { signer, clock: manualClock(), randomness: systemRandomness };
@@ -49,7 +49,12 @@ describe('an event from a template', () => {
         prev_events: [referenceIn(version, 'prev')],
         auth_events: [referenceIn(version, 'create'), referenceIn(version, 'levels')],
       };
-      const { event, json } = eventAt(placeIn(template, version), ownIn(version), version, parts);
+      const { event, json } = buildFromTemplate(
+        graphReferences(template, version),
+        ownIn(version),
+        version,
+        parts,
+      );
       const received = receivePdu(JSON.parse(json), version);
       assert.equal(received.hashMatches, true);
       assert.equal(received.event.eventId, event.eventId);
@@ -68,7 +73,7 @@ describe('an event from a template', () => {
     const version = roomVersions.get('1')!;
     const [prev, create] = [referenceIn(version, 'prev'), ['$create:b.test', {}]];
     const template: JsonObject = { depth: 3, prev_events: [prev], auth_events: [create] };
-    const { event } = eventAt(placeIn(template, version), ownIn(version), version, parts);
+    const { event } = buildFromTemplate(graphReferences(template, version), ownIn(version), version, parts);
     assert.deepEqual(event.pdu['prev_events'], [prev]);
     assert.deepEqual(event.pdu['auth_events'], [create]);
   });
@@ -88,9 +93,12 @@ describe('an event from a template', () => {
       { ...right, depth: -1 },
       { ...right, depth: undefined },
     ];
-    assert.ok(eventAt(placeIn(right, version), ownIn(version), version, parts));
+    assert.ok(buildFromTemplate(graphReferences(right, version), ownIn(version), version, parts));
     for (const template of wrong) {
-      assert.throws(() => eventAt(placeIn(template, version), ownIn(version), version, parts), MatrixError);
+      assert.throws(
+        () => buildFromTemplate(graphReferences(template, version), ownIn(version), version, parts),
+        MatrixError,
+      );
     }
   });
 
@@ -110,7 +118,12 @@ describe('an event from a template', () => {
     fc.assert(
       fc.property(anyRoomVersion, template, (version, given) => {
         try {
-          const { json } = eventAt(placeIn(given as JsonObject, version), ownIn(version), version, parts);
+          const { json } = buildFromTemplate(
+            graphReferences(given as JsonObject, version),
+            ownIn(version),
+            version,
+            parts,
+          );
           assert.equal(receivePdu(JSON.parse(json), version).event.sender, '@anna:a.test');
         } catch (error) {
           assert.ok(error instanceof MatrixError, String(error));

@@ -16,14 +16,14 @@ import {
   receivePdu,
 } from '../../../protocol/index.ts';
 
-export interface TemplateDeps {
+export interface EventBuildDeps {
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
 }
 
 /** What an event of a local user says: all that is not taken from the template. */
-export interface OwnEvent {
+export interface LocalEvent {
   readonly roomId: string;
   readonly type: string;
   readonly sender: string;
@@ -32,14 +32,14 @@ export interface OwnEvent {
 }
 
 /** A place in a room's history: event ids, in room versions 1 and 2 with their hashes where the template has them. */
-export interface TemplatePlace {
+export interface GraphReferences {
   readonly prev: ReadonlyMap<string, string | undefined>;
   readonly auth: ReadonlyMap<string, string | undefined>;
   readonly depth: number;
 }
 
 /** The place that a template names: nothing else is taken from it. @throws MatrixError M_BAD_JSON */
-export function placeIn(template: JsonObject, version: RoomVersion): TemplatePlace {
+export function graphReferences(template: JsonObject, version: RoomVersion): GraphReferences {
   return {
     prev: referencesIn(template['prev_events'], MAX_PREV_EVENTS, version),
     auth: referencesIn(template['auth_events'], MAX_AUTH_EVENTS, version),
@@ -53,11 +53,11 @@ export function placeIn(template: JsonObject, version: RoomVersion): TemplatePla
  * Source: server-server API, "Joining Rooms": the joining server adds or replaces `origin`.
  * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when its content is no good
  */
-export function eventAt(
-  { prev, auth, depth }: TemplatePlace,
-  own: OwnEvent,
+export function buildFromTemplate(
+  { prev, auth, depth }: GraphReferences,
+  own: LocalEvent,
   version: RoomVersion,
-  { signer, clock, randomness }: TemplateDeps,
+  { signer, clock, randomness }: EventBuildDeps,
 ): BuiltEvent {
   const built = buildEvent(
     {

@@ -63,7 +63,7 @@ describe('a template of another server', () => {
   });
 
   it('is of the version that is known here, where it does not say one', () => {
-    const known = { ...expected, usualVersion: '10' };
+    const known = { ...expected, defaultVersion: '10' };
     assert.equal(checkTemplate({ roomVersion: undefined, event: right }, known).version.id, '10');
     assert.equal(checkTemplate({ roomVersion: '9', event: right }, known).version.id, '9');
   });

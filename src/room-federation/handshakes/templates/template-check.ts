@@ -7,8 +7,8 @@ import {
   serverOfUser,
 } from '../../../protocol/index.ts';
 import { HandshakeFailure } from '../handshake-failure.ts';
-import type { HandshakeMembership, PreparedEvent } from '../peers.ts';
-import { placeIn, type TemplatePlace } from './event-from-template.ts';
+import type { EventTemplate, HandshakeMembership } from '../peers.ts';
+import { type GraphReferences, graphReferences } from './event-from-template.ts';
 
 /** What the template of another server must be about. */
 export interface ExpectedTemplate {
@@ -17,13 +17,13 @@ export interface ExpectedTemplate {
   readonly userId: string;
   readonly membership: HandshakeMembership;
   /** The version of the room as it is known here, for templates that do not say it; by default 1, as is specified. */
-  readonly usualVersion?: string;
+  readonly defaultVersion?: string;
 }
 
 /** What may be taken from a template. */
 export interface CheckedTemplate {
   readonly version: RoomVersion;
-  readonly place: TemplatePlace;
+  readonly references: GraphReferences;
   /** The user of that server in whose name it lets somebody into a restricted room. */
   readonly authoriser: string | undefined;
 }
@@ -33,8 +33,8 @@ export interface CheckedTemplate {
  * Source: server-server API, `GET /_matrix/federation/v1/make_join/{roomId}/{userId}` and the like.
  * @throws HandshakeFailure
  */
-export function checkTemplate(prepared: PreparedEvent, expected: ExpectedTemplate): CheckedTemplate {
-  const { server, roomId, userId, membership, usualVersion = '1' } = expected;
+export function checkTemplate(prepared: EventTemplate, expected: ExpectedTemplate): CheckedTemplate {
+  const { server, roomId, userId, membership, defaultVersion: usualVersion = '1' } = expected;
   const { event } = prepared;
   const version = getRoomVersion(prepared.roomVersion ?? usualVersion);
   if (!version) throw new HandshakeFailure(server, 'the template has a room version that is not known');
@@ -52,16 +52,16 @@ export function checkTemplate(prepared: PreparedEvent, expected: ExpectedTemplat
   const authoriser =
     membership === 'join' && version.restricted ? content['join_authorised_via_users_server'] : undefined;
   const place = placeOf(server, event, version);
-  if (authoriser === undefined) return { version, place, authoriser: undefined };
+  if (authoriser === undefined) return { version, references: place, authoriser: undefined };
   if (!isUserId(authoriser) || serverOfUser(authoriser) !== server) {
     throw new HandshakeFailure(server, 'the template is authorised by a user of another server');
   }
-  return { version, place, authoriser };
+  return { version, references: place, authoriser };
 }
 
-function placeOf(server: string, event: JsonObject, version: RoomVersion): TemplatePlace {
+function placeOf(server: string, event: JsonObject, version: RoomVersion): GraphReferences {
   try {
-    return placeIn(event, version);
+    return graphReferences(event, version);
   } catch (cause) {
     throw new HandshakeFailure(server, 'the template has no place in the history', { cause });
   }

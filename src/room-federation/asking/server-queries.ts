@@ -1,18 +1,18 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { RoomHead } from '../../room-engine/index.ts';
-import { Inquiry } from './inquiry.ts';
-import type { Patience } from './patience.ts';
+import type { AskBackoff } from './ask-backoff.ts';
 import type { RoomServers } from './room-servers.ts';
+import { ServerQuery } from './server-query.ts';
 
 /** Milliseconds that all questions for one event may take together. */
-const longest = 120_000;
+const maxDuration = 120_000;
 
-/** Opens inquiries, and ends them all when the program stops. */
-export class Inquiries {
+/** Opens queries, and ends them all when the program stops. */
+export class ServerQueries {
   readonly #deps: {
     readonly servers: RoomServers;
-    readonly patience: Patience;
+    readonly backoff: AskBackoff;
     readonly clock: Clock;
     readonly log: Logger;
   };
@@ -20,7 +20,7 @@ export class Inquiries {
 
   constructor(parts: {
     readonly servers: RoomServers;
-    readonly patience: Patience;
+    readonly backoff: AskBackoff;
     readonly clock: Clock;
     readonly log: Logger;
   }) {
@@ -31,19 +31,23 @@ export class Inquiries {
     return this.#closing.signal.aborted;
   }
 
-  /** Runs `work` with an inquiry of its own. @param first whom to ask first */
-  async run<T>(head: RoomHead, first: readonly string[], work: (inquiry: Inquiry) => Promise<T>): Promise<T> {
+  /** Runs `work` with an query of its own. @param first whom to ask first */
+  async run<T>(
+    head: RoomHead,
+    first: readonly string[],
+    work: (query: ServerQuery) => Promise<T>,
+  ): Promise<T> {
     const { servers, clock } = this.#deps;
     const { roomId, roomNid, version } = head;
-    const toAsk = () => servers.toAsk(head, first);
+    const toAsk = () => servers.serversToAsk(head, first);
     const ending = new AbortController();
     const end = () => ending.abort();
-    const timer = clock.setTimer(longest, end);
+    const timer = clock.setTimer(maxDuration, end);
     this.#closing.signal.addEventListener('abort', end, { once: true });
     if (this.closed) end();
     try {
       const { signal } = ending;
-      return await work(new Inquiry({ ...this.#deps, roomId, roomNid, version, servers: toAsk, signal }));
+      return await work(new ServerQuery({ ...this.#deps, roomId, roomNid, version, servers: toAsk, signal }));
     } finally {
       timer.cancel();
       this.#closing.signal.removeEventListener('abort', end);

@@ -13,13 +13,13 @@ import {
 } from '../../../protocol/index.ts';
 import type { Entry, VerifiedEvent } from '../../../room-engine/index.ts';
 import type { Incoming } from '../../incoming.ts';
+import { withSignaturesFrom } from '../added-signatures.ts';
 import { HandshakeFailure } from '../handshake-failure.ts';
-import type { RoomOfPeer } from '../peers.ts';
-import { withSignaturesOf } from '../same-event.ts';
-import { type StoredIds, withAuthEvents } from './with-auth-events.ts';
+import type { SendJoinResponse } from '../peers.ts';
+import { dropWithoutAuthEvents, type StoredIds } from './complete-auth-events.ts';
 
 /** What an answer to `send_join` is held against. */
-export interface ExpectedAnswer {
+export interface ExpectedResponse {
   readonly server: string;
   readonly roomId: string;
   readonly version: RoomVersion;
@@ -36,13 +36,13 @@ export interface ExpectedAnswer {
  * The join as it goes into the room: our own, with the signature of the server that authorises it.
  * @throws HandshakeFailure when that is not there
  */
-export async function joinWithSignatures(
+export async function countersignedJoin(
   incoming: Pick<Incoming, 'verify'>,
-  { event }: Pick<RoomOfPeer, 'event'>,
-  { server, version, own, isAuthorised }: Omit<ExpectedAnswer, 'stored' | 'slices'>,
+  { event }: Pick<SendJoinResponse, 'event'>,
+  { server, version, own, isAuthorised }: Omit<ExpectedResponse, 'stored' | 'slices'>,
 ): Promise<VerifiedEvent> {
   if (!isAuthorised) return own;
-  const signed = event && withSignaturesOf(server, own, event);
+  const signed = event && withSignaturesFrom(server, own, event);
   if (!signed) throw new HandshakeFailure(server, 'the join has not come back signed');
   const [verified] = await incoming.verify(version, [signed]);
   if (!verified || 'error' in verified || verified.event.eventId !== own.event.eventId) {
@@ -59,19 +59,19 @@ export async function joinWithSignatures(
  * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
  * @throws HandshakeFailure
  */
-export async function checkJoinAnswer(
+export async function checkSendJoinResponse(
   incoming: Pick<Incoming, 'verify'>,
-  answer: RoomOfPeer,
-  expected: ExpectedAnswer,
+  answer: SendJoinResponse,
+  expected: ExpectedResponse,
 ): Promise<Entry> {
   const { server, stored, slices } = expected;
-  const event = await joinWithSignatures(incoming, answer, expected);
+  const event = await countersignedJoin(incoming, answer, expected);
   const [sentState, sentChain] = [
     await verifiedState(incoming, answer.state, expected),
     await verifiedState(incoming, answer.authChain, expected),
   ];
   const verified = { state: sentState.events, authChain: sentChain.events };
-  const { state, authChain } = await withAuthEvents(verified, stored, slices);
+  const { state, authChain } = await dropWithoutAuthEvents(verified, stored, slices);
   const stateByKey = new Map<string, RoomEvent>();
   for (const { event: entry } of state) {
     const key = stateMapKey(entry.type, entry.stateKey!);
@@ -123,13 +123,13 @@ function lookupIn(
 async function verifiedState(
   incoming: Pick<Incoming, 'verify'>,
   jsons: readonly JsonValue[],
-  { server, roomId, version }: ExpectedAnswer,
+  { server, roomId, version }: ExpectedResponse,
 ): Promise<{ readonly events: VerifiedEvent[]; readonly lacksKeys: boolean }> {
   const events: VerifiedEvent[] = [];
   let lacksKeys = false;
   for (const one of await incoming.verify(version, jsons)) {
     if ('error' in one) {
-      lacksKeys ||= one.isPassing === true;
+      lacksKeys ||= one.isTemporary === true;
       continue;
     }
     if (one.event.roomId !== roomId) throw new HandshakeFailure(server, 'it holds events of another room');
@@ -140,7 +140,7 @@ async function verifiedState(
   return { events, lacksKeys };
 }
 
-function checkCreate(create: RoomEvent | undefined, { server, version }: ExpectedAnswer): void {
+function checkCreate(create: RoomEvent | undefined, { server, version }: ExpectedResponse): void {
   if (!create) throw new HandshakeFailure(server, 'the state has no create event');
   const { room_version: stated = '1' } = create.content;
   if (stated !== version.id) throw new HandshakeFailure(server, 'the room has another version');

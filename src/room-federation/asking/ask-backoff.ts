@@ -17,39 +17,39 @@ interface Pause {
  * time; one whose events take long to complete has to wait with the next for as long as that took, so that at most half
  * of a room's time goes to it.
  */
-export class Patience {
+export class AskBackoff {
   readonly #clock: Clock;
   readonly #pauses = new RecentlyUsed<string, Pause>({ max: maxRemembered });
-  readonly #turns = new RecentlyUsed<string, number>({ max: maxRemembered });
+  readonly #slow = new RecentlyUsed<string, number>({ max: maxRemembered });
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   /** Until when the server is not to be asked about the room; `undefined` when it may be. */
-  pausedUntil(roomId: string, server: string): number | undefined {
+  askableAfter(roomId: string, server: string): number | undefined {
     return this.#later(this.#pauses.get(nameOf(roomId, server))?.until);
   }
 
   /** Until when events of the server wait that can not be completed without asking; `undefined` when they need not. */
-  waitsUntil(roomId: string, server: string): number | undefined {
-    const turn = this.#turns.get(nameOf(roomId, server)) ?? 0;
-    return this.#later(Math.max(turn, this.pausedUntil(roomId, server) ?? 0));
+  eventsWaitUntil(roomId: string, server: string): number | undefined {
+    const turn = this.#slow.get(nameOf(roomId, server)) ?? 0;
+    return this.#later(Math.max(turn, this.askableAfter(roomId, server) ?? 0));
   }
 
-  failed(roomId: string, server: string): void {
+  recordFailure(roomId: string, server: string): void {
     const before = this.#pauses.get(nameOf(roomId, server))?.length ?? 0;
     const length = Math.min(Math.max(times.first, 2 * before), times.longest);
     this.#pauses.set(nameOf(roomId, server), { until: this.#clock.now() + length, length });
   }
 
-  helped(roomId: string, server: string): void {
+  recordSuccess(roomId: string, server: string): void {
     this.#pauses.delete(nameOf(roomId, server));
   }
 
   /** An event of the server has had its turn. @param took milliseconds, all questions included */
-  took(roomId: string, server: string, took: number): void {
-    if (took >= times.slow) this.#turns.set(nameOf(roomId, server), this.#clock.now() + took);
+  recordDuration(roomId: string, server: string, took: number): void {
+    if (took >= times.slow) this.#slow.set(nameOf(roomId, server), this.#clock.now() + took);
   }
 
   #later(until: number | undefined): number | undefined {

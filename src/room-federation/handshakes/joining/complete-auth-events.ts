@@ -1,6 +1,6 @@
 import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import type { VerifiedEvent } from '../../../room-engine/index.ts';
-import { withTheirAuthEvents } from '../../fetching/auth-order.ts';
+import { sortByAuthEvents } from '../../fetching/auth-order.ts';
 
 /** Says which of some events are stored here and were checked, by their ids. */
 export type StoredIds = (eventIds: readonly string[]) => Promise<ReadonlySet<string>>;
@@ -15,7 +15,7 @@ export interface SentEvents {
  * Leaves out the events of which nobody can tell whether they are allowed, since others that they refer to have not
  * been sent, or could not be verified. One bad event among thousands is no reason to stay out of a room.
  */
-export async function withAuthEvents(
+export async function dropWithoutAuthEvents(
   { state, authChain }: SentEvents,
   stored: StoredIds,
   slices: TimeSlices,
@@ -30,7 +30,7 @@ export async function withAuthEvents(
   if (named.size === 0) return { state, authChain };
   const known = await stored([...named]);
   if (known.size === named.size) return { state, authChain };
-  const kept = new Set(withTheirAuthEvents(sent, (id) => known.has(id)).map(({ event }) => event.eventId));
+  const kept = new Set(sortByAuthEvents(sent, (id) => known.has(id)).map(({ event }) => event.eventId));
   const isKept = ({ event }: VerifiedEvent) => kept.has(event.eventId);
   return { state: state.filter(isKept), authChain: authChain.filter(isKept) };
 }

@@ -1,16 +1,16 @@
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
-import type { Patience } from './patience.ts';
+import type { AskBackoff } from './ask-backoff.ts';
 
 /** What an event needs can not be had from any server that may be asked now. */
-export class Unobtainable extends Error {
+export class FetchFailed extends Error {
   override readonly name = 'Unobtainable';
 }
 
 /** Milliseconds for one request; the sizes of answers differ. */
 export const requestTimeout = { short: 15_000, long: 60_000 } as const;
 
-export interface InquiryDeps {
+export interface ServerQueryDeps {
   readonly roomId: string;
   readonly roomNid: number;
   readonly version: RoomVersion;
@@ -18,20 +18,20 @@ export interface InquiryDeps {
   readonly servers: () => Promise<readonly string[]>;
   /** When it aborts, nobody is asked any more. */
   readonly signal: AbortSignal;
-  readonly patience: Patience;
+  readonly backoff: AskBackoff;
   readonly log: Logger;
 }
 
 /** Questions about one room to one server after the other. */
-export class Inquiry {
+export class ServerQuery {
   readonly roomId: string;
   readonly roomNid: number;
   readonly version: RoomVersion;
   readonly signal: AbortSignal;
-  readonly #deps: InquiryDeps;
+  readonly #deps: ServerQueryDeps;
   #servers: Promise<readonly string[]> | undefined;
 
-  constructor(deps: InquiryDeps) {
+  constructor(deps: ServerQueryDeps) {
     this.roomId = deps.roomId;
     this.roomNid = deps.roomNid;
     this.version = deps.version;
@@ -52,13 +52,13 @@ export class Inquiry {
    * @returns `undefined` when none helps
    */
   async ask<T>(what: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
-    const { patience, log } = this.#deps;
+    const { backoff, log } = this.#deps;
     for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
       try {
         const answer = await ask(server);
         if (answer !== undefined) {
-          patience.helped(this.roomId, server);
+          backoff.recordSuccess(this.roomId, server);
           return answer;
         }
         log.debug({ server, roomId: this.roomId, what }, 'A server does not help with a room');
@@ -66,7 +66,7 @@ export class Inquiry {
         if (this.signal.aborted) return undefined;
         log.debug({ err: error, server, roomId: this.roomId, what }, 'A server does not help with a room');
       }
-      patience.failed(this.roomId, server);
+      backoff.recordFailure(this.roomId, server);
     }
     return undefined;
   }

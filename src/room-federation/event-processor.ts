@@ -1,12 +1,12 @@
 import type { Logger } from '../kernel/observability/index.ts';
 import type { Placement, StoredEvent, VerifiedEvent } from '../room-engine/index.ts';
 import { MissingEvents } from '../room-engine/index.ts';
-import { type Inquiry, Unobtainable } from './asking/inquiry.ts';
-import type { AuthFetcher } from './fetching/auth-fetcher.ts';
+import { FetchFailed, type ServerQuery } from './asking/server-query.ts';
+import type { AuthEventFetcher } from './fetching/auth-event-fetcher.ts';
 import type { EventFetcher } from './fetching/event-fetcher.ts';
 import type { GapFiller } from './fetching/gap-filler.ts';
 import type { StateFetcher, StateOptions } from './fetching/state-fetcher.ts';
-import { isSettled, verifiedAgain } from './settled.ts';
+import { asVerified, hasState } from './settled.ts';
 import type { Staging } from './staging/staging.ts';
 
 /** Earlier events that may fail before the others are not tried any more. */
@@ -19,7 +19,7 @@ interface Deps {
   readonly placement: Placement;
   readonly staging: Staging;
   readonly gaps: GapFiller;
-  readonly auth: AuthFetcher;
+  readonly auth: AuthEventFetcher;
   readonly states: StateFetcher;
   readonly fetcher: EventFetcher;
   readonly log: Logger;
@@ -28,7 +28,7 @@ interface Deps {
 }
 
 /** Gives events their places, with everything that they refer to. */
-export class Processor {
+export class EventProcessor {
   readonly #deps: Deps;
 
   constructor(deps: Deps) {
@@ -46,7 +46,7 @@ export class Processor {
     const known = await this.#deps.placement.known([...event.prevEventIds, ...event.authEventIds]);
     const isPlaced = (id: string) => {
       const stored = known.get(id);
-      return isUnderWay(id) || (stored !== undefined && isSettled(stored));
+      return isUnderWay(id) || (stored !== undefined && hasState(stored));
     };
     return (
       event.prevEventIds.every(isPlaced) && event.authEventIds.every((id) => isUnderWay(id) || known.has(id))
@@ -54,12 +54,12 @@ export class Processor {
   }
 
   /** What an event refers to and has no place here, or is not here. */
-  async lacking({ event }: VerifiedEvent): Promise<string[]> {
+  async missingReferences({ event }: VerifiedEvent): Promise<string[]> {
     const { prevEventIds, authEventIds } = event;
     const known = await this.#deps.placement.known([...prevEventIds, ...authEventIds]);
     const isPlaced = (id: string) => {
       const stored = known.get(id);
-      return stored !== undefined && isSettled(stored);
+      return stored !== undefined && hasState(stored);
     };
     return [...prevEventIds.filter((id) => !isPlaced(id)), ...authEventIds.filter((id) => !known.has(id))];
   }
@@ -75,46 +75,46 @@ export class Processor {
    * Gives an event its place, after those that come before it and are missing.
    * @throws Unobtainable, MatrixError of `Placement.append`
    */
-  async process(inquiry: Inquiry, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
+  async process(query: ServerQuery, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
     const { placement, staging, gaps, log } = this.#deps;
     const { eventId } = one.event;
     const known = (await placement.known([eventId])).get(eventId);
-    if (known && isSettled(known)) {
+    if (known && hasState(known)) {
       staging.remove(eventId);
       return known;
     }
     let failures = 0;
-    for (const earlier of await gaps.between(inquiry, one.event)) {
+    for (const earlier of await gaps.fetchGap(query, one.event)) {
       try {
-        await this.#place(inquiry, earlier, options);
+        await this.#place(query, earlier, options);
       } catch (error) {
         const failed = earlier.event.eventId;
         log.info({ err: error, eventId: failed }, 'An event of a gap has no place');
-        if (inquiry.signal.aborted || ++failures === maxFailures) break;
+        if (query.signal.aborted || ++failures === maxFailures) break;
       }
     }
-    return this.#place(inquiry, one, options);
+    return this.#place(query, one, options);
   }
 
-  async #place(inquiry: Inquiry, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
+  async #place(query: ServerQuery, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
     const { auth, states } = this.#deps;
     const { eventId, prevEventIds } = one.event;
-    await auth.complete(inquiry, one.event);
+    await auth.fetchMissing(query, one.event);
     const prev = [...new Set(prevEventIds)];
     let missing = await this.#withoutState(prev);
     if (missing.length > 0 && missing.length < prev.length && missing.length <= maxTips) {
-      await this.#placeTips(inquiry, missing, options);
+      await this.#placeTips(query, missing, options);
       missing = await this.#withoutState(prev);
     }
-    if (missing.length === 0) return this.#append(inquiry, one);
+    if (missing.length === 0) return this.#append(query, one);
     try {
-      return await this.#append(inquiry, one, await states.before(inquiry, eventId, options));
+      return await this.#append(query, one, await states.stateBefore(query, eventId, options));
     } catch (error) {
-      if (!(error instanceof Unobtainable) || missing.length > maxTips) throw error;
+      if (!(error instanceof FetchFailed) || missing.length > maxTips) throw error;
       // Not every server tells the state before an event that it has sent just now.
-      await this.#placeTips(inquiry, missing, options);
+      await this.#placeTips(query, missing, options);
       if ((await this.#withoutState(prev)).length > 0) throw error;
-      return this.#append(inquiry, one);
+      return this.#append(query, one);
     }
   }
 
@@ -122,18 +122,18 @@ export class Processor {
    * Where some of what comes before an event is known, each of the others gets a place with the state before it, so
    * that the states are resolved here, and no server alone says what the state is.
    */
-  async #placeTips(inquiry: Inquiry, eventIds: readonly string[], options?: StateOptions): Promise<void> {
+  async #placeTips(query: ServerQuery, eventIds: readonly string[], options?: StateOptions): Promise<void> {
     const { placement, fetcher, auth, states, log } = this.#deps;
     const tips = new Map<string, VerifiedEvent>();
     for (const [id, stored] of await placement.known(eventIds)) {
-      if (stored.roomNid === inquiry.roomNid) tips.set(id, verifiedAgain(stored));
+      if (stored.roomNid === query.roomNid) tips.set(id, asVerified(stored));
     }
     const unknown = eventIds.filter((id) => !tips.has(id));
-    for (const [id, tip] of await fetcher.fetch(inquiry, unknown)) tips.set(id, tip);
+    for (const [id, tip] of await fetcher.fetch(query, unknown)) tips.set(id, tip);
     for (const [id, tip] of tips) {
       try {
-        await auth.complete(inquiry, tip.event);
-        await this.#append(inquiry, tip, await states.before(inquiry, id, options));
+        await auth.fetchMissing(query, tip.event);
+        await this.#append(query, tip, await states.stateBefore(query, id, options));
       } catch (error) {
         log.info({ err: error, eventId: id }, 'An event that a later one refers to has no place');
       }
@@ -146,7 +146,7 @@ export class Processor {
   }
 
   async #append(
-    { roomId }: Inquiry,
+    { roomId }: ServerQuery,
     one: VerifiedEvent,
     stateBefore?: readonly string[],
   ): Promise<StoredEvent> {
@@ -157,7 +157,7 @@ export class Processor {
       staging.remove(one.event.eventId);
       return stored;
     } catch (error) {
-      if (error instanceof MissingEvents) throw new Unobtainable(error.message, { cause: error });
+      if (error instanceof MissingEvents) throw new FetchFailed(error.message, { cause: error });
       throw error;
     }
   }

@@ -1,7 +1,7 @@
 import { isServerName, parseUserId, type StrippedState, serverOfUser } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, UserRoom } from '../../room-engine/index.ts';
 import { allowRooms } from '../../room-engine/index.ts';
-import type { Hearers } from './leaving/tell-leave.ts';
+import type { LeaveRecipients } from './leaving/send-leave.ts';
 
 export interface CandidateDeps {
   readonly engine: RoomReader;
@@ -26,7 +26,7 @@ const maxAllowRooms = 10;
  * Says which servers may be in a room that this server is not in, and so help a user into it or out of it.
  * The name in a room id says nothing about that: it is a namespace.
  */
-export class Candidates {
+export class CandidateServers {
   readonly #deps: CandidateDeps;
 
   constructor(deps: CandidateDeps) {
@@ -57,7 +57,7 @@ export class Candidates {
    * Who is told that a user turns an invite down, or takes a knock back. Of several that have invited, each: the last
    * one may be a stranger to the room, while another one's invite is still in it.
    */
-  async hearers(userId: string, room: UserRoom): Promise<Hearers> {
+  async leaveRecipients(userId: string, room: UserRoom): Promise<LeaveRecipients> {
     const asked = await this.#deps.engine.events.outsideServers(room.roomNid, userId, maxEarlier);
     const isOther = (server: string) => server !== this.#deps.serverName && isServerName(server);
     const each = asked.map(({ server }) => server).filter(isOther);

@@ -17,7 +17,7 @@ const [maxServers, longestSearch] = [12, 120_000];
  * others were of no use.
  * @throws MatrixError that says best why nobody has
  */
-export async function askInTurn<T>(
+export async function tryServers<T>(
   servers: readonly string[],
   clock: Clock,
   ask: (server: string, ignoreBackoff: boolean) => Promise<T>,
@@ -34,7 +34,7 @@ export async function askInTurn<T>(
       try {
         return { value: await ask(server, ignoreBackoff) };
       } catch (error) {
-        if (!isOfServer(error)) throw error;
+        if (!isServerFailure(error)) throw error;
         if (error instanceof ServerUnavailable && error.retryAt !== undefined) leftAlone.set(server, error);
         else failures.push(error);
       }
@@ -50,7 +50,7 @@ export async function askInTurn<T>(
 }
 
 /** Whether it is that one server's fault, and another one may do better. */
-export function isOfServer(error: unknown): boolean {
+export function isServerFailure(error: unknown): boolean {
   return (
     error instanceof FederationError ||
     error instanceof HandshakeFailure ||

@@ -9,9 +9,9 @@ import { TimeSlices } from '../../../kernel/time-slices.ts';
 import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../protocol/index.ts';
 import { Verifier } from '../../checking/verifier.ts';
 import { HandshakeFailure } from '../handshake-failure.ts';
-import type { RoomOfPeer } from '../peers.ts';
-import { eventAt, placeIn } from '../templates/event-from-template.ts';
-import { checkJoinAnswer } from './join-answer.ts';
+import type { SendJoinResponse } from '../peers.ts';
+import { buildFromTemplate, graphReferences } from '../templates/event-from-template.ts';
+import { checkSendJoinResponse } from './send-join-response.ts';
 
 const clock = manualClock();
 const [ours, theirs, stranger] = [
@@ -44,14 +44,17 @@ function handshake({ version = '11', content = {} }: { version?: string; content
   const parts = { signer: ours, clock, randomness: systemRandomness };
   const join = () => {
     const { event } = room.membershipTemplate(userId, 'join', content);
-    return eventAt(placeIn(event as JsonObject, room.version), draft, room.version, parts);
+    return buildFromTemplate(graphReferences(event as JsonObject, room.version), draft, room.version, parts);
   };
-  const answer = (more: Partial<RoomOfPeer> = {}): RoomOfPeer => {
+  const answer = (more: Partial<SendJoinResponse> = {}): SendJoinResponse => {
     const { state, auth_chain: authChain } = room.stateAndAuthChain();
     return { state, authChain, event: undefined, membersOmitted: false, serversInRoom: [], ...more };
   };
-  const check = (given: RoomOfPeer, { isAuthorised = false, own = join(), stored = [] as string[] } = {}) =>
-    checkJoinAnswer(incoming, given, {
+  const check = (
+    given: SendJoinResponse,
+    { isAuthorised = false, own = join(), stored = [] as string[] } = {},
+  ) =>
+    checkSendJoinResponse(incoming, given, {
       server: 'b.test',
       roomId: room.roomId,
       version: room.version,
@@ -171,7 +174,7 @@ describe('the answer to a join', () => {
       stored: async () => new Set<string>(),
       slices: new TimeSlices(clock),
     };
-    await refused(checkJoinAnswer(incoming, answer(), expected), /another version/);
+    await refused(checkSendJoinResponse(incoming, answer(), expected), /another version/);
   });
 
   it('is refused when that state does not let the user in', async () => {

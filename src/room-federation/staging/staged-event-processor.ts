@@ -2,10 +2,10 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { HeadReader, RoomHead, RoomPolicies, VerifiedEvent } from '../../room-engine/index.ts';
-import type { Patience } from '../asking/patience.ts';
-import { type StateOptions, usualLack } from '../fetching/state-fetcher.ts';
+import type { AskBackoff } from '../asking/ask-backoff.ts';
+import type { EventProcessor } from '../event-processor.ts';
+import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.ts';
 import type { IncomingMetrics } from '../metrics.ts';
-import type { Processor } from '../processor.ts';
 import type { Outcome } from './room-workers.ts';
 import type { StagedEvent, Staging } from './staging.ts';
 
@@ -19,15 +19,15 @@ const [wholeAttempts, usualAttempts] = [2, 6];
 /** An event that lacks more than so many others is not waited with for them, but tried again after a while. */
 const maxLacking = 5;
 
-export interface StagedWorkDeps {
+export interface StagedEventProcessorDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
   readonly heads: HeadReader;
   readonly policies: RoomPolicies;
   readonly staging: Staging;
-  readonly patience: Patience;
-  readonly processor: Pick<Processor, 'place' | 'isComplete' | 'lacking'>;
+  readonly backoff: AskBackoff;
+  readonly processor: Pick<EventProcessor, 'place' | 'isComplete' | 'missingReferences'>;
   readonly mutex: KeyedMutex;
   readonly metrics: Pick<IncomingMetrics, 'took'>;
   /** Gives an event its place, with everything that it refers to. */
@@ -41,10 +41,10 @@ export interface StagedWorkDeps {
 }
 
 /** What the worker of a room does with an event that waits on disk. */
-export class StagedWork {
-  readonly #deps: StagedWorkDeps;
+export class StagedEventProcessor {
+  readonly #deps: StagedEventProcessorDeps;
 
-  constructor(deps: StagedWorkDeps) {
+  constructor(deps: StagedEventProcessorDeps) {
     this.#deps = deps;
   }
 
@@ -61,7 +61,7 @@ export class StagedWork {
 
   /** As `RoomWorkersParts.handle`. */
   async handle(staged: StagedEvent): Promise<Outcome> {
-    const { heads, serverName, log, staging, mutex: turns, patience, process } = this.#deps;
+    const { heads, serverName, log, staging, mutex: turns, backoff, process } = this.#deps;
     const { roomId, origin, eventId } = staged;
     const head = await heads.get(roomId);
     const event = head?.servers.has(serverName) ? await staging.read(staged, head.version) : undefined;
@@ -70,16 +70,16 @@ export class StagedWork {
       return { kind: 'done' };
     }
     return turns.run(roomId, async () => {
-      const until = patience.waitsUntil(roomId, origin);
+      const until = backoff.eventsWaitUntil(roomId, origin);
       if (until !== undefined && !(await this.#asksNobody(head, event))) {
         return { kind: 'put off', until };
       }
       try {
         const mayLack = lackAfter(staged.attempts);
-        await process(head, origin, event, { mayLack });
+        await process(head, origin, event, { maxMissing: mayLack });
         return { kind: 'done' };
       } catch (error) {
-        patience.failed(roomId, origin);
+        backoff.recordFailure(roomId, origin);
         return { kind: 'failed', error };
       }
     });
@@ -93,11 +93,11 @@ export class StagedWork {
     if (!event) return;
     // From here on it is seen when one of them arrives.
     const awaited = new Set([...event.event.prevEventIds, ...event.event.authEventIds]);
-    staged.lacks = awaited;
-    const lacking = await processor.lacking(event);
-    if (staged.lacks !== awaited) return;
+    staged.missing = awaited;
+    const lacking = await processor.missingReferences(event);
+    if (staged.missing !== awaited) return;
     const left = new Set(lacking.filter((id) => awaited.has(id)));
-    staged.lacks = left.size > 0 && left.size <= maxLacking ? left : undefined;
+    staged.missing = left.size > 0 && left.size <= maxLacking ? left : undefined;
     if (left.size > 0 || lacking.length === 0) return;
     staged.retryTs = 0;
     wake(staged.roomId);
@@ -119,5 +119,5 @@ export class StagedWork {
 /** Which part of a fetched state may be missing when an event is tried again (0 to 1). */
 function lackAfter(attempts: number): number {
   if (attempts < wholeAttempts) return 0;
-  return attempts < usualAttempts ? usualLack : 1;
+  return attempts < usualAttempts ? defaultMaxMissing : 1;
 }

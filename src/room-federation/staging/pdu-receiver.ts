@@ -12,7 +12,7 @@ import {
 import type { HeadReader, Placement, RoomHead, ServerAcls, VerifiedEvent } from '../../room-engine/index.ts';
 import { isText } from '../../room-engine/index.ts';
 import { isRefusal, type Verifier } from '../checking/verifier.ts';
-import { isSettled } from '../settled.ts';
+import { hasState } from '../settled.ts';
 import type { Staging } from './staging.ts';
 
 /** What became of one event of a transaction. */
@@ -22,11 +22,11 @@ export interface PduOutcome {
 }
 
 /** What is done with memberships in rooms that this server is not in. */
-export interface OutsideEvents {
+export interface OutOfBandMemberships {
   /** By which version to read an event about a user, `undefined` where it can be of no use. */
-  versionFor(head: RoomHead, userId: string): Promise<RoomVersion | undefined>;
+  roomVersionFor(head: RoomHead, userId: string): Promise<RoomVersion | undefined>;
   /** @returns whether the event was of use */
-  take(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
+  apply(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
 }
 
 type Outcomes = Map<string, PduOutcome>;
@@ -45,7 +45,7 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly onRefused: (count: number) => void;
-  readonly outside: OutsideEvents;
+  readonly outOfBand: OutOfBandMemberships;
   /** Told of rooms in which events wait now. */
   readonly wake: (roomId: string) => void;
   /** Told of the server that has sent another server ACL of a room. */
@@ -53,7 +53,7 @@ interface Deps {
 }
 
 /** Takes events that other servers send, as far as they pass the first checks, and lets them wait for their places. */
-export class Receiving {
+export class PduReceiver {
   readonly #deps: Deps;
 
   constructor(deps: Deps) {
@@ -120,17 +120,17 @@ export class Receiving {
   async #outsideVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
     const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
     const isUser = typeof userId === 'string' && isText(userId);
-    const version = isUser ? await this.#deps.outside.versionFor(head, userId) : undefined;
+    const version = isUser ? await this.#deps.outOfBand.roomVersionFor(head, userId) : undefined;
     return version ?? (head.isEntered ? head.version : undefined);
   }
 
   async #takeFromOutside(head: RoomHead, pdu: JsonValue, version: RoomVersion): Promise<boolean> {
-    const { verifier, outside } = this.#deps;
+    const { verifier, outOfBand: outside } = this.#deps;
     const [read] = await verifier.read(version, [pdu]);
     const isOfUse =
       read && !isRefusal(read) && read.event.type === 'm.room.member' && read.event.roomId === head.roomId;
     const [checked] = isOfUse ? await verifier.check([read]) : [];
-    return checked !== undefined && !isRefusal(checked) && outside.take(head, checked);
+    return checked !== undefined && !isRefusal(checked) && outside.apply(head, checked);
   }
 
   async #take(
@@ -155,7 +155,7 @@ export class Receiving {
       outcomes.set(eventId, isRefusal(checked) ? { error: checked.error } : taken);
       if (!isRefusal(checked) && !staging.has(eventId)) waiting.push(checked);
     }
-    if (!staging.hasRoomFor(roomId, waiting.length)) {
+    if (!staging.hasCapacity(roomId, waiting.length)) {
       const busy = { error: 'Too many events wait for their places here: send this again later' };
       for (const { event } of waiting) outcomes.set(event.eventId, busy);
       return;
@@ -171,7 +171,7 @@ export class Receiving {
     const known = await placement.known(events.map(({ eventId }) => eventId));
     return (eventId) => {
       const stored = known.get(eventId);
-      return (stored !== undefined && isSettled(stored)) || staging.has(eventId);
+      return (stored !== undefined && hasState(stored)) || staging.has(eventId);
     };
   }
 

@@ -10,8 +10,8 @@ import { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
+import { PendingLeaves } from './pending-leaves.ts';
 import { RemoteLeave } from './remote-leave.ts';
-import { UntoldLeaves } from './untold-leaves.ts';
 
 const [minute, hour] = [60_000, 3_600_000];
 
@@ -27,7 +27,7 @@ forEachDatabase((open) => {
       const [down, refusing] = [new Set<string>(), new Set<string>()];
       /** Servers as far as this one sees them. */
       const peers = {
-        async fetchTemplate(server: string) {
+        async fetchEventTemplate(server: string) {
           asked.push(server);
           await hold?.(server);
           if (down.has(server)) throw new ServerUnavailable(server);
@@ -42,11 +42,11 @@ forEachDatabase((open) => {
         const jobs = new Jobs({ ...under, log: silentLogger, alone: true });
         const parts = { ...under, jobs, peers, signer, randomness: systemRandomness, log: silentLogger };
         const roomMutex = new KeyedMutex();
-        const untoldLeaves = new UntoldLeaves({ ...parts, roomMutex, serverName: 'test' });
+        const pendingLeaves = new PendingLeaves({ ...parts, roomMutex, serverName: 'test' });
         const { placement } = under.engine;
-        const remoteLeave = new RemoteLeave({ ...parts, placement, untoldLeaves } as never);
+        const remoteLeave = new RemoteLeave({ ...parts, placement, pendingLeaves } as never);
         await jobs.start();
-        return { under, jobs, roomMutex, untoldLeaves, remoteLeave };
+        return { under, jobs, roomMutex, pendingLeaves, remoteLeave };
       };
       let run = await start(await RoomsUnderTest.open(open, jobMigrations));
       const place = { roomId: room.roomId, version: room.version };
@@ -149,11 +149,11 @@ forEachDatabase((open) => {
       test.down.add('far.test');
       await test.leave(['far.test']);
       await test.pass(minute);
-      await test.run.untoldLeaves.serverIsBack('third.test');
+      await test.run.pendingLeaves.retrySoonFor('third.test');
       await test.pass(3_000);
       assert.equal(test.asked.length, 2);
       test.down.clear();
-      await test.run.untoldLeaves.serverIsBack('far.test');
+      await test.run.pendingLeaves.retrySoonFor('far.test');
       await test.pass(3_000);
       assert.equal(test.taken.length, 1);
     });
@@ -165,7 +165,7 @@ forEachDatabase((open) => {
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
       assert.ok(test.asked.length > 8 && test.asked.length < 20, String(test.asked.length));
       assert.deepEqual(await test.jobs(), ['waiting']);
-      await test.run.untoldLeaves.serverIsBack('far.test');
+      await test.run.pendingLeaves.retrySoonFor('far.test');
       for (let hours = 0; hours < 25; hours += 1) await test.pass(hour);
       assert.deepEqual(await test.jobs(), []);
       const count = test.asked.length;

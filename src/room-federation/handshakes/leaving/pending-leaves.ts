@@ -5,10 +5,10 @@ import type { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import type { RoomWriter } from '../../../room-engine/index.ts';
 import { isHere } from '../../../room-engine/index.ts';
-import { type Hearers, type LeaveToTell, type TellLeaveDeps, tellLeave } from './tell-leave.ts';
+import { type LeaveRecipients, type LeaveToSend, type SendLeaveDeps, sendLeave } from './send-leave.ts';
 import { withinTime } from './within-time.ts';
 
-export interface UntoldLeavesDeps extends TellLeaveDeps {
+export interface PendingLeavesDeps extends SendLeaveDeps {
   readonly engine: Pick<RoomWriter, 'heads' | 'events' | 'userRooms' | 'timeline'>;
   readonly database: Database;
   readonly jobs: Jobs;
@@ -20,8 +20,8 @@ export interface UntoldLeavesDeps extends TellLeaveDeps {
 }
 
 /** A leave of which servers have not heard. */
-export type UntoldLeave = LeaveToTell &
-  Hearers & {
+export type PendingLeave = LeaveToSend &
+  LeaveRecipients & {
     /** Invites and knocks up to this one, by nid, were ended. */
     readonly ended: number;
     /** When it is given up, in milliseconds since the epoch. */
@@ -34,7 +34,7 @@ const kind = 'rooms/tell-leave';
 const [firstPause, longestPause] = [60_000, 4 * 3_600_000];
 
 /** Milliseconds for which servers are tried: who is away for longer finds out by asking. */
-const patience = 26 * 3_600_000;
+const maxAge = 26 * 3_600_000;
 
 /** More attempts than fit into that time. */
 const maxAttempts = 20;
@@ -53,12 +53,12 @@ const maxLookedAt = 100;
  * invite that nobody ends stays in the room for ever. Goes on after a restart; given up after a day, and when the user
  * has become something else to the room in the meantime.
  */
-export class UntoldLeaves {
-  readonly #deps: UntoldLeavesDeps;
+export class PendingLeaves {
+  readonly #deps: PendingLeavesDeps;
 
-  constructor(deps: UntoldLeavesDeps) {
+  constructor(deps: PendingLeavesDeps) {
     this.#deps = deps;
-    deps.jobs.register<UntoldLeave>(kind, {
+    deps.jobs.register<PendingLeave>(kind, {
       run: (attempt) => this.#attempt(attempt),
       parallel: 2,
       maxAttempts: maxAttempts,
@@ -67,47 +67,47 @@ export class UntoldLeaves {
   }
 
   /** Will tell those who are `left`, if anybody is. Of one user and room the last leave counts. @param ended see `UntoldLeave` */
-  async note(leave: LeaveToTell, ended: number, left: Hearers): Promise<void> {
+  async replace(leave: LeaveToSend, ended: number, left: LeaveRecipients): Promise<void> {
     const { clock, jobs, database } = this.#deps;
     const now = clock.now();
     if (!isNobody(left)) {
-      return this.#schedule({ ...leave, ...left, ended, until: now + patience }, now + firstPause);
+      return this.#schedule({ ...leave, ...left, ended, until: now + maxAge }, now + firstPause);
     }
     await database.transaction((writer) => jobs.cancel(writer, kind, keyOf(leave)));
   }
 
   /** Goes on soon with what that server has not heard. */
-  async serverIsBack(server: string): Promise<void> {
+  async retrySoonFor(server: string): Promise<void> {
     const { jobs, clock, log } = this.#deps;
     try {
       for (const { payload } of await jobs.list({ kind, state: 'waiting', limit: maxLookedAt })) {
-        const untold = payload as unknown as UntoldLeave;
-        const isMeant = untold.each.includes(server) || untold.others.includes(server);
-        if (isMeant) await this.#schedule(untold, clock.now() + afterReturn);
+        const pending = payload as unknown as PendingLeave;
+        const isMeant = pending.each.includes(server) || pending.others.includes(server);
+        if (isMeant) await this.#schedule(pending, clock.now() + afterReturn);
       }
     } catch (error) {
       log.warn({ err: error, server }, 'What a server that is back has not heard waits for its time');
     }
   }
 
-  async #schedule(untold: UntoldLeave, runAt: number): Promise<void> {
+  async #schedule(pending: PendingLeave, runAt: number): Promise<void> {
     const { jobs, database } = this.#deps;
-    const order = { kind, key: keyOf(untold), payload: untold, runAt, replace: true };
+    const order = { kind, key: keyOf(pending), payload: pending, runAt, replace: true };
     await database.transaction((writer) => jobs.schedule(writer, order));
   }
 
   /** @throws when servers could still not be reached */
-  #attempt(attempt: JobAttempt<UntoldLeave>): Promise<void> {
+  #attempt(attempt: JobAttempt<PendingLeave>): Promise<void> {
     return this.#deps.roomMutex.run(attempt.payload.roomId, () => this.#tell(attempt));
   }
 
-  async #tell({ payload, signal, progress }: JobAttempt<UntoldLeave>): Promise<void> {
+  async #tell({ payload, signal, progress }: JobAttempt<PendingLeave>): Promise<void> {
     const { clock } = this.#deps;
     const { each, others, ...leave } = payload;
     if (clock.now() >= leave.until || !(await this.#isStillSo(payload))) return;
     const { left } = await withinTime(clock, attemptTime, signal, (within) =>
       // There are few attempts, so servers are asked that could not be reached lately, too.
-      tellLeave(this.#deps, leave, payload, { signal: within, timeout: requestTime, ignoreBackoff: true }),
+      sendLeave(this.#deps, leave, payload, { signal: within, timeout: requestTime, ignoreBackoff: true }),
     );
     if (isNobody(left)) return;
     await progress({ ...payload, ...left });
@@ -115,7 +115,7 @@ export class UntoldLeaves {
   }
 
   /** Whether the user is still out, so that it is right to say so. */
-  async #isStillSo({ userId, roomId, ended }: UntoldLeave): Promise<boolean> {
+  async #isStillSo({ userId, roomId, ended }: PendingLeave): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const head = await engine.heads.get(roomId);
@@ -134,6 +134,6 @@ export class UntoldLeaves {
   }
 }
 
-const keyOf = ({ userId, roomId }: LeaveToTell) => JSON.stringify([userId, roomId]);
+const keyOf = ({ userId, roomId }: LeaveToSend) => JSON.stringify([userId, roomId]);
 
-const isNobody = ({ each, others }: Hearers) => each.length + others.length === 0;
+const isNobody = ({ each, others }: LeaveRecipients) => each.length + others.length === 0;

@@ -1,49 +1,49 @@
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { OlderEvent, Placement, VerifiedEvent } from '../../room-engine/index.ts';
-import { type Inquiry, requestTimeout } from '../asking/inquiry.ts';
-import type { Intake } from '../checking/intake.ts';
-import type { AuthFetcher } from '../fetching/auth-fetcher.ts';
+import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
+import type { ResponseVerifier } from '../checking/response-verifier.ts';
+import type { AuthEventFetcher } from '../fetching/auth-event-fetcher.ts';
 import type { StateFetcher } from '../fetching/state-fetcher.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
-import { isSettled } from '../settled.ts';
+import { hasState } from '../settled.ts';
 
-export interface OlderEventsDeps {
+export interface OlderEventFetcherDeps {
   readonly placement: Placement;
   readonly remote: RemoteEvents;
-  readonly intake: Intake;
-  readonly auth: AuthFetcher;
+  readonly responses: ResponseVerifier;
+  readonly auth: AuthEventFetcher;
   readonly states: StateFetcher;
   readonly log: Logger;
 }
 
 /** How much one answer may bring. */
-export interface AnswerLimits {
+export interface ResponseLimits {
   readonly events: number;
   /** Events whose states have to be fetched. */
   readonly states: number;
 }
 
 /** Fetches events that the timeline names and does not have, and some that come before them. */
-export class OlderEvents {
-  readonly #deps: OlderEventsDeps;
+export class OlderEventFetcher {
+  readonly #deps: OlderEventFetcherDeps;
 
-  constructor(deps: OlderEventsDeps) {
+  constructor(deps: OlderEventFetcherDeps) {
     this.#deps = deps;
   }
 
   /** Asks one server after the other until one helps. @returns whether one of the events has its place now */
-  async fetch(inquiry: Inquiry, eventIds: readonly string[], limits: AnswerLimits): Promise<boolean> {
-    const { remote, intake } = this.#deps;
-    const { roomId, signal } = inquiry;
+  async fetch(query: ServerQuery, eventIds: readonly string[], limits: ResponseLimits): Promise<boolean> {
+    const { remote, responses } = this.#deps;
+    const { roomId, signal } = query;
     const wanted = await this.#unplaced(eventIds);
     if (wanted.length === 0) return false;
-    const placed = await inquiry.ask('backfill', async (server) => {
+    const placed = await query.ask('backfill', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.backfill(server, roomId, wanted, limits.events, request);
-      const taken = await intake.take(inquiry, server, jsons, () => true, 'unlimited');
+      const taken = await responses.verifyWanted(query, server, jsons, () => true, 'unlimited');
       const fresh = new Set(await this.#unplaced([...taken.keys()]));
       const chain = leadingBack(wanted, new Map([...taken].filter(([id]) => fresh.has(id))));
-      await this.#place(inquiry, chain, limits.states);
+      await this.#place(query, chain, limits.states);
       return (await this.#unplaced(wanted)).length < wanted.length || undefined;
     });
     return placed !== undefined;
@@ -54,13 +54,13 @@ export class OlderEvents {
     const known = await this.#deps.placement.known(eventIds);
     return eventIds.filter((id) => {
       const stored = known.get(id);
-      return stored === undefined || !isSettled(stored);
+      return stored === undefined || !hasState(stored);
     });
   }
 
   /** @param chain newest first @returns whether anything was placed */
   async #place(
-    inquiry: Inquiry,
+    query: ServerQuery,
     chain: ReadonlyMap<string, VerifiedEvent>,
     maxStates: number,
   ): Promise<boolean> {
@@ -73,8 +73,8 @@ export class OlderEvents {
         const missing = (await this.#withoutState(prev)).filter((id) => !kept.has(id));
         if (missing.length > 0 && statesLeft-- <= 0) continue;
         const stateBefore =
-          missing.length > 0 ? await this.#deps.states.before(inquiry, one.event.eventId) : undefined;
-        await this.#deps.auth.complete(inquiry, one.event, kept);
+          missing.length > 0 ? await this.#deps.states.stateBefore(query, one.event.eventId) : undefined;
+        await this.#deps.auth.fetchMissing(query, one.event, kept);
         older.push({ event: one, ...(stateBefore && { stateBefore }) });
         kept.add(one.event.eventId);
       } catch (error) {
@@ -83,7 +83,7 @@ export class OlderEvents {
       }
     }
     if (older.length === 0) return false;
-    await this.#deps.placement.backfill(inquiry.roomId, older);
+    await this.#deps.placement.backfill(query.roomId, older);
     return true;
   }
 

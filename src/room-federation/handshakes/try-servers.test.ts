@@ -3,8 +3,8 @@ import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { MalformedResponse, RemoteError, ServerUnavailable } from '../../federation-client/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
-import { askInTurn } from './ask-in-turn.ts';
 import { HandshakeFailure } from './handshake-failure.ts';
+import { tryServers } from './try-servers.ts';
 
 type Outcome = Error | string;
 
@@ -14,7 +14,7 @@ const remote = (status: number, errcode: string, more = {}) =>
 /** Asks servers that do what they are said to, one after the other. @returns what came of it, and who was asked */
 async function ask(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
   const asked: string[] = [];
-  const result = askInTurn(Object.keys(outcomes), clock, async (server, ignoreBackoff) => {
+  const result = tryServers(Object.keys(outcomes), clock, async (server, ignoreBackoff) => {
     asked.push(ignoreBackoff ? `${server}!` : server);
     const outcome = outcomes[server]!;
     if (typeof outcome === 'string') return outcome;
@@ -68,7 +68,7 @@ describe('asking servers in turn', () => {
 
   it('tells what a server has said when it was asked, not that it had been left alone', async () => {
     const why = new HandshakeFailure('a.test', 'the state has no create event');
-    const outcome = askInTurn(['a.test'], manualClock(), async (server, ignoreBackoff) => {
+    const outcome = tryServers(['a.test'], manualClock(), async (server, ignoreBackoff) => {
       throw ignoreBackoff ? why : new ServerUnavailable(server, { retryAt: 5 });
     });
     await assert.rejects(outcome, { status: 502, message: why.message });
@@ -96,7 +96,7 @@ describe('asking servers in turn', () => {
       clock.advance(70_000);
       throw remote(403, 'M_FORBIDDEN');
     };
-    await assert.rejects(askInTurn(servers, clock, slow), { errcode: 'M_FORBIDDEN' });
+    await assert.rejects(tryServers(servers, clock, slow), { errcode: 'M_FORBIDDEN' });
     assert.deepEqual(asked, ['a.test', 'b.test']);
     const many = Object.fromEntries(
       Array.from({ length: 40 }, (_, index) => [`s${index}.test`, remote(404, 'M_NOT_FOUND')]),

@@ -3,15 +3,15 @@ import { type Clock, sleep } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { HeadReader, RoomHead } from '../../room-engine/index.ts';
-import type { Inquiries } from '../asking/inquiries.ts';
 import type { RoomServers } from '../asking/room-servers.ts';
-import type { OlderEvents } from './older-events.ts';
+import type { ServerQueries } from '../asking/server-queries.ts';
+import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
 /** Events of one answer, at least and at most; ids that a question names. */
 const [fewest, most, maxNamed] = [20, 100, 20];
 
 /** Milliseconds that a client waits, and for which events that nobody gives are not asked for again. */
-const [patienceOfClients, pause] = [10_000, 5 * 60_000];
+const [clientTimeout, pause] = [10_000, 5 * 60_000];
 
 /** Events of one answer whose states have to be fetched. */
 const maxStates = 5;
@@ -20,12 +20,12 @@ const maxStates = 5;
 const maxRemembered = 20_000;
 
 /** Fetches older history for those who read it. */
-export class Backfilling {
+export class Backfiller {
   readonly #deps: {
     readonly heads: HeadReader;
-    readonly older: OlderEvents;
+    readonly older: OlderEventFetcher;
     readonly servers: RoomServers;
-    readonly inquiries: Inquiries;
+    readonly queries: ServerQueries;
     readonly clock: Clock;
     readonly log: Logger;
   };
@@ -35,9 +35,9 @@ export class Backfilling {
 
   constructor(parts: {
     readonly heads: HeadReader;
-    readonly older: OlderEvents;
+    readonly older: OlderEventFetcher;
     readonly servers: RoomServers;
-    readonly inquiries: Inquiries;
+    readonly queries: ServerQueries;
     readonly clock: Clock;
     readonly log: Logger;
   }) {
@@ -46,7 +46,7 @@ export class Backfilling {
 
   /** Whether somebody could be asked about the room: a look into memory. */
   isPossible(head: RoomHead): boolean {
-    return this.#deps.servers.hasOthers(head);
+    return this.#deps.servers.hasRemoteServers(head);
   }
 
   /**
@@ -69,11 +69,11 @@ export class Backfilling {
   }
 
   async #fetch(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
-    const { inquiries, older, log, clock } = this.#deps;
+    const { queries, older, log, clock } = this.#deps;
     const { roomId } = head;
     const limits = { events: Math.max(fewest, Math.min(limit, most)), states: maxStates };
     try {
-      return await inquiries.run(head, [], (inquiry) => older.fetch(inquiry, eventIds, limits));
+      return await queries.run(head, [], (query) => older.fetch(query, eventIds, limits));
     } catch (error) {
       log.warn({ err: error, roomId }, 'Older history of a room could not be taken');
       return false;
@@ -85,7 +85,7 @@ export class Backfilling {
   /** What comes of it, or `false` when that takes too long. */
   async #inTime(running: Promise<boolean>): Promise<boolean> {
     const waiting = new AbortController();
-    const late = sleep(this.#deps.clock, patienceOfClients, waiting.signal).then(() => false);
+    const late = sleep(this.#deps.clock, clientTimeout, waiting.signal).then(() => false);
     try {
       return await Promise.race([running, late]);
     } finally {

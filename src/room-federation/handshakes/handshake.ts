@@ -4,10 +4,10 @@ import type { RoomWriter } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 import type { EventKeys } from '../remote-servers.ts';
 import type { MembershipPeers } from './peers.ts';
-import type { TemplateDeps } from './templates/event-from-template.ts';
+import type { EventBuildDeps } from './templates/event-from-template.ts';
 
 /** What every handshake with another server needs. */
-export interface HandshakeDeps extends TemplateDeps {
+export interface HandshakeDeps extends EventBuildDeps {
   readonly engine: RoomWriter;
   readonly incoming: Pick<Incoming, 'verify' | 'process'>;
   readonly peers: MembershipPeers;
@@ -16,4 +16,4 @@ export interface HandshakeDeps extends TemplateDeps {
 }
 
 /** The versions of rooms that users of this server can be in. */
-export const knownVersions: readonly string[] = [...roomVersions.keys()];
+export const supportedVersions: readonly string[] = [...roomVersions.keys()];

@@ -1,7 +1,7 @@
 import { parseUserId, type RoomVersion, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomHead, RoomWriter, UserRoom, VerifiedEvent } from '../../../room-engine/index.ts';
 
-export interface EndedInvitesDeps {
+export interface RescindedInvitesDeps {
   readonly engine: Pick<RoomWriter, 'userRooms' | 'events' | 'placement'>;
   readonly serverName: string;
   /** What a user was shown of a room with an invite or a knock. */
@@ -12,10 +12,10 @@ export interface EndedInvitesDeps {
  * Ends invites and knocks of local users in rooms that this server is not in, when somebody there has removed or
  * banned them. Whether that was allowed can not be checked from outside: who has had to do with the room is believed.
  */
-export class EndedInvites {
-  readonly #deps: EndedInvitesDeps;
+export class RescindedInvites {
+  readonly #deps: RescindedInvitesDeps;
 
-  constructor(deps: EndedInvitesDeps) {
+  constructor(deps: RescindedInvitesDeps) {
     this.#deps = deps;
   }
 
@@ -23,7 +23,7 @@ export class EndedInvites {
    * By which version events are read that may be about what a user is to a room: an invite has said it, and others may
    * have been told another one.
    */
-  async versionFor({ roomId }: RoomHead, userId: string): Promise<RoomVersion | undefined> {
+  async roomVersionFor({ roomId }: RoomHead, userId: string): Promise<RoomVersion | undefined> {
     const { engine, serverName } = this.#deps;
     if (parseUserId(userId)?.serverName !== serverName) return undefined;
     const room = (await engine.userRooms.of(userId)).get(roomId);
@@ -32,7 +32,7 @@ export class EndedInvites {
   }
 
   /** @returns whether the event ended something */
-  async take(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
+  async apply(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const { type, stateKey: userId, content, sender } = event.event;
     const isEnd = content['membership'] === 'leave' || content['membership'] === 'ban';

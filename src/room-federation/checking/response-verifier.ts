@@ -1,19 +1,19 @@
 import type { JsonValue, ReceivedEvent, ReferenceLimits, RoomEvent } from '../../protocol/index.ts';
 import type { VerifiedEvent } from '../../room-engine/index.ts';
-import type { Inquiry } from '../asking/inquiry.ts';
+import type { ServerQuery } from '../asking/server-query.ts';
+import type { InvalidEvents } from './invalid-events.ts';
 import type { KnownEvents } from './known-events.ts';
-import type { RefusedEvents } from './refused-events.ts';
 import { isRefusal, type Verifier } from './verifier.ts';
 
 /** What of an answer may be used. */
-export class Intake {
+export class ResponseVerifier {
   readonly #verifier: Verifier;
-  readonly #refused: RefusedEvents;
+  readonly #refused: InvalidEvents;
   readonly #known: KnownEvents;
 
   constructor(parts: {
     readonly verifier: Verifier;
-    readonly refused: RefusedEvents;
+    readonly refused: InvalidEvents;
     readonly known: KnownEvents;
   }) {
     this.#verifier = parts.verifier;
@@ -27,8 +27,8 @@ export class Intake {
    * @param isWanted asked before signatures are checked, which is what takes time
    * @returns by event id, in the order of the answer
    */
-  async take(
-    { roomId, version }: Pick<Inquiry, 'roomId' | 'version'>,
+  async verifyWanted(
+    { roomId, version }: Pick<ServerQuery, 'roomId' | 'version'>,
     server: string,
     jsons: readonly JsonValue[],
     isWanted: (event: RoomEvent) => boolean,
@@ -41,8 +41,8 @@ export class Intake {
   }
 
   /** The same for state events that are not stored yet: most of an auth chain is, as a rule. */
-  async takeNewState(
-    { roomId, version }: Pick<Inquiry, 'roomId' | 'version'>,
+  async verifyNewState(
+    { roomId, version }: Pick<ServerQuery, 'roomId' | 'version'>,
     server: string,
     jsons: readonly JsonValue[],
   ): Promise<Map<string, VerifiedEvent>> {
@@ -62,7 +62,7 @@ export class Intake {
     const taken = new Map<string, VerifiedEvent>();
     for (const [index, checked] of (await this.#verifier.check([...events.values()])).entries()) {
       const eventId = ids[index]!;
-      if (isRefusal(checked)) this.#refused.add(server, eventId, checked.isPassing === true);
+      if (isRefusal(checked)) this.#refused.add(server, eventId, checked.isTemporary === true);
       else taken.set(eventId, checked);
     }
     return taken;

@@ -8,7 +8,7 @@ const [maxRemembered, remembered, withoutKey] = [20_000, 60 * 60_000, 5_000];
  * Events that a server has given and that may not be used, so that it is not asked for them again and again. Another
  * server may have the same event with its signatures intact.
  */
-export class RefusedEvents {
+export class InvalidEvents {
   readonly #clock: Clock;
   readonly #until = new RecentlyUsed<string, number>({ max: maxRemembered });
 

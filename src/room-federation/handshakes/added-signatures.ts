@@ -13,7 +13,7 @@ const maxSignatures = 10;
  * One of our events with the signatures that another server has added to it. Nothing else is taken from its answer.
  * @returns `undefined` when what it sent back is another event, or is not signed by it
  */
-export function withSignaturesOf(
+export function withSignaturesFrom(
   server: string,
   own: BuiltEvent,
   returned: JsonObject,

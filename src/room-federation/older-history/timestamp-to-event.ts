@@ -1,38 +1,38 @@
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { Placement, RoomHead, StoredEvent } from '../../room-engine/index.ts';
-import type { Inquiries } from '../asking/inquiries.ts';
-import { type Inquiry, requestTimeout } from '../asking/inquiry.ts';
-import type { AuthFetcher } from '../fetching/auth-fetcher.ts';
+import type { ServerQueries } from '../asking/server-queries.ts';
+import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
+import type { AuthEventFetcher } from '../fetching/auth-event-fetcher.ts';
 import type { EventFetcher } from '../fetching/event-fetcher.ts';
 import type { StateFetcher } from '../fetching/state-fetcher.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
 /** What is looked for. */
-export interface TimeQuestion {
+export interface TimestampQuery {
   /** Milliseconds since the epoch. */
   readonly ts: number;
   readonly direction: 'forward' | 'backward';
   /** The time of the closest event that is known here; `undefined` when there is none. */
-  readonly closest: number | undefined;
+  readonly closestKnownTs: number | undefined;
 }
 
 /** Milliseconds that a client waits. */
-const patienceOfClients = 10_000;
+const clientTimeout = 10_000;
 
 interface Deps {
   readonly placement: Placement;
   readonly remote: RemoteEvents;
   readonly fetcher: EventFetcher;
-  readonly auth: AuthFetcher;
+  readonly auth: AuthEventFetcher;
   readonly states: StateFetcher;
-  readonly inquiries: Inquiries;
+  readonly queries: ServerQueries;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** Finds events by time that this server does not have. */
-export class RemoteEventByTime {
+export class TimestampToEvent {
   readonly #deps: Deps;
 
   constructor(deps: Deps) {
@@ -44,12 +44,12 @@ export class RemoteEventByTime {
    * at the most.
    * Source: server-server API, `GET /timestamp_to_event/{roomId}`.
    */
-  async find(head: RoomHead, question: TimeQuestion): Promise<StoredEvent | undefined> {
-    const { inquiries, clock, log } = this.#deps;
+  async find(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined> {
+    const { queries, clock, log } = this.#deps;
     const waiting = new AbortController();
-    const late = sleep(clock, patienceOfClients, waiting.signal).then(() => undefined);
-    const found = inquiries
-      .run(head, [], (inquiry) => this.#ask(inquiry, question))
+    const late = sleep(clock, clientTimeout, waiting.signal).then(() => undefined);
+    const found = queries
+      .run(head, [], (query) => this.#ask(query, question))
       .catch((error: unknown) => {
         log.info({ err: error, roomId: head.roomId }, 'An event could not be looked for by its time');
         return undefined;
@@ -61,29 +61,32 @@ export class RemoteEventByTime {
     }
   }
 
-  async #ask(inquiry: Inquiry, { ts, direction, closest }: TimeQuestion): Promise<StoredEvent | undefined> {
-    const { roomId, signal } = inquiry;
-    const found = await inquiry.ask<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
+  async #ask(
+    query: ServerQuery,
+    { ts, direction, closestKnownTs: closest }: TimestampQuery,
+  ): Promise<StoredEvent | undefined> {
+    const { roomId, signal } = query;
+    const found = await query.ask<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const answer = await this.#deps.remote.timestampToEvent(server, roomId, ts, direction, request);
       const distance = direction === 'forward' ? answer.originServerTs - ts : ts - answer.originServerTs;
       if (distance < 0 || (closest !== undefined && distance >= Math.abs(closest - ts))) return {};
-      const stored = await this.#place(inquiry, answer.eventId);
+      const stored = await this.#place(query, answer.eventId);
       // What the event says of its time counts, not what the server says.
       return stored?.event.originServerTs === answer.originServerTs ? { stored } : undefined;
     });
     return found?.stored;
   }
 
-  async #place(inquiry: Inquiry, eventId: string): Promise<StoredEvent | undefined> {
+  async #place(query: ServerQuery, eventId: string): Promise<StoredEvent | undefined> {
     const { placement, fetcher, auth, states } = this.#deps;
     const known = (await placement.known([eventId])).get(eventId);
-    if (known?.stream !== undefined) return known.roomNid === inquiry.roomNid ? known : undefined;
-    const event = (await fetcher.fetch(inquiry, [eventId])).get(eventId);
+    if (known?.stream !== undefined) return known.roomNid === query.roomNid ? known : undefined;
+    const event = (await fetcher.fetch(query, [eventId])).get(eventId);
     if (!event) return undefined;
-    const stateBefore = await states.before(inquiry, eventId);
-    await auth.complete(inquiry, event.event);
-    await placement.backfill(inquiry.roomId, [{ event, stateBefore, apart: true }]);
+    const stateBefore = await states.stateBefore(query, eventId);
+    await auth.fetchMissing(query, event.event);
+    await placement.backfill(query.roomId, [{ event, stateBefore, apart: true }]);
     return (await placement.known([eventId])).get(eventId);
   }
 }

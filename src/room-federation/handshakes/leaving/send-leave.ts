@@ -1,20 +1,20 @@
 import { FederationError, RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
 import type { BuiltEvent, JsonObject } from '../../../protocol/index.ts';
-import { isOfServer } from '../ask-in-turn.ts';
-import { knownVersions } from '../handshake-deps.ts';
-import type { MembershipPeers, PeerRequest } from '../peers.ts';
-import { eventAt, type TemplateDeps } from '../templates/event-from-template.ts';
+import { supportedVersions } from '../handshake.ts';
+import type { MembershipPeers, MembershipRequest } from '../peers.ts';
+import { buildFromTemplate, type EventBuildDeps } from '../templates/event-from-template.ts';
 import { checkTemplate } from '../templates/template-check.ts';
+import { isServerFailure } from '../try-servers.ts';
 
 /** Who is still to hear that an invite was turned down, or a knock taken back. */
-export type Hearers = {
+export type LeaveRecipients = {
   /** Who has invited the user or taken the knock: each of them hears it. */
   readonly each: readonly string[];
   /** Who may be in the room as well: one of them hears it when nobody else has taken it. */
   readonly others: readonly string[];
 };
 
-export type LeaveToTell = {
+export type LeaveToSend = {
   readonly roomId: string;
   readonly userId: string;
   /** The room version of the invite: some servers do not say which one it is. */
@@ -22,15 +22,15 @@ export type LeaveToTell = {
   readonly content: JsonObject;
 };
 
-export interface TellLeaveDeps extends TemplateDeps {
-  readonly peers: Pick<MembershipPeers, 'fetchTemplate' | 'sendLeave'>;
+export interface SendLeaveDeps extends EventBuildDeps {
+  readonly peers: Pick<MembershipPeers, 'fetchEventTemplate' | 'sendLeave'>;
 }
 
-export interface LeaveTold {
+export interface SentLeave {
   /** The event that the first of them has taken. */
   readonly event: BuiltEvent | undefined;
   /** Those who could not be reached. */
-  readonly left: Hearers;
+  readonly left: LeaveRecipients;
 }
 
 /** A server that refuses has nothing to end: the user is not invited there, or not any more. */
@@ -42,12 +42,12 @@ type Answer = BuiltEvent | 'refused' | 'unreached';
  * Source: server-server API, "Leaving Rooms (Rejecting Invites)".
  * @param request its signal ends the asking; who was not asked by then counts as not reached
  */
-export async function tellLeave(
-  deps: TellLeaveDeps,
-  leave: LeaveToTell,
-  { each, others }: Hearers,
-  request: PeerRequest & { readonly signal: AbortSignal },
-): Promise<LeaveTold> {
+export async function sendLeave(
+  deps: SendLeaveDeps,
+  leave: LeaveToSend,
+  { each, others }: LeaveRecipients,
+  request: MembershipRequest & { readonly signal: AbortSignal },
+): Promise<SentLeave> {
   let event: BuiltEvent | undefined;
   const ask = async (servers: readonly string[], isEnough: () => boolean) => {
     const unreached: string[] = [];
@@ -66,25 +66,36 @@ export async function tellLeave(
 
 /** Has a server take the event, made by the rules of the version that this server states. */
 async function handIn(
-  deps: TellLeaveDeps,
-  { roomId, userId, version, content }: LeaveToTell,
+  deps: SendLeaveDeps,
+  { roomId, userId, version, content }: LeaveToSend,
   server: string,
-  request: PeerRequest & { readonly signal: AbortSignal },
+  request: MembershipRequest & { readonly signal: AbortSignal },
 ): Promise<Answer> {
   const { peers } = deps;
   try {
-    const prepared = await peers.fetchTemplate(server, 'leave', { roomId, userId }, knownVersions, request);
+    const prepared = await peers.fetchEventTemplate(
+      server,
+      'leave',
+      { roomId, userId },
+      supportedVersions,
+      request,
+    );
     const expected = { server, roomId, userId, membership: 'leave', usualVersion: version } as const;
     const template = checkTemplate(prepared, expected);
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
     const ownContent = { ...content, membership: 'leave' };
-    const built = eventAt(template.place, { ...own, content: ownContent }, template.version, deps);
+    const built = buildFromTemplate(
+      template.references,
+      { ...own, content: ownContent },
+      template.version,
+      deps,
+    );
     const { eventId, pdu } = built.event;
     await peers.sendLeave(server, { roomId, eventId, event: pdu }, request);
     return built;
   } catch (error) {
     if (request.signal.aborted || isAway(error)) return 'unreached';
-    if (isOfServer(error)) return 'refused';
+    if (isServerFailure(error)) return 'refused';
     throw error;
   }
 }

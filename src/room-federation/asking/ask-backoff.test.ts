@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { AskBackoff } from './ask-backoff.ts';
+
+const room = '!r:a.example';
+const [a, b] = ['a.example', 'b.example'] as const;
+
+test('a server that does not help is left alone for longer each time, until it helps; in that room only', () => {
+  const clock = manualClock();
+  const backoff = new AskBackoff(clock);
+  const pauses: number[] = [];
+  for (let times = 0; times < 9; times++) {
+    backoff.recordFailure(room, a);
+    const until = backoff.askableAfter(room, a) ?? 0;
+    pauses.push((until - clock.now()) / 1_000);
+    assert.equal(backoff.eventsWaitUntil(room, a), until);
+    clock.advance(until - clock.now());
+    assert.equal(backoff.askableAfter(room, a), undefined);
+  }
+  assert.deepEqual(pauses, [10, 20, 40, 80, 160, 320, 600, 600, 600]);
+  backoff.recordFailure(room, a);
+  assert.equal(backoff.askableAfter('!other:a.example', a), undefined);
+  assert.equal(backoff.askableAfter(room, b), undefined);
+  backoff.recordSuccess(room, a);
+  assert.equal(backoff.askableAfter(room, a), undefined);
+});
+
+test('a server whose events take long waits for as long, and may be asked all the same', () => {
+  const clock = manualClock();
+  const backoff = new AskBackoff(clock);
+  backoff.recordDuration(room, a, 1_999);
+  assert.equal(backoff.eventsWaitUntil(room, a), undefined);
+  backoff.recordDuration(room, a, 30_000);
+  backoff.recordSuccess(room, a);
+  assert.equal(backoff.eventsWaitUntil(room, a), clock.now() + 30_000);
+  assert.equal(backoff.askableAfter(room, a), undefined);
+  clock.advance(30_000);
+  assert.equal(backoff.eventsWaitUntil(room, a), undefined);
+});
