@@ -26,11 +26,11 @@ export class ResponseShape {
     return value;
   }
 
-  /** Reads a list of any values. @param most maximum number of entries */
-  list(name: string, most: number): readonly JsonValue[] {
+  /** Reads a list of any values. @param max maximum number of entries */
+  list(name: string, max: number): readonly JsonValue[] {
     const value = this.#answer[name];
     if (!Array.isArray(value)) throw this.#malformed(`${name} is not a list`);
-    if (value.length > most) throw this.#malformed(`${name} has more than ${most} entries`);
+    if (value.length > max) throw this.#malformed(`${name} has more than ${max} entries`);
     return value as readonly JsonValue[];
   }
 
@@ -41,8 +41,8 @@ export class ResponseShape {
     return entry;
   }
 
-  eventIds(name: string, most: number): readonly string[] {
-    const ids = this.list(name, most);
+  eventIds(name: string, max: number): readonly string[] {
+    const ids = this.list(name, max);
     if (!ids.every(isEventId)) throw this.#malformed(`${name} contains values that are not event ids`);
     return ids as readonly string[];
   }

@@ -47,10 +47,10 @@ export async function fetchFromOwner(
 export async function fetchFromNotary(
   requests: FederationClient,
   notary: KeyServer,
-  wants: readonly WantedKey[],
+  wantedKeys: readonly WantedKey[],
   now: number,
 ): Promise<KeyResponse[]> {
-  const asked = Map.groupBy(wants, ({ serverName }) => serverName);
+  const asked = Map.groupBy(wantedKeys, ({ serverName }) => serverName);
   const found: KeyResponse[] = [];
   for (const servers of batches([...asked.keys()])) {
     const answer = await requests.request({
@@ -78,12 +78,12 @@ const batches = (servers: readonly string[]) =>
   );
 
 /** Returns the body of the query. */
-function criteriaOf(wantsByServer: readonly (readonly WantedKey[])[]): JsonObject {
+function criteriaOf(wantedByServer: readonly (readonly WantedKey[])[]): JsonObject {
   return Object.fromEntries(
-    wantsByServer.map((wants) => [
-      wants[0]!.serverName,
+    wantedByServer.map((wantedKeys) => [
+      wantedKeys[0]!.serverName,
       Object.fromEntries(
-        wants.map(({ keyId, validUntil }) => [keyId, { minimum_valid_until_ts: validUntil }]),
+        wantedKeys.map(({ keyId, validUntil }) => [keyId, { minimum_valid_until_ts: validUntil }]),
       ),
     ]),
   );

@@ -61,23 +61,23 @@ export class KeyFetcher {
   }
 
   /** Fetches as many of the wanted keys as possible and passes them to `save`. Never rejects. */
-  async fetch(wants: readonly WantedKey[], purpose: KeyPurpose): Promise<void> {
+  async fetch(wantedKeys: readonly WantedKey[], purpose: KeyPurpose): Promise<void> {
     if (purpose === 'events') {
-      await this.#askOwners(await this.#askNotaries(wants), purpose);
+      await this.#askOwners(await this.#askNotaries(wantedKeys), purpose);
       return;
     }
-    const due = wants.filter(({ serverName }) => !this.#isPaused(serverName));
+    const due = wantedKeys.filter(({ serverName }) => !this.#isPaused(serverName));
     const left = await this.#askOwners(due, purpose);
     if (purpose === 'request') await this.#gates.request.pass(() => this.#askNotaries(left));
   }
 
   /** Asks the owners of the keys. @returns keys that are still missing */
-  async #askOwners(wants: readonly WantedKey[], purpose: KeyPurpose): Promise<readonly WantedKey[]> {
-    const byServer = Map.groupBy(wants, ({ serverName }) => serverName);
+  async #askOwners(wantedKeys: readonly WantedKey[], purpose: KeyPurpose): Promise<readonly WantedKey[]> {
+    const byServer = Map.groupBy(wantedKeys, ({ serverName }) => serverName);
     const left = await Promise.all(
       [...byServer].map(async ([serverName, ofServer]) => {
         const response = await this.#askOwner(serverName, purpose);
-        return ofServer.filter((want) => !satisfies(response?.keys.get(want.keyId), want));
+        return ofServer.filter((wanted) => !satisfies(response?.keys.get(wanted.keyId), wanted));
       }),
     );
     return left.flat();
@@ -122,29 +122,30 @@ export class KeyFetcher {
    * recently.
    * @returns keys that are still missing
    */
-  async #askNotaries(wants: readonly WantedKey[]): Promise<readonly WantedKey[]> {
+  async #askNotaries(wantedKeys: readonly WantedKey[]): Promise<readonly WantedKey[]> {
     const { notaries, clock } = this.#deps;
-    const asked = wants.filter((want) => (this.#missing.get(nameOf(want)) ?? 0) <= clock.now());
-    if (asked.length === 0 || notaries.length === 0) return wants;
-    const left = new Set(wants);
+    const asked = wantedKeys.filter((wanted) => (this.#missing.get(nameOf(wanted)) ?? 0) <= clock.now());
+    if (asked.length === 0 || notaries.length === 0) return wantedKeys;
+    const left = new Set(wantedKeys);
     const { promise: met, resolve } = Promise.withResolvers<void>();
     const asking = notaries.map(async (notary) => {
       for (const { serverName, keys } of await this.#askNotary(notary, asked)) {
-        for (const want of left) {
-          if (want.serverName === serverName && satisfies(keys.get(want.keyId), want)) left.delete(want);
+        for (const wanted of left) {
+          if (wanted.serverName === serverName && satisfies(keys.get(wanted.keyId), wanted))
+            left.delete(wanted);
         }
       }
       if (left.size === 0) resolve();
     });
     await Promise.race([met, Promise.all(asking)]);
-    for (const want of left) this.#missing.set(nameOf(want), clock.now() + missingPause);
+    for (const wanted of left) this.#missing.set(nameOf(wanted), clock.now() + missingPause);
     return [...left];
   }
 
-  async #askNotary(notary: KeyServer, wants: readonly WantedKey[]): Promise<readonly KeyResponse[]> {
+  async #askNotary(notary: KeyServer, wantedKeys: readonly WantedKey[]): Promise<readonly KeyResponse[]> {
     const { requests, clock, log, save } = this.#deps;
     try {
-      const responses = await fetchFromNotary(requests, notary, wants, clock.now());
+      const responses = await fetchFromNotary(requests, notary, wantedKeys, clock.now());
       for (const response of responses) await save(response, false);
       return responses;
     } catch (error) {

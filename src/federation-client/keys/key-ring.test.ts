@@ -108,30 +108,30 @@ forEachDatabase((open) => {
     it('fetches a key from its owner once for concurrent callers, and stores it across restarts [option: trusted_key_servers[].server_name]', async () => {
       const a = await owner();
       const first = await here();
-      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: first.clock.now() };
-      const found = await Promise.all([1, 2, 3].map(() => first.keys.find(want, 'request')));
+      const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: first.clock.now() };
+      const found = await Promise.all([1, 2, 3].map(() => first.keys.find(wanted, 'request')));
       assert.deepEqual(
         found.map((key) => key?.key.base64),
         Array(3).fill(aKey.publicKey.base64),
       );
-      const old = await first.keys.find({ ...want, keyId: oldKey.keyId }, 'events');
+      const old = await first.keys.find({ ...wanted, keyId: oldKey.keyId }, 'events');
       assert.equal(old?.expiredTs, 5);
       const second = await here({}, first.database);
-      assert.equal((await second.keys.find(want, 'events'))?.validUntilTs, a.validUntil);
+      assert.equal((await second.keys.find(wanted, 'events'))?.validUntilTs, a.validUntil);
       assert.equal(a.asked, 1);
     });
 
     it('fetches a key again when it expires before the wanted time', async () => {
       const a = await owner();
       const { keys, clock } = await here();
-      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
-      await keys.find(want, 'request');
+      const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
+      await keys.find(wanted, 'request');
       clock.advance(25 * hour);
       a.validUntil += 48 * hour;
-      const again = await keys.find({ ...want, validUntil: clock.now() }, 'request');
+      const again = await keys.find({ ...wanted, validUntil: clock.now() }, 'request');
       assert.equal(again?.validUntilTs, a.validUntil);
       a.status = 500;
-      const beyond = { ...want, validUntil: a.validUntil + 1 };
+      const beyond = { ...wanted, validUntil: a.validUntil + 1 };
       clock.advance(hour);
       assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, a.validUntil);
       assert.equal(a.asked, 3);
@@ -165,12 +165,12 @@ forEachDatabase((open) => {
       const bad = await notary(strangersKey, () => [aboutKeys(dead, clockStart + 2 * hour, strangersKey)]);
       const empty = await notary(notaryKey, () => []);
       const { keys } = await here({ trusted_key_servers: [bad.server, empty.server, good.server] });
-      const wants = [
+      const wantedKeys = [
         { serverName: dead, keyId: aKey.keyId, validUntil: clockStart },
         { serverName: dead, keyId: strangersKey.keyId, validUntil: 0 },
         { serverName: 'here.example', keyId: ownKey.keyId, validUntil: 0 },
       ];
-      const lookup = await keys.findAll(wants);
+      const lookup = await keys.findAll(wantedKeys);
       assert.equal(lookup(dead, aKey.keyId)?.key.base64, aKey.publicKey.base64);
       assert.equal(lookup(dead, strangersKey.keyId), undefined);
       assert.equal(lookup('here.example', ownKey.keyId)?.key.base64, ownKey.publicKey.base64);
@@ -182,7 +182,7 @@ forEachDatabase((open) => {
       for (const { questions } of [good, bad, empty]) {
         assert.deepEqual(questions, [{ server_keys: { [dead]: criteria } }]);
       }
-      await keys.findAll(wants);
+      await keys.findAll(wantedKeys);
       assert.equal(
         good.questions.length,
         1,
@@ -224,22 +224,22 @@ forEachDatabase((open) => {
       const a = await owner();
       const stale = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil - 2 * hour)]);
       const { keys, clock } = await here({ trusted_key_servers: [stale.server] });
-      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
-      await keys.find(want, 'request');
+      const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
+      await keys.find(wanted, 'request');
       a.status = 500;
-      const found = await keys.find({ ...want, validUntil: a.validUntil + 1 }, 'events');
+      const found = await keys.find({ ...wanted, validUntil: a.validUntil + 1 }, 'events');
       assert.equal(found?.validUntilTs, a.validUntil);
     });
 
     it('keeps a key when its owner sends an expired response, and stores that response if there is no better one', async () => {
       const a = await owner();
       const { keys, clock } = await here();
-      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
-      await keys.find(want, 'request');
+      const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: clock.now() };
+      await keys.find(wanted, 'request');
       const { validUntil } = a;
       a.validUntil = clock.now() - hour;
       clock.advance(hour);
-      const beyond = { ...want, validUntil: validUntil + 1 };
+      const beyond = { ...wanted, validUntil: validUntil + 1 };
       assert.equal((await keys.find(beyond, 'events'))?.validUntilTs, validUntil);
       assert.equal(a.asked, 2);
       a.validUntil = validUntil - hour;
@@ -255,13 +255,13 @@ forEachDatabase((open) => {
       const a = await owner();
       const other = await notary(notaryKey, () => [aboutKeys(a.name, a.validUntil)]);
       const options = { trusted_key_servers: [other.server] };
-      const want = { serverName: a.name, keyId: aKey.keyId, validUntil: 0 };
+      const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: 0 };
       const first = await here(options);
-      assert.notEqual(await first.keys.find(want, 'request'), undefined);
+      assert.notEqual(await first.keys.find(wanted, 'request'), undefined);
       assert.deepEqual([a.asked, other.questions.length], [1, 0]);
       a.status = 500;
       const second = await here(options);
-      assert.notEqual(await second.keys.find(want, 'request'), undefined);
+      assert.notEqual(await second.keys.find(wanted, 'request'), undefined);
       assert.deepEqual([a.asked, other.questions.length], [2, 1]);
     });
 
@@ -270,8 +270,8 @@ forEachDatabase((open) => {
         answer(response, { ...aboutKeys('b.example', 1_800_000_000_000) }),
       );
       const { keys } = await here();
-      const want = { serverName: name, keyId: aKey.keyId, validUntil: 0 };
-      assert.equal(await keys.find(want, 'request'), undefined);
+      const wanted = { serverName: name, keyId: aKey.keyId, validUntil: 0 };
+      assert.equal(await keys.find(wanted, 'request'), undefined);
     });
   });
 });

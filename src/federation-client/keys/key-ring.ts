@@ -47,23 +47,23 @@ export class KeyRing {
    * Returns a key of a server. Fetches it when it is unknown or expires before `validUntil`. The result may
    * still expire earlier; the caller must check that.
    */
-  async find(want: WantedKey, purpose: KeyPurpose): Promise<ServerKey | undefined> {
-    const known = await this.#read(want);
-    if (satisfies(known, want) || want.serverName === this.#deps.own.serverName) return known;
-    await this.#fetcher.fetch([want], purpose);
-    return this.#read(want);
+  async find(wanted: WantedKey, purpose: KeyPurpose): Promise<ServerKey | undefined> {
+    const known = await this.#read(wanted);
+    if (satisfies(known, wanted) || wanted.serverName === this.#deps.own.serverName) return known;
+    await this.#fetcher.fetch([wanted], purpose);
+    return this.#read(wanted);
   }
 
   /** Finds many keys and fetches missing ones together. Used for events: see `isSignedByServer`. */
-  async findAll(wants: readonly WantedKey[]): Promise<ServerKeyLookup> {
+  async findAll(wantedKeys: readonly WantedKey[]): Promise<ServerKeyLookup> {
     const found = new Map<string, ServerKey | undefined>();
     const readAll = async () => {
-      for (const want of wants) found.set(nameOf(want), await this.#read(want));
+      for (const wanted of wantedKeys) found.set(nameOf(wanted), await this.#read(wanted));
     };
     await readAll();
     const { serverName: ownName } = this.#deps.own;
-    const missing = wants.filter(
-      (want) => want.serverName !== ownName && !satisfies(found.get(nameOf(want)), want),
+    const missing = wantedKeys.filter(
+      (wanted) => wanted.serverName !== ownName && !satisfies(found.get(nameOf(wanted)), wanted),
     );
     if (missing.length > 0) {
       await this.#fetcher.fetch(missing, 'events');

@@ -20,7 +20,7 @@ const requireVerifiableKeys: Rule<Values> = (values, view) => {
 const mentionDefaultKeyServer: Rule<Values> = (values, view) => {
   const asked = values.trusted_key_servers.some(({ server_name }) => server_name === publicKeyServer);
   if (asked && !values.suppress_key_server_warning) {
-    const message = `${publicKeyServer} is asked for the keys of other servers; if that is what you want, set suppress_key_server_warning: true`;
+    const message = `${publicKeyServer} is asked for the keys of other servers; if this is intended, set suppress_key_server_warning: true`;
     view.notice('trusted_key_servers', message);
   }
 };

@@ -30,9 +30,9 @@ export function retryDelay(
   chance: number,
   wanted = 0,
 ): number | undefined {
-  const longest = mode === 'short' ? options.max_short_retry_delay : options.max_long_retry_delay;
-  if (wanted > longest) return undefined;
+  const maxDelay = mode === 'short' ? options.max_short_retry_delay : options.max_long_retry_delay;
+  if (wanted > maxDelay) return undefined;
   const { first, factor } = delays[mode];
-  const delay = Math.min(first * factor ** retry, longest) * (0.8 + 0.4 * chance);
-  return Math.round(Math.max(Math.min(delay, longest), wanted));
+  const delay = Math.min(first * factor ** retry, maxDelay) * (0.8 + 0.4 * chance);
+  return Math.round(Math.max(Math.min(delay, maxDelay), wanted));
 }
