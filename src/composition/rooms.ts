@@ -1,7 +1,7 @@
 import { directoryRules } from '../directory/index.ts';
 import { stateMapKey } from '../protocol/index.ts';
 import { type RelationIndex, Relations } from '../relations/index.ts';
-import { PrejoinKeys, plainKeys, registerTransactionUpkeep } from '../room-engine/index.ts';
+import { keysWithEmptyStateKey, PrejoinKeys, registerTransactionCleanup } from '../room-engine/index.ts';
 import type { OtherServers } from '../room-federation/index.ts';
 import { openRooms, type RoomLimits, type Rooms } from '../rooms/index.ts';
 import type { RemoteLookups } from './federation-queries.ts';
@@ -71,7 +71,7 @@ export async function startRooms(
     people.upkeep.forgetRemovals(rooms.engine, kernel.database, kernel.serverName);
   }
   people.autoJoin.register(rooms);
-  registerTransactionUpkeep(kernel.jobs, kernel);
+  registerTransactionCleanup(kernel.jobs, kernel);
   shutdown.add('rooms', async () => {
     const completed = rooms.completion.close();
     await rooms.incoming.close();
@@ -99,5 +99,5 @@ export function prejoinKeys({ configuration }: Kernel): PrejoinKeys {
   const pairs = additional_event_types.filter((entry) => typeof entry !== 'string');
   const wholeTypes = additional_event_types.filter((entry) => typeof entry === 'string');
   const single = pairs.map(([type = '', stateKey = '']) => stateMapKey(type, stateKey));
-  return new PrejoinKeys([...plainKeys(types), ...single], wholeTypes);
+  return new PrejoinKeys([...keysWithEmptyStateKey(types), ...single], wholeTypes);
 }

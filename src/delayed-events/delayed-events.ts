@@ -12,7 +12,7 @@ import {
   notFound,
   suspended,
 } from '../protocol/index.ts';
-import { delayingDevice, isText } from '../room-engine/index.ts';
+import { delayedEventsDevice, isStorableText } from '../room-engine/index.ts';
 import type { DelayedSending, EventToDelay, Rooms, Sender } from '../rooms/index.ts';
 import type { DelayedEvent, Finalised } from './delayed-event.ts';
 import * as store from './store.ts';
@@ -78,7 +78,7 @@ export class DelayedEvents implements DelayedSending {
     const { clock, jobs, randomness, rooms } = this.#deps;
     if (sender.isSuspended) throw suspended();
     const { userId } = sender;
-    if (![event.roomId, event.type, event.stateKey ?? ''].every(isText)) {
+    if (![event.roomId, event.type, event.stateKey ?? ''].every(isStorableText)) {
       throw badJson('A room id, type or state key is not text');
     }
     const request = requestOf(sender, event);
@@ -156,7 +156,11 @@ export class DelayedEvents implements DelayedSending {
     const { isSuspended, rooms } = this.#deps;
     const { sending } = rooms;
     const { delayId, userId, roomId, type, stateKey, content } = event;
-    const sender = { userId, deviceId: delayingDevice, isSuspended: (await isSuspended?.(userId)) ?? false };
+    const sender = {
+      userId,
+      deviceId: delayedEventsDevice,
+      isSuspended: (await isSuspended?.(userId)) ?? false,
+    };
     const eventId =
       stateKey === undefined
         ? await sending.message(sender, roomId, { type, content }, delayId)

@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { RecentChanges } from '../kernel/recent-changes.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import type { Ignoring, RoomReader, UserRoom } from '../room-engine/index.ts';
+import type { IgnoredUserLists, RoomReader, UserRoom } from '../room-engine/index.ts';
 import type { PresenceSection, SenderFilter } from '../sync-contract/index.ts';
 import { maxMembers } from './announcements.ts';
 import type { Presence } from './presence.ts';
@@ -13,7 +13,7 @@ export interface PresenceEventsDeps {
   readonly engine: RoomReader;
   readonly streams: { readonly current: number };
   readonly clock: Clock;
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
 }
 
 /** What a sync asks for. */

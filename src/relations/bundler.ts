@@ -6,7 +6,12 @@ import {
   summariseThread,
   type ThreadSummary,
 } from '../protocol/index.ts';
-import { type Ignoring, type RoomReader, type StoredEvent, visibleContent } from '../room-engine/index.ts';
+import {
+  type IgnoredUserLists,
+  type RoomReader,
+  type StoredEvent,
+  visibleContent,
+} from '../room-engine/index.ts';
 import type { ClientEvents, Viewer, VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 import { ChildrenInView } from './children-in-view.ts';
@@ -16,7 +21,7 @@ export interface BundlerDeps {
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
 }
 
 /** Relations that are aggregated. Annotations are not. */

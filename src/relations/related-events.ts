@@ -1,6 +1,11 @@
 import type { ClientEvent } from '../protocol/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
-import { type HistoryPlace, type Ignoring, isText, type RoomReader } from '../room-engine/index.ts';
+import {
+  type HistoryPlace,
+  type IgnoredUserLists,
+  isStorableText,
+  type RoomReader,
+} from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
@@ -17,7 +22,7 @@ export interface RelatedEventsDeps {
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
 }
 
 export interface RelatedEventsRequest {
@@ -58,7 +63,8 @@ export class RelatedEvents {
     const { engine, clientEvents } = this.#deps;
     const view = await viewOfParent(engine, viewer.userId, roomId, request.eventId);
     // No event is of a type that no database can hold, and not all databases can be asked for it.
-    if (![request.relType ?? '', request.type ?? ''].every(isText)) return { chunk: [], ...depthOf(request) };
+    if (![request.relType ?? '', request.type ?? ''].every(isStorableText))
+      return { chunk: [], ...depthOf(request) };
     const parentIds = await this.#parents(view.head.roomNid, request);
     const { events, next } = await this.#collect(view, parentIds, request);
     return {

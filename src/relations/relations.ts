@@ -1,5 +1,10 @@
 import { checkThreadRoot, duplicateAnnotation, type JsonObject, relationOf } from '../protocol/index.ts';
-import { type EventToSend, type Ignoring, type RoomReader, visibleContent } from '../room-engine/index.ts';
+import {
+  type EventToSend,
+  type IgnoredUserLists,
+  type RoomReader,
+  visibleContent,
+} from '../room-engine/index.ts';
 import type {
   ClientEvents,
   EventRelations,
@@ -17,7 +22,7 @@ export interface RelationsDeps {
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
 }
 
 /** Checks and reads how events relate to each other. */

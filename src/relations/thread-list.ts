@@ -1,5 +1,5 @@
 import { type ClientEvent, isJsonObject, type JsonObject, redactEvent } from '../protocol/index.ts';
-import type { Ignoring, RoomReader } from '../room-engine/index.ts';
+import type { IgnoredUserLists, RoomReader } from '../room-engine/index.ts';
 import {
   type ClientEvents,
   decodePlace,
@@ -15,7 +15,7 @@ export interface ThreadListDeps {
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly index: RelationIndex;
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
 }
 
 export interface ThreadListRequest {

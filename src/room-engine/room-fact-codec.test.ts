@@ -57,7 +57,7 @@ const storedEvent: fc.Arbitrary<StoredEvent> = record({
     distribute: fc.boolean(),
     resolves: fc.boolean(),
     followsGap: fc.boolean(),
-    outside: fc.boolean(),
+    outOfBand: fc.boolean(),
   }),
 }).map(({ version, content, stateKey, type, numbers, flags }) => {
   const how = version.strictCanonicalJson ? 'values' : 'as written';

@@ -106,7 +106,16 @@ function known(events: ReadonlyMap<number, StoredEvent>, nid: number): StoredEve
 }
 
 function encodeEvent(stored: StoredEvent): EncodedEvent {
-  const { event, rejected, softFailed, distribute, resolves, followsGap, outside, ...numbers } = stored;
+  const {
+    event,
+    rejected,
+    softFailed,
+    distribute,
+    resolves,
+    followsGap,
+    outOfBand: outside,
+    ...numbers
+  } = stored;
   const encoded = {
     ...numbers,
     eventId: event.eventId,
@@ -133,6 +142,6 @@ function decodeEvent({ eventId, version, pdu, flags, outside, ...numbers }: Enco
     distribute: (flags & EventFlag.distribute) !== 0,
     resolves: (flags & EventFlag.resolves) !== 0,
     followsGap: (flags & EventFlag.followsGap) !== 0,
-    outside: outside === true,
+    outOfBand: outside === true,
   };
 }

@@ -4,8 +4,8 @@ import type { Database, Reader } from '../kernel/database/index.ts';
 import { Stream } from '../kernel/streams/index.ts';
 import { TimeSlices } from '../kernel/time-slices.ts';
 import type { StrippedState } from '../protocol/index.ts';
-import { type Erasures, nobodyErased } from './erasure/erasures.ts';
-import { type Ignoring, ignoringNobody } from './ignoring.ts';
+import { type Erasures, noErasures } from './erasure/erasures.ts';
+import { type IgnoredUserLists, noIgnoredUsers } from './ignored-user-lists.ts';
 import { type UserRoom, UserRooms, type UserRoomsReader } from './membership/user-rooms.ts';
 import type { PartialRoom } from './placement/entering/partial-state.ts';
 import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './placement/store.ts';
@@ -19,8 +19,8 @@ import type { RoomFact, StoredEvent } from './stored-event.ts';
 import type { RoomTables } from './tables.ts';
 import { type EventReader, EventStore } from './timeline/event-store.ts';
 import { FollowedHeads } from './timeline/followed-heads.ts';
-import type { HeadReader } from './timeline/head-reader.ts';
 import { NearestEvents } from './timeline/nearest-event.ts';
+import type { HeadReader } from './timeline/room-head.ts';
 import { StoredHeads } from './timeline/stored-heads.ts';
 import { TransactionIds, type TransactionReader } from './timeline/transaction-ids.ts';
 
@@ -37,7 +37,7 @@ export interface RoomReaderDeps {
   readonly eventCacheSize: number;
   readonly options?: EngineOptions;
   /** Users that users ignore; by default none. */
-  readonly ignored?: Ignoring;
+  readonly ignored?: IgnoredUserLists;
   /** Users who have asked for erasure; by default none. */
   readonly erased?: Erasures;
 }
@@ -102,7 +102,7 @@ export class RoomReader {
   /** Events as they are added to the timelines of rooms. */
   readonly stream: Stream<RoomFact>;
   /** Users that users ignore. */
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
   /** Users whose events are hidden from those who join later. */
   readonly erased: Erasures;
   readonly #reader: Reader<RoomTables>;
@@ -120,8 +120,8 @@ export class RoomReader {
     this.transactions = stores.transactions;
     this.userRooms = stores.userRooms;
     this.stream = stores.stream;
-    this.ignored = deps.ignored ?? ignoringNobody;
-    this.erased = deps.erased ?? nobodyErased;
+    this.ignored = deps.ignored ?? noIgnoredUsers;
+    this.erased = deps.erased ?? noErasures;
   }
 
   /** Opens a reader for a process that does not write rooms: it is brought up to date by the facts on `stream`. */

@@ -7,8 +7,8 @@ import type { UserRooms } from './membership/user-rooms.ts';
 import type { Placement } from './placement/placement.ts';
 import { RoomPlacement } from './placement/room-placement.ts';
 import { StateResolver } from './placement/states/state-resolver.ts';
-import type { PolicyPeers } from './policy/policy-peers.ts';
-import { RoomPolicies } from './policy/room-policies.ts';
+import type { PolicyServerClient } from './policy/policy-servers.ts';
+import { PolicyServers } from './policy/policy-servers.ts';
 import {
   maxStateEntries,
   maxStateKeys,
@@ -31,7 +31,7 @@ export interface RoomWriterDeps extends RoomReaderDeps {
   /** Written with the events; by default nothing is indexed. */
   readonly eventIndex?: EventIndex;
   /** By default no policy server is asked. */
-  readonly policyPeers?: PolicyPeers | undefined;
+  readonly policyServerClient?: PolicyServerClient | undefined;
 }
 
 interface Sequences {
@@ -51,7 +51,7 @@ export class RoomWriter extends RoomReader {
   /** Takes the events of other servers. */
   readonly placement: Placement;
   /** The policy servers of rooms, which check events before they are added. */
-  readonly policies: RoomPolicies;
+  readonly policies: PolicyServers;
   readonly #writer: EventWriter;
   readonly #signer: BackgroundSigner;
 
@@ -64,11 +64,11 @@ export class RoomWriter extends RoomReader {
     const stateKeys = new WritableStateKeys(reader, keys, slices, maxStateKeys);
     const heads = new WritableHeads(stores.storedHeads, groups, maxStateEntries);
     super(deps, stores, stateKeys, heads);
-    this.policies = new RoomPolicies({
+    this.policies = new PolicyServers({
       serverName: deps.signer.serverName,
       events,
       clock: deps.clock,
-      peers: deps.policyPeers,
+      peers: deps.policyServerClient,
     });
     this.#signer = new BackgroundSigner(deps.signer.key.privateKey);
     this.#writer = new EventWriter({

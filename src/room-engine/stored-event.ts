@@ -27,7 +27,7 @@ export interface StoredEvent {
   /** When it got its place on the timeline, events before it were missing there. */
   readonly followsGap: boolean;
   /** It is one of `outside_events`: no event of the room, and maybe of another version than the room turns out to be. */
-  readonly outside: boolean;
+  readonly outOfBand: boolean;
   /** nid of the redaction that took effect; set when it does. */
   redactedBy: number | undefined;
 }

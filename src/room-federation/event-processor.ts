@@ -43,7 +43,7 @@ export class EventProcessor {
     { event }: VerifiedEvent,
     isUnderWay: (eventId: string) => boolean = () => false,
   ): Promise<boolean> {
-    const known = await this.#deps.placement.known([...event.prevEventIds, ...event.authEventIds]);
+    const known = await this.#deps.placement.find([...event.prevEventIds, ...event.authEventIds]);
     const isPlaced = (id: string) => {
       const stored = known.get(id);
       return isUnderWay(id) || (stored !== undefined && hasState(stored));
@@ -56,7 +56,7 @@ export class EventProcessor {
   /** What an event refers to and has no place here, or is not here. */
   async missingReferences({ event }: VerifiedEvent): Promise<string[]> {
     const { prevEventIds, authEventIds } = event;
-    const known = await this.#deps.placement.known([...prevEventIds, ...authEventIds]);
+    const known = await this.#deps.placement.find([...prevEventIds, ...authEventIds]);
     const isPlaced = (id: string) => {
       const stored = known.get(id);
       return stored !== undefined && hasState(stored);
@@ -66,7 +66,7 @@ export class EventProcessor {
 
   /** Gives a complete event its place. @throws as `Placement.append` does */
   async place(roomId: string, one: VerifiedEvent): Promise<StoredEvent> {
-    const stored = await this.#deps.placement.append(roomId, one);
+    const stored = await this.#deps.placement.place(roomId, one);
     this.#deps.onPlaced(stored);
     return stored;
   }
@@ -78,7 +78,7 @@ export class EventProcessor {
   async process(query: ServerQuery, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
     const { placement, staging, gaps, log } = this.#deps;
     const { eventId } = one.event;
-    const known = (await placement.known([eventId])).get(eventId);
+    const known = (await placement.find([eventId])).get(eventId);
     if (known && hasState(known)) {
       staging.remove(eventId);
       return known;
@@ -125,7 +125,7 @@ export class EventProcessor {
   async #placeTips(query: ServerQuery, eventIds: readonly string[], options?: StateOptions): Promise<void> {
     const { placement, fetcher, auth, states, log } = this.#deps;
     const tips = new Map<string, VerifiedEvent>();
-    for (const [id, stored] of await placement.known(eventIds)) {
+    for (const [id, stored] of await placement.find(eventIds)) {
       if (stored.roomNid === query.roomNid) tips.set(id, asVerified(stored));
     }
     const unknown = eventIds.filter((id) => !tips.has(id));
@@ -141,7 +141,7 @@ export class EventProcessor {
   }
 
   async #withoutState(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#deps.placement.known(eventIds);
+    const known = await this.#deps.placement.find(eventIds);
     return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
   }
 
@@ -152,7 +152,7 @@ export class EventProcessor {
   ): Promise<StoredEvent> {
     const { placement, staging, onPlaced } = this.#deps;
     try {
-      const stored = await placement.append(roomId, one, { ...(stateBefore && { stateBefore }) });
+      const stored = await placement.place(roomId, one, { ...(stateBefore && { stateBefore }) });
       onPlaced(stored);
       staging.remove(one.event.eventId);
       return stored;

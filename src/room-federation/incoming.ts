@@ -6,8 +6,8 @@ import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../pro
 import type {
   HeadReader,
   Placement,
+  PolicyServers,
   RoomHead,
-  RoomPolicies,
   ServerAcls,
   StoredEvent,
   VerifiedEvent,
@@ -45,7 +45,7 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
   readonly serverName: string;
   readonly heads: HeadReader;
   readonly placement: Placement;
-  readonly policies: RoomPolicies;
+  readonly policies: PolicyServers;
   readonly serverAcls: ServerAcls;
   readonly others: OtherServers;
   readonly outOfBand: OutOfBandMemberships;

@@ -1,5 +1,5 @@
 import type { JsonValue, ServerKeyLookup } from '../protocol/index.ts';
-import type { PolicyPeers, RemoteRequest } from '../room-engine/index.ts';
+import type { PolicyServerClient, RemoteRequestOptions } from '../room-engine/index.ts';
 
 /** What lies between events that are known and later ones. */
 export interface GapRequest {
@@ -31,30 +31,30 @@ export interface TimestampedEvent {
  * method throws when the server can not be asked, refuses, or answers what makes no sense.
  */
 export interface RemoteEvents {
-  event(server: string, eventId: string, request?: RemoteRequest): Promise<JsonValue>;
+  event(server: string, eventId: string, request?: RemoteRequestOptions): Promise<JsonValue>;
   missingEvents(
     server: string,
     roomId: string,
     gap: GapRequest,
-    request?: RemoteRequest,
+    request?: RemoteRequestOptions,
   ): Promise<readonly JsonValue[]>;
   stateIds(
     server: string,
     roomId: string,
     eventId: string,
-    request?: RemoteRequest,
+    request?: RemoteRequestOptions,
   ): Promise<RemoteState<string>>;
   state(
     server: string,
     roomId: string,
     eventId: string,
-    request?: RemoteRequest,
+    request?: RemoteRequestOptions,
   ): Promise<RemoteState<JsonValue>>;
   eventAuth(
     server: string,
     roomId: string,
     eventId: string,
-    request?: RemoteRequest,
+    request?: RemoteRequestOptions,
   ): Promise<readonly JsonValue[]>;
   /** The events and those before them, newest first as a rule. */
   backfill(
@@ -62,14 +62,14 @@ export interface RemoteEvents {
     roomId: string,
     eventIds: readonly string[],
     limit: number,
-    request?: RemoteRequest,
+    request?: RemoteRequestOptions,
   ): Promise<readonly JsonValue[]>;
   timestampToEvent(
     server: string,
     roomId: string,
     ts: number,
     direction: 'forward' | 'backward',
-    request?: RemoteRequest,
+    request?: RemoteRequestOptions,
   ): Promise<TimestampedEvent>;
 }
 
@@ -100,5 +100,5 @@ export interface OtherServers {
   readonly keys: EventKeys;
   readonly health: ServerHealth;
   /** Absent: policy servers are not asked, and nothing is required of them. */
-  readonly policies?: PolicyPeers;
+  readonly policies?: PolicyServerClient;
 }

@@ -5,7 +5,7 @@ import { type Logger, type Metrics, silentLogger } from '../kernel/observability
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
-import type { Erasures, EventIndex, Ignoring } from '../room-engine/index.ts';
+import type { Erasures, EventIndex, IgnoredUserLists } from '../room-engine/index.ts';
 import { type EngineOptions, RoomWriter, ServerAcls } from '../room-engine/index.ts';
 import type { OtherServers } from '../room-federation/index.ts';
 import {
@@ -55,7 +55,7 @@ export interface RoomsDeps {
   /** By default events have no relations. */
   readonly relations?: OpenRelations;
   /** By default nobody ignores anybody. */
-  readonly ignored?: Ignoring;
+  readonly ignored?: IgnoredUserLists;
   /** By default nobody has asked for their events to be forgotten. */
   readonly erased?: Erasures;
   /** By default everybody may invite everybody. */
@@ -91,7 +91,7 @@ export interface Rooms {
 export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   const { database, clock, randomness, options } = deps;
   const { serverName } = deps.signer;
-  const engine = await RoomWriter.open({ ...deps, policyPeers: deps.otherServers?.policies });
+  const engine = await RoomWriter.open({ ...deps, policyServerClient: deps.otherServers?.policies });
   const rules = deps.directoryRules ?? noDirectoryRules;
   const aliases = new RoomAliases({
     database,

@@ -10,7 +10,7 @@ import {
   suspended,
 } from '../protocol/index.ts';
 import type { RoomHead, RoomWriter } from '../room-engine/index.ts';
-import { type EventToSend, isText, transactionScope } from '../room-engine/index.ts';
+import { type EventToSend, isStorableText, transactionScope } from '../room-engine/index.ts';
 import { AnnotationsUnderWay } from './annotations-under-way.ts';
 import type { EventRelations } from './event-relations.ts';
 import type { Requesting, Throttle } from './limits.ts';
@@ -135,7 +135,7 @@ export class Sending {
       await check();
       return (await engine.timeline.append(roomId, draft)).event.eventId;
     }
-    if (!isText(txnId)) throw invalidParam('The transaction id is not text');
+    if (!isStorableText(txnId)) throw invalidParam('The transaction id is not text');
     const scope = transactionScope(sender.userId, sender.deviceId);
     const path = `${roomId}/${draft.type}/${draft.redacts ?? ''}`;
     const sent = await engine.transactions.once(scope, path, txnId, async (transaction) => {

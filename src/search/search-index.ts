@@ -71,7 +71,7 @@ export class SearchIndex {
   async #follow(after: number, upTo: number): Promise<void> {
     const { events } = this.#deps.engine;
     for (let from = after; from < this.#notedFrom; ) {
-      const found = await events.learnt(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
+      const found = await events.betweenWithBackfill(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
       await this.#write(found.map(({ stored }) => stored).filter(concernsIndex));
       from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.position ?? this.#notedFrom);
       await new Promise(setImmediate);

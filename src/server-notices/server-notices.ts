@@ -9,7 +9,7 @@ import {
 import {
   type AppendOptions,
   type EventToSend,
-  isText,
+  isStorableText,
   type StoredEvent,
   transactionScope,
 } from '../room-engine/index.ts';
@@ -64,7 +64,7 @@ export class ServerNotices {
     const { once } = manner;
     const { engine } = this.#deps.rooms;
     if (!once) return (await this.#send(userId, content, manner)).event.eventId;
-    if (!isText(once.txnId)) throw invalidParam('The transaction id is not text');
+    if (!isStorableText(once.txnId)) throw invalidParam('The transaction id is not text');
     const scope = transactionScope(`notices of ${once.userId}`, once.deviceId);
     const sent = await engine.transactions.once(scope, 'notices', once.txnId, (transaction) =>
       this.#send(userId, content, manner, { transaction }),

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   serverOfUser,
 } from '../protocol/index.ts';
-import { isHere, type RoomHead, type RoomWriter, visibleContent } from '../room-engine/index.ts';
+import { isResident, type RoomHead, type RoomWriter, visibleContent } from '../room-engine/index.ts';
 import type { Memberships } from '../rooms/index.ts';
 
 /** Asks the server of somebody who has invited an address to invite the user who has it. */
@@ -64,7 +64,7 @@ export class Redemption {
     const { engine, memberships, exchange, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
     const isOurs = serverOfUser(sender) === serverName;
-    if (isOurs && isHere(head, serverName)) {
+    if (isOurs && isResident(head, serverName)) {
       const given = { third_party_invite: await this.#check(head, sender, signed) };
       const { mxid } = signed;
       if (isWanted) await engine.timeline.append(roomId, await memberships.invitation(sender, mxid, given));

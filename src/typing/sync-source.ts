@@ -1,5 +1,5 @@
 import { whenReady } from '../kernel/when-ready.ts';
-import type { Ignoring } from '../room-engine/index.ts';
+import type { IgnoredUserLists } from '../room-engine/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import type { Typing } from './typing.ts';
 
@@ -9,7 +9,7 @@ const type = 'm.typing';
  * Typing users in syncs, without users whom the reader ignores. Source: client-server API, "Typing Notifications";
  * MSC3961 (sliding sync).
  */
-export function typingSyncSource(typing: Typing, ignoring: Ignoring): SyncSource {
+export function typingSyncSource(typing: Typing, ignoring: IgnoredUserLists): SyncSource {
   const textOf = (userIds: readonly string[]) => JSON.stringify({ type, content: { user_ids: userIds } });
   return {
     name: 'typing',

@@ -156,7 +156,7 @@ export async function checkAcknowledged(
   for (const { eventId, server } of acknowledged) {
     const view = views.find((one) => one.server.name === server);
     if (!view || view.events.has(eventId)) continue;
-    const outOfBand = await view.run.rooms.engine.events.getOutside(view.roomNid, eventId);
+    const outOfBand = await view.run.rooms.engine.events.getOutOfBand(view.roomNid, eventId);
     if (!outOfBand) world.fail(`${server} has lost ${eventId}, which it had acknowledged`);
   }
 }

@@ -39,7 +39,7 @@ export async function makeWideFork(world: World, server: SimulatedServer, roomId
       head.version,
       { serverName: server.name, key },
     );
-    const placed = await unlessCrashed(run, engine.placement.append(roomId, built));
+    const placed = await unlessCrashed(run, engine.placement.place(roomId, built));
     if (!placed) return;
   }
 }

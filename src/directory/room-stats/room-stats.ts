@@ -67,7 +67,7 @@ export class RoomStats {
     try {
       if (after < this.#notedFrom) {
         const { events } = this.#deps.engine;
-        for (const roomId of await events.roomsBetween(after, this.#notedFrom)) changed.add(roomId);
+        for (const roomId of await events.roomsChangedBetween(after, this.#notedFrom)) changed.add(roomId);
       }
       for (const { event } of await this.#redacted.take()) {
         if (isDescriptive(event.type)) changed.add(event.roomId);

@@ -97,7 +97,7 @@ export class RemoteUsers {
   /** Notes everybody who is in the rooms that changed while nobody listened. */
   async #lookUp(after: number): Promise<void> {
     const { engine } = this.#deps;
-    for (const roomId of await engine.events.roomsBetween(after, this.#notedFrom)) {
+    for (const roomId of await engine.events.roomsChangedBetween(after, this.#notedFrom)) {
       const head = await engine.heads.get(roomId);
       const joined = [...(head?.state.values() ?? [])].filter(({ membership }) => membership === 'join');
       const events = await engine.events.getMany(joined.map(({ nid }) => nid));

@@ -83,7 +83,7 @@ export class LocalJoins {
   async #joinsSince(after: number): Promise<LocalJoin[]> {
     const { engine } = this.#deps;
     const arrivals: LocalJoin[] = [];
-    for (const roomId of await engine.events.roomsBetween(after, this.#bufferedFrom)) {
+    for (const roomId of await engine.events.roomsChangedBetween(after, this.#bufferedFrom)) {
       const head = await engine.heads.get(roomId);
       const local = [...(head?.members ?? [])].filter(
         ([userId, membership]) => membership === 'join' && this.#isLocal(userId),

@@ -6,7 +6,7 @@ import {
   notFound,
   serverOfUser,
 } from '../../protocol/index.ts';
-import { type RoomHead, restrictedJoin } from '../../room-engine/index.ts';
+import { checkRestrictedJoin, type RoomHead } from '../../room-engine/index.ts';
 import type { RoomAccess } from '../room-access.ts';
 import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
 
@@ -43,7 +43,7 @@ export class EventTemplates {
     const head = await roomForHandshake(access, origin, roomId);
     checkVersion(head, versions);
     const authorised = membership === 'join' ? await joinAuthorisation(this.#deps, head, userId) : {};
-    const { event } = await engine.placement.template(roomId, {
+    const { event } = await engine.placement.eventTemplate(roomId, {
       type: 'm.room.member',
       stateKey: userId,
       sender: userId,
@@ -91,7 +91,7 @@ export async function joinAuthorisation(
 ): Promise<{ readonly join_authorised_via_users_server?: string }> {
   const present = head.membership(userId);
   if (present === 'invite' || present === 'join' || present === 'ban') return {};
-  const way = await restrictedJoin(engine, head, userId, serverName);
+  const way = await checkRestrictedJoin(engine, head, userId, serverName);
   switch (way.kind) {
     case 'not needed':
       return {};

@@ -56,7 +56,7 @@ export class Invites {
       throw invalidParam(`invite_room_state is not as it should be: ${problem}`);
     }
     const signed = signEvent(verified.event, signer);
-    if (!isHere) await engine.placement.outOfBand({ roomId, version }, signed, { state, server: origin });
+    if (!isHere) await engine.placement.addOutOfBand({ roomId, version }, signed, { state, server: origin });
     // Nothing vouches for it, so it is not kept; but all fields are to come back untouched.
     const { unsigned } = invite.event;
     return unsigned === undefined ? signed.event.pdu : { ...signed.event.pdu, unsigned };

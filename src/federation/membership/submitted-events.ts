@@ -67,7 +67,7 @@ export class SubmittedEvents {
   /** @throws MatrixError M_FORBIDDEN when the user has left the room since, or was removed */
   async #joinedBefore(head: RoomHead, { eventId, sender }: RoomEvent): Promise<AcceptedEvent | undefined> {
     const { engine } = this.#deps;
-    const stored = (await engine.placement.known([eventId])).get(eventId);
+    const stored = (await engine.placement.find([eventId])).get(eventId);
     const isJoin =
       stored?.stream !== undefined && stored.roomNid === head.roomNid && stored.event.sender === sender;
     if (!isJoin) return undefined;
@@ -139,7 +139,7 @@ export class SubmittedEvents {
     const { engine } = this.#deps;
     const servers = [...head.servers.keys()];
     const options = { distribute: true, refuse: true };
-    const stored = await engine.placement.append(head.roomId, verified, options).catch(asClientError);
+    const stored = await engine.placement.place(head.roomId, verified, options).catch(asClientError);
     if (stored.rejected || stored.softFailed) throw forbidden('The event was refused before');
     return { head, stored, servers };
   }

@@ -29,7 +29,7 @@ forEachDatabase((open) => {
       await until(() => test.sender.status.destinations['waiting to retry'] > 0);
       await test.rooms.say(alice, room.roomId, 'before');
       const kick = room.member(alice, 'leave', { sender: ann });
-      await placement.append(room.roomId, room.get(kick));
+      await placement.place(room.roomId, room.get(kick));
       await placement.enter(room.room, room.join(alice, [kick]));
       await test.sender.caughtUp();
       return { a, room };

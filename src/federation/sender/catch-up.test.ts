@@ -30,7 +30,7 @@ forServerDatabases(import.meta.url, (open) => {
         const authEventIds = selectAuthEventKeys(draft, version).map((name) => state.get(name)!.eventId);
         const place = { roomId, depth: 50, originServerTs: index, prevEventIds, authEventIds };
         const built = buildEvent({ ...draft, ...place }, version, { serverName: 'test', key });
-        await engine.placement.append(roomId, built);
+        await engine.placement.place(roomId, built);
       }
     };
 

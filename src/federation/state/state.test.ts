@@ -24,7 +24,7 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom(version);
       const { placement } = served.rooms.engine;
       await placement.enter(room.room, room.join(alice));
-      const send = (eventId: string) => placement.append(room.roomId, room.get(eventId));
+      const send = (eventId: string) => placement.place(room.roomId, room.get(eventId));
       return { room, send };
     }
 

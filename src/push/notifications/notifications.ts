@@ -8,7 +8,7 @@ import {
   type PushMember,
 } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type { Ignoring, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { IgnoredUserLists, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { ClientEvents, InvitePolicy, Viewer } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import { PushEvents } from '../unread/push-events.ts';
@@ -21,7 +21,7 @@ export interface NotificationsDeps {
   readonly streams: StreamReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
   readonly threads: FollowedThreads;
   /** What users want to become of invites. */
   readonly invitePolicy: InvitePolicy;

@@ -7,7 +7,7 @@ import type { StreamReader } from '../../kernel/streams/index.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import type { CompiledRuleset } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
-import type { Ignoring, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { IgnoredUserLists, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation } from './evaluation.ts';
@@ -32,7 +32,7 @@ export interface UnreadDeps {
   readonly engine: RoomReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
-  readonly ignored: Ignoring;
+  readonly ignored: IgnoredUserLists;
   readonly threads: FollowedThreads;
   /** `push.enabled`: when false nothing is ever unread. */
   readonly enabled: boolean;

@@ -8,13 +8,13 @@ export interface Erasures {
 
 const nobody: ReadonlyMap<string, number> = new Map();
 
-export const nobodyErased: Erasures = { positions: async () => nobody };
+export const noErasures: Erasures = { positions: async () => nobody };
 
 /**
  * The events that erasure is about, with where on the streams their senders asked for it. The state of a room stays what
  * it is, for it belongs to all who are there; only who was there, and how they looked, goes with the user.
  */
-export function erasedAmong(
+export function erasedEvents(
   events: readonly StoredEvent[],
   positions: ReadonlyMap<string, number>,
 ): Map<StoredEvent, number> {
@@ -34,7 +34,7 @@ export function erasedAmong(
  * they came in time.
  * @param joins where on the stream they joined the room
  */
-export const cameBefore = (
+export const joinedBeforeErasure = (
   { stream = 0 }: StoredEvent,
   erasedAt: number,
   joins: readonly number[],

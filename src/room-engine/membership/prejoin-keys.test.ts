@@ -1,30 +1,30 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { stateMapKey } from '../../protocol/index.ts';
-import { PrejoinKeys, plainKeys } from './prejoin-keys.ts';
+import { keysWithEmptyStateKey, PrejoinKeys } from './prejoin-keys.ts';
 
 const stateOf = (...entries: [type: string, stateKey: string][]) =>
   new Map(entries.map(([type, stateKey]) => [stateMapKey(type, stateKey), 1]));
 
 test('single entries are chosen where the state has them, in their order', () => {
-  const keys = new PrejoinKeys([...plainKeys(['b', 'a', 'missing']), stateMapKey('c', 'one')]);
+  const keys = new PrejoinKeys([...keysWithEmptyStateKey(['b', 'a', 'missing']), stateMapKey('c', 'one')]);
   const state = stateOf(['a', ''], ['a', 'other'], ['b', ''], ['c', 'one'], ['c', 'two']);
-  assert.equal(keys.areSingle, true);
-  assert.deepEqual(keys.in(state), [stateMapKey('b', ''), stateMapKey('a', ''), stateMapKey('c', 'one')]);
+  assert.equal(keys.hasOnlySingleEntries, true);
+  assert.deepEqual(keys.select(state), [stateMapKey('b', ''), stateMapKey('a', ''), stateMapKey('c', 'one')]);
 });
 
 test('all entries of a type are chosen, each once, and none of a type that begins alike', () => {
-  const keys = new PrejoinKeys(plainKeys(['a']), ['a']);
+  const keys = new PrejoinKeys(keysWithEmptyStateKey(['a']), ['a']);
   const state = stateOf(['ab', ''], ['a', 'b'], ['a', ''], ['1:a', '']);
-  assert.deepEqual(keys.in(state), [stateMapKey('a', ''), stateMapKey('a', 'b')]);
+  assert.deepEqual(keys.select(state), [stateMapKey('a', ''), stateMapKey('a', 'b')]);
 });
 
 test('of types that a room has very many events of some are chosen, beside all single entries', () => {
-  const keys = new PrejoinKeys(plainKeys(['m.room.name']), ['m.room.member']);
+  const keys = new PrejoinKeys(keysWithEmptyStateKey(['m.room.name']), ['m.room.member']);
   const members = Array.from({ length: 1_000 }, (_, index): [string, string] => [
     'm.room.member',
     `@user${index}:test`,
   ]);
-  const chosen = keys.in(stateOf(...members, ['m.room.name', '']));
+  const chosen = keys.select(stateOf(...members, ['m.room.name', '']));
   assert.deepEqual([chosen.length, chosen[0]], [81, stateMapKey('m.room.name', '')]);
 });

@@ -22,14 +22,14 @@ export class PrejoinKeys {
   }
 
   /** Whether the single entries are all there is to choose. */
-  get areSingle(): boolean {
+  get hasOnlySingleEntries(): boolean {
     return this.#types.size === 0;
   }
 
   /** The chosen entries that a state has: the single ones, then those of whole types, as far as they are not many. */
-  in(state: State): string[] {
+  select(state: State): string[] {
     const chosen = this.single.filter((key) => state.has(key));
-    if (this.areSingle) return chosen;
+    if (this.hasOnlySingleEntries) return chosen;
     const known = new Set(chosen);
     const most = known.size + maxOfTypes;
     for (const key of state.keys()) {
@@ -41,4 +41,5 @@ export class PrejoinKeys {
 }
 
 /** The entries of some types with an empty state key. */
-export const plainKeys = (types: readonly string[]): string[] => types.map((type) => stateMapKey(type, ''));
+export const keysWithEmptyStateKey = (types: readonly string[]): string[] =>
+  types.map((type) => stateMapKey(type, ''));

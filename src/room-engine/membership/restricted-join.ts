@@ -1,7 +1,7 @@
 import { isJsonObject, PowerLevels, type RoomEvent, serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../room-reader.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
-import { isHere } from './room-presence.ts';
+import { isResident } from './resident-server.ts';
 
 /**
  * Whether, and how, the conditions of a restricted room let a user in:
@@ -20,7 +20,7 @@ export type RestrictedJoin =
  * How a user who is not invited may get into a room.
  * Source: client-server API, "Restricted rooms"; server-server API, "Restricted rooms"; room version 8.
  */
-export async function restrictedJoin(
+export async function checkRestrictedJoin(
   engine: RoomReader,
   head: RoomHead,
   userId: string,
@@ -56,9 +56,9 @@ async function meetsCondition(
   serverName: string,
 ): Promise<'met' | 'refused' | 'unknown'> {
   let isAllKnown = true;
-  for (const roomId of allowRooms(rules)) {
+  for (const roomId of allowedRoomIds(rules)) {
     const head = await engine.heads.get(roomId);
-    if (!isHere(head, serverName)) isAllKnown = false;
+    if (!isResident(head, serverName)) isAllKnown = false;
     else if (head.membership(userId) === 'join') return 'met';
   }
   // In rooms where a user of this server is, this server is.
@@ -66,7 +66,7 @@ async function meetsCondition(
 }
 
 /** The rooms whose members a join rule admits. */
-export function allowRooms(rules: RoomEvent | undefined): string[] {
+export function allowedRoomIds(rules: RoomEvent | undefined): string[] {
   const allow = rules?.content['allow'];
   if (!Array.isArray(allow)) return [];
   return allow.flatMap((condition) => {

@@ -138,12 +138,12 @@ export class UserRooms {
   }
 
   /** Has something done in the transactions in which rooms are forgotten. */
-  whenForgotten(work: (writer: AnyWriter, room: UserRoom) => Promise<void>): void {
+  onForget(work: (writer: AnyWriter, room: UserRoom) => Promise<void>): void {
     this.#whenForgotten = work;
   }
 
   /** A room has been deleted. */
-  purged(roomId: string): void {
+  removePurgedRoom(roomId: string): void {
     for (const rooms of this.#users.values()) rooms.delete(roomId);
   }
 

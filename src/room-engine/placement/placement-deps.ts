@@ -5,7 +5,7 @@ import type { Sequence, Stream, StreamWriter } from '../../kernel/streams/index.
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { EventSigner } from '../../protocol/index.ts';
 import type { UserRooms } from '../membership/user-rooms.ts';
-import type { RoomPolicies } from '../policy/room-policies.ts';
+import type { PolicyServers } from '../policy/policy-servers.ts';
 import type { AuthEdges } from '../state/auth-edges.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
@@ -30,7 +30,7 @@ export interface PlacementDeps {
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;
   readonly resolver: StateResolver;
-  readonly policies: RoomPolicies;
+  readonly policies: PolicyServers;
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;

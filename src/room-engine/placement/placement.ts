@@ -1,7 +1,7 @@
 import type { JsonObject, StrippedState } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
-import type { RoomOfVersion, VerifiedEvent } from './verified-event.ts';
+import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
 /** How a received event is placed. */
 export interface PlaceOptions {
@@ -14,7 +14,7 @@ export interface PlaceOptions {
 }
 
 /** An answer to `send_join`, verified. */
-export interface Entry {
+export interface JoinResponse {
   /** The join. */
   readonly event: VerifiedEvent;
   /** The state before it. */
@@ -25,7 +25,7 @@ export interface Entry {
 }
 
 /** What a user who is outside of a room is shown of it. */
-export interface ShownRoom {
+export interface OutOfBandDetails {
   readonly state: readonly StrippedState[];
   /** Who has invited them, or taken their knock; absent when that ends. */
   readonly server?: string | undefined;
@@ -37,13 +37,13 @@ export interface OlderEvent {
   /** Ids of the whole state before it, all known; needed where its `prev_events` are not known. */
   readonly stateBefore?: readonly string[];
   /** Nothing on the timeline need lead to it: it was found by its time, and what lies between may come later. */
-  readonly apart?: boolean;
+  readonly detached?: boolean;
 }
 
 /** Puts the events of other servers at their places in this server's copies of rooms. */
 export interface Placement {
   /** Ids that are stored, as events of any kind. */
-  known(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;
+  find(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;
 
   /**
    * Stores events that have no place yet: auth events and state. Each is checked by its auth events, which must be
@@ -52,7 +52,7 @@ export interface Placement {
    * @returns all of them, by event id
    * @throws MissingEvents
    */
-  addOutliers(room: RoomOfVersion, events: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>>;
+  addOutliers(room: RoomWithVersion, events: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>>;
 
   /**
    * Puts an event at its place in the history. It is authorized by its auth events and by the state before it, or
@@ -61,14 +61,14 @@ export interface Placement {
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
    * @throws MissingEvents, MatrixError M_NOT_FOUND for a room without state here, M_FORBIDDEN with `refuse`
    */
-  append(roomId: string, event: VerifiedEvent, options?: PlaceOptions): Promise<StoredEvent>;
+  place(roomId: string, event: VerifiedEvent, options?: PlaceOptions): Promise<StoredEvent>;
 
   /**
    * Enters a room that no local user is in, with what a server in it has answered: whatever was known of the current
    * state is replaced.
    * @throws MatrixError M_FORBIDDEN when the join is not allowed by that state, MissingEvents
    */
-  enter(room: RoomOfVersion, entry: Entry): Promise<StoredEvent>;
+  enter(room: RoomWithVersion, entry: JoinResponse): Promise<StoredEvent>;
 
   /**
    * Takes note of an invite to a room that this server is not in, of a knock on it, or of their end (a `leave`).
@@ -77,7 +77,7 @@ export interface Placement {
    * @throws MatrixError M_FORBIDDEN when a local user is in the room, since then the event has a proper place; or when
    * this server was in the room, and knows it to be of another version
    */
-  outOfBand(room: RoomOfVersion, event: VerifiedEvent, shown: ShownRoom): Promise<StoredEvent>;
+  addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, shown: OutOfBandDetails): Promise<StoredEvent>;
 
   /**
    * Puts older events at the beginning of the timeline. Each must be named as a previous event by one that is on the
@@ -90,7 +90,7 @@ export interface Placement {
    * An event that a user of another server may complete, sign and send to this server.
    * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN when it is not allowed now
    */
-  template(roomId: string, draft: EventToSend): Promise<{ readonly event: JsonObject }>;
+  eventTemplate(roomId: string, draft: EventToSend): Promise<{ readonly event: JsonObject }>;
 
   /**
    * Replaces the state before the event that joined a room the fast way by the whole of it, and with it the state at

@@ -1,9 +1,9 @@
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { StoredEvent } from '../stored-event.ts';
-import type { AppendOptions, SendingApart } from '../timeline/append.ts';
+import type { AppendOptions, SlowSends } from '../timeline/append.ts';
 import { buildAtEnd } from './building/build-at-end.ts';
-import { buildOverForks } from './building/build-over-forks.ts';
-import { templateFor } from './building/template.ts';
+import { buildOverForks } from './building/build-over-extremities.ts';
+import { templateFor } from './building/event-template.ts';
 import { CompleteState } from './entering/complete-state.ts';
 import { EnterRoom } from './entering/enter-room.ts';
 import { OutOfBand } from './entering/out-of-band.ts';
@@ -39,23 +39,23 @@ export class RoomPlacement implements Placement {
     this.#completing = new CompleteState(deps, before);
   }
 
-  known: Placement['known'] = (eventIds) => this.#deps.events.getManyById(eventIds);
+  find: Placement['find'] = (eventIds) => this.#deps.events.getManyById(eventIds);
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
     this.#mutex.run(room.roomId, () => this.#outliers.add(room, events));
 
-  append: Placement['append'] = async (roomId, event, options = {}) => {
+  place: Placement['place'] = async (roomId, event, options = {}) => {
     const vouched = await this.#vouched(roomId, event, options);
     return this.#placed(roomId, () => this.#placing.place(roomId, vouched, options));
   };
 
   /** The ways in which events of local users are sent that can not just be added to the end. */
-  readonly sending: SendingApart = {
-    sendOverForks: (roomId, draft, options) =>
+  readonly sending: SlowSends = {
+    sendOverManyExtremities: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
         this.#mutex.run(roomId, () => buildOverForks(this.#deps, this.#before, roomId, draft)),
       ),
-    sendVouched: (roomId, draft, options) =>
+    sendWithPolicySignature: (roomId, draft, options) =>
       this.#send(roomId, options, () => buildAtEnd(this.#deps, roomId, draft)),
   };
 
@@ -64,13 +64,13 @@ export class RoomPlacement implements Placement {
     return this.#placed(room.roomId, () => this.#entering.enter(room, { ...entry, event }));
   };
 
-  outOfBand: Placement['outOfBand'] = (room, event, shown) =>
+  addOutOfBand: Placement['addOutOfBand'] = (room, event, shown) =>
     this.#placed(room.roomId, () => this.#outOfBand.take(room, event, shown));
 
   backfill: Placement['backfill'] = (roomId, events) =>
     this.#mutex.run(roomId, () => this.#backfill.add(roomId, events));
 
-  template: Placement['template'] = (roomId, draft) => templateFor(this.#deps, roomId, draft);
+  eventTemplate: Placement['eventTemplate'] = (roomId, draft) => templateFor(this.#deps, roomId, draft);
 
   completeState: Placement['completeState'] = (roomId, state) =>
     this.#mutex.run(roomId, () => this.#completing.complete(roomId, state));
@@ -94,7 +94,7 @@ export class RoomPlacement implements Placement {
     const { heads, policies, signer } = this.#deps;
     const head = await heads.get(roomId);
     if (!head?.servers.has(signer.serverName)) return event;
-    return refuse ? policies.vouched(head, event) : policies.vouchedIfPossible(head, event);
+    return refuse ? policies.sign(head, event) : policies.trySign(head, event);
   }
 
   /** Others may go on in the room as soon as the event has its place; whoever asked waits for the disk. */

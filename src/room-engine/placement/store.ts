@@ -1,7 +1,7 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Membership, StrippedState } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
-import type { Outsider } from './entering/outsiders.ts';
+import type { Outsider } from './entering/out-of-band-members.ts';
 import { type PartialRoom, parsePartialState } from './entering/partial-state.ts';
 
 /** Ids in one query. */

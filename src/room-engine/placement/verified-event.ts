@@ -11,7 +11,7 @@ export interface VerifiedEvent {
 }
 
 /** A room as far as one must know it before anything of it is stored. */
-export interface RoomOfVersion {
+export interface RoomWithVersion {
   readonly roomId: string;
   readonly version: RoomEvent['version'];
 }

@@ -3,7 +3,7 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
-import { isText } from '../timeline/event-to-send.ts';
+import { isStorableText } from '../timeline/event-to-send.ts';
 
 /** Keys in one query. */
 const chunk = 500;
@@ -33,7 +33,7 @@ export class StateKeys {
     const known = this.peek(key);
     if (known !== undefined) return known;
     const [type, stateKey] = splitStateMapKey(key);
-    if (!isText(type) || !isText(stateKey)) return undefined;
+    if (!isStorableText(type) || !isStorableText(stateKey)) return undefined;
     const row = await this.#reader
       .selectFrom('state_keys')
       .select('nid')
@@ -55,7 +55,7 @@ export class StateKeys {
         return;
       }
       const [type, stateKey] = splitStateMapKey(key);
-      if (!isText(type) || !isText(stateKey)) return;
+      if (!isStorableText(type) || !isStorableText(stateKey)) return;
       const ofType = missing.get(type);
       if (ofType) ofType.add(stateKey);
       else missing.set(type, new Set([stateKey]));

@@ -3,7 +3,7 @@ import type { Sequence } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateMapKey } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
-import { isText } from '../timeline/event-to-send.ts';
+import { isStorableText } from '../timeline/event-to-send.ts';
 import { StateKeys } from './state-keys.ts';
 
 /** State keys in the process that writes: new ones get their numbers here. */
@@ -46,7 +46,7 @@ export class WritableStateKeys extends StateKeys {
     const missing = all.filter((key) => !found.has(key));
     await this.#slices.each(missing, (key) => {
       const [type, stateKey] = splitStateMapKey(key);
-      if (isText(type) && isText(stateKey)) found.set(key, this.peek(key) ?? this.#make(key));
+      if (isStorableText(type) && isStorableText(stateKey)) found.set(key, this.peek(key) ?? this.#make(key));
     });
     return found;
   }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import { authorize, forbidden, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
-import type { RoomPolicies } from '../policy/room-policies.ts';
+import type { PolicyServers } from '../policy/policy-servers.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import {
@@ -17,7 +17,7 @@ import type { EventWriter, PreparedWrite, ReservePlace } from './event-writer.ts
 import type { Extremity } from './extremity.ts';
 import { membershipChanges } from './membership-changes.ts';
 import { redactionTakesEffect } from './redaction.ts';
-import { Surroundings } from './surroundings.ts';
+import { SendContext } from './send-context.ts';
 import type { WritableHead } from './writable-head.ts';
 import type { WritableHeads } from './writable-heads.ts';
 
@@ -26,23 +26,23 @@ export interface AppendOptions {
 }
 
 /** Ways in which an event is sent that can not be added to the end of the history in one go. */
-export interface SendingApart {
+export interface SlowSends {
   /** Sends where histories have parted so often that an event can not come after all of them. */
-  readonly sendOverForks: Send;
+  readonly sendOverManyExtremities: Send;
   /** Sends when the room's policy server has signed the event. */
-  readonly sendVouched: Send;
+  readonly sendWithPolicySignature: Send;
 }
 
 type Send = (roomId: string, draft: EventToSend, options: AppendOptions) => Promise<StoredEvent>;
 
-export interface AppendDeps extends ComposerDeps, SendingApart {
+export interface AppendDeps extends ComposerDeps, SlowSends {
   readonly heads: WritableHeads;
   readonly events: EventStore;
   readonly stateKeys: WritableStateKeys;
   readonly groupIds: Sequence;
   readonly roomNids: Sequence;
   readonly writer: EventWriter;
-  readonly policies: RoomPolicies;
+  readonly policies: PolicyServers;
 }
 
 interface Staged {
@@ -99,19 +99,19 @@ export class Append {
     // Nothing is awaited from here, and so all of it is committed together.
     const [creation, ...others] = first;
     const created = composeCreation(this.#deps, creation, version, roomId);
-    const head = heads.fresh(roomNids.next(), created.unsigned.event.roomId, version);
+    const head = heads.createHead(roomNids.next(), created.unsigned.event.roomId, version);
     const durable = writer.extend(head, (reserve) => {
       const roomCreatedTs = created.unsigned.event.originServerTs;
-      const nothing = new Surroundings(events, creation);
+      const nothing = new SendContext(events, creation);
       const made = this.#extend(head, creation, created, nothing, reserve);
       const writes: PreparedWrite[] = [{ ...made, roomCreatedTs }];
       for (const draft of others) {
-        const surroundings = new Surroundings(events, draft);
+        const surroundings = new SendContext(events, draft);
         for (const { stored } of writes) surroundings.add(stored);
         const composed = composeEvent(this.#deps, draft, head, surroundings);
         writes.push(this.#extend(head, draft, composed, surroundings, reserve));
       }
-      heads.adopt(head);
+      heads.register(head);
       return writes.map((write) => writer.stage(write));
     });
     await Promise.all(durable);
@@ -121,7 +121,7 @@ export class Append {
   async #stage(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
     const { heads, events, stateKeys, writer, policies } = this.#deps;
     checkStorable(draft);
-    const surroundings = new Surroundings(events, draft);
+    const surroundings = new SendContext(events, draft);
     for (;;) {
       const head = await heads.get(roomId);
       if (!head) throw notFound('Unknown room');
@@ -129,10 +129,11 @@ export class Append {
       if (!policies.isLoaded(head)) await policies.load(head);
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
       if (head.broken || !surroundings.isComplete(head) || !policies.isLoaded(head)) continue;
-      if (hasManyStates(head)) return this.#sendApart('sendOverForks', roomId, draft, transaction);
+      if (hasManyStates(head)) return this.#sendApart('sendOverManyExtremities', roomId, draft, transaction);
       const unchanged = unchangedEntry(head, draft, surroundings);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
-      if (policies.concerns(head, draft)) return this.#sendApart('sendVouched', roomId, draft, transaction);
+      if (policies.needsSignature(head, draft))
+        return this.#sendApart('sendWithPolicySignature', roomId, draft, transaction);
       const composed = composeEvent(this.#deps, draft, head, surroundings);
       return writer.extend(head, (reserve) => {
         const write = this.#extend(head, draft, composed, surroundings, reserve, transaction);
@@ -142,7 +143,7 @@ export class Append {
   }
 
   async #sendApart(
-    how: keyof SendingApart,
+    how: keyof SlowSends,
     roomId: string,
     draft: EventToSend,
     transaction: AppendOptions['transaction'],
@@ -157,7 +158,7 @@ export class Append {
     head: WritableHead,
     draft: EventToSend,
     { unsigned, prev, auth }: ComposedEvent,
-    surroundings: Surroundings,
+    surroundings: SendContext,
     reserve: ReservePlace,
     transaction?: SentTransaction,
   ): PreparedWrite {
@@ -186,7 +187,7 @@ export class Append {
       distribute: false,
       resolves: false,
       followsGap: false,
-      outside: false,
+      outOfBand: false,
       redactedBy: undefined,
     };
     const stateChanges = head.append(stored, nextExtremities(head, prev, stored));
@@ -242,7 +243,7 @@ function hasManyStates({ extremities }: WritableHead): boolean {
 function unchangedEntry(
   head: WritableHead,
   draft: EventToSend,
-  surroundings: Surroundings,
+  surroundings: SendContext,
 ): StoredEvent | undefined {
   if (draft.stateKey === undefined) return undefined;
   const present = surroundings.state(head, draft.type, draft.stateKey);
@@ -255,7 +256,7 @@ function redactedBy(
   draft: EventToSend,
   redaction: ComposedEvent['unsigned']['event'],
   head: WritableHead,
-  surroundings: Surroundings,
+  surroundings: SendContext,
 ): StoredEvent | undefined {
   const { target } = surroundings;
   if (draft.type !== 'm.room.redaction' || !target || target.redactedBy !== undefined) return undefined;

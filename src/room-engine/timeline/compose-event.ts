@@ -10,7 +10,7 @@ import {
 import type { EventToSend } from './event-to-send.ts';
 import type { Extremity } from './extremity.ts';
 import type { RoomHead } from './room-head.ts';
-import type { Surroundings } from './surroundings.ts';
+import type { SendContext } from './send-context.ts';
 
 export interface ComposerDeps {
   readonly signer: EventSigner;
@@ -47,7 +47,7 @@ export function composeEvent(
   deps: ComposerDeps,
   draft: EventToSend,
   head: RoomHead,
-  surroundings: Surroundings,
+  surroundings: SendContext,
 ): ComposedEvent {
   const prev =
     head.extremities.length <= maxPrevEvents
@@ -83,7 +83,7 @@ export function eventAt(
   draft: EventToSend,
   version: RoomVersion,
   place: Place,
-  surroundings: Pick<Surroundings, 'byId'> | undefined,
+  surroundings: Pick<SendContext, 'byId'> | undefined,
 ): UnsignedEvent {
   const deepest = place.prev.reduce((depth, extremity) => Math.max(depth, extremity.depth), 0);
   return prepareEvent(
@@ -108,7 +108,7 @@ export function eventAt(
 /** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */
 function originChosen(
   { randomness, signer }: ComposerDeps,
-  surroundings: Pick<Surroundings, 'byId'> | undefined,
+  surroundings: Pick<SendContext, 'byId'> | undefined,
 ) {
   return {
     eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,

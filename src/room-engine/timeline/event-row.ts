@@ -61,7 +61,7 @@ export function storedEventOf(row: EventRow): StoredEvent {
     distribute: (row.flags & EventFlag.distribute) !== 0,
     resolves: (row.flags & EventFlag.resolves) !== 0,
     followsGap: (row.flags & EventFlag.followsGap) !== 0,
-    outside: false,
+    outOfBand: false,
     redactedBy: row.redacted_by ?? undefined,
   };
 }
@@ -72,5 +72,5 @@ export type OutsideRow = Pick<EventRow, 'nid' | 'room_nid' | 'event_id' | 'json'
 /** An event from outside of its room, which has nothing but itself. */
 export function outsideEventOf(row: OutsideRow): StoredEvent {
   const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
-  return { ...storedEventOf({ ...row, ...none, flags: 0 }), outside: true };
+  return { ...storedEventOf({ ...row, ...none, flags: 0 }), outOfBand: true };
 }

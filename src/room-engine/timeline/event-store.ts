@@ -14,9 +14,14 @@ import {
   type TimelineRange,
 } from './event-queries.ts';
 import { type EventRow, type OutsideRow, outsideEventOf, storedEventOf } from './event-row.ts';
-import { isText } from './event-to-send.ts';
+import { isStorableText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
-import { type OutsideServer, readOutside, readOutsideMany, readOutsideServers } from './outside-events.ts';
+import {
+  type OutsideServer,
+  readOutside,
+  readOutsideMany,
+  readOutsideServers,
+} from './out-of-band-events.ts';
 import {
   type HistoryPlace,
   readChangedRooms,
@@ -31,7 +36,7 @@ export type { HistoryPlace } from './stream-places.ts';
 const maxRead = 200;
 
 /** An event, and where on the stream this server learnt of it: also of those that are older than the timeline was. */
-export interface LearntEvent {
+export interface PositionedEvent {
   readonly position: number;
   readonly stored: StoredEvent;
 }
@@ -78,12 +83,12 @@ export class EventStore {
   /** Takes an event that is about to be written; it stays in memory until `saved` or `forget`. */
   add(stored: StoredEvent): void {
     this.#unsaved.set(stored.nid, stored);
-    if (!stored.outside) this.#unsavedIds.set(stored.event.eventId, stored.nid);
+    if (!stored.outOfBand) this.#unsavedIds.set(stored.event.eventId, stored.nid);
     this.#remember(stored);
   }
 
   /** The event is on disk. */
-  saved(stored: StoredEvent): void {
+  markSaved(stored: StoredEvent): void {
     this.#settled(stored);
     if (this.#freezes) freezeEvent(stored.event);
   }
@@ -98,18 +103,18 @@ export class EventStore {
    * done at once.
    * @param copies by number; they do not change any more
    */
-  revise(copies: ReadonlyMap<number, StoredEvent>): void {
+  beginRevision(copies: ReadonlyMap<number, StoredEvent>): void {
     this.#revisions.add(copies);
   }
 
   /** The copies are on disk, or (`isSaved` false) never will be: then the events are again what they were. */
-  async revised(copies: ReadonlyMap<number, StoredEvent>, isSaved: boolean): Promise<void> {
+  async endRevision(copies: ReadonlyMap<number, StoredEvent>, isSaved: boolean): Promise<void> {
     if (isSaved) await this.#slices.each(copies.values(), (copy) => this.#remember(copy));
     this.#revisions.delete(copies);
   }
 
   /** A redaction is on disk; the cache may have read its target again before that. */
-  redacted(nid: number, by: number): void {
+  markRedacted(nid: number, by: number): void {
     const stored = this.peek(nid);
     if (stored) stored.redactedBy = by;
   }
@@ -118,14 +123,14 @@ export class EventStore {
   follow({ stored, end, redacts }: RoomFact): void {
     if (!end) this.#byNid.deleteWhere(({ roomNid }) => roomNid === stored.roomNid);
     this.#restored(stored);
-    if (redacts !== undefined) this.redacted(redacts, stored.nid);
+    if (redacts !== undefined) this.markRedacted(redacts, stored.nid);
   }
 
   /** The event could not be written. */
   forget(stored: StoredEvent): void {
     this.#settled(stored);
     this.#byNid.delete(stored.nid);
-    if (!stored.outside) this.#nids.delete(stored.event.eventId);
+    if (!stored.outOfBand) this.#nids.delete(stored.event.eventId);
   }
 
   /** The event when it is in memory. */
@@ -168,13 +173,13 @@ export class EventStore {
   }
 
   /** An event from outside of a room, by its id there; those have no ids among the others. */
-  async getOutside(roomNid: number, eventId: string): Promise<StoredEvent | undefined> {
-    const row = isText(eventId) ? await readOutside(this.#reader, roomNid, eventId) : undefined;
+  async getOutOfBand(roomNid: number, eventId: string): Promise<StoredEvent | undefined> {
+    const row = isStorableText(eventId) ? await readOutside(this.#reader, roomNid, eventId) : undefined;
     return row && this.#restoreOutside(row);
   }
 
   /** Who has invited a user to a room from outside of it, or taken their knock, the last first, with those events. */
-  outsideServers(roomNid: number, userId: string, limit: number): Promise<OutsideServer[]> {
+  outOfBandServers(roomNid: number, userId: string, limit: number): Promise<OutsideServer[]> {
     return readOutsideServers(this.#reader, roomNid, userId, limit);
   }
 
@@ -189,7 +194,7 @@ export class EventStore {
     await this.#slices.each(new Set(eventIds), (eventId) => {
       const cached = this.peekById(eventId);
       if (cached) found.set(eventId, cached);
-      else if (isText(eventId)) missing.push(eventId);
+      else if (isStorableText(eventId)) missing.push(eventId);
     });
     for (let start = 0; start < missing.length; start += maxRead) {
       if (start > 0) await this.#slices.pauseIfDue();
@@ -229,12 +234,12 @@ export class EventStore {
   }
 
   /** Where the newest event of each room's timeline is on the stream, by the number of the room. */
-  newest(roomNids: readonly number[]): Promise<Map<number, number>> {
+  newestPositions(roomNids: readonly number[]): Promise<Map<number, number>> {
     return readNewest(this.#reader, roomNids);
   }
 
   /** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
-  roomsBetween(after: number, upTo: number): Promise<string[]> {
+  roomsChangedBetween(after: number, upTo: number): Promise<string[]> {
     return readRoomsBetween(this.#reader, after, upTo);
   }
 
@@ -245,7 +250,7 @@ export class EventStore {
   }
 
   /** As `between`, but with older events that were added to the beginning of a timeline in that range. */
-  learnt(after: number, upTo: number, limit: number): Promise<LearntEvent[]> {
+  betweenWithBackfill(after: number, upTo: number, limit: number): Promise<PositionedEvent[]> {
     return this.#places(after, upTo, limit, { backfilled: true });
   }
 
@@ -254,7 +259,7 @@ export class EventStore {
     upTo: number,
     limit: number,
     which: { backfilled: boolean },
-  ): Promise<LearntEvent[]> {
+  ): Promise<PositionedEvent[]> {
     const rows = await readPlacedAtOnce(this.#reader, after, upTo, limit);
     const found = rows.map((row) => ({ position: row.nid, stored: this.#restore(row) }));
     for (const row of await readPlacedLater(this.#reader, after, upTo, limit, which)) {
@@ -295,6 +300,6 @@ export class EventStore {
 
   #remember(stored: StoredEvent): void {
     this.#byNid.set(stored.nid, stored);
-    if (!stored.outside) this.#nids.set(stored.event.eventId, stored.nid);
+    if (!stored.outOfBand) this.#nids.set(stored.event.eventId, stored.nid);
   }
 }

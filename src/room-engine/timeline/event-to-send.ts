@@ -19,8 +19,8 @@ export interface EventToSend {
  * @throws MatrixError M_BAD_JSON
  */
 export function checkStorable({ type, stateKey = '' }: EventToSend): void {
-  if (!isText(type) || !isText(stateKey)) throw badJson('A type or state key is not text');
+  if (!isStorableText(type) || !isStorableText(stateKey)) throw badJson('A type or state key is not text');
 }
 
 /** Whether a string is one that every database can hold. */
-export const isText = (value: string): boolean => value.isWellFormed() && !value.includes('\0');
+export const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes('\0');

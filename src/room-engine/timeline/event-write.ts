@@ -26,11 +26,11 @@ export interface EventWrite {
   readonly redacts: StoredEvent | undefined;
   /** Milliseconds since the epoch; set for the first event of a room. */
   readonly roomCreatedTs?: number;
-  readonly remote?: RemoteDeps;
+  readonly remote?: RemoteWrite;
 }
 
 /** What there is to write about events of other servers in particular. */
-export interface RemoteDeps {
+export interface RemoteWrite {
   /** `stateMapKey` of entries of the groups, so that their rows are there. */
   readonly stateKeys?: Iterable<string>;
   /** Events that have their places and of which something else is known now, by number; they do not change any more. */
@@ -44,7 +44,7 @@ export interface RemoteDeps {
   /** How many answers may be taken on the way back from these though nobody reads them; absent: none. */
   readonly answersLeft?: number | undefined;
   /** The event may be such a one, and is on the timeline from now on. */
-  readonly fills?: boolean;
+  readonly fillsGap?: boolean;
   /** The id of the event that it redacts, when that is not known. */
   readonly pendingTarget?: string | undefined;
   /** When the event was redacted, in milliseconds since the epoch, by one that came before it. */

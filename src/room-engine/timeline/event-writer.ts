@@ -296,9 +296,9 @@ export class EventWriter {
 
   #succeed({ write, resolve }: Pending): void {
     const { head, stored, fact, redacts, reservation } = write;
-    if (write.row !== 'untouched') this.#events.saved(stored);
+    if (write.row !== 'untouched') this.#events.markSaved(stored);
     this.#settled(write);
-    if (redacts) this.#events.redacted(redacts.nid, stored.nid);
+    if (redacts) this.#events.markRedacted(redacts.nid, stored.nid);
     if (fact && fact.stateChanges.length > 0) this.#heads.resized(head);
     if (fact) {
       reservation.complete(fact, resolve);

@@ -7,14 +7,14 @@ import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { BackgroundSigner } from '../../kernel/signing/index.ts';
 import { LocalStreams, type Reserve, Sequence } from '../../kernel/streams/index.ts';
-import { PreparedState } from '../placement/states/prepared-state.ts';
+import { PreparedState } from '../placement/states/prepared-current-state.ts';
 import { StateResolver } from '../placement/states/state-resolver.ts';
 import { AuthEdges } from '../state/auth-edges.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import { StateGroups } from '../state/state-groups.ts';
 import { EventStore } from './event-store.ts';
 import { EventWriter } from './event-writer.ts';
-import { HeadMemory } from './head-memory.ts';
+import { InMemoryHead } from './in-memory-head.ts';
 import { WritableHead } from './writable-head.ts';
 import { WritableHeads } from './writable-heads.ts';
 import { WriteBatch } from './write-batch.ts';
@@ -25,11 +25,11 @@ const steps: readonly (readonly [object, readonly string[]])[] = [
   [GroupChain.prototype, ['advance']],
   [PreparedState.prototype, ['take']],
   [WritableHead.prototype, ['append', 'setEntry', 'setExtremities', 'redact']],
-  [HeadMemory.prototype, ['remember', 'revise']],
-  [WritableHeads.prototype, ['adopt']],
+  [InMemoryHead.prototype, ['remember', 'revise']],
+  [WritableHeads.prototype, ['register']],
   [StateResolver.prototype, ['remember']],
   [EventWriter.prototype, ['stage']],
-  [EventStore.prototype, ['add', 'revise']],
+  [EventStore.prototype, ['add', 'beginRevision']],
   [StateGroups.prototype, ['add']],
   [AuthEdges.prototype, ['add']],
   [BackgroundSigner.prototype, ['sign', 'poll']],
@@ -135,7 +135,7 @@ const placing =
     return {
       roomId: room.roomId,
       run: async () => {
-        for (const eventId of eventIds) await placement.append(room.roomId, room.get(eventId));
+        for (const eventId of eventIds) await placement.place(room.roomId, room.get(eventId));
       },
     };
   };
@@ -197,7 +197,7 @@ const deeds: Readonly<Record<string, Prepare>> = {
     const invite = room.get(room.member(alice, 'invite', { sender: ann }));
     return {
       roomId: undefined,
-      run: () => under.engine.placement.outOfBand(room.room, invite, { state: [] }),
+      run: () => under.engine.placement.addOutOfBand(room.room, invite, { state: [] }),
     };
   },
   'completing the state of a room': async (under) => {

@@ -1,13 +1,13 @@
 import { stateMapKey } from '../../protocol/index.ts';
 import type { RoomFact } from '../stored-event.ts';
-import { HeadMemory, type HeadMemoryDeps } from './head-memory.ts';
 import { stateEntry } from './head-state.ts';
+import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 
 /** The head of a room in a process that does not write: it was read from the database and follows the facts since. */
-export class FollowedHead extends HeadMemory {
+export class FollowedHead extends InMemoryHead {
   #stateGroup: number | undefined;
 
-  constructor(deps: HeadMemoryDeps & { readonly stateGroup: number | undefined }) {
+  constructor(deps: InMemoryHeadDeps & { readonly stateGroup: number | undefined }) {
     super(deps);
     this.#stateGroup = deps.stateGroup;
   }

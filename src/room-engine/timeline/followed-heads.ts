@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomFact } from '../stored-event.ts';
-import { isText } from './event-to-send.ts';
+import { isStorableText } from './event-to-send.ts';
 import { FollowedHead } from './followed-head.ts';
-import type { HeadReader } from './head-reader.ts';
+import type { HeadReader } from './room-head.ts';
 import type { StoredHeads } from './stored-heads.ts';
 
 /** The heads of active rooms in a process that does not write: read from the database, kept up to date by facts. */
@@ -26,7 +26,7 @@ export class FollowedHeads implements HeadReader {
 
   async get(roomId: string): Promise<FollowedHead | undefined> {
     const known = this.peek(roomId);
-    if (known || !isText(roomId)) return known;
+    if (known || !isStorableText(roomId)) return known;
     return this.#loading.run(roomId, () => this.#load(roomId));
   }
 

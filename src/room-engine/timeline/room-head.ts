@@ -27,7 +27,7 @@ export interface RoomHead {
   /** Position on the stream at which the partial state became complete; 0 where that never happened. */
   readonly completedAt: number;
   /** Nids of events that nothing leads to since the room was entered again (`rooms.loose_ends`); newest last. */
-  readonly looseEnds: readonly number[];
+  readonly formerExtremities: readonly number[];
   readonly extremities: readonly Extremity[];
   /** State group of the current state; `undefined` before this server has entered the room. */
   readonly stateGroup: number | undefined;
@@ -51,4 +51,12 @@ export interface RoomHead {
   membership(userId: string): Membership | undefined;
   /** Counts the users with this membership. */
   memberCount(membership: Membership): number;
+}
+
+/** Gives out the heads of rooms for reading. */
+export interface HeadReader {
+  /** Returns the head when it is in memory. */
+  peek(roomId: string): RoomHead | undefined;
+  /** Returns the head of a room; `undefined` when this server does not know the room. */
+  get(roomId: string): Promise<RoomHead | undefined>;
 }

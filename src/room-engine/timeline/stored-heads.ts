@@ -4,11 +4,11 @@ import { getRoomVersion, type Membership, stateMapKey } from '../../protocol/ind
 import { parsePartialState } from '../placement/entering/partial-state.ts';
 import type { RoomTables } from '../tables.ts';
 import type { Extremity } from './extremity.ts';
-import type { HeadMemoryDeps } from './head-memory.ts';
 import { HeadState } from './head-state.ts';
+import type { InMemoryHeadDeps } from './in-memory-head.ts';
 
 /** A head as the database has it. */
-export interface StoredHead extends HeadMemoryDeps {
+export interface StoredHead extends InMemoryHeadDeps {
   readonly stateGroup: number | undefined;
 }
 

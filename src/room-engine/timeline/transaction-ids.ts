@@ -111,7 +111,7 @@ function pathMark(path: string): string {
  * Stands for a device in the transactions of events that were delayed; the id of a transaction is then that of the
  * delay. Source: MSC4140.
  */
-export const delayingDevice = 'org.matrix.msc4140';
+export const delayedEventsDevice = 'org.matrix.msc4140';
 
 /** A 52-bit number for a user and device, so that a row needs 7 bytes for them instead of 40. */
 export function transactionScope(userId: string, deviceId: string | undefined): number {

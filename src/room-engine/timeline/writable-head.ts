@@ -2,19 +2,19 @@ import { type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { GroupChain } from '../state/group-chain.ts';
 import type { StateChange, StoredEvent } from '../stored-event.ts';
 import type { Extremity } from './extremity.ts';
-import { HeadMemory, type HeadMemoryDeps } from './head-memory.ts';
 import { type HeadState, stateEntry } from './head-state.ts';
+import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 
 /**
  * The head that the next event of a room is built on. It runs ahead of the disk: events that are being committed are
  * part of it already. When a commit fails the head is `broken` and must be loaded again.
  */
-export class WritableHead extends HeadMemory {
+export class WritableHead extends InMemoryHead {
   /** Ends in the group of the current state. */
   chain: GroupChain;
   broken = false;
 
-  constructor(deps: HeadMemoryDeps & { readonly chain: GroupChain }) {
+  constructor(deps: InMemoryHeadDeps & { readonly chain: GroupChain }) {
     super(deps);
     this.chain = deps.chain;
   }

@@ -3,9 +3,9 @@ import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
-import { isText } from './event-to-send.ts';
-import type { HeadReader } from './head-reader.ts';
+import { isStorableText } from './event-to-send.ts';
 import { HeadState } from './head-state.ts';
+import type { HeadReader } from './room-head.ts';
 import type { StoredHeads } from './stored-heads.ts';
 import { WritableHead } from './writable-head.ts';
 
@@ -49,7 +49,7 @@ export class WritableHeads implements HeadReader {
   async get(roomId: string): Promise<WritableHead | undefined> {
     const known = this.peek(roomId);
     if (known) return known;
-    if (!isText(roomId) || this.#retired.has(roomId)) return undefined;
+    if (!isStorableText(roomId) || this.#retired.has(roomId)) return undefined;
     return this.#loading.run(roomId, async () => {
       await this.#settling.get(roomId);
       return this.#load(roomId);
@@ -57,13 +57,13 @@ export class WritableHeads implements HeadReader {
   }
 
   /** The head of a room that is about to be made; nobody is given it before `adopt`. */
-  fresh(roomNid: number, roomId: string, version: RoomVersion): WritableHead {
+  createHead(roomNid: number, roomId: string, version: RoomVersion): WritableHead {
     const parts = { roomNid, roomId, version, extremities: [], state: new HeadState() };
     return new WritableHead({ ...parts, chain: new GroupChain() });
   }
 
   /** From now on this is the head of its room. */
-  adopt(head: WritableHead): void {
+  register(head: WritableHead): void {
     this.#inUse.set(head.roomId, new WeakRef(head));
     this.#unused.register(head, head.roomId);
     this.#cache.set(head.roomId, head);
@@ -86,14 +86,14 @@ export class WritableHeads implements HeadReader {
   }
 
   /** From now on nobody is given the room's head; those who hold it look again before they add to it. */
-  retire(roomId: string): void {
+  block(roomId: string): void {
     this.#retired.add(roomId);
     const head = this.#inUse.get(roomId)?.deref() ?? this.#cache.peek(roomId);
     if (head) this.abandon(head);
   }
 
   /** The opposite: the head is loaded anew, if the room is still there. */
-  restore(roomId: string): void {
+  unblock(roomId: string): void {
     this.#retired.delete(roomId);
   }
 
@@ -108,7 +108,7 @@ export class WritableHeads implements HeadReader {
     const { stateGroup } = stored;
     const chain = stateGroup === undefined ? new GroupChain() : await this.#groups.chain(stateGroup);
     const head = new WritableHead({ ...stored, chain });
-    this.adopt(head);
+    this.register(head);
     return head;
   }
 }

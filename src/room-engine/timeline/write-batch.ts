@@ -4,7 +4,7 @@ import type { IndexBatch } from '../event-index.ts';
 import type { GroupRows } from '../state/group-chain.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
-import { type EventWrite, flagsOf, type RemoteDeps } from './event-write.ts';
+import { type EventWrite, flagsOf, type RemoteWrite } from './event-write.ts';
 
 /** In the order in which they are executed. */
 const sqlText = {
@@ -140,7 +140,7 @@ export class WriteBatch {
     yield* inSteps(group.delta, ([key, event]) => this.#push('groupState', [group.id, key, event]));
   }
 
-  *#addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteDeps): Generator<void> {
+  *#addRemote({ head: { roomNid }, stored }: EventWrite, remote: RemoteWrite): Generator<void> {
     yield* inSteps(remote.stateKeys ?? [], (key) => {
       if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
     });
@@ -150,7 +150,7 @@ export class WriteBatch {
     );
     if (remote.place !== undefined) this.#push('place', [remote.place, stored.nid]);
     for (const eventId of remote.missing ?? []) this.#addMissing(roomNid, eventId, stored.nid, remote);
-    if (remote.fills) {
+    if (remote.fillsGap) {
       const { eventId } = stored.event;
       this.#keep('backward', eventId, 'backwardRemoval', [roomNid, eventId]);
     }
@@ -170,7 +170,7 @@ export class WriteBatch {
     if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
   }
 
-  #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteDeps): void {
+  #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteWrite): void {
     const before = this.#last.get(`backward:${eventId}`);
     if (answersLeft === undefined && before?.table === 'backward') return;
     this.#keep('backward', eventId, 'backward', [roomNid, eventId, answersLeft ?? null, namedBy]);

@@ -56,7 +56,7 @@ export class AuthEventFetcher {
 
   /** Those of the events that are not stored. */
   async notStored(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#deps.placement.known(eventIds);
+    const known = await this.#deps.placement.find(eventIds);
     return eventIds.filter((id) => !known.has(id));
   }
 

@@ -55,7 +55,7 @@ export class GapFiller {
         if (id !== event.eventId && !found.has(id) && !named.has(id)) named.set(id, one.eventId);
       }
     }
-    for (const [id, stored] of await this.#deps.placement.known(named.keys())) {
+    for (const [id, stored] of await this.#deps.placement.find(named.keys())) {
       if (hasState(stored)) named.delete(id);
     }
     return named;
@@ -68,7 +68,7 @@ export class GapFiller {
     found: Map<string, VerifiedEvent>,
   ): Promise<boolean> {
     const before = found.size;
-    for (const [id, stored] of await this.#deps.placement.known(missing.keys())) {
+    for (const [id, stored] of await this.#deps.placement.find(missing.keys())) {
       if (stored.roomNid === roomNid) found.set(id, asVerified(stored));
     }
     for (const id of missing.keys()) {
@@ -97,7 +97,7 @@ export class GapFiller {
       const jsons = await remote.missingEvents(server, roomId, gap, request);
       const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !found.has(eventId);
       const taken = await responses.verifyWanted(query, server, jsons, isNew);
-      const known = await this.#deps.placement.known(taken.keys());
+      const known = await this.#deps.placement.find(taken.keys());
       for (const [id, stored] of known) if (hasState(stored)) taken.delete(id);
       return addReachable(missing.keys(), taken, found) || undefined;
     });

@@ -1,6 +1,6 @@
 import { isServerName, parseUserId, type StrippedState, serverOfUser } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, UserRoom } from '../../room-engine/index.ts';
-import { allowRooms } from '../../room-engine/index.ts';
+import { allowedRoomIds } from '../../room-engine/index.ts';
 import type { LeaveRecipients } from './leaving/send-leave.ts';
 
 export interface CandidateDeps {
@@ -58,7 +58,7 @@ export class CandidateServers {
    * one may be a stranger to the room, while another one's invite is still in it.
    */
   async leaveRecipients(userId: string, room: UserRoom): Promise<LeaveRecipients> {
-    const asked = await this.#deps.engine.events.outsideServers(room.roomNid, userId, maxEarlier);
+    const asked = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
     const isOther = (server: string) => server !== this.#deps.serverName && isServerName(server);
     const each = asked.map(({ server }) => server).filter(isOther);
     const all = await this.of(userId, room.roomId);
@@ -71,7 +71,7 @@ export class CandidateServers {
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (!room) return [];
     // Who has invited last may have no business with the room; nobody can tell from outside.
-    const helpers = await engine.events.outsideServers(room.roomNid, userId, maxEarlier);
+    const helpers = await engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
     const earlier = helpers.map(({ server }) => server);
     if (room.membership !== 'invite' && room.membership !== 'knock') return earlier;
     const stored = await engine.events.get(room.eventNid);
@@ -89,7 +89,7 @@ export class CandidateServers {
     const entry = head.entry('m.room.join_rules', '');
     const rules = entry && (await engine.events.get(entry.nid))?.event;
     const servers: string[] = [];
-    for (const roomId of allowRooms(rules).slice(0, maxAllowRooms)) {
+    for (const roomId of allowedRoomIds(rules).slice(0, maxAllowRooms)) {
       const allowed = await engine.heads.get(roomId);
       if (allowed) servers.push(...byMembers(allowed));
     }

@@ -28,7 +28,7 @@ export async function prejoinPdus(
   keys: PrejoinKeys,
   inviter?: string,
 ): Promise<JsonObject[]> {
-  const chosen = new Set([createKey, ...keys.in(head.state)]);
+  const chosen = new Set([createKey, ...keys.select(head.state)]);
   if (inviter !== undefined) chosen.add(stateMapKey('m.room.member', inviter));
   const nids = [...chosen].flatMap((key) => head.state.get(key)?.nid ?? []);
   const events = await engine.events.getMany(nids);

@@ -53,7 +53,7 @@ export class RemoteInvite {
     const { roomId, version } = head;
     const server = serverOfUser(draft.stateKey);
     await this.#checkFederated(head);
-    const template = await placement.template(roomId, draft);
+    const template = await placement.eventTemplate(roomId, draft);
     const built = buildFromTemplate(
       graphReferences(template.event, version),
       { ...draft, roomId },
@@ -61,7 +61,7 @@ export class RemoteInvite {
       this.#deps,
     );
     // The invited user is to see nothing that the room's policy server does not want.
-    const own = await engine.policies.vouched(head, built);
+    const own = await engine.policies.sign(head, built);
     const { eventId, pdu } = own.event;
     const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys, draft.sender);
     try {
@@ -73,7 +73,7 @@ export class RemoteInvite {
       const signed = withSignaturesFrom(server, own, returned);
       if (!signed) throw new HandshakeFailure(server, 'it is not our invite, signed');
       const event = await this.#verified(server, signed, version);
-      return await placement.append(roomId, event, { refuse: true });
+      return await placement.place(roomId, event, { refuse: true });
     } catch (error) {
       throw isServerFailure(error) ? handshakeErrorForClient(error) : error;
     }

@@ -51,6 +51,6 @@ export class RemoteKnock {
     const { eventId, pdu } = built.event;
     const shown = await peers.sendKnock(server, { roomId, eventId, event: pdu }, { ignoreBackoff });
     const { state } = await readPrejoinState(incoming, { roomId, version }, shown);
-    return placement.outOfBand({ roomId, version }, built, { state, server });
+    return placement.addOutOfBand({ roomId, version }, built, { state, server });
   }
 }

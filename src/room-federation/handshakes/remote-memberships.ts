@@ -9,7 +9,7 @@ import type {
   StoredEvent,
   UserRoom,
 } from '../../room-engine/index.ts';
-import { isHereFor, type RoomWriter } from '../../room-engine/index.ts';
+import { isResidentForUser, type RoomWriter } from '../../room-engine/index.ts';
 import { type CandidateDeps, CandidateServers } from './candidate-servers.ts';
 import type { HandshakeDeps } from './handshake.ts';
 import { RemoteJoin } from './joining/remote-join.ts';
@@ -78,7 +78,7 @@ export class RemoteMemberships {
   async #joinNow(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { engine, serverName, complexity, peers } = this.#deps;
     const { userId, roomId, via, only } = place;
-    if (!only && (await isHereFor(engine, userId, roomId, serverName))) return undefined;
+    if (!only && (await isResidentForUser(engine, userId, roomId, serverName))) return undefined;
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server is known that is in the room');
     const isLimited = !only && (await complexity.appliesTo(userId));
@@ -136,7 +136,7 @@ export class RemoteMemberships {
     work: () => Promise<StoredEvent>,
   ): Promise<StoredEvent | undefined> {
     const { engine, serverName } = this.#deps;
-    const isInside = () => isHereFor(engine, userId, roomId, serverName);
+    const isInside = () => isResidentForUser(engine, userId, roomId, serverName);
     if (await isInside()) return undefined;
     try {
       return await work();

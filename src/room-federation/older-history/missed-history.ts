@@ -203,7 +203,7 @@ export class MissedHistory {
     due: readonly MissedEvent[],
   ): Promise<{ readonly wanted: readonly MissedEvent[]; readonly namers: readonly string[] }> {
     const { database, placement, eventsByNid, wasJoined: wasHere } = this.#deps;
-    const known = await placement.known(due.map(({ eventId }) => eventId));
+    const known = await placement.find(due.map(({ eventId }) => eventId));
     const named = await eventsByNid(
       due.map(({ referencedBy: namedBy }) => namedBy).filter((nid) => nid !== undefined),
     );

@@ -51,7 +51,7 @@ export class OlderEventFetcher {
 
   /** Those of the events that have no place yet. */
   async #unplaced(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#deps.placement.known(eventIds);
+    const known = await this.#deps.placement.find(eventIds);
     return eventIds.filter((id) => {
       const stored = known.get(id);
       return stored === undefined || !hasState(stored);
@@ -88,7 +88,7 @@ export class OlderEventFetcher {
   }
 
   async #withoutState(eventIds: readonly string[]): Promise<string[]> {
-    const known = await this.#deps.placement.known(eventIds);
+    const known = await this.#deps.placement.find(eventIds);
     return eventIds.filter((id) => known.get(id)?.stateGroup === undefined);
   }
 }

@@ -80,13 +80,13 @@ export class TimestampToEvent {
 
   async #place(query: ServerQuery, eventId: string): Promise<StoredEvent | undefined> {
     const { placement, fetcher, auth, states } = this.#deps;
-    const known = (await placement.known([eventId])).get(eventId);
+    const known = (await placement.find([eventId])).get(eventId);
     if (known?.stream !== undefined) return known.roomNid === query.roomNid ? known : undefined;
     const event = (await fetcher.fetch(query, [eventId])).get(eventId);
     if (!event) return undefined;
     const stateBefore = await states.stateBefore(query, eventId);
     await auth.fetchMissing(query, event.event);
-    await placement.backfill(query.roomId, [{ event, stateBefore, apart: true }]);
-    return (await placement.known([eventId])).get(eventId);
+    await placement.backfill(query.roomId, [{ event, stateBefore, detached: true }]);
+    return (await placement.find([eventId])).get(eventId);
   }
 }

@@ -8,7 +8,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import { cameBefore, erasedAmong } from '../../room-engine/index.ts';
+import { erasedEvents, joinedBeforeErasure } from '../../room-engine/index.ts';
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
@@ -65,14 +65,14 @@ export class ServerView {
    * users only so many are looked at; it has seen no more than they have.
    */
   async #erased(events: readonly StoredEvent[]): Promise<number[]> {
-    const erased = erasedAmong(events, await this.#engine.erased.positions());
+    const erased = erasedEvents(events, await this.#engine.erased.positions());
     if (erased.size === 0) return [];
     const placed = [...erased.keys()].filter(({ stateBefore }) => stateBefore !== undefined);
     const memberships = await this.#memberships(placed);
     const joins = await this.#joins();
     return [...erased]
       .filter(([{ stateBefore }]) => !memberships.get(stateBefore)?.has('join'))
-      .filter(([stored, erasedAt]) => !cameBefore(stored, erasedAt, joins))
+      .filter(([stored, erasedAt]) => !joinedBeforeErasure(stored, erasedAt, joins))
       .map(([{ nid }]) => nid);
   }
 

@@ -10,7 +10,7 @@ import {
   type RoomVersion,
 } from '../../protocol/index.ts';
 import type { HeadReader, Placement, RoomHead, ServerAcls, VerifiedEvent } from '../../room-engine/index.ts';
-import { isText } from '../../room-engine/index.ts';
+import { isStorableText } from '../../room-engine/index.ts';
 import { isRefusal, type Verifier } from '../checking/verifier.ts';
 import { hasState } from '../settled.ts';
 import type { Staging } from './staging.ts';
@@ -86,7 +86,7 @@ export class PduReceiver {
 
   async #receiveInRoom(origin: string, roomId: string, pdus: readonly JsonValue[]): Promise<Outcomes> {
     const { heads, serverAcls, serverName, verifier } = this.#deps;
-    const head = isText(roomId) ? await heads.get(roomId) : undefined;
+    const head = isStorableText(roomId) ? await heads.get(roomId) : undefined;
     if (!head?.servers.has(serverName)) return this.#receiveFromOutside(head, pdus);
     const outcomes: Outcomes = new Map();
     const received = (await verifier.read(head.version, pdus)).map((one, index) => {
@@ -119,7 +119,7 @@ export class PduReceiver {
   /** What a room's version is that this server was never in, only those know who have invited. */
   async #outsideVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
     const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
-    const isUser = typeof userId === 'string' && isText(userId);
+    const isUser = typeof userId === 'string' && isStorableText(userId);
     const version = isUser ? await this.#deps.outOfBand.roomVersionFor(head, userId) : undefined;
     return version ?? (head.isEntered ? head.version : undefined);
   }
@@ -168,7 +168,7 @@ export class PduReceiver {
   /** Events that nothing is left to be done for, or that wait already. */
   async #here(events: readonly RoomEvent[]): Promise<(eventId: string) => boolean> {
     const { placement, staging } = this.#deps;
-    const known = await placement.known(events.map(({ eventId }) => eventId));
+    const known = await placement.find(events.map(({ eventId }) => eventId));
     return (eventId) => {
       const stored = known.get(eventId);
       return (stored !== undefined && hasState(stored)) || staging.has(eventId);
@@ -177,7 +177,7 @@ export class PduReceiver {
 
   #problem(event: RoomEvent, { roomId }: RoomHead): string | undefined {
     if (event.roomId !== roomId) return 'The event is of another room';
-    return isText(event.eventId) ? undefined : 'The event id is not text';
+    return isStorableText(event.eventId) ? undefined : 'The event id is not text';
   }
 }
 

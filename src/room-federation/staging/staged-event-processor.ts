@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
-import type { HeadReader, RoomHead, RoomPolicies, VerifiedEvent } from '../../room-engine/index.ts';
+import type { HeadReader, PolicyServers, RoomHead, VerifiedEvent } from '../../room-engine/index.ts';
 import type { AskBackoff } from '../asking/ask-backoff.ts';
 import type { EventProcessor } from '../event-processor.ts';
 import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.ts';
@@ -24,7 +24,7 @@ export interface StagedEventProcessorDeps {
   readonly log: Logger;
   readonly serverName: string;
   readonly heads: HeadReader;
-  readonly policies: RoomPolicies;
+  readonly policies: PolicyServers;
   readonly staging: Staging;
   readonly backoff: AskBackoff;
   readonly processor: Pick<EventProcessor, 'place' | 'isComplete' | 'missingReferences'>;
@@ -111,7 +111,7 @@ export class StagedEventProcessor {
   ): Promise<boolean> {
     const { policies, processor } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
-    const isVouched = policies.isLoaded(head) && policies.isVouched(head, event.event);
+    const isVouched = policies.isLoaded(head) && policies.hasRequiredSignature(head, event.event);
     return isVouched && processor.isComplete(event, isUnderWay);
   }
 }

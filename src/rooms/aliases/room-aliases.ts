@@ -10,7 +10,7 @@ import {
   parseRoomAlias,
 } from '../../protocol/index.ts';
 import type { RoomTables, RoomWriter } from '../../room-engine/index.ts';
-import { isText, visibleContent } from '../../room-engine/index.ts';
+import { isStorableText, visibleContent } from '../../room-engine/index.ts';
 import type { DirectoryRules } from '../directory-rules.ts';
 import { RoomView } from '../history/room-view.ts';
 import { withoutAlias } from './canonical-alias.ts';
@@ -190,7 +190,7 @@ export class RoomAliases {
    * canonical alias of the room is that no more, where the user has the power to say so.
    */
   async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
-    const row = isText(alias) ? await this.#row(alias) : undefined;
+    const row = isStorableText(alias) ? await this.#row(alias) : undefined;
     if (!row) throw notFound(`Room alias ${alias} not found`);
     if (row.creator !== userId && !isAdmin && !(await this.#mayName(userId, row.room_id))) {
       throw forbidden('You may not remove this alias');

@@ -25,7 +25,7 @@ forEachDatabase((open) => {
     const fork = async (count: number) => {
       const { forwardExtremities: before } = room;
       const eventIds = Array.from({ length: count }, () => room.say(ann, before));
-      for (const eventId of eventIds) await engine.placement.append(room.roomId, room.get(eventId));
+      for (const eventId of eventIds) await engine.placement.place(room.roomId, room.get(eventId));
     };
     await fork(ends);
     const extremities = async () => (await engine.heads.get(room.roomId))?.extremities.length;
@@ -93,16 +93,16 @@ forEachDatabase((open) => {
         stateKey: '',
         content: { users: { [ann]: 100 }, events_default: 50 },
       };
-      await under.engine.placement.append(room.roomId, room.get(room.add(levels)));
+      await under.engine.placement.place(room.roomId, room.get(room.add(levels)));
       await fork(8);
       assert.equal(await later(), 8);
       const allowed = { ...levels, content: { users: { [ann]: 100, [alice]: 50 }, events_default: 50 } };
       const { forwardExtremities: ends } = room;
-      await under.engine.placement.append(room.roomId, room.get(room.add({ ...allowed, prev: [ends[0]!] })));
+      await under.engine.placement.place(room.roomId, room.get(room.add({ ...allowed, prev: [ends[0]!] })));
       assert.equal(await later(false), 8);
       assert.equal((await dummies()).length, 0);
       under.clock.advance(60 * minute);
-      await under.engine.placement.append(room.roomId, room.get(room.say(ann, [ends[1]!])));
+      await under.engine.placement.place(room.roomId, room.get(room.say(ann, [ends[1]!])));
       assert.ok(((await later()) ?? 9) < 5);
       assert.equal((await dummies()).length, 1);
       await stop();

@@ -8,7 +8,7 @@ import {
   redactEvent,
 } from '../../protocol/index.ts';
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import { delayingDevice, erasedAmong, transactionScope } from '../../room-engine/index.ts';
+import { delayedEventsDevice, erasedEvents, transactionScope } from '../../room-engine/index.ts';
 import { type EventRelations, noRelations, type Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
 
@@ -47,7 +47,7 @@ export class ClientEvents {
   ): Promise<JsonObject[]> {
     const own = events.some(({ stored }) => stored.event.sender === viewer.userId);
     const scope = own ? transactionScope(viewer.userId, viewer.deviceId) : 0;
-    const delayScope = own ? transactionScope(viewer.userId, delayingDevice) : 0;
+    const delayScope = own ? transactionScope(viewer.userId, delayedEventsDevice) : 0;
     const [previous, redactions, bundles] = await Promise.all([
       this.#previousState(events.filter(({ isErased }) => !isErased)),
       this.#redactions(events),
@@ -92,7 +92,7 @@ export class ClientEvents {
     const previous = await this.#engine.events.getMany(nids);
     const positions = await this.#engine.erased.positions();
     // How somebody looked who has asked to be forgotten is not told again to anybody.
-    for (const stored of erasedAmong([...previous.values()], positions).keys()) previous.delete(stored.nid);
+    for (const stored of erasedEvents([...previous.values()], positions).keys()) previous.delete(stored.nid);
     return previous;
   }
 

@@ -7,7 +7,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StateHistoryEntry, StoredEvent } from '../../room-engine/index.ts';
-import { cameBefore, erasedAmong, isLeftOut } from '../../room-engine/index.ts';
+import { erasedEvents, isHiddenFromUser, joinedBeforeErasure } from '../../room-engine/index.ts';
 
 /** An event that a user may see. */
 export interface VisibleEvent {
@@ -89,7 +89,7 @@ export class RoomView {
   /** Those of the events that the user is shown, in the same order: what they may see, and is not left out. */
   async shown(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const ignored = await this.#engine.ignored.of(this.userId);
-    return this.filter(events.filter(({ event }) => !isLeftOut(event, ignored)));
+    return this.filter(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
   }
 
   /** Those of the events that the user may see, in the same order, whoever sent them. */
@@ -123,7 +123,7 @@ export class RoomView {
 
   /** Those of the events whose senders have asked that they are forgotten before the user came. */
   async #erasedOf(events: readonly StoredEvent[]): Promise<Set<StoredEvent>> {
-    const positions = erasedAmong(events, await this.#engine.erased.positions());
+    const positions = erasedEvents(events, await this.#engine.erased.positions());
     if (positions.size === 0) return new Set();
     const erased = [...positions.keys()];
     const key = stateMapKey('m.room.member', this.userId);
@@ -133,7 +133,8 @@ export class RoomView {
     return new Set(
       erased.filter(
         (stored, index) =>
-          facts[index]?.membership !== 'join' && !cameBefore(stored, positions.get(stored) ?? 0, joins),
+          facts[index]?.membership !== 'join' &&
+          !joinedBeforeErasure(stored, positions.get(stored) ?? 0, joins),
       ),
     );
   }

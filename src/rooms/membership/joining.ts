@@ -1,6 +1,6 @@
 import { MatrixError } from '../../protocol/index.ts';
 import type { RoomWriter, StoredEvent } from '../../room-engine/index.ts';
-import { isHereFor, restrictedJoin } from '../../room-engine/index.ts';
+import { checkRestrictedJoin, isResidentForUser } from '../../room-engine/index.ts';
 import type { RemoteMemberships } from '../../room-federation/index.ts';
 import type { Throttle } from '../limits.ts';
 import { guestsMayJoin } from './guest-access.ts';
@@ -25,7 +25,7 @@ export async function join(
   request: MembershipRequest,
 ): Promise<StoredEvent> {
   const { engine, serverName, remote } = deps;
-  if (!remote || (await isHereFor(engine, userId, roomId, serverName)))
+  if (!remote || (await isResidentForUser(engine, userId, roomId, serverName)))
     return joinHere(deps, userId, roomId, request);
   const joined = await joinElsewhere(deps, remote, userId, roomId, request);
   return joined ?? joinHere(deps, userId, roomId, request);
@@ -58,7 +58,7 @@ async function joinHere(
   const content = await contents.withProfile(userId, given ?? {}, 'join');
   const isWelcome = present === 'invite' || present === 'join';
   if (isWelcome) return sendMember(engine, userId, roomId, userId, content, originServerTs);
-  const way = await restrictedJoin(engine, head, userId, serverName);
+  const way = await checkRestrictedJoin(engine, head, userId, serverName);
   if (way.kind === 'elsewhere' && remote) {
     const joined = await remote.join({ userId, roomId, only: way.servers, content });
     if (joined) return joined;

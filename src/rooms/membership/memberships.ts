@@ -8,7 +8,7 @@ import {
   serverOfUser,
 } from '../../protocol/index.ts';
 import type { EventToSend, RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
-import { isHereFor } from '../../room-engine/index.ts';
+import { isResidentForUser } from '../../room-engine/index.ts';
 import type { RemoteMemberships } from '../../room-federation/index.ts';
 import type { Throttle } from '../limits.ts';
 import { checkInvitePolicy, type InvitePolicy } from './invite-policy.ts';
@@ -139,7 +139,7 @@ export class Memberships {
     const { engine, serverName, contents } = this.#deps;
     const remote = this.#remote;
     const content = await contents.withProfile(userId, given, 'knock');
-    if (remote && !(await isHereFor(engine, userId, roomId, serverName))) {
+    if (remote && !(await isResidentForUser(engine, userId, roomId, serverName))) {
       const knocked = await remote.knock({ userId, roomId, via, content });
       if (knocked) return knocked;
     }
@@ -157,7 +157,7 @@ export class Memberships {
     const remote = this.#remote;
     if (requester) await this.#checkDeparture(userId, roomId);
     const content = this.#content(given, 'leave');
-    const isElsewhere = remote && !(await isHereFor(engine, userId, roomId, serverName));
+    const isElsewhere = remote && !(await isResidentForUser(engine, userId, roomId, serverName));
     const left =
       (isElsewhere ? await this.#leaveElsewhere(remote, userId, roomId, content) : undefined) ??
       (await this.#leaveHere(userId, roomId, content, originServerTs));

@@ -46,7 +46,7 @@ export class ForgottenRooms {
       parallel: 1,
     });
     jobs.every('rooms/find-forgotten', searchInterval, { run: ({ signal }) => this.#search(signal) });
-    if (period !== null) engine.userRooms.whenForgotten((writer, room) => this.#order(writer, room, true));
+    if (period !== null) engine.userRooms.onForget((writer, room) => this.#order(writer, room, true));
   }
 
   #order(writer: AnyWriter, { roomId, roomNid }: PurgedRoom, replace: boolean): Promise<void> {

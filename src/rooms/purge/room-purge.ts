@@ -44,7 +44,7 @@ export class RoomPurge {
     const { database, engine } = this.#deps;
     const { heads } = engine;
     if ((await store.roomIsThere(database, room)) && !(await mayGo())) return false;
-    heads.retire(room.roomId);
+    heads.block(room.roomId);
     try {
       await engine.settled();
       if (await store.roomIsThere(database, room)) {
@@ -56,11 +56,11 @@ export class RoomPurge {
       for (const table of this.tables) if (!(await this.#deleteTable(table, room, signal))) return false;
       if (!(await this.#deleteGroups(room, signal)) || !(await this.#deleteEvents(room, signal)))
         return false;
-      engine.userRooms.purged(room.roomId);
+      engine.userRooms.removePurgedRoom(room.roomId);
       for (const { gone } of this.#rows) gone?.(room);
       return true;
     } finally {
-      heads.restore(room.roomId);
+      heads.unblock(room.roomId);
     }
   }
 

@@ -8,7 +8,7 @@ import {
   redactEvent,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
-import { erasedAmong } from '../../room-engine/index.ts';
+import { erasedEvents } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { Reading } from '../history/reading.ts';
 
@@ -36,7 +36,7 @@ export async function unredactedEvent(
   }
   const { content } = stored.event;
   // Whoever took it back and then asked to be forgotten is not quoted to anybody any more.
-  const isErased = erasedAmong([stored], await engine.erased.positions()).size > 0;
+  const isErased = erasedEvents([stored], await engine.erased.positions()).size > 0;
   if (isErased || isDeepStrictEqual(content, redactEvent(stored.event).event.content)) {
     throw new MatrixError(404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED', 'What was redacted is gone');
   }

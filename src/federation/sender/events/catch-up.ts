@@ -78,7 +78,7 @@ export class CatchUp {
       const events = all.slice(0, most);
       return { events, upTo: all.length > most ? (events.at(-1)?.stream ?? missedAt) : missedAt };
     }
-    const nids = [...head.looseEnds, ...head.extremities.map(({ nid }) => nid)];
+    const nids = [...head.formerExtremities, ...head.extremities.map(({ nid }) => nid)];
     // What is not on disk yet will be handed out when it is; what it has taken the place of, it leads to.
     const onDisk = [...(await engine.events.getMany(nids)).values()]
       .filter(isPlaced)

@@ -1,7 +1,7 @@
 import { authorize, forbidden, notFound } from '../../../protocol/index.ts';
 import { composeEvent } from '../../timeline/compose-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
-import { Surroundings } from '../../timeline/surroundings.ts';
+import { SendContext } from '../../timeline/send-context.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
@@ -15,7 +15,7 @@ export async function buildAtEnd(
   draft: EventToSend,
 ): Promise<VerifiedEvent> {
   const { heads, events, stateKeys, signer } = deps;
-  const surroundings = new Surroundings(events, draft);
+  const surroundings = new SendContext(events, draft);
   for (;;) {
     const head = await heads.get(roomId);
     if (!head) throw notFound('Unknown room');

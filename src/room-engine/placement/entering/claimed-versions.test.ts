@@ -34,7 +34,7 @@ forEachDatabase((open) => {
     for (const { nid } of head?.state.values() ?? []) {
       const stored = await engine.events.get(nid);
       assert.equal(stored?.event.version, room.version);
-      assert.equal(stored?.outside, false);
+      assert.equal(stored?.outOfBand, false);
     }
   };
 
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
         const far = other.get(other.member(alice, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const invite = { event: receivePdu(pdu, claim.version).event, json: JSON.stringify(pdu) };
-        await placement.outOfBand(claim, invite, { state: shown });
+        await placement.addOutOfBand(claim, invite, { state: shown });
         assert.equal((await membershipEvent(under, alice, room))?.event.version.id, claimed);
         await placement.enter(room.room, room.join(bob));
         const check = async (now: RoomsUnderTest) => {
@@ -62,7 +62,7 @@ forEachDatabase((open) => {
         await check(again);
         await again.say(bob, room.roomId, 'hello');
         assert.ok(
-          await again.engine.events.getOutside(
+          await again.engine.events.getOutOfBand(
             (await again.engine.heads.get(room.roomId))!.roomNid,
             invite.event.eventId,
           ),
@@ -80,7 +80,7 @@ forEachDatabase((open) => {
         const far = other.get(other.member(users[index]!, 'invite', { sender: ann }));
         const pdu = { ...far.event.pdu, room_id: room.roomId };
         const event = { event: receivePdu(pdu, version).event, json: JSON.stringify(pdu) };
-        await under.engine.placement.outOfBand({ roomId: room.roomId, version }, event, { state: shown });
+        await under.engine.placement.addOutOfBand({ roomId: room.roomId, version }, event, { state: shown });
       }
       const check = async (now: RoomsUnderTest) => {
         for (const [index, version] of versions.entries()) {
@@ -100,7 +100,7 @@ forEachDatabase((open) => {
       const inviteId = room.member(alice, 'invite', { sender: ann });
       const wrong = readAs('10', room.get(inviteId));
       assert.equal(wrong.event.eventId, inviteId);
-      await placement.outOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, {
+      await placement.addOutOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, {
         state: shown,
       });
       // Nothing that asks for the event by its id finds what came from outside.
@@ -116,7 +116,7 @@ forEachDatabase((open) => {
       const again = await under.restart(open);
       await check(again);
       const join = room.join(alice);
-      await again.engine.placement.append(room.roomId, join.event);
+      await again.engine.placement.place(room.roomId, join.event);
       await checkState(again, room);
     });
 
@@ -163,10 +163,12 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom('9');
       await placement.enter(room.room, room.join(alice));
       const leave = room.member(alice, 'leave');
-      await placement.append(room.roomId, room.get(leave));
+      await placement.place(room.roomId, room.get(leave));
       const claim = { roomId: room.roomId, version: getRoomVersion('10')! };
       const invite = readAs('10', room.get(room.member(bob, 'invite', { sender: ann })));
-      await assert.rejects(placement.outOfBand(claim, invite, { state: shown }), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(placement.addOutOfBand(claim, invite, { state: shown }), {
+        errcode: 'M_FORBIDDEN',
+      });
       const { event, ...rest } = room.join(alice);
       await assert.rejects(placement.enter(claim, { event: readAs('10', event), ...rest }), {
         errcode: 'M_FORBIDDEN',
@@ -189,7 +191,7 @@ forEachDatabase((open) => {
         event_id: event.event.eventId,
       };
       const invite = { event: receivePdu(pdu, fake.version).event, json: JSON.stringify(pdu) };
-      await placement.outOfBand(fake.room, invite, { state: shown });
+      await placement.addOutOfBand(fake.room, invite, { state: shown });
       await placement.enter(room.room, room.join(bob));
       await checkState(under, room);
       assert.equal((await membershipIn(under, alice, fake))?.membership, 'invite');
@@ -201,10 +203,10 @@ forEachDatabase((open) => {
       const { placement } = under.engine;
       const room = new ReferenceRoom();
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
-      await placement.outOfBand(room.room, invite, { state: shown });
+      await placement.addOutOfBand(room.room, invite, { state: shown });
       await placement.enter(room.room, room.join(alice));
-      await placement.append(room.roomId, room.get(room.member(alice, 'leave')));
-      await placement.outOfBand(room.room, invite, { state: shown });
+      await placement.place(room.roomId, room.get(room.member(alice, 'leave')));
+      await placement.addOutOfBand(room.room, invite, { state: shown });
       assert.equal((await membershipIn(under, alice, room))?.membership, 'leave');
     });
   });

@@ -5,9 +5,9 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
 import { type CurrentChange, changeOfCurrentState } from '../states/current-state.ts';
-import { PreparedState } from '../states/prepared-state.ts';
+import { PreparedState } from '../states/prepared-current-state.ts';
 import { readOutsiders } from '../store.ts';
-import { type Outsider, takeOutsidersIn } from './outsiders.ts';
+import { type Outsider, takeOutsidersIn } from './out-of-band-members.ts';
 import type { PartialStateColumn } from './partial-state.ts';
 import { StateRevision } from './state-revision.ts';
 
@@ -119,7 +119,7 @@ export class CompleteState {
       await durable;
       isSaved = true;
     } finally {
-      await this.#deps.events.revised(events, isSaved);
+      await this.#deps.events.endRevision(events, isSaved);
     }
   }
 
@@ -167,7 +167,7 @@ export class CompleteState {
       },
     };
     const durable = writer.stage(write);
-    this.#deps.events.revise(events);
+    this.#deps.events.beginRevision(events);
     for (const revised of recent) writer.follow(revised, durable);
     return durable;
   }

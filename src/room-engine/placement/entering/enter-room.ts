@@ -3,20 +3,20 @@ import type { GroupChain } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
+import { objectionByAuthEvents, objectionByState } from '../events/event-authorization.ts';
 import { isMissing } from '../events/examine-event.ts';
 import { type Outliers, outlierOf } from '../events/outliers.ts';
 import { hasPlace, type PlacedEvent, type PlaceEvent } from '../events/place-event.ts';
-import { objectionByAuthEvents, objectionByState } from '../events/verdicts.ts';
 import { MissingEvents } from '../missing-events.ts';
-import type { Entry } from '../placement.ts';
+import type { JoinResponse } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
+import { authIdsOf, withNamedMembers } from '../states/auth-state.ts';
 import { type BeforeStates, stateMapOf, type ToldState } from '../states/before-state.ts';
 import { applyCurrentState } from '../states/current-state.ts';
-import { PreparedState } from '../states/prepared-state.ts';
-import { authIdsOf, withNamedMembers } from '../states/surrounding-state.ts';
+import { PreparedState } from '../states/prepared-current-state.ts';
 import { readOutsiders } from '../store.ts';
-import type { RoomOfVersion } from '../verified-event.ts';
-import { type Outsider, takeOutsidersIn } from './outsiders.ts';
+import type { RoomWithVersion } from '../verified-event.ts';
+import { type Outsider, takeOutsidersIn } from './out-of-band-members.ts';
 import type { PartialState } from './partial-state.ts';
 
 /** Ends of a room's history that are remembered though nothing is built on them any more. */
@@ -49,7 +49,10 @@ export class EnterRoom {
   }
 
   /** One call at a time in each room. */
-  async enter(room: RoomOfVersion, { event, state, authChain, partial }: Entry): Promise<PlacedEvent> {
+  async enter(
+    room: RoomWithVersion,
+    { event, state, authChain, partial }: JoinResponse,
+  ): Promise<PlacedEvent> {
     const { outliers, placing, heads, writer, signer, before, resolver } = this.#deps;
     await outliers.add(room, distinct([...authChain, ...state]));
     const stateIds = [...new Set(state.map((one) => one.event.eventId))];
@@ -91,7 +94,7 @@ export class EnterRoom {
   /** @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents */
   async #ground(
     head: WritableHead,
-    { event }: Entry['event'],
+    { event }: JoinResponse['event'],
     stateIds: readonly string[],
     isPartial: boolean,
   ): Promise<Ground> {
@@ -126,7 +129,7 @@ export class EnterRoom {
     head: WritableHead,
     { state, before: { keyNids } }: Ground,
     chain: GroupChain,
-    { event }: Entry['event'],
+    { event }: JoinResponse['event'],
   ): Promise<PreparedState> {
     const { slices } = this.#deps;
     const ownKey = stateMapKey(event.type, event.stateKey ?? '');
@@ -145,7 +148,7 @@ export class EnterRoom {
 
   #extend(
     head: WritableHead,
-    { event, json }: Entry['event'],
+    { event, json }: JoinResponse['event'],
     { state, known, auth, missing, before, outsiders, prepared }: Ground & { prepared: PreparedState },
     chain: GroupChain,
     partial: PartialState | undefined,
@@ -181,8 +184,10 @@ export class EnterRoom {
       membershipChanges: [...whole.membershipChanges, ...own.membershipChanges],
     };
     const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, stored);
-    const looseEnds = [...head.looseEnds, ...head.extremities.map((end) => end.nid)].slice(-maxLooseEnds);
-    if (head.extremities.length > 0) head.looseEnds = looseEnds;
+    const looseEnds = [...head.formerExtremities, ...head.extremities.map((end) => end.nid)].slice(
+      -maxLooseEnds,
+    );
+    if (head.extremities.length > 0) head.formerExtremities = looseEnds;
     head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
     head.remember(stored);
     head.partial = partial;
@@ -201,7 +206,7 @@ export class EnterRoom {
         stateKeys: [...before.keys, ownKey],
         place: nid === position ? undefined : position,
         missing,
-        fills: true,
+        fillsGap: true,
         stripped: stripped.set(event.stateKey ?? '', undefined),
         looseEnds: looseEnds.length > 0 ? looseEnds : undefined,
         partialState: partial ? JSON.stringify(partial) : null,
@@ -210,6 +215,6 @@ export class EnterRoom {
   }
 }
 
-function distinct(events: Entry['state']): Entry['state'] {
+function distinct(events: JoinResponse['state']): JoinResponse['state'] {
   return [...new Map(events.map((one) => [one.event.eventId, one])).values()];
 }

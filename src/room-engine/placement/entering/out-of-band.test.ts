@@ -28,8 +28,8 @@ forEachDatabase((open) => {
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
       const invite = room.get(room.member(alice, 'invite', { sender: ann }));
-      await under.engine.placement.outOfBand(room.room, invite, { state: shown });
-      await under.engine.placement.outOfBand(room.room, invite, { state: shown });
+      await under.engine.placement.addOutOfBand(room.room, invite, { state: shown });
+      await under.engine.placement.addOutOfBand(room.room, invite, { state: shown });
       assert.deepEqual(
         facts.map(({ onTimeline, membershipChanges }) => [onTimeline, membershipChanges.map(({ to }) => to)]),
         [[false, ['invite']]],
@@ -41,16 +41,16 @@ forEachDatabase((open) => {
       assert.deepEqual(await again.engine.strippedState(alice, known), shown);
       assert.deepEqual(await again.engine.events.between(0, again.streams.current, 100), []);
       const leave = room.get(room.member(alice, 'leave'));
-      await again.engine.placement.outOfBand(room.room, leave, { state: [] });
+      await again.engine.placement.addOutOfBand(room.room, leave, { state: [] });
       const left = await membershipIn(again, alice, room);
       assert.equal(left?.membership, 'leave');
       assert.ok(left);
       assert.equal(await again.engine.strippedState(alice, left), undefined);
       // The server that has invited did not hear the answer, and repeats its request.
-      await again.engine.placement.outOfBand(room.room, invite, { state: shown });
+      await again.engine.placement.addOutOfBand(room.room, invite, { state: shown });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
       const anew = room.get(room.member(alice, 'invite', { sender: ann }));
-      await again.engine.placement.outOfBand(room.room, anew, { state: shown });
+      await again.engine.placement.addOutOfBand(room.room, anew, { state: shown });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
     });
 
@@ -59,31 +59,35 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom();
       const { placement } = under.engine;
       const other = room.get(room.member('@dan:d.example', 'invite', { sender: ann }));
-      await assert.rejects(placement.outOfBand(room.room, other, { state: [] }), { errcode: 'M_FORBIDDEN' });
-      await assert.rejects(placement.outOfBand(room.room, room.get(room.say(ann)), { state: [] }), {
+      await assert.rejects(placement.addOutOfBand(room.room, other, { state: [] }), {
+        errcode: 'M_FORBIDDEN',
+      });
+      await assert.rejects(placement.addOutOfBand(room.room, room.get(room.say(ann)), { state: [] }), {
         errcode: 'M_BAD_JSON',
       });
       await placement.enter(room.room, room.join(alice));
       const invite = room.get(room.member(bob, 'invite', { sender: ann }));
-      await assert.rejects(placement.outOfBand(room.room, invite, { state: [] }), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(placement.addOutOfBand(room.room, invite, { state: [] }), {
+        errcode: 'M_FORBIDDEN',
+      });
     });
 
     it('becomes a part of the room that is entered, above its auth events', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
-      await under.engine.placement.outOfBand(
+      await under.engine.placement.addOutOfBand(
         room.room,
         room.get(room.member(bob, 'invite', { sender: ann })),
         { state: shown },
       );
       const invite = room.member(alice, 'invite', { sender: ann });
-      const early = await under.engine.placement.outOfBand(room.room, room.get(invite), { state: shown });
+      const early = await under.engine.placement.addOutOfBand(room.room, room.get(invite), { state: shown });
       await under.engine.placement.enter(room.room, room.join(alice));
       assert.deepEqual(await stateOf(under, room), wanted(room));
       const stored = await under.engine.events.getById(invite);
       assert.ok(stored && stored.nid > early.nid);
       // What came from outside stays apart, so that it is known when it comes again.
-      assert.equal((await under.engine.events.get(early.nid))?.outside, true);
+      assert.equal((await under.engine.events.get(early.nid))?.outOfBand, true);
       const auth = await under.engine.events.getManyById(stored.event.authEventIds);
       assert.equal(auth.size, stored.event.authEventIds.length);
       for (const { nid } of auth.values()) assert.ok(nid < stored.nid);
@@ -104,7 +108,7 @@ forEachDatabase((open) => {
       const room = new ReferenceRoom();
       const ends = [...room.forwardExtremities];
       const invite = room.get(room.member(bob, 'invite', { sender: ann }));
-      await placement.outOfBand(room.room, invite, { state: shown });
+      await placement.addOutOfBand(room.room, invite, { state: shown });
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
       // Those who let her in have not heard of it.
@@ -133,9 +137,9 @@ forEachDatabase((open) => {
       const { placement } = under.engine;
       await placement.enter(room.room, room.join(alice));
       room.add({ ...topic, content: { topic: 'old' } });
-      await placement.append(room.roomId, room.get(room.forwardExtremities[0]!));
+      await placement.place(room.roomId, room.get(room.forwardExtremities[0]!));
       const left = room.member(alice, 'leave');
-      await placement.append(room.roomId, room.get(left));
+      await placement.place(room.roomId, room.get(left));
       assert.equal((await under.engine.heads.get(room.roomId))?.servers.has('test'), false);
       // What happens now this server does not hear of.
       room.add({ ...topic, content: { topic: 'new' } });
@@ -238,7 +242,7 @@ forEachDatabase((open) => {
         sender: ben,
         content: { membership: 'join' },
       };
-      const { event } = await placement.template(roomId, draft);
+      const { event } = await placement.eventTemplate(roomId, draft);
       const head = await heads.get(roomId);
       assert.deepEqual(
         event['prev_events'],
@@ -250,10 +254,10 @@ forEachDatabase((open) => {
         auth.map((type) => head?.state.get(stateMapKey(type, ''))?.eventId).sort(),
       );
       assert.ok(!('hashes' in event) && !('signatures' in event));
-      await assert.rejects(placement.template(roomId, { ...draft, content: { membership: 'invite' } }), {
+      await assert.rejects(placement.eventTemplate(roomId, { ...draft, content: { membership: 'invite' } }), {
         errcode: 'M_FORBIDDEN',
       });
-      await assert.rejects(placement.template('!nowhere:test', draft), { errcode: 'M_NOT_FOUND' });
+      await assert.rejects(placement.eventTemplate('!nowhere:test', draft), { errcode: 'M_NOT_FOUND' });
     });
   });
 });

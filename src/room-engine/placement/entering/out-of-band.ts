@@ -1,12 +1,12 @@
 import { badJson, forbidden, membershipOf, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomFact, StoredEvent } from '../../stored-event.ts';
-import { isText } from '../../timeline/event-to-send.ts';
+import { isStorableText } from '../../timeline/event-to-send.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { outlierOf } from '../events/outliers.ts';
 import { checkRoom, type PlacedEvent } from '../events/place-event.ts';
-import type { ShownRoom } from '../placement.ts';
+import type { OutOfBandDetails } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import type { RoomOfVersion, VerifiedEvent } from '../verified-event.ts';
+import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
  * Takes note of what becomes of local users in rooms that this server is not in. What others say of such a room, its
@@ -21,20 +21,26 @@ export class OutOfBand {
 
   /** One call at a time in each room. */
   async take(
-    room: RoomOfVersion,
+    room: RoomWithVersion,
     { event, json }: VerifiedEvent,
-    { state, server }: ShownRoom,
+    { state, server }: OutOfBandDetails,
   ): Promise<PlacedEvent> {
     const { userRooms, writer, heads, roomNids, clock, signer } = this.#deps;
     checkRoom(room, event);
     const { stateKey: userId } = event;
-    if (event.type !== 'm.room.member' || userId === undefined || !isText(userId) || !isText(event.eventId)) {
+    if (
+      event.type !== 'm.room.member' ||
+      userId === undefined ||
+      !isStorableText(userId) ||
+      !isStorableText(event.eventId)
+    ) {
       throw badJson('This is not a membership event');
     }
     if (serverOfUser(userId) !== signer.serverName) throw forbidden('The user is of another server');
     const to = membershipOf(event.content);
     const isShown = to === 'invite' || to === 'knock';
-    const head = (await heads.get(room.roomId)) ?? heads.fresh(roomNids.next(), room.roomId, room.version);
+    const head =
+      (await heads.get(room.roomId)) ?? heads.createHead(roomNids.next(), room.roomId, room.version);
     const present = await this.#present(head, event.eventId);
     const from = (await userRooms.of(userId)).get(room.roomId);
     if (head.servers.has(signer.serverName)) throw forbidden('This server is in the room');
@@ -49,8 +55,8 @@ export class OutOfBand {
       const reservation = reserve();
       const { position } = reservation;
       const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
-      if (isNewRoom) heads.adopt(head);
-      const stored: StoredEvent = { ...outlierOf(head, event, position), outside: true };
+      if (isNewRoom) heads.register(head);
+      const stored: StoredEvent = { ...outlierOf(head, event, position), outOfBand: true };
       const fact: RoomFact = {
         roomId: room.roomId,
         position,
@@ -80,7 +86,7 @@ export class OutOfBand {
   /** The event as it is here already: from outside, or as part of a room that this server was in. */
   async #present(head: WritableHead, eventId: string): Promise<StoredEvent | undefined> {
     const { events } = this.#deps;
-    const outside = await events.getOutside(head.roomNid, eventId);
+    const outside = await events.getOutOfBand(head.roomNid, eventId);
     if (outside || !head.isEntered) return outside;
     const ofRoom = await events.getById(eventId);
     return ofRoom?.roomNid === head.roomNid ? ofRoom : undefined;

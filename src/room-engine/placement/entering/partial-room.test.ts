@@ -52,7 +52,7 @@ forEachDatabase((open) => {
       const { event } = room.get(eventId);
       const answer = room.stateAndAuthChain(new Map(event.authEventIds.map((id) => [id, id])));
       await tested.engine.placement.addOutliers(room.room, [...answer.authChain, ...answer.state]);
-      return tested.engine.placement.append(room.roomId, room.get(eventId));
+      return tested.engine.placement.place(room.roomId, room.get(eventId));
     };
     const check = async (tested: RoomsUnderTest) => {
       const head = await tested.engine.heads.get(room.roomId);
@@ -124,7 +124,7 @@ forEachDatabase((open) => {
     it('does not end invites that it can not know of, until its state is complete', async () => {
       const { under, room, complete } = await joined(
         (one, { engine }) =>
-          engine.placement.outOfBand(one.room, one.get(one.member(bob, 'invite', { sender: ann })), {
+          engine.placement.addOutOfBand(one.room, one.get(one.member(bob, 'invite', { sender: ann })), {
             state: [],
           }),
         { isKnown: false },

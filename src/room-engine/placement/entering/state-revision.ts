@@ -3,11 +3,11 @@ import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { Extremity } from '../../timeline/extremity.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
-import { objectionByState } from '../events/verdicts.ts';
+import { objectionByState } from '../events/event-authorization.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
+import { surroundingIn } from '../states/auth-state.ts';
 import { type BeforeStates, type GroupState, stateMapOf } from '../states/before-state.ts';
-import { surroundingIn } from '../states/surrounding-state.ts';
 import { readPlacedSince } from '../store.ts';
 
 interface Beginning {

@@ -71,12 +71,14 @@ forEachDatabase((open) => {
       const from = under.streams.current;
       await under.engine.placement.backfill(room.roomId, await older(past));
       const upTo = under.streams.current;
-      const learnt = await under.engine.events.learnt(from, upTo, 100);
+      const learnt = await under.engine.events.betweenWithBackfill(from, upTo, 100);
       assert.deepEqual(
         learnt.map(({ stored }) => stored.event.eventId),
         past,
       );
-      assert.deepEqual(await under.engine.events.learnt(learnt[1]?.position ?? 0, upTo, 1), [learnt[2]]);
+      assert.deepEqual(await under.engine.events.betweenWithBackfill(learnt[1]?.position ?? 0, upTo, 1), [
+        learnt[2],
+      ]);
       assert.deepEqual(await under.engine.events.between(from, upTo, 100), []);
       const head = await under.engine.heads.get(room.roomId);
       const timeline = { limit: 100, direction: 'backward' } as const;

@@ -134,7 +134,7 @@ export class Backfill {
         place: isShown ? position : undefined,
         missing: found.missing,
         answersLeft: isShown ? answersLeft : undefined,
-        fills: true,
+        fillsGap: true,
         pendingTarget: found.pendingTarget,
         redactedTs: found.redactedBy?.event.originServerTs,
       },
@@ -146,7 +146,7 @@ export class Backfill {
 function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
   const byId = new Map(given.map((older) => [older.event.event.eventId, older]));
   const found = new Set<OlderEvent>();
-  const apart = given.filter((older) => older.apart).map((older) => older.event.event.eventId);
+  const apart = given.filter((older) => older.detached).map((older) => older.event.event.eventId);
   for (const pending = [...gaps, ...apart]; pending.length > 0; ) {
     const older = byId.get(pending.pop() ?? '');
     if (!older || found.has(older)) continue;

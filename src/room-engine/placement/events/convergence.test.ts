@@ -124,7 +124,7 @@ forEachDatabase((open) => {
           await placement.enter(room.room, entry);
           for (const eventId of deliveryOrder(room, news, orders[index] ?? [0])) {
             const told = late.includes(eventId) ? { stateBefore: await knowState(under, room, eventId) } : {};
-            await placement.append(room.roomId, room.get(eventId), told);
+            await placement.place(room.roomId, room.get(eventId), told);
           }
           const head = await under.engine.heads.get(room.roomId);
           const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
@@ -161,7 +161,7 @@ forEachDatabase((open) => {
       for (const under of servers) {
         const rooms = [
           ...new Set(
-            (await under.engine.events.learnt(0, under.streams.current, 100_000)).map(
+            (await under.engine.events.betweenWithBackfill(0, under.streams.current, 100_000)).map(
               ({ stored }) => stored.event.roomId,
             ),
           ),

@@ -4,7 +4,6 @@ import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
 import {
   authIdsOf,
   lookUp,
@@ -12,9 +11,10 @@ import {
   surroundingIn,
   surroundingNow,
   withNamedMembers,
-} from '../states/surrounding-state.ts';
+} from '../states/auth-state.ts';
+import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
 import { readBackwardExtremities, readPendingRedactionsOf } from '../store.ts';
-import { objectionByAuthEvents, objectionByState } from './verdicts.ts';
+import { objectionByAuthEvents, objectionByState } from './event-authorization.ts';
 
 /** What is found out about an event before it gets its place. */
 export interface Findings {
@@ -152,7 +152,7 @@ export class ExamineEvent {
   async #objectionByPolicy(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
     const { policies } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
-    const isVouched = !policies.isLoaded(head) || policies.isVouched(head, event);
+    const isVouched = !policies.isLoaded(head) || policies.hasRequiredSignature(head, event);
     return isVouched ? undefined : 'the policy server of the room has not signed it';
   }
 

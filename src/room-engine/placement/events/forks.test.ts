@@ -10,7 +10,7 @@ forEachDatabase((open) => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
     await under.engine.placement.enter(room.room, room.join(alice));
-    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.get(eventId));
+    const send = (eventId: string) => under.engine.placement.place(room.roomId, room.get(eventId));
     /** Lets the reference have what local users sent, and holds the room against it. */
     const check = async (tested = under) => {
       const head = await tested.engine.heads.get(room.roomId);

@@ -5,11 +5,11 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 import { settleVersion } from '../entering/room-version.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { authIdsOf, lookUp, surroundingIn } from '../states/surrounding-state.ts';
+import { authIdsOf, lookUp, surroundingIn } from '../states/auth-state.ts';
 import { readPendingRedactionsOf } from '../store.ts';
-import type { RoomOfVersion, VerifiedEvent } from '../verified-event.ts';
+import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
+import { objectionByAuthEvents } from './event-authorization.ts';
 import { checkRoom } from './place-event.ts';
-import { objectionByAuthEvents } from './verdicts.ts';
 
 /** Events that are on their way to the disk at the same time. */
 const eventsAtOnce = 500;
@@ -23,7 +23,7 @@ export class Outliers {
   }
 
   /** One call at a time in each room. @returns the events by id, those that were known included */
-  async add(room: RoomOfVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
+  async add(room: RoomWithVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
     const { slices } = this.#deps;
     await slices.each(given, ({ event }) => checkRoom(room, event));
     const head = await this.headOf(room);
@@ -55,10 +55,10 @@ export class Outliers {
   }
 
   /** The head of a room; one that is not known becomes known from outside. @throws MatrixError as `settleVersion` */
-  async headOf({ roomId, version }: RoomOfVersion): Promise<WritableHead> {
+  async headOf({ roomId, version }: RoomWithVersion): Promise<WritableHead> {
     const { heads } = this.#deps;
     const head = await heads.get(roomId);
-    if (!head) return heads.fresh(this.#deps.roomNids.next(), roomId, version);
+    if (!head) return heads.createHead(this.#deps.roomNids.next(), roomId, version);
     await settleVersion(this.#deps, head, version);
     return head;
   }
@@ -119,7 +119,7 @@ export class Outliers {
       named.set(event.eventId, stored);
       const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
       const isNewRoom = heads.peek(head.roomId) !== head && !head.broken;
-      if (isNewRoom) heads.adopt(head);
+      if (isNewRoom) heads.register(head);
       const durable = writer.stage({
         head,
         stored,
@@ -154,7 +154,7 @@ export function outlierOf(head: WritableHead, event: RoomEvent, nid: number): St
     distribute: false,
     resolves: false,
     followsGap: false,
-    outside: false,
+    outOfBand: false,
     redactedBy: undefined,
   };
 }

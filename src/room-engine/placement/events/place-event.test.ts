@@ -33,7 +33,7 @@ forEachDatabase((open) => {
     await under.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
     under.engine.stream.subscribe((fact) => facts.push(fact));
-    const send = (eventId: string) => under.engine.placement.append(room.roomId, room.get(eventId));
+    const send = (eventId: string) => under.engine.placement.place(room.roomId, room.get(eventId));
     /** Holds the current state against the reference. */
     const check = async (tested = under) => {
       const head = await tested.engine.heads.get(room.roomId);
@@ -140,7 +140,7 @@ forEachDatabase((open) => {
     it('is refused without being stored, when asked', async () => {
       const { under, room } = await entered();
       const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
-      await assert.rejects(under.engine.placement.append(room.roomId, room.get(coup), { refuse: true }), {
+      await assert.rejects(under.engine.placement.place(room.roomId, room.get(coup), { refuse: true }), {
         errcode: 'M_FORBIDDEN',
       });
       assert.equal(await under.engine.events.getById(coup), undefined);
@@ -237,7 +237,7 @@ forEachDatabase((open) => {
       const { placement } = under.engine;
       await placement.addOutliers(room.room, [...authChain, ...state]);
       const stateBefore = state.map(({ event }) => event.eventId);
-      const stored = await placement.append(room.roomId, room.get(topic), { stateBefore });
+      const stored = await placement.place(room.roomId, room.get(topic), { stateBefore });
       assert.equal(stored.followsGap, true);
       assert.deepEqual((await under.engine.backwardExtremities(room.roomId)).includes(lost), true);
       const ends = await check();

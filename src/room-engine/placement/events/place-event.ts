@@ -7,8 +7,8 @@ import type { PlacementDeps } from '../placement-deps.ts';
 import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
 import { type AppliedChange, applyCurrentState } from '../states/current-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
-import { type Arrival, type Course, EventCourses, type OwnPlaceOptions, storedAt } from './event-course.ts';
 import { ExamineEvent, type Findings } from './examine-event.ts';
+import { type Arrival, type Course, EventCourses, type OwnPlaceOptions, storedAt } from './placement-plan.ts';
 
 /** An event that has its place, and when that is on disk. */
 export interface PlacedEvent {
@@ -144,7 +144,7 @@ export class PlaceEvent {
         // What is behind a hidden event is missed as well, once something comes after it.
         missing: found.rejected === undefined || found.fills ? found.missing : [],
         answersLeft: found.rejected === undefined ? maxAnswers : undefined,
-        fills: isOnTimeline || found.fills,
+        fillsGap: isOnTimeline || found.fills,
         pendingTarget: found.pendingTarget,
         redactedTs: found.redactedBy?.event.originServerTs,
       },

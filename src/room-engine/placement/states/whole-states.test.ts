@@ -147,7 +147,7 @@ forEachDatabase((open) => {
       const last = room.say(ann, [unheard]);
       const state = [...room.stateBefore(last).values()];
       await under.engine.placement.addOutliers(room.room, [room.get(unheard)]);
-      const placing = under.engine.placement.append(room.roomId, room.get(last), { stateBefore: state });
+      const placing = under.engine.placement.place(room.roomId, room.get(last), { stateBefore: state });
       const renamed = rename(under, room, 'Alice');
       const stored = await placing;
       assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);

@@ -1,7 +1,7 @@
 import { TimeSlices } from '../../../kernel/time-slices.ts';
 import type { JsonObject, RoomVersion } from '../../../protocol/index.ts';
 import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
-import { isHere } from '../../../room-engine/index.ts';
+import { isResident } from '../../../room-engine/index.ts';
 import { type HandshakeDeps, supportedVersions } from '../handshake.ts';
 import { HandshakeFailure } from '../handshake-failure.ts';
 import { buildFromTemplate } from '../templates/event-from-template.ts';
@@ -80,7 +80,7 @@ export class RemoteJoin {
     const answer = await peers.sendJoin(server, sent, omitMembers, { ignoreBackoff });
     const expected = { server, roomId, version, own, isAuthorised: authoriser !== undefined };
     // Already in the room: it was only somebody's permission that was missing here.
-    if (isHere(head, signer.serverName) && head.servers.size > 0) {
+    if (isResident(head, signer.serverName) && head.servers.size > 0) {
       const join = await countersignedJoin(incoming, answer, expected);
       return incoming.process(roomId, server, join).catch((cause: unknown) => {
         throw new HandshakeFailure(server, 'the join has no place in the room', { cause });
@@ -98,7 +98,7 @@ export class RemoteJoin {
   /** What an attempt to join by another version has left does not count. */
   #storedOf(version: RoomVersion): StoredIds {
     return async (eventIds) => {
-      const found = await this.#deps.placement.known(eventIds);
+      const found = await this.#deps.placement.find(eventIds);
       return new Set(eventIds.filter((eventId) => found.get(eventId)?.event.version === version));
     };
   }

@@ -11,7 +11,7 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../../protocol/index.ts';
-import type { Entry, VerifiedEvent } from '../../../room-engine/index.ts';
+import type { JoinResponse, VerifiedEvent } from '../../../room-engine/index.ts';
 import type { Incoming } from '../../incoming.ts';
 import { withSignaturesFrom } from '../added-signatures.ts';
 import { HandshakeFailure } from '../handshake-failure.ts';
@@ -63,7 +63,7 @@ export async function checkSendJoinResponse(
   incoming: Pick<Incoming, 'verify'>,
   answer: SendJoinResponse,
   expected: ExpectedResponse,
-): Promise<Entry> {
+): Promise<JoinResponse> {
   const { server, stored, slices } = expected;
   const event = await countersignedJoin(incoming, answer, expected);
   const [sentState, sentChain] = [

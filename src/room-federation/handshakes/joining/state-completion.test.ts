@@ -135,7 +135,7 @@ forEachDatabase((open) => {
         const content = { allow: ['*'] };
         const draft = { type: 'm.room.server_acl', sender: '@creator:a.example', stateKey: '', content };
         const acl = room.get(room.add({ ...draft, prev: [join] }));
-        await test.soonAfter(() => under.engine.placement.append(room.roomId, acl));
+        await test.soonAfter(() => under.engine.placement.place(room.roomId, acl));
         await test.isWhole();
       });
 

@@ -52,7 +52,7 @@ forEachDatabase((open) => {
       const place = { roomId: room.roomId, version: room.version };
       const draft = { type: 'm.room.member', content: { membership: 'invite' } };
       const takeInvite = async ({ event, json }: BuiltEvent, server = 'far.test') =>
-        run.under.engine.placement.outOfBand(place, { event, json }, { state: [], server });
+        run.under.engine.placement.addOutOfBand(place, { event, json }, { state: [], server });
       const invite = () => takeInvite(room.setState(draft.type, draft.content, alice));
       let present = await invite();
       return {

@@ -4,7 +4,7 @@ import type { JobAttempt, Jobs } from '../../../kernel/jobs/index.ts';
 import type { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import type { RoomWriter } from '../../../room-engine/index.ts';
-import { isHere } from '../../../room-engine/index.ts';
+import { isResident } from '../../../room-engine/index.ts';
 import { type LeaveRecipients, type LeaveToSend, type SendLeaveDeps, sendLeave } from './send-leave.ts';
 import { withinTime } from './within-time.ts';
 
@@ -119,13 +119,13 @@ export class PendingLeaves {
     const { engine, serverName } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const head = await engine.heads.get(roomId);
-    if (!isHere(head, serverName) || !head.servers.has(serverName)) {
+    if (!isResident(head, serverName) || !head.servers.has(serverName)) {
       return room === undefined || room.membership === 'leave';
     }
     // Somebody else of this server has got in, and nobody there had heard it: the invite is shown again.
     const entry = head.entry('m.room.member', userId);
     const present = entry && (await engine.events.get(entry.nid));
-    const fromOutside = present && (await engine.events.getOutside(head.roomNid, present.event.eventId));
+    const fromOutside = present && (await engine.events.getOutOfBand(head.roomNid, present.event.eventId));
     if (fromOutside && fromOutside.nid <= ended) {
       const leave = { type: 'm.room.member', stateKey: userId, sender: userId };
       await engine.timeline.append(roomId, { ...leave, content: { membership: 'leave' } });

@@ -17,7 +17,7 @@ export interface LeaveRequest extends LeaveRecipients {
 }
 
 export interface RemoteLeaveDeps extends HandshakeDeps {
-  readonly placement: Pick<Placement, 'outOfBand'>;
+  readonly placement: Pick<Placement, 'addOutOfBand'>;
   readonly pendingLeaves: Pick<PendingLeaves, 'replace'>;
 }
 
@@ -43,7 +43,7 @@ export class RemoteLeave {
     );
     await pendingLeaves.replace(leave, present.nid, left);
     const event = told ?? leaveAfter(place, this.#deps);
-    return placement.outOfBand({ roomId, version: event.event.version }, event, { state: [] });
+    return placement.addOutOfBand({ roomId, version: event.event.version }, event, { state: [] });
   }
 }
 

@@ -42,7 +42,7 @@ export class RescindedInvites {
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return false;
     if (!(await this.#believed(head, userId, room)).has(serverOfUser(sender))) return false;
     const { version } = event.event;
-    await engine.placement.outOfBand({ roomId: head.roomId, version }, event, { state: [] });
+    await engine.placement.addOutOfBand({ roomId: head.roomId, version }, event, { state: [] });
     return true;
   }
 
@@ -54,7 +54,7 @@ export class RescindedInvites {
     const { engine, strippedState } = this.#deps;
     const present = await engine.events.get(room.eventNid);
     const shown = await strippedState(head.roomId, userId);
-    const [last] = await engine.events.outsideServers(head.roomNid, userId, 1);
+    const [last] = await engine.events.outOfBandServers(head.roomNid, userId, 1);
     const senders = [present?.event.sender, ...shown.map((one) => one.sender)].map(serverOf);
     const named = last?.nid === room.eventNid ? [last.server] : [];
     return new Set([...senders, ...named, ...head.servers.keys()].filter((one) => one !== undefined));

@@ -53,7 +53,7 @@ export class OtherRooms {
 
   /** With how the inviter is called in the room, and what they look like. */
   #stateNow(head: RoomHead, inviter = ''): number[] {
-    const keys = new Set([...this.#prejoinKeys.in(head.state), stateMapKey('m.room.member', inviter)]);
+    const keys = new Set([...this.#prejoinKeys.select(head.state), stateMapKey('m.room.member', inviter)]);
     return [...keys].map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
   }
 
@@ -62,9 +62,9 @@ export class OtherRooms {
     const { events, groups, stateKeys } = this.#engine;
     const group = (await events.get(eventNid))?.stateBefore;
     if (group === undefined) return [];
-    if (!this.#prejoinKeys.areSingle) {
+    if (!this.#prejoinKeys.hasOnlySingleEntries) {
       const whole = await stateOfGroup(this.#engine, group);
-      return this.#prejoinKeys.in(whole).map((key) => whole.get(key) ?? 0);
+      return this.#prejoinKeys.select(whole).map((key) => whole.get(key) ?? 0);
     }
     const keys = await Promise.all(this.#prejoinKeys.single.map((key) => stateKeys.find(key)));
     const known = keys.filter((key) => key !== undefined);

@@ -1,4 +1,4 @@
-import { isLeftOut, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
+import { isHiddenFromUser, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
 import { encodePlace, placeBefore, type VisibleEvent } from '../../../rooms/index.ts';
 import type { Range } from '../../../sync-contract/index.ts';
 import type { EventText, SharedText } from './event-text.ts';
@@ -138,7 +138,7 @@ function recentEvents(
 /** Whether an event does nothing but say something, to everybody. */
 function isPlain({ event, stream, rejected, softFailed, resolves, followsGap }: StoredEvent): boolean {
   if (rejected || softFailed || resolves || followsGap || stream === undefined) return false;
-  return event.stateKey === undefined && !isLeftOut(event, nobody);
+  return event.stateKey === undefined && !isHiddenFromUser(event, nobody);
 }
 
 const asMember = (stored: StoredEvent): VisibleEvent => ({ stored, membership: 'join' });

@@ -1,5 +1,10 @@
 import type { Filter } from '../../../filters/index.ts';
-import { isLeftOut, type RoomHead, type RoomReader, type StoredEvent } from '../../../room-engine/index.ts';
+import {
+  isHiddenFromUser,
+  type RoomHead,
+  type RoomReader,
+  type StoredEvent,
+} from '../../../room-engine/index.ts';
 import {
   encodePlace,
   type HistorySource,
@@ -100,7 +105,9 @@ async function placeToGoOn(
 
 function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>): VisibleEvent[] {
   return events
-    .filter(({ rejected, softFailed, event }) => !rejected && !softFailed && !isLeftOut(event, ignored))
+    .filter(
+      ({ rejected, softFailed, event }) => !rejected && !softFailed && !isHiddenFromUser(event, ignored),
+    )
     .map((stored) => ({ stored, membership: 'join' }));
 }
 

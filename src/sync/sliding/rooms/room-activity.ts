@@ -45,7 +45,7 @@ export class RoomActivity {
       else found.set(roomNid, position);
     }
     if (missing.length === 0) return found;
-    for (const [roomNid, position] of await this.#engine.events.newest(missing)) {
+    for (const [roomNid, position] of await this.#engine.events.newestPositions(missing)) {
       const latest = Math.max(position, this.#latest.peek(roomNid) ?? 0);
       this.#latest.set(roomNid, latest);
       found.set(roomNid, latest);

@@ -9,19 +9,19 @@ const hour = 3_600_000;
 /** Milliseconds for which a repeated request is known to be one; clients give up long before. */
 const memory = 24 * hour;
 
-export interface TransactionUpkeepDeps {
+export interface TransactionCleanupDeps {
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
 }
 
 /** Forgets transaction ids after a day. A mark each hour says where the streams were, as the rows have no time. */
-export function registerTransactionUpkeep(jobs: Jobs, deps: TransactionUpkeepDeps): void {
-  jobs.every('rooms/forget-transactions', hour, { run: () => forgetTransactions(deps) });
+export function registerTransactionCleanup(jobs: Jobs, deps: TransactionCleanupDeps): void {
+  jobs.every('rooms/forget-transactions', hour, { run: () => deleteOldTransactions(deps) });
 }
 
 /** One round of `registerTransactionUpkeep`. */
-export function forgetTransactions({ database, streams, clock }: TransactionUpkeepDeps): Promise<void> {
+export function deleteOldTransactions({ database, streams, clock }: TransactionCleanupDeps): Promise<void> {
   const now = clock.now();
   return database.transaction<RoomTables, void>(async (writer) => {
     await writer

@@ -1,6 +1,6 @@
 import { authorize, checkAuthEvents, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import { hasStorableKey, lookUp, type Surrounding, surroundingNamed } from '../states/surrounding-state.ts';
+import { hasStorableKey, lookUp, type Surrounding, surroundingNamed } from '../states/auth-state.ts';
 
 /**
  * Why an event is rejected by what it names as its auth events; `undefined` when it is not.

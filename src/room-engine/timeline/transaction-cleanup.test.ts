@@ -3,7 +3,7 @@ import { it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../tables.ts';
-import { forgetTransactions } from './transaction-upkeep.ts';
+import { deleteOldTransactions } from './transaction-cleanup.ts';
 
 const hour = 3_600_000;
 
@@ -28,7 +28,7 @@ forEachDatabase((open) => {
       return rows.map((row) => row.txn_id.slice(-1)).sort();
     };
     const round = async () => {
-      await forgetTransactions(under);
+      await deleteOldTransactions(under);
       under.clock.advance(hour);
     };
     await send('a');

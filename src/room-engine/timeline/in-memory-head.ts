@@ -8,7 +8,7 @@ import type { RoomHead, StateMark } from './room-head.ts';
 /** Recent events that stay with the head of an active room, so that a sync need not ask the database. */
 const maxRecent = 64;
 
-export interface HeadMemoryDeps {
+export interface InMemoryHeadDeps {
   readonly roomNid: number;
   readonly roomId: string;
   readonly version: RoomVersion;
@@ -22,19 +22,19 @@ export interface HeadMemoryDeps {
 }
 
 /** What the head that is written to and the head that follows facts have in common. */
-export abstract class HeadMemory implements RoomHead {
+export abstract class InMemoryHead implements RoomHead {
   readonly roomNid: number;
   readonly roomId: string;
   partial: PartialState | undefined;
   completedAt: number;
-  looseEnds: readonly number[];
+  formerExtremities: readonly number[];
   protected currentVersion: RoomVersion;
   protected currentState: HeadState;
   protected newestChange: number;
   protected ends: readonly Extremity[];
   readonly #recent: StoredEvent[] = [];
 
-  constructor(deps: HeadMemoryDeps) {
+  constructor(deps: InMemoryHeadDeps) {
     this.roomNid = deps.roomNid;
     this.roomId = deps.roomId;
     this.currentVersion = deps.version;
@@ -43,7 +43,7 @@ export abstract class HeadMemory implements RoomHead {
     this.newestChange = deps.changedAt ?? 0;
     this.partial = deps.partial;
     this.completedAt = deps.completedAt ?? 0;
-    this.looseEnds = deps.looseEnds ?? [];
+    this.formerExtremities = deps.looseEnds ?? [];
   }
 
   abstract get stateGroup(): number | undefined;

@@ -26,9 +26,9 @@ forEachDatabase((open) => {
       .select('loose_ends')
       .where('room_id', '=', room.roomId)
       .executeTakeFirstOrThrow();
-    assert.deepEqual(JSON.parse(row.loose_ends ?? '[]'), head.looseEnds);
-    const events = await under.engine.events.getMany(head.looseEnds);
-    return head.looseEnds.map((nid) => events.get(nid)?.event.eventId ?? '');
+    assert.deepEqual(JSON.parse(row.loose_ends ?? '[]'), head.formerExtremities);
+    const events = await under.engine.events.getMany(head.formerExtremities);
+    return head.formerExtremities.map((nid) => events.get(nid)?.event.eventId ?? '');
   };
 
   /** The room goes on without this server, and alice comes back. */
@@ -52,7 +52,7 @@ forEachDatabase((open) => {
       const { placement } = under.engine;
       const said = await under.say(alice, room.roomId, 'nobody hears it');
       const kick = room.member(alice, 'leave', { sender: ann });
-      await placement.append(room.roomId, room.get(kick));
+      await placement.place(room.roomId, room.get(kick));
       assert.deepEqual((await ends(under, room))?.sort(), [said, kick].sort());
       assert.deepEqual(await looseEnds(under, room), [], 'there is nothing new that leads elsewhere');
       const back = await enterAgain(under, room, [kick]);
@@ -71,7 +71,7 @@ forEachDatabase((open) => {
       let last = room.forwardExtremities;
       for (let time = 0; time < 3; time++) {
         const kick = room.member(alice, 'leave', { sender: ann, prev: last });
-        await tested.engine.placement.append(room.roomId, room.get(kick));
+        await tested.engine.placement.place(room.roomId, room.get(kick));
         gone.push(kick);
         last = [await enterAgain(tested, room, [kick])];
         tested = await tested.restart(open);
@@ -87,10 +87,10 @@ forEachDatabase((open) => {
       for (let time = 0; time < 2; time++) {
         const start = last;
         for (let index = 0; index < 110; index++) {
-          await placement.append(room.roomId, room.get(room.say(ben, start)));
+          await placement.place(room.roomId, room.get(room.say(ben, start)));
         }
         const kick = room.member(alice, 'leave', { sender: ann, prev: start });
-        await placement.append(room.roomId, room.get(kick));
+        await placement.place(room.roomId, room.get(kick));
         const nids = (await under.engine.heads.get(room.roomId))?.extremities.map(({ nid }) => nid) ?? [];
         assert.equal(nids.length, 111);
         const events = await under.engine.events.getMany(nids);
@@ -104,7 +104,7 @@ forEachDatabase((open) => {
     it('are not changed by an entry that fails', async () => {
       const { under, room } = await entered();
       const kick = room.member(alice, 'leave', { sender: ann });
-      await under.engine.placement.append(room.roomId, room.get(kick));
+      await under.engine.placement.place(room.roomId, room.get(kick));
       const { state, ...entry } = room.join(alice, [kick]);
       const [, ...others] = state;
       const failing = under.engine.placement.enter(room.room, { ...entry, state: others, authChain: [] });

@@ -7,7 +7,7 @@ import {
   stateMapKey,
 } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import { isText } from '../../timeline/event-to-send.ts';
+import { isStorableText } from '../../timeline/event-to-send.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 
@@ -103,5 +103,5 @@ export function authIdsOf(event: RoomEvent): string[] {
 
 /** Whether the database can hold the entry of a state event. */
 export function hasStorableKey({ type, stateKey }: RoomEvent): boolean {
-  return stateKey === undefined || (isText(type) && isText(stateKey));
+  return stateKey === undefined || (isStorableText(type) && isStorableText(stateKey));
 }

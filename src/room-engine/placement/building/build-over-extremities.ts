@@ -2,8 +2,8 @@ import { notFound, selectAuthEventKeys } from '../../../protocol/index.ts';
 import { eventAt, maxPrevEvents } from '../../timeline/compose-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
+import { surroundingIn } from '../states/auth-state.ts';
 import { type BeforeStates, groupsOf } from '../states/before-state.ts';
-import { surroundingIn } from '../states/surrounding-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
 /**

@@ -11,7 +11,7 @@ const createKey = stateMapKey('m.room.create', '');
  * The events that the next event of a room is checked against and refers to, held in memory so that all checks can be
  * made in one go, whatever caches drop in the meantime.
  */
-export class Surroundings {
+export class SendContext {
   readonly #events = new Map<number, StoredEvent>();
   readonly #store: EventStore;
   readonly #draft: EventToSend;

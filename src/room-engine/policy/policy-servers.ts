@@ -17,8 +17,24 @@ import type { VerifiedEvent } from '../placement/verified-event.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { EventStore } from '../timeline/event-store.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
-import type { PolicyPeers } from './policy-peers.ts';
-import { policyRefusal } from './policy-refusal.ts';
+import { policyServerError } from './policy-server-error.ts';
+
+/** How long a request may take, and what gives it up. */
+export interface RemoteRequestOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Milliseconds. */
+  readonly timeout?: number | undefined;
+}
+
+/** The way to policy servers, as rooms need it. */
+export interface PolicyServerClient {
+  /**
+   * Asks for a signature. Source: server-server API, `POST /_matrix/policy/v1/sign`.
+   * @returns what the server has answered: signatures by server and key id, if it is as it should be
+   * @throws when the server can not be asked, or refuses
+   */
+  sign(server: string, pdu: JsonObject, request?: RemoteRequestOptions): Promise<JsonObject>;
+}
 
 /** Milliseconds for a policy server to answer: about an event of a local user, and about one of another server. */
 const patience = { own: 30_000, received: 10_000 } as const;
@@ -29,12 +45,12 @@ const pause = 10_000;
 /** Policy servers that are remembered not to have answered. */
 const maxPauses = 1_000;
 
-export interface RoomPoliciesDeps {
+export interface PolicyServersDeps {
   readonly serverName: string;
   readonly events: EventStore;
   readonly clock: Clock;
   /** Absent where there is no way to other servers: then none of them is a policy server. */
-  readonly peers: PolicyPeers | undefined;
+  readonly peers: PolicyServerClient | undefined;
 }
 
 /** What the current state of a room says about its policy server. */
@@ -47,15 +63,15 @@ interface Said {
  * Servers that rooms have chosen to look at their events before anybody else does.
  * Source: server-server API, "Policy Servers".
  */
-export class RoomPolicies {
-  readonly #deps: RoomPoliciesDeps;
+export class PolicyServers {
+  readonly #deps: PolicyServersDeps;
   readonly #said = new WeakMap<RoomHead, Said>();
   /** Events that were found signed, and by which key. */
   readonly #signed = new WeakMap<RoomEvent, PolicyServer>();
   /** Until when a policy server is not asked about events of other servers; monotonic. */
   readonly #pauses = new Map<string, number>();
 
-  constructor(deps: RoomPoliciesDeps) {
+  constructor(deps: PolicyServersDeps) {
     this.#deps = deps;
   }
 
@@ -74,7 +90,7 @@ export class RoomPolicies {
   }
 
   /** The policy server that the current state of a room names; it must be loaded. */
-  of(head: RoomHead): PolicyServer | undefined {
+  serverOf(head: RoomHead): PolicyServer | undefined {
     const entry = head.entry(policyEventType, '');
     if (!entry) return undefined;
     const said = this.#said.get(head);
@@ -88,13 +104,13 @@ export class RoomPolicies {
   }
 
   /** Whether a policy server has to be asked before an event of a local user is sent. It must be loaded. */
-  concerns(head: RoomHead, draft: { type: string; stateKey?: string | undefined }): boolean {
-    return needsPolicyServerSignature(draft) && this.of(head) !== undefined;
+  needsSignature(head: RoomHead, draft: { type: string; stateKey?: string | undefined }): boolean {
+    return needsPolicyServerSignature(draft) && this.serverOf(head) !== undefined;
   }
 
   /** Whether an event has the signature that the room wants, or needs none. It must be loaded. */
-  isVouched(head: RoomHead, event: RoomEvent): boolean {
-    const policy = needsPolicyServerSignature(event) ? this.of(head) : undefined;
+  hasRequiredSignature(head: RoomHead, event: RoomEvent): boolean {
+    const policy = needsPolicyServerSignature(event) ? this.serverOf(head) : undefined;
     return policy === undefined || this.#isSigned(event, policy);
   }
 
@@ -102,13 +118,13 @@ export class RoomPolicies {
    * An event of this server with the signature that the room wants; as it is where it needs none.
    * @throws MatrixError as the policy server says, or M_UNKNOWN with 502 when it says nothing that makes sense
    */
-  async vouched(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
+  async sign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#lacking(head, one.event);
     return policy ? this.#ask(policy, one, patience.own) : one;
   }
 
   /** As `vouched`, of an event that others have sent: without the signature where it can not be had. */
-  async vouchedIfPossible(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
+  async trySign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#lacking(head, one.event);
     if (!policy || this.#isPaused(policy.serverName)) return one;
     try {
@@ -123,7 +139,7 @@ export class RoomPolicies {
   /** The policy server whose signature is missing. */
   async #lacking(head: RoomHead, event: RoomEvent): Promise<PolicyServer | undefined> {
     await this.load(head);
-    return this.isVouched(head, event) ? undefined : this.of(head);
+    return this.hasRequiredSignature(head, event) ? undefined : this.serverOf(head);
   }
 
   #isSigned(event: RoomEvent, policy: PolicyServer): boolean {
@@ -139,7 +155,7 @@ export class RoomPolicies {
     const signature = await peers!.sign(serverName, event.pdu, { timeout }).then(
       (answer) => signatureIn(answer, serverName),
       (error: unknown) => {
-        throw policyRefusal(error);
+        throw policyServerError(error);
       },
     );
     const signed = signature === undefined ? undefined : withPolicySignature(event, policy, signature);

@@ -160,7 +160,7 @@ export function storedAt(
     distribute: options.distribute === true || known?.distribute === true,
     resolves: at.resolves,
     followsGap: at.stream !== undefined && found.missing.length > 0,
-    outside: false,
+    outOfBand: false,
     redactedBy: known?.redactedBy ?? found.redactedBy?.nid,
   };
 }

@@ -1,7 +1,7 @@
 import { authorize, forbidden, type JsonObject, notFound } from '../../../protocol/index.ts';
 import { composeEvent } from '../../timeline/compose-event.ts';
 import { checkStorable, type EventToSend } from '../../timeline/event-to-send.ts';
-import { Surroundings } from '../../timeline/surroundings.ts';
+import { SendContext } from '../../timeline/send-context.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 
 /**
@@ -15,7 +15,7 @@ export async function templateFor(
 ): Promise<{ readonly event: JsonObject }> {
   const { heads, events, stateKeys } = deps;
   checkStorable(draft);
-  const surroundings = new Surroundings(events, draft);
+  const surroundings = new SendContext(events, draft);
   for (;;) {
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('Unknown room');

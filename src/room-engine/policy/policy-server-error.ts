@@ -9,7 +9,7 @@ const aboutSessions = new Set(['M_UNKNOWN_TOKEN', 'M_MISSING_TOKEN', 'M_USER_DEA
  * word, where it says anything that is about the event.
  * Source: server-server API, "Validating Policy Server signatures".
  */
-export function policyRefusal(error: unknown): MatrixError {
+export function policyServerError(error: unknown): MatrixError {
   if (!(error instanceof RemoteError))
     return unknown('The policy server of the room can not be reached', 502);
   const { status, errcode, message, retryAfter } = error;
