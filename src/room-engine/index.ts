@@ -3,6 +3,7 @@
 export { ErasedUsers } from './erasure/erased-users.ts';
 export { type Erasures, erasedEvents, joinedBeforeErasure } from './erasure/erasures.ts';
 export { erasureMigrations } from './erasure/migration.ts';
+export type { EventCheck, EventCheckContext, EventChecks } from './event-checks.ts';
 export type { EventIndex, IndexBatch } from './event-index.ts';
 export { type IgnoredUserLists, isHiddenFromUser } from './ignored-user-lists.ts';
 export { knownServers } from './membership/known-servers.ts';
@@ -37,4 +38,5 @@ export { type EventTime, NearestEvents, type TimeDirection } from './timeline/ne
 export type { HeadReader, RoomHead, StateEntry } from './timeline/room-head.ts';
 export { registerTransactionCleanup } from './timeline/transaction-cleanup.ts';
 export { delayedEventsDevice, transactionScope } from './timeline/transaction-ids.ts';
+export { UnauthorizedEvent } from './timeline/unauthorized-event.ts';
 export type { WritableHeads } from './timeline/writable-heads.ts';

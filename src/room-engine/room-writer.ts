@@ -2,6 +2,7 @@ import type { Randomness } from '../kernel/randomness.ts';
 import { BackgroundSigner } from '../kernel/signing/index.ts';
 import { Sequence, type StreamWriter } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
+import { EventChecks } from './event-checks.ts';
 import { type EventIndex, noEventIndex } from './event-index.ts';
 import type { UserRooms } from './membership/user-rooms.ts';
 import type { Placement } from './placement/placement.ts';
@@ -50,6 +51,8 @@ export class RoomWriter extends RoomReader {
   readonly timeline: Append;
   /** Takes the events of other servers. */
   readonly placement: Placement;
+  /** Checks of events of local users, to which modules add theirs. */
+  readonly checks = new EventChecks();
   /** The policy servers of rooms, which check events before they are added. */
   readonly policies: PolicyServers;
   readonly #writer: EventWriter;
@@ -90,6 +93,7 @@ export class RoomWriter extends RoomReader {
       heads,
       stateKeys,
       policies: this.policies,
+      checks: this.checks,
       writer: this.#writer,
       groupIds,
       roomNids: rooms,

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Sequence } from '../../kernel/streams/index.ts';
-import { authorize, forbidden, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
+import { authorize, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
+import type { EventChecks } from '../event-checks.ts';
 import type { PolicyServers } from '../policy/policy-servers.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
@@ -18,6 +19,7 @@ import type { Extremity } from './extremity.ts';
 import { membershipChanges } from './membership-changes.ts';
 import { redactionTakesEffect } from './redaction.ts';
 import { SendContext } from './send-context.ts';
+import { UnauthorizedEvent } from './unauthorized-event.ts';
 import type { WritableHead } from './writable-head.ts';
 import type { WritableHeads } from './writable-heads.ts';
 
@@ -43,6 +45,7 @@ export interface AppendDeps extends ComposerDeps, SlowSends {
   readonly roomNids: Sequence;
   readonly writer: EventWriter;
   readonly policies: PolicyServers;
+  readonly checks: EventChecks;
 }
 
 interface Staged {
@@ -66,7 +69,8 @@ export class Append {
   /**
    * Resolves when the event is on disk. A state event that would change nothing is not sent: the present one is
    * returned.
-   * @throws MatrixError M_NOT_FOUND for an unknown room, M_FORBIDDEN when the authorization rules say no, M_TOO_LARGE
+   * @throws MatrixError M_NOT_FOUND for an unknown room, M_FORBIDDEN when the authorization rules say no, M_TOO_LARGE,
+   * and the errors of the checks
    */
   async append(roomId: string, draft: EventToSend, options: AppendOptions = {}): Promise<StoredEvent> {
     const { stored, durable } = await this.#stage(roomId, draft, options);
@@ -84,18 +88,20 @@ export class Append {
    * @param roomId absent in room versions in which it is the create event's hash
    * @param first `m.room.create` and what comes after it
    * @returns the room id
-   * @throws MatrixError M_FORBIDDEN when the authorization rules say no, M_TOO_LARGE
+   * @throws UnauthorizedEvent when the authorization rules say no; MatrixError M_TOO_LARGE, and the errors of the
+   * checks
    */
   async create(
     version: RoomVersion,
     roomId: string | undefined,
     first: readonly [EventToSend, ...EventToSend[]],
   ): Promise<string> {
-    const { heads, events, roomNids, stateKeys, writer } = this.#deps;
+    const { heads, events, roomNids, stateKeys, writer, checks } = this.#deps;
     for (const draft of first) {
       checkStorable(draft);
       await stateKeys.prepare(stateMapKey(draft.type, draft.stateKey ?? ''));
     }
+    if (!checks.isEmpty) for (const draft of first) await checks.pass(draft, { roomId, newRoom: first });
     // Nothing is awaited from here, and so all of it is committed together.
     const [creation, ...others] = first;
     const created = composeCreation(this.#deps, creation, version, roomId);
@@ -119,8 +125,9 @@ export class Append {
   }
 
   async #stage(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
-    const { heads, events, stateKeys, writer, policies } = this.#deps;
+    const { heads, events, stateKeys, writer, policies, checks } = this.#deps;
     checkStorable(draft);
+    let isUnchecked = !checks.isEmpty;
     const surroundings = new SendContext(events, draft);
     for (;;) {
       const head = await heads.get(roomId);
@@ -129,9 +136,18 @@ export class Append {
       if (!policies.isLoaded(head)) await policies.load(head);
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
       if (head.broken || !surroundings.isComplete(head) || !policies.isLoaded(head)) continue;
-      if (hasManyStates(head)) return this.#sendApart('sendOverManyExtremities', roomId, draft, transaction);
-      const unchanged = unchangedEntry(head, draft, surroundings);
+      const isForked = hasManyStates(head);
+      const unchanged = isForked ? undefined : unchangedEntry(head, draft, surroundings);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
+      if (isUnchecked) {
+        // Rejects first what the rules reject: a check may ask another server.
+        if (!isForked)
+          requireAuthorized(composeEvent(this.#deps, draft, head, surroundings), head, surroundings);
+        await checks.pass(draft, { roomId });
+        isUnchecked = false;
+        continue;
+      }
+      if (isForked) return this.#sendApart('sendOverManyExtremities', roomId, draft, transaction);
       if (policies.needsSignature(head, draft))
         return this.#sendApart('sendWithPolicySignature', roomId, draft, transaction);
       const composed = composeEvent(this.#deps, draft, head, surroundings);
@@ -157,14 +173,14 @@ export class Append {
   #extend(
     head: WritableHead,
     draft: EventToSend,
-    { unsigned, prev, auth }: ComposedEvent,
+    composed: ComposedEvent,
     surroundings: SendContext,
     reserve: ReservePlace,
     transaction?: SentTransaction,
   ): PreparedWrite {
+    requireAuthorized(composed, head, surroundings);
+    const { unsigned, prev, auth } = composed;
     const { event } = unsigned;
-    const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
-    if (!verdict.allowed) throw forbidden(verdict.reason);
     const replaces = draft.stateKey === undefined ? undefined : head.entry(draft.type, draft.stateKey)?.nid;
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
     const redacts = redactedBy(draft, unsigned.event, head, surroundings);
@@ -228,6 +244,12 @@ export class Append {
     if (keyNid === undefined) throw new Error('a state key was not prepared');
     return { id: this.#deps.groupIds.next(), keyNid };
   }
+}
+
+/** @throws UnauthorizedEvent when the authorization rules reject the event at the end of this history */
+function requireAuthorized({ unsigned }: ComposedEvent, head: WritableHead, context: SendContext): void {
+  const verdict = authorize(unsigned.event, (type, key) => context.state(head, type, key)?.event);
+  if (!verdict.allowed) throw new UnauthorizedEvent(verdict.reason);
 }
 
 /**

@@ -54,6 +54,7 @@ export class RemoteInvite {
     const server = serverOfUser(draft.stateKey);
     await this.#checkFederated(head);
     const template = await placement.eventTemplate(roomId, draft);
+    if (!engine.checks.isEmpty) await engine.checks.pass(draft, { roomId });
     const built = buildFromTemplate(
       graphReferences(template.event, version),
       { ...draft, roomId },

@@ -79,6 +79,7 @@ export class RemoteMemberships {
     const { engine, serverName, complexity, peers } = this.#deps;
     const { userId, roomId, via, only } = place;
     if (!only && (await isResidentForUser(engine, userId, roomId, serverName))) return undefined;
+    await this.#check(place);
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
     if (servers.length === 0) throw notFound('No server is known that is in the room');
     const isLimited = !only && (await complexity.appliesTo(userId));
@@ -107,10 +108,18 @@ export class RemoteMemberships {
   knock(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { userId, roomId, via } = place;
     const knock = async () => {
+      await this.#check(place);
       const servers = await this.#candidates.of(userId, roomId, via);
       return this.#knock.knock({ ...place, servers });
     };
     return this.#deps.roomMutex.run(roomId, () => this.#outside(userId, roomId, knock));
+  }
+
+  /** @throws MatrixError of a check that rejects the join or knock */
+  async #check({ userId, roomId, content }: RemoteMembershipRequest): Promise<void> {
+    const { checks } = this.#deps.engine;
+    if (checks.isEmpty) return;
+    await checks.pass({ type: 'm.room.member', stateKey: userId, sender: userId, content }, { roomId });
   }
 
   /**

@@ -8,7 +8,7 @@ import {
   serverOfUser,
   stateMapKey,
 } from '../../protocol/index.ts';
-import type { EventToSend, RoomWriter } from '../../room-engine/index.ts';
+import { type EventToSend, type RoomWriter, UnauthorizedEvent } from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { Requesting, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
@@ -142,9 +142,7 @@ export class RoomCreation {
     try {
       return await engine.timeline.create(version, roomId, [creation, ...others]);
     } catch (error) {
-      if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') {
-        throw invalidRoomState(error.message);
-      }
+      if (error instanceof UnauthorizedEvent) throw invalidRoomState(error.message);
       throw error;
     }
   }

@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../test/support/databases/databases.ts';
+import { alice, bob, carol, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
+import { type JsonObject, MatrixError } from '../protocol/index.ts';
+import type { EventCheck, EventCheckContext, EventToSend } from '../room-engine/index.ts';
+import { RemoteMemberships } from '../room-federation/index.ts';
+
+/** What a check was asked about. */
+type Asked = [EventToSend, EventCheckContext];
+
+const spam = new MatrixError(403, 'ORG_TEST_SPAM', 'This looks like spam', { 'org.test.why': 1 });
+
+/** A check that records what it is asked, and rejects what `isSpam` finds. */
+function recording(isSpam: (draft: EventToSend) => boolean = () => false) {
+  const asked: Asked[] = [];
+  const check: EventCheck = {
+    async check(draft, context) {
+      asked.push([draft, context]);
+      return isSpam(draft) ? spam : undefined;
+    },
+  };
+  return {
+    asked,
+    check,
+    names: () => asked.map(([{ type, content }]) => `${type} ${content['membership'] ?? ''}`.trim()),
+  };
+}
+
+const saysSpam = ({ content }: EventToSend) => JSON.stringify(content).includes('spam');
+const sender = (userId: string) => ({ userId, deviceId: 'DEVICE' });
+
+forEachDatabase((open) => {
+  const rejected = (work: Promise<unknown>) => assert.rejects(work, (error) => error === spam);
+  const latest = async ({ engine }: RoomsUnderTest, roomId: string) =>
+    (await engine.heads.get(roomId))?.extremities.map(({ eventId }) => eventId);
+
+  describe('EventChecks', () => {
+    it('are asked about messages, redactions, state and memberships, each once', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { engine, rooms } = under;
+      assert.equal(engine.checks.isEmpty, true);
+      const roomId = await under.room(alice);
+      const { asked, check, names } = recording();
+      engine.checks.add(check);
+      assert.equal(engine.checks.isEmpty, false);
+      await under.redact(alice, roomId, await under.say(alice, roomId, 'hello'));
+      await rooms.sending.state(
+        sender(alice),
+        roomId,
+        { type: 'm.room.topic', stateKey: '' },
+        { topic: 'x' },
+      );
+      await rooms.memberships.invite(alice, roomId, bob);
+      await under.join(bob, roomId);
+      await rooms.memberships.kick(alice, roomId, bob);
+      await rooms.memberships.ban(alice, roomId, bob);
+      assert.deepEqual(names(), [
+        'm.room.message',
+        'm.room.redaction',
+        'm.room.topic',
+        'm.room.member invite',
+        'm.room.member join',
+        'm.room.member leave',
+        'm.room.member ban',
+      ]);
+      assert.deepEqual(asked[0], [
+        {
+          type: 'm.room.message',
+          sender: alice,
+          content: { msgtype: 'm.text', body: 'hello' },
+          originServerTs: undefined,
+        },
+        { roomId },
+      ]);
+    });
+
+    it('reject an event with an error of their own, and nothing of it is stored', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { engine, rooms } = under;
+      const roomId = await under.room(alice, bob);
+      const before = await latest(under, roomId);
+      engine.checks.add(recording(saysSpam).check);
+      await rejected(under.say(alice, roomId, 'spam'));
+      await rejected(rooms.sending.state(sender(alice), roomId, { type: 'x', stateKey: '' }, { spam: 1 }));
+      await rejected(rooms.memberships.invite(alice, roomId, carol, { given: { reason: 'spam' } }));
+      await rejected(rooms.memberships.join(carol, roomId, { given: { displayname: 'spam' } }));
+      await rejected(rooms.memberships.leave(bob, roomId, { given: { reason: 'spam' } }));
+      assert.deepEqual(await latest(under, roomId), before);
+      await under.say(alice, roomId, 'fine');
+      assert.notDeepEqual(await latest(under, roomId), before);
+    });
+
+    it('are asked about all events of a new room before it exists, and reject the whole room', async () => {
+      const under = await RoomsUnderTest.open(open);
+      for (const room_version of ['10', '12']) {
+        const { asked, check } = recording(saysSpam);
+        under.engine.checks.add(check);
+        const roomId = await under.rooms.creation.create(alice, {
+          room_version,
+          name: 'fine',
+          invite: [bob],
+        });
+        const types = asked.map(([{ type }]) => type);
+        assert.equal(types[0], 'm.room.create');
+        assert.ok(types.includes('m.room.name'));
+        for (const [draft, context] of asked) {
+          assert.equal(context.roomId, room_version === '12' ? undefined : roomId);
+          assert.ok(context.newRoom?.includes(draft));
+          assert.equal(context.newRoom?.length, asked.length);
+        }
+        const rooms = await under.engine.userRooms.of(alice);
+        await rejected(under.rooms.creation.create(alice, { room_version, name: 'spam' }));
+        assert.deepEqual([...(await under.engine.userRooms.of(alice)).keys()], [...rooms.keys()]);
+      }
+    });
+
+    it('report the error of a check at room creation as it is, and M_FORBIDDEN of the rules as M_INVALID_ROOM_STATE', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const initial_state = [
+        {
+          type: 'm.room.power_levels',
+          state_key: '',
+          content: { users: { [alice]: 0 }, events: { 'm.room.name': 100 } },
+        },
+      ];
+      await assert.rejects(under.rooms.creation.create(alice, { name: 'x', initial_state }), {
+        errcode: 'M_INVALID_ROOM_STATE',
+      });
+      const forbids = new MatrixError(403, 'M_FORBIDDEN', 'No rooms today');
+      under.engine.checks.add({ check: async () => forbids });
+      await assert.rejects(under.rooms.creation.create(alice, {}), (error) => error === forbids);
+    });
+
+    it('are asked in the order in which they were added, until one rejects', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const order: string[] = [];
+      const named = (name: string, rejection?: MatrixError): EventCheck => ({
+        async check() {
+          order.push(name);
+          return rejection;
+        },
+      });
+      for (const check of [named('first'), named('second', spam), named('third')])
+        under.engine.checks.add(check);
+      await rejected(under.say(alice, roomId, 'hello'));
+      assert.deepEqual(order, ['first', 'second']);
+    });
+
+    it('are not asked about what is not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { engine, rooms } = under;
+      const roomId = await under.room(alice);
+      const topic = () =>
+        rooms.sending.state(sender(alice), roomId, { type: 'm.room.topic', stateKey: '' }, { topic: 'x' });
+      const message = () =>
+        rooms.sending.message(
+          sender(alice),
+          roomId,
+          { type: 'm.room.message', content: { body: 'x' } },
+          'same',
+        );
+      const [topicId, messageId] = [await topic(), await message()];
+      const { asked, check } = recording();
+      engine.checks.add(check);
+      await assert.rejects(under.say(alice, '!none:test', 'x'), { errcode: 'M_NOT_FOUND' });
+      await assert.rejects(under.say(bob, roomId, 'x'), { errcode: 'M_FORBIDDEN' });
+      assert.equal(await topic(), topicId);
+      assert.equal(await message(), messageId);
+      assert.deepEqual(asked, []);
+    });
+
+    it('let others go on while they take their time, and apply the authorization rules again afterwards', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice, bob);
+      const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
+      const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+      under.engine.checks.add({
+        async check({ sender }) {
+          if (sender !== bob) return undefined;
+          begin();
+          await held;
+          return undefined;
+        },
+      });
+      const late = assert.rejects(under.say(bob, roomId, 'late'), { errcode: 'M_FORBIDDEN' });
+      await begun;
+      await under.say(alice, roomId, 'meanwhile');
+      await under.rooms.memberships.kick(alice, roomId, bob);
+      letGo();
+      await late;
+    });
+
+    it('send nothing when a check fails by itself', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.room(alice);
+      const before = await latest(under, roomId);
+      under.engine.checks.add({ check: () => Promise.reject(new Error('the checker is broken')) });
+      await assert.rejects(under.say(alice, roomId, 'x'), /the checker is broken/);
+      assert.deepEqual(await latest(under, roomId), before);
+    });
+
+    it('are asked about joins, knocks and invites before another server is', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { engine } = under;
+      const roomId = await under.room(alice);
+      const unasked = new Proxy({}, { get: () => () => assert.fail('another server was asked') });
+      const remote = new RemoteMemberships({
+        engine,
+        placement: engine.placement,
+        serverName: 'test',
+        peers: unasked,
+        complexity: unasked,
+        roomMutex: { run: (_key: string, work: () => unknown) => work() },
+      } as never);
+      const { asked, check } = recording(() => true);
+      engine.checks.add(check);
+      const place = (content: JsonObject) => ({
+        userId: bob,
+        roomId: '!far:other.test',
+        via: ['other.test'],
+        content,
+      });
+      await rejected(remote.join(place({ membership: 'join' })));
+      await rejected(remote.knock(place({ membership: 'knock' })));
+      const head = await engine.heads.get(roomId);
+      const invite = { type: 'm.room.member', stateKey: '@eve:other.test', sender: alice };
+      const content = { membership: 'invite' };
+      assert.ok(head);
+      await rejected(remote.invite(head, { ...invite, content }));
+      assert.deepEqual(asked, [
+        [
+          { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'join' } },
+          { roomId: '!far:other.test' },
+        ],
+        [
+          { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'knock' } },
+          { roomId: '!far:other.test' },
+        ],
+        [{ ...invite, content }, { roomId }],
+      ]);
+    });
+  });
+});
