@@ -165,8 +165,9 @@ describe('RemoteStreams', () => {
     const received: string[] = [];
     stream.subscribe((fact) => received.push(fact));
     const readMissing = async () => [];
-    const deps = { streams: [stream], current: 0, clock: eagerClock(), log: silentLogger, readMissing };
+    const deps = { current: 0, clock: eagerClock(), log: silentLogger, readMissing };
     const remote = new RemoteStreams(deps);
+    remote.follow(stream);
     remote.receive({
       after: 0,
       upTo: 2,
