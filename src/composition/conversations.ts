@@ -3,7 +3,13 @@ import type { Route } from '../kernel/http/index.ts';
 import { Presence, PresenceEvents, presenceRoutes, presenceSyncSource } from '../presence/index.ts';
 import { pushRuleRoutes, pushRulesSyncSource, Unread, unreadSyncSource } from '../push/index.ts';
 import { Receipts, receiptRoutes, receiptSyncSource } from '../receipts/index.ts';
-import { type DelayedSending, type Rooms, roomRoutes, type ThirdPartyInviting } from '../rooms/index.ts';
+import {
+  type DelayedSending,
+  type ReadingRooms,
+  type Rooms,
+  roomRoutes,
+  type ThirdPartyInviting,
+} from '../rooms/index.ts';
 import {
   eventStreamRoutes,
   openSync,
@@ -39,13 +45,13 @@ function maxEvents({ configuration }: Kernel): number {
 export async function startConversations(
   kernel: Kernel,
   people: People,
-  rooms: Rooms,
-  encryption: Encryption,
+  rooms: ReadingRooms,
+  encryption: Pick<Encryption, 'syncSources'>,
   shutdown: Shutdown,
 ): Promise<Conversations> {
   const { engine } = rooms;
   const { accountData, pushRules } = people;
-  const typing = new Typing({ ...kernel, roomStream: engine.stream });
+  const typing = new Typing({ ...kernel, roomStream: engine.stream, follows: kernel.role === 'reader' });
   const receipts = new Receipts({ ...kernel, engine, markers: fullyReadMarkers(people) });
   const unread = new Unread({
     ...kernel,
@@ -84,7 +90,7 @@ export async function startConversations(
 }
 
 /** Presence, and what syncs tell of it. */
-async function startPresence(kernel: Kernel, people: People, { engine }: Rooms, shutdown: Shutdown) {
+async function startPresence(kernel: Kernel, people: People, { engine }: ReadingRooms, shutdown: Shutdown) {
   const { configuration, userLimiter, log } = kernel;
   const { enabled, include_offline_users_on_sync } = configuration.presence.presence;
   const limits = userLimiter(configuration.rateLimits.rc_presence.per_user);

@@ -64,8 +64,12 @@ export interface Surroundings {
   readonly databaseOptions?: DatabaseOptions;
 }
 
+/** What a process does: `main` does everything and alone writes; a `reader` follows it and answers what only reads. */
+export type Role = 'main' | 'reader';
+
 /** What every slice may be given. */
 export interface Kernel extends Surroundings {
+  readonly role: Role;
   namedLog(name: string): Logger;
   readonly serverName: ServerName;
   readonly database: Database;
@@ -79,6 +83,11 @@ export interface Kernel extends Surroundings {
   limiter(limit: RateLimit): RateLimiter;
   /** The same for what users do: keys are their ids, or begin with them and a space. */
   userLimiter(limit: RateLimit): RateLimiter;
+}
+
+/** The kernel of the process that writes. */
+export interface MainKernel extends Kernel {
+  readonly streams: LocalStreams;
 }
 
 /** Every slice's steps of the schema, in the order in which they are applied. */
@@ -121,7 +130,7 @@ export function claimDatabase(surroundings: Surroundings, shutdown: Shutdown): v
 }
 
 /** Opens the database, brings its schema up to date, and starts what the slices stand on. */
-export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<Kernel> {
+export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<MainKernel> {
   const { configuration, clock, log } = surroundings;
   const namedLog = surroundings.namedLog ?? ((name: string) => log.child({ logger: name }));
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
@@ -145,6 +154,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true });
   return {
     ...surroundings,
+    role: 'main',
     namedLog,
     serverName,
     database,
@@ -158,11 +168,11 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   };
 }
 
-function optionsOf({ databaseOptions: given, configuration }: Surroundings): DatabaseOptions {
+export function optionsOf({ databaseOptions: given, configuration }: Surroundings): DatabaseOptions {
   return given ?? databaseOptions(dataStoreEntries(configuration.database).main);
 }
 
-function serverNameOf({ server }: HearthConfiguration): ServerName {
+export function serverNameOf({ server }: HearthConfiguration): ServerName {
   const { server_name: name } = server;
   if (!isServerName(name)) throw new Error(`server_name: '${name}' is not a server name`);
   return name;

@@ -50,23 +50,17 @@ export type E2ee = Awaited<ReturnType<typeof openE2ee>>;
 
 /** Puts end-to-end encryption together. */
 export async function openE2ee(deps: E2eeDeps) {
-  const { database, streams, caches, upkeep, remote, jobs } = deps;
+  const { database, streams, upkeep, remote, jobs } = deps;
   const { keyStream } = upkeep;
-  const signatureStream = new Stream<SignatureChange>('user_signatures', jsonFacts());
+  const reading = openE2eeReading(deps);
+  const { signatureStream } = reading;
   const keyIds = await Sequence.open(database, 'one_time_keys');
   const lists = remote && jobs && new RemoteDeviceLists({ ...deps, remote, jobs });
   await lists?.start();
   const query = new KeyQuery({ ...deps, remote, lists });
   const upload = new KeyUpload({ ...deps, keyStream, keyIds });
-  const deviceLists = new DeviceLists({ ...deps, signatureStream });
-  const counts = new KeyCounts(database, caches, keyStream);
   return {
-    syncSources: [
-      deviceListSyncSource({ ...deps, deviceLists, signatureStream }),
-      keyCountSyncSource(counts, keyStream),
-    ],
-    signatureStream,
-    counts,
+    ...reading,
     upload,
     query,
     backups: new KeyBackups(database),
@@ -74,9 +68,30 @@ export async function openE2ee(deps: E2eeDeps) {
     crossSigning: new CrossSigning(deps),
     signatures: new SignatureUpload({ ...deps, query, signatureStream }),
     claiming: new KeyClaiming({ ...deps, remote, claims: new KeyClaims(database, streams, keyStream) }),
-    deviceLists,
     /** Absent where nothing is kept of other servers. */
     remoteLists: lists,
+  };
+}
+
+/**
+ * Opens what syncs read: device lists and the counts of one-time keys. It follows the streams, also in a process that
+ * does not write.
+ */
+export function openE2eeReading(
+  deps: Pick<E2eeDeps, 'database' | 'streams' | 'caches' | 'devices' | 'engine' | 'upkeep' | 'log'>,
+) {
+  const { keyStream } = deps.upkeep;
+  const signatureStream = new Stream<SignatureChange>('user_signatures', jsonFacts());
+  const deviceLists = new DeviceLists({ ...deps, signatureStream });
+  const counts = new KeyCounts(deps.database, deps.caches, keyStream);
+  return {
+    syncSources: [
+      deviceListSyncSource({ ...deps, deviceLists, signatureStream }),
+      keyCountSyncSource(counts, keyStream),
+    ],
+    signatureStream,
+    deviceLists,
+    counts,
   };
 }
 

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { EventIndex, IndexBatch, RoomFact, RoomReader, StoredEvent } from '../room-engine/index.ts';
-import { type Child, inHistory } from './child.ts';
+import { type Child, childOf, inHistory } from './child.ts';
 import { RelationBatch, type RelationChange } from './relation-batch.ts';
 import { readChildren } from './store.ts';
 import type { RelationTables } from './tables.ts';
@@ -41,6 +41,19 @@ export class RelationIndex implements EventIndex {
   /** Follows the events of rooms; once, before anything is read. */
   follow({ stream }: RoomReader): void {
     stream.subscribe((fact) => this.#apply(fact));
+  }
+
+  /** As `follow`, in a process that does not write the rows: changes are taken from the facts. */
+  followRemote({ stream, events }: RoomReader): void {
+    stream.subscribe((fact) => {
+      const { stored, redacts } = fact;
+      const target = redacts === undefined ? undefined : events.peek(redacts);
+      // The parent of an event that is not in memory is not known.
+      if (redacts !== undefined && !target) this.#children.clear();
+      const change = { added: childOf(stored), removed: target && childOf(target) };
+      if (change.added || change.removed) this.#changes.set(stored, change);
+      this.#apply(fact);
+    });
   }
 
   /** For the rows of one transaction. */

@@ -16,15 +16,8 @@ export class PublishedRooms {
   }
 
   /** Whether the room is in the server's own list. */
-  async isPublished(roomId: string): Promise<boolean> {
-    const row = await this.#database
-      .reader<RoomTables>()
-      .selectFrom('published_rooms')
-      .select('room_id')
-      .where('room_id', '=', roomId)
-      .where('network', '=', '')
-      .executeTakeFirst();
-    return row !== undefined;
+  isPublished(roomId: string): Promise<boolean> {
+    return isPublished(this.#database, roomId);
   }
 
   /** Whether the rules of the operator let the user publish the room. */
@@ -64,4 +57,16 @@ export class PublishedRooms {
     const query = this.#database.reader<RoomTables>().selectFrom('published_rooms').select('room_id');
     return network === undefined ? query : query.where('network', '=', network);
   }
+}
+
+/** Returns whether a room is in the server's own list of public rooms. */
+export async function isPublished(database: Database, roomId: string): Promise<boolean> {
+  const row = await database
+    .reader<RoomTables>()
+    .selectFrom('published_rooms')
+    .select('room_id')
+    .where('room_id', '=', roomId)
+    .where('network', '=', '')
+    .executeTakeFirst();
+  return row !== undefined;
 }

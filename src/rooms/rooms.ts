@@ -28,6 +28,7 @@ import { type InvitePolicy, inviteAnybody } from './membership/invite-policy.ts'
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
+import type { ReadingRooms } from './reading-rooms.ts';
 import { Sending } from './sending.ts';
 import { StateChecks } from './state-checks.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
@@ -68,7 +69,7 @@ export interface RoomsDeps {
 }
 
 /** The operations of this slice. */
-export interface Rooms {
+export interface Rooms extends ReadingRooms {
   readonly engine: RoomWriter;
   readonly aliases: RoomAliases;
   readonly published: PublishedRooms;

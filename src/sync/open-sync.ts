@@ -4,7 +4,7 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamReader } from '../kernel/streams/index.ts';
 import type { PrejoinKeys } from '../room-engine/index.ts';
-import type { InvitePolicy, Rooms } from '../rooms/index.ts';
+import type { InvitePolicy, ReadingRooms } from '../rooms/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import { Answers } from './classic/answers.ts';
 import { DevicePart } from './classic/device-part.ts';
@@ -30,7 +30,7 @@ import { SourceList } from './sources/source-list.ts';
 import { ToldInvites } from './told-invites.ts';
 
 export interface SyncServicesDeps {
-  readonly rooms: Rooms;
+  readonly rooms: ReadingRooms;
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly database: Database;
@@ -41,7 +41,7 @@ export interface SyncServicesDeps {
   readonly accountData: AccountData;
   /** What of a room's state people see before they are in it. */
   readonly prejoinKeys: PrejoinKeys;
-  /** Rooms that no sync mentions. */
+  /** ReadingRooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
   /** What users want to become of invites. */
   readonly invitePolicy: InvitePolicy;

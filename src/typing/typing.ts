@@ -15,6 +15,8 @@ export interface TypingDeps {
   readonly clock: Clock;
   /** The stream of rooms: whoever leaves one does not type there any more. */
   readonly roomStream: Stream<RoomFact>;
+  /** Another process writes: this one takes its notices from the stream. */
+  readonly follows?: boolean;
 }
 
 /** Milliseconds that a notice may hold at most; clients repeat it while the user goes on. */
@@ -36,15 +38,19 @@ export class Typing {
   readonly typingStream = new Stream<TypingChange>('typing', jsonFacts());
   readonly #streams: StreamWriter;
   readonly #clock: Clock;
-  /** Room id to user id to the end of the notice. */
-  readonly #rooms = new Map<string, Map<string, Timer>>();
+  /** Room id to user id to the end of the notice; `undefined` for a notice that another process ends. */
+  readonly #rooms = new Map<string, Map<string, Timer | undefined>>();
   readonly #changes = new RecentlyUsed<string, number>({ max: roomsRemembered });
   #count = 0;
 
-  constructor({ streams, clock, roomStream }: TypingDeps) {
+  constructor({ streams, clock, roomStream, follows = false }: TypingDeps) {
     this.#streams = streams;
     this.#clock = clock;
-    this.typingStream.subscribe(({ roomId }, position) => this.#changes.set(roomId, position));
+    this.typingStream.subscribe((change, position) => {
+      this.#changes.set(change.roomId, position);
+      if (follows) this.#follow(change);
+    });
+    if (follows) return;
     roomStream.subscribe(({ roomId, membershipChanges }) => {
       for (const { userId, to } of membershipChanges) if (to !== 'join') this.#stop(roomId, userId);
     });
@@ -73,13 +79,27 @@ export class Typing {
 
   /** Ends all notices without telling anybody. */
   close(): void {
-    for (const typists of this.#rooms.values()) for (const timer of typists.values()) timer.cancel();
+    for (const typists of this.#rooms.values()) for (const timer of typists.values()) timer?.cancel();
     this.#rooms.clear();
     this.#count = 0;
   }
 
+  /** Takes a change of the process that writes. */
+  #follow({ roomId, userId, typing }: TypingChange): void {
+    const typists = this.#rooms.get(roomId);
+    if (typists?.has(userId) === typing) return;
+    if (typing) {
+      this.#count++;
+      this.#rooms.set(roomId, (typists ?? new Map()).set(userId, undefined));
+      return;
+    }
+    if (!typists?.delete(userId)) return;
+    this.#count--;
+    if (typists.size === 0) this.#rooms.delete(roomId);
+  }
+
   #start(roomId: string, userId: string, timeout: number): void {
-    const typists = this.#rooms.get(roomId) ?? new Map<string, Timer>();
+    const typists = this.#rooms.get(roomId) ?? new Map<string, Timer | undefined>();
     const before = typists.get(userId);
     if (!before && (typists.size >= maxInRoom || this.#count >= maxTypists)) return;
     before?.cancel();

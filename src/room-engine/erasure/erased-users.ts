@@ -10,12 +10,12 @@ import { type ErasureTables, insertErasedUser, readErasedUsers } from './store.t
  */
 export class ErasedUsers implements Erasures {
   readonly #database: Database;
-  readonly #stream = new Stream<string>('erased_users', jsonFacts());
+  readonly stream = new Stream<string>('erased_users', jsonFacts());
   #positions: Promise<Map<string, number>> | undefined;
 
   constructor(database: Database) {
     this.#database = database;
-    this.#stream.subscribe((userId, position) => {
+    this.stream.subscribe((userId, position) => {
       this.#positions?.then(
         (positions) => positions.set(userId, position),
         // Whoever asks next reads it.
@@ -40,6 +40,6 @@ export class ErasedUsers implements Erasures {
     { userId, erase }: { userId: string; erase: boolean },
   ): Promise<void> {
     if (!erase) return;
-    await insertErasedUser(writerFor<ErasureTables>(writer), userId, publish(this.#stream, userId));
+    await insertErasedUser(writerFor<ErasureTables>(writer), userId, publish(this.stream, userId));
   }
 }

@@ -1,7 +1,7 @@
 import { noFilter } from '../../filters/index.ts';
 import { encodePosition } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
-import type { Rooms, Viewer } from '../../rooms/index.ts';
+import type { ReadingRooms, Viewer } from '../../rooms/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
 
 /** A room as it was told before there was `/sync`, and is told to those who look into it from outside. */
@@ -19,7 +19,7 @@ export interface RoomInfo {
 }
 
 export interface RoomInfosDeps {
-  readonly rooms: Pick<Rooms, 'engine' | 'reading' | 'stateReading' | 'published'>;
+  readonly rooms: Pick<ReadingRooms, 'engine' | 'reading' | 'stateReading' | 'published'>;
 }
 
 /** Tells all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { notFound } from '../../protocol/index.ts';
-import type { Rooms } from '../../rooms/index.ts';
+import type { ReadingRooms } from '../../rooms/index.ts';
 import { clientDataOf } from '../sources/client-data.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import type { EventStream } from './event-stream.ts';
@@ -10,7 +10,7 @@ import type { InitialSync } from './initial-sync.ts';
 import type { RoomInfos } from './room-info.ts';
 
 export interface EventStreamServices {
-  readonly rooms: Pick<Rooms, 'engine' | 'reading'>;
+  readonly rooms: Pick<ReadingRooms, 'engine' | 'reading'>;
   readonly streams: StreamReader;
   readonly sources: SourceList;
   readonly roomInfos: RoomInfos;

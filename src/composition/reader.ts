@@ -1,0 +1,126 @@
+import { LimitOverrides } from '../accounts/index.ts';
+import { openE2eeReading } from '../e2ee/index.ts';
+import { CacheRegistry } from '../kernel/caches/index.ts';
+import { openDatabase } from '../kernel/database/index.ts';
+import { Jobs } from '../kernel/jobs/index.ts';
+import { RateLimiter } from '../kernel/rate-limits/index.ts';
+import { type PublishedFact, type PublishedRange, ReadOnlyStreams, RemoteStreams } from '../kernel/streams/index.ts';
+import { RelationIndex, Relations } from '../relations/index.ts';
+import { openReadingRooms, type ReadingRooms } from '../rooms/index.ts';
+import { toDeviceSyncSource } from '../to-device/index.ts';
+import { type Conversations, startConversations } from './conversations.ts';
+import { type Kernel, optionsOf, type Surroundings, serverNameOf } from './kernel.ts';
+import { type People, startPeople } from './people.ts';
+import type { Shutdown } from './shutdown.ts';
+
+/** The way on which the facts of the process that writes come to this one. */
+export interface FactBus {
+  /** The writer's position from which on `subscribe` delivers facts. */
+  readonly current: number;
+  subscribe(listener: (range: PublishedRange) => void): void;
+  /** Reads facts in `(after, upTo]` that the bus has lost. */
+  readMissing(after: number, upTo: number): Promise<readonly PublishedFact[]>;
+}
+
+/** A process that reads: it answers syncs over the database of another process and follows that one's facts. */
+export interface Reader {
+  readonly kernel: Kernel;
+  readonly people: People;
+  readonly rooms: ReadingRooms;
+  readonly conversations: Conversations;
+  /** Resolves when all facts that the bus has brought until now have been delivered. */
+  caughtUp(): Promise<void>;
+}
+
+/** Puts a reading process together, without anything that writes events, runs jobs or talks to other servers. */
+export async function openReader(
+  surroundings: Surroundings,
+  bus: FactBus,
+  shutdown: Shutdown,
+): Promise<Reader> {
+  const { clock, log } = surroundings;
+  const remote = new RemoteStreams({
+    current: bus.current,
+    readMissing: (after, upTo) => bus.readMissing(after, upTo),
+    clock,
+    log,
+  });
+  shutdown.add('streams', () => remote.close());
+  const kernel = await openReaderKernel(surroundings, remote, shutdown);
+  const people = startPeople(kernel, shutdown);
+  const rooms = openRooms(kernel, people);
+  const { accounts, keyUpkeep, messageQueues } = people;
+  const e2ee = openE2eeReading({
+    ...kernel,
+    log: kernel.namedLog('e2ee'),
+    devices: accounts.devices,
+    engine: rooms.engine,
+    upkeep: keyUpkeep,
+  });
+  const syncSources = [toDeviceSyncSource(messageQueues), ...e2ee.syncSources];
+  const conversations = await startConversations(kernel, people, rooms, { syncSources }, shutdown);
+  remote.follow(
+    rooms.engine.stream,
+    people.erasedUsers.stream,
+    accounts.accounts.accountStream,
+    accounts.sessions.sessionStream,
+    accounts.devices.deviceListStream,
+    people.profiles.profileStream,
+    people.accountData.accountDataStream,
+    people.pushRules.pushRulesStream,
+    people.threadSubscriptions.threadStream,
+    keyUpkeep.keyStream,
+    e2ee.signatureStream,
+    messageQueues.toDeviceStream,
+    conversations.typing.typingStream,
+    conversations.receipts.receiptStream,
+    conversations.presence.presenceStream,
+  );
+  bus.subscribe((range) => remote.receive(range));
+  return { kernel, people, rooms, conversations, caughtUp: () => remote.settled() };
+}
+
+/** Opens the database as it is: its schema and its lease belong to the process that writes. */
+async function openReaderKernel(
+  surroundings: Surroundings,
+  remote: RemoteStreams,
+  shutdown: Shutdown,
+): Promise<Kernel> {
+  const { configuration, clock, log } = surroundings;
+  const namedLog = surroundings.namedLog ?? ((name: string) => log.child({ logger: name }));
+  const database = await openDatabase(optionsOf(surroundings), { log: namedLog('database'), clock });
+  shutdown.add('database', () => database.close());
+  const caches = new CacheRegistry(clock, configuration.caches, undefined);
+  shutdown.add('caches', () => caches.close());
+  const limitOverrides = await LimitOverrides.open(database, clock);
+  return {
+    ...surroundings,
+    role: 'reader',
+    namedLog,
+    serverName: serverNameOf(configuration),
+    database,
+    streams: new ReadOnlyStreams(remote),
+    // Never started: the process that writes runs the jobs.
+    jobs: new Jobs({ database, clock, log: namedLog('jobs'), alone: false }),
+    caches,
+    metrics: undefined,
+    limitOverrides,
+    limiter: (limit) => new RateLimiter(limit, clock),
+    userLimiter: (limit) => new RateLimiter(limit, clock),
+  };
+}
+
+function openRooms(kernel: Kernel, { ignoredUsers: ignored, erasedUsers: erased }: People): ReadingRooms {
+  const index = new RelationIndex(kernel.database, kernel.serverName);
+  return openReadingRooms({
+    ...kernel,
+    options: kernel.configuration.rooms,
+    eventCacheSize: kernel.configuration.caches.event_cache_size,
+    ignored,
+    erased,
+    relations: (engine, clientEvents) => {
+      index.followRemote(engine);
+      return new Relations({ engine, clientEvents, index, ignored });
+    },
+  });
+}

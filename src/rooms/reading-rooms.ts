@@ -1,0 +1,59 @@
+import { RoomReader, type RoomReaderDeps } from '../room-engine/index.ts';
+import { ClientEvents, type OpenRelations } from './history/client-events.ts';
+import { Reading } from './history/reading.ts';
+import { type Completion, StateReading } from './history/state-reading.ts';
+import type { PublishedRooms } from './published-rooms.ts';
+import { isPublished } from './published-rooms.ts';
+
+/** The half of `Rooms` that only reads: what a sync and the reading endpoints take. */
+export interface ReadingRooms {
+  readonly engine: RoomReader;
+  readonly clientEvents: ClientEvents;
+  readonly reading: Reading;
+  readonly stateReading: StateReading;
+  readonly published: Pick<PublishedRooms, 'isPublished'>;
+}
+
+export interface ReadingRoomsDeps extends RoomReaderDeps {
+  /** By default events have no relations. */
+  readonly relations?: OpenRelations;
+}
+
+/** Opens rooms in a process that does not write: they follow the facts on the stream of rooms. */
+export function openReadingRooms(deps: ReadingRoomsDeps): ReadingRooms {
+  const engine = RoomReader.follow(deps);
+  const clientEvents = new ClientEvents(engine, deps.clock, deps.relations);
+  return {
+    engine,
+    clientEvents,
+    reading: new Reading(engine, clientEvents),
+    stateReading: new StateReading(engine, clientEvents, new FollowedCompletion(engine)),
+    published: { isPublished: (roomId) => isPublished(deps.database, roomId) },
+  };
+}
+
+/** Waits for the states of rooms that another process completes. */
+class FollowedCompletion implements Completion {
+  readonly #engine: RoomReader;
+  readonly #waiting = new Map<string, Set<() => void>>();
+
+  constructor(engine: RoomReader) {
+    this.#engine = engine;
+    engine.stream.subscribe(({ roomId, end }) => {
+      // A completed state comes with a fact that does not say all of it.
+      if (end) return;
+      const waiting = this.#waiting.get(roomId);
+      this.#waiting.delete(roomId);
+      for (const resume of waiting ?? []) resume();
+    });
+  }
+
+  async whole(roomId: string): Promise<void> {
+    while ((await this.#engine.heads.get(roomId))?.isPartial) {
+      await new Promise<void>((resume) => {
+        const waiting = this.#waiting.get(roomId) ?? new Set();
+        this.#waiting.set(roomId, waiting.add(resume));
+      });
+    }
+  }
+}

@@ -1,0 +1,230 @@
+/**
+ * A process that only reads, over the database of one that writes: it follows the writer's facts as JSON and answers
+ * each sync word for word like the writer.
+ */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { type Conversations, startConversations } from '../src/composition/conversations.ts';
+import { openKernel, type Surroundings } from '../src/composition/kernel.ts';
+import { type People, startPeople } from '../src/composition/people.ts';
+import { openReader, type Reader } from '../src/composition/reader.ts';
+import { startRooms } from '../src/composition/rooms.ts';
+import { Shutdown } from '../src/composition/shutdown.ts';
+import { openE2ee } from '../src/e2ee/index.ts';
+import { noFilter } from '../src/filters/index.ts';
+import { silentLogger } from '../src/kernel/observability/index.ts';
+import { systemRandomness } from '../src/kernel/randomness.ts';
+import type { PublishedRange } from '../src/kernel/streams/index.ts';
+import type { JsonObject } from '../src/protocol/index.ts';
+import { RelationIndex } from '../src/relations/index.ts';
+import type { Rooms } from '../src/rooms/index.ts';
+import { toDeviceSyncSource } from '../src/to-device/index.ts';
+import { type ManualClock, manualClock } from './support/clocks/manual-clock.ts';
+import { makeTestDatabase } from './support/databases/databases.ts';
+import { testConfiguration } from './support/servers/server.ts';
+
+const [alice, bob, carol] = ['@alice:test', '@bob:test', '@carol:test'];
+const users = [alice, bob, carol];
+const deviceId = 'DEVICE';
+
+interface Writer {
+  readonly people: People;
+  readonly rooms: Rooms;
+  readonly conversations: Conversations;
+}
+
+/** Two processes on one PostgreSQL database, and the bus between them. */
+class TwoProcesses {
+  readonly shutdown = new Shutdown(silentLogger);
+  readonly clock: ManualClock = manualClock();
+  readonly #since = new Map<string, string>();
+  writer!: Writer;
+  reader!: Reader;
+  answers = 0;
+
+  async open(): Promise<this> {
+    const { clock, shutdown } = this;
+    const place = await makeTestDatabase('postgres');
+    shutdown.add('database of the test', () => place.remove());
+    const surroundings: Surroundings = {
+      configuration: testConfiguration(),
+      clock,
+      randomness: systemRandomness,
+      log: silentLogger,
+      databaseOptions: place.options,
+    };
+    const kernel = await openKernel(surroundings, shutdown);
+    const people = startPeople(kernel, shutdown);
+    const rooms = await startRooms(kernel, people, new RelationIndex(kernel.database, 'test'), shutdown);
+    const e2ee = await openE2ee({
+      ...kernel,
+      devices: people.accounts.devices,
+      engine: rooms.engine,
+      upkeep: people.keyUpkeep,
+      queues: people.messageQueues,
+      reauthenticator: people.accounts.reauthenticator,
+      jobs: undefined,
+    });
+    const syncSources = [toDeviceSyncSource(people.messageQueues), ...e2ee.syncSources];
+    const conversations = await startConversations(kernel, people, rooms, { syncSources }, shutdown);
+    this.writer = { people, rooms, conversations };
+    const bus = {
+      current: kernel.streams.current,
+      subscribe: (listener: (range: PublishedRange) => void) =>
+        kernel.streams.onPublish((range) => listener(JSON.parse(JSON.stringify(range)) as PublishedRange)),
+      readMissing: () => Promise.reject(new Error('the bus loses nothing')),
+    };
+    this.reader = await openReader(surroundings, bus, shutdown);
+    return this;
+  }
+
+  /** Asserts that both processes answer each user's sync alike, from the user's last token and from the beginning. */
+  async assertAlike(step: string): Promise<void> {
+    await this.reader.caughtUp();
+    for (const userId of users) {
+      for (const since of [this.#since.get(userId), undefined]) {
+        const written = await this.#sync(this.writer.conversations, userId, since);
+        const followed = await this.#sync(this.reader.conversations, userId, since);
+        assert.equal(followed, written, `${step}, for ${userId}, since ${since ?? 'the beginning'}`);
+        this.answers++;
+        if (since !== undefined || !this.#since.has(userId)) {
+          this.#since.set(userId, (JSON.parse(written) as { next_batch: string }).next_batch);
+        }
+      }
+    }
+  }
+
+  async #sync({ sync }: Conversations, userId: string, since: string | undefined): Promise<string> {
+    return sync.sync.sync({
+      userId,
+      deviceId,
+      filter: noFilter,
+      timelineLimit: 10,
+      since,
+      timeout: 0,
+      fullState: false,
+      stateAfter: undefined,
+      tokenId: 1,
+      filterText: undefined,
+      client: { signal: new AbortController().signal, wasSent: Promise.resolve(true) },
+    });
+  }
+}
+
+let transactions = 0;
+
+async function send(
+  { rooms }: Writer,
+  userId: string,
+  roomId: string,
+  content: JsonObject,
+  type = 'm.room.message',
+) {
+  const sender = { userId, deviceId };
+  return rooms.sending.message(sender, roomId, { type, content }, `txn${transactions++}`);
+}
+
+const message = (body: string, more: JsonObject = {}) => ({ msgtype: 'm.text', body, ...more });
+
+describe('a process that only reads', () => {
+  it('answers syncs word for word like the process that writes, after every kind of change', async () => {
+    const both = await new TwoProcesses().open();
+    try {
+      const { writer } = both;
+      const { rooms, people, conversations } = writer;
+      await both.assertAlike('before anything');
+      const roomId = await rooms.creation.create(alice, { preset: 'public_chat', name: 'Hearth' });
+      await both.assertAlike('a room');
+      await rooms.memberships.join(bob, roomId);
+      await both.assertAlike('a join');
+      await rooms.memberships.invite(alice, roomId, carol);
+      await both.assertAlike('an invite');
+      const first = await send(writer, alice, roomId, message('hello bob'));
+      await both.assertAlike('a message');
+      both.clock.advance(1_000);
+      await send(
+        writer,
+        bob,
+        roomId,
+        message('* hello', {
+          'm.new_content': message('hello alice'),
+          'm.relates_to': { rel_type: 'm.replace', event_id: first },
+        }),
+      );
+      const reply = await send(
+        writer,
+        bob,
+        roomId,
+        message('in a thread', {
+          'm.relates_to': { rel_type: 'm.thread', event_id: first },
+        }),
+      );
+      await both.assertAlike('a thread');
+      await send(
+        writer,
+        alice,
+        roomId,
+        { 'm.relates_to': { rel_type: 'm.annotation', event_id: reply, key: 'x' } },
+        'm.reaction',
+      );
+      await both.assertAlike('a reaction');
+      const sender = { userId: alice, deviceId };
+      await rooms.sending.state(sender, roomId, { type: 'm.room.topic', stateKey: '' }, { topic: 'news' });
+      await both.assertAlike('a state event');
+      await rooms.sending.redact({ userId: bob, deviceId }, roomId, reply, {}, 'redaction');
+      await both.assertAlike('a redaction');
+      await conversations.receipts.give({
+        userId: bob,
+        roomId,
+        eventId: first,
+        type: 'm.read',
+        threadId: undefined,
+      });
+      await both.assertAlike('a receipt');
+      conversations.typing.set(alice, roomId, true, 30_000);
+      await both.assertAlike('typing');
+      conversations.typing.set(alice, roomId, false, 0);
+      await both.assertAlike('no typing');
+      await people.accountData.set({ userId: alice, roomId: undefined, type: 'org.example' }, { a: 1 });
+      await people.accountData.set({ userId: alice, roomId, type: 'm.tag' }, { tags: { 'm.favourite': {} } });
+      await both.assertAlike('account data');
+      await people.pushRules.change(bob, (rules) => rules);
+      await both.assertAlike('push rules');
+      await people.accountData.set(
+        { userId: bob, roomId: undefined, type: 'm.ignored_user_list' },
+        { ignored_users: { [alice]: {} } },
+      );
+      await send(writer, alice, roomId, message('not for bob'));
+      await both.assertAlike('ignored users');
+      await rooms.memberships.join(carol, roomId);
+      await send(writer, carol, roomId, message('here I am'));
+      await both.assertAlike('an accepted invite');
+      await rooms.memberships.kick(alice, roomId, bob);
+      await both.assertAlike('a kick');
+      const other = await rooms.creation.create(bob, { preset: 'private_chat', invite: [carol] });
+      for (let number = 0; number < 15; number++) await send(writer, bob, other, message(`${number}`));
+      await both.assertAlike('a second room with more than one page');
+      await rooms.memberships.leave(carol, other);
+      await rooms.memberships.leave(carol, roomId);
+      await both.assertAlike('left rooms');
+      assert.ok(both.answers > 100);
+    } finally {
+      await both.shutdown.run();
+    }
+  });
+
+  it('cannot write', async () => {
+    const both = await new TwoProcesses().open();
+    try {
+      const { people, kernel } = both.reader;
+      await assert.rejects(
+        people.accountData.set({ userId: alice, roomId: undefined, type: 'org.example' }, {}),
+        /does not write/,
+      );
+      assert.throws(() => kernel.streams.reserving(() => undefined), /does not write/);
+      assert.ok(!('timeline' in both.reader.rooms.engine));
+    } finally {
+      await both.shutdown.run();
+    }
+  });
+});
