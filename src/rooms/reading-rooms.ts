@@ -48,7 +48,7 @@ class FollowedCompletion implements Completion {
     });
   }
 
-  async whole(roomId: string): Promise<void> {
+  async whenComplete(roomId: string): Promise<void> {
     while ((await this.#engine.heads.get(roomId))?.isPartial) {
       await new Promise<void>((resume) => {
         const waiting = this.#waiting.get(roomId) ?? new Set();
