@@ -4,7 +4,12 @@ import { CacheRegistry } from '../kernel/caches/index.ts';
 import { openDatabase } from '../kernel/database/index.ts';
 import { Jobs } from '../kernel/jobs/index.ts';
 import { RateLimiter } from '../kernel/rate-limits/index.ts';
-import { type PublishedFact, type PublishedRange, ReadOnlyStreams, RemoteStreams } from '../kernel/streams/index.ts';
+import {
+  type PublishedFact,
+  type PublishedRange,
+  ReadOnlyStreams,
+  RemoteStreams,
+} from '../kernel/streams/index.ts';
 import { RelationIndex, Relations } from '../relations/index.ts';
 import { openReadingRooms, type ReadingRooms } from '../rooms/index.ts';
 import { toDeviceSyncSource } from '../to-device/index.ts';
