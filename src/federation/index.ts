@@ -1,4 +1,4 @@
-/** What other servers ask of this one. */
+/** Federation API for other servers, and sending to them. */
 export { federationSection } from './config.ts';
 export { DeviceListAnnouncer, type DeviceListAnnouncerDeps } from './devices/device-list-announcer.ts';
 export { DirectToDeviceSender, directToDeviceHandler } from './devices/direct-to-device.ts';

@@ -13,10 +13,10 @@ export interface TrafficMetricsDeps {
   readonly domains: readonly string[];
 }
 
-/** Milliseconds between two counts of all servers. */
+/** Minimal interval between two counts of all servers, in milliseconds. */
 const countInterval = 60_000;
 
-/** What goes between this server and others, in numbers. */
+/** Metrics of the traffic between this server and others. */
 export class TrafficMetrics implements SenderObserver, TransactionObserver {
   readonly #clock: Clock;
   readonly #domains: ReadonlySet<string>;
@@ -33,12 +33,12 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     this.#domains = new Set(domains);
     this.#sent = metrics.counter({
       name: 'server_federation_transactions_sent_total',
-      help: 'Transactions to other servers, by what became of them',
+      help: 'Transactions sent to other servers, by outcome',
       labelNames: ['outcome'],
     });
     this.#received = metrics.counter({
       name: 'server_federation_transactions_received_total',
-      help: 'Transactions of other servers; repeated ones were known already',
+      help: 'Transactions received from other servers; repeated ones had been received before',
       labelNames: ['kind'],
     });
     this.#items = metrics.counter({
@@ -48,17 +48,17 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     });
     this.#sentAge = metrics.gauge({
       name: 'server_federation_last_sent_pdu_age_seconds',
-      help: 'Age of the last event that was sent to a server of federation_metrics_domains, when it was acknowledged',
+      help: 'Age of the last event sent to a server of federation_metrics_domains, when it was acknowledged',
       labelNames: ['server_name'],
     });
     this.#receivedAge = metrics.gauge({
       name: 'server_federation_last_received_pdu_age_seconds',
-      help: 'Age of the last event that was received from a server of federation_metrics_domains, when it came',
+      help: 'Age of the last event received from a server of federation_metrics_domains, when it arrived',
       labelNames: ['server_name'],
     });
   }
 
-  /** Shows how many servers share rooms with this one; `count` is asked now and then. */
+  /** Reports how many servers share rooms with this one; calls `count` at most once per minute. */
   watchServers(count: () => Promise<number>): void {
     let known: { readonly at: number; readonly value: Promise<number> } | undefined;
     const current = () => {
@@ -68,18 +68,18 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     };
     this.#metrics.gauge({
       name: 'server_federation_known_servers',
-      help: 'Servers with users in the rooms that users of this server are in, this one included',
+      help: 'Servers with users in the rooms of local users, including this server',
       async collect() {
         this.set(await current());
       },
     });
   }
 
-  /** Shows how the queues of the sender are doing, from now on. */
+  /** Reports the queues of the sender. */
   watch(sender: Pick<FederationSender, 'status'>): void {
     this.#metrics.gauge({
       name: 'server_federation_destinations',
-      help: 'Servers that there is something to send to, by how that is going',
+      help: 'Servers with pending events or EDUs, by state',
       labelNames: ['state'],
       collect() {
         for (const [state, count] of Object.entries(sender.status.destinations)) this.set({ state }, count);
@@ -87,7 +87,7 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     });
     this.#metrics.gauge({
       name: 'server_federation_pending',
-      help: 'Events and EDUs in memory that were not acknowledged yet',
+      help: 'Events and EDUs in memory that are not acknowledged',
       labelNames: ['kind'],
       collect() {
         const { pendingPdus, pendingEdus } = sender.status;
@@ -97,14 +97,14 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     });
     this.#metrics.gauge({
       name: 'server_federation_longest_wait_seconds',
-      help: 'For how long the server that has waited longest has taken nothing',
+      help: 'Longest time for which a destination has acknowledged nothing',
       collect() {
         this.set(sender.status.longestWait / 1_000);
       },
     });
   }
 
-  /** A transaction of this server has arrived. */
+  /** A transaction to another server was acknowledged. */
   acknowledged(destination: string, { pdus, durable, ephemeral }: Transaction): void {
     this.#sent.inc({ outcome: 'acknowledged' });
     this.#items.inc({ direction: 'sent', kind: 'pdu' }, pdus.length);
@@ -120,7 +120,7 @@ export class TrafficMetrics implements SenderObserver, TransactionObserver {
     this.#sent.inc({ outcome: 'failed' });
   }
 
-  /** A transaction of another server that came for the first time. */
+  /** A transaction of another server was received for the first time. */
   received(origin: string, pdus: readonly JsonValue[], edus: readonly JsonValue[]): void {
     this.#received.inc({ kind: 'new' });
     this.#items.inc({ direction: 'received', kind: 'pdu' }, pdus.length);

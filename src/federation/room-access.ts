@@ -8,7 +8,7 @@ export interface RoomAccessDeps {
   readonly serverName: string;
 }
 
-/** What every question of another server about a room goes through. */
+/** Checks which rooms another server may request. */
 export class RoomAccess {
   readonly #deps: RoomAccessDeps;
 
@@ -17,9 +17,9 @@ export class RoomAccess {
   }
 
   /**
-   * A room that this server is in, for a server that may take part in it.
-   * @throws MatrixError M_NOT_FOUND when no user of this server is in such a room, M_FORBIDDEN where the room's server
-   * ACLs deny the other server
+   * Returns a room that this server is in, if the room admits the other server.
+   * @throws MatrixError M_NOT_FOUND when no local user is in the room; M_FORBIDDEN when the server ACL denies
+   * the other server
    */
   async check(origin: string, roomId: string): Promise<RoomHead> {
     const head = await this.#deps.engine.heads.get(roomId);
@@ -29,18 +29,19 @@ export class RoomAccess {
   }
 
   /**
-   * A room of which something is to be told that is only for servers which are in it. When this server has left, it
-   * still tells those that were there then: they may lack the last events, and have nobody else to ask.
-   * @throws MatrixError as `check`, also M_FORBIDDEN when no user of the other server has joined the room
+   * Returns a room for requests that only servers in the room may make. After this server has left the room,
+   * it still answers servers that were in it then: they may lack the last events, and no other server may
+   * have them.
+   * @throws MatrixError as `check`, and M_FORBIDDEN when no user of the other server has joined the room
    */
   async checkInRoom(origin: string, roomId: string): Promise<RoomHead> {
     return this.#checkMember(origin, roomId, () => Promise.resolve(false));
   }
 
   /**
-   * As `checkInRoom`, and also for a server that was in the room when these events were sent. One that was away when
-   * its users were removed has to read what led to that, or it would never know; nor would it if those who removed them
-   * have left as well.
+   * Like `checkInRoom`, and also accepts a server that was in the room when these events were sent. A server
+   * that was unreachable when its users were removed must be able to read the events that led to the removal,
+   * even if the users who removed them have left as well.
    */
   async checkInRoomAt(
     origin: string,
@@ -51,24 +52,26 @@ export class RoomAccess {
     return this.#checkMember(origin, roomId, (head) => history.wasJoined(head, origin, eventIds));
   }
 
-  /** @param mayAsk of a server that is not in the room now */
+  /** @param mayAsk whether a server that is not in the room may make the request */
   async #checkMember(
     origin: string,
     roomId: string,
-    mayAsk: (head: RoomHead) => Promise<boolean>,
+    isAllowedOutside: (head: RoomHead) => Promise<boolean>,
   ): Promise<RoomHead> {
     const { engine, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (!head) throw notFound('This server is not in the room');
-    const isAdmitted = await this.#deps.serverAcls.allows(head, origin);
-    if (isAdmitted && (isInRoom(head, origin) || (await mayAsk(head)))) return head;
+    const isAllowedByAcl = await this.#deps.serverAcls.allows(head, origin);
+    if (isAllowedByAcl && (isInRoom(head, origin) || (await isAllowedOutside(head)))) return head;
     if (!isInRoom(head, serverName)) throw notFound('This server is not in the room');
-    throw forbidden(isAdmitted ? 'Your server is not in the room' : 'This room does not admit your server');
+    throw forbidden(
+      isAllowedByAcl ? 'Your server is not in the room' : 'The server ACL of this room denies your server',
+    );
   }
 
   async #checkAcl(head: RoomHead, origin: string): Promise<void> {
     if (!(await this.#deps.serverAcls.allows(head, origin)))
-      throw forbidden('This room does not admit your server');
+      throw forbidden('The server ACL of this room denies your server');
   }
 }
 

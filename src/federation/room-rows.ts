@@ -1,4 +1,4 @@
-/** What this slice keeps of rooms. */
+/** Rows of this slice that belong to rooms. */
 export const federationRoomRows = {
   tables: [
     { table: 'destination_rooms', column: 'room_nid', holds: 'room nid', key: ['destination', 'room_nid'] },

@@ -1,19 +1,20 @@
 import { Readable } from 'node:stream';
 import { Reply } from '../kernel/http/index.ts';
 
-/** Pieces of lists, as JSON, by the name of the list. */
+/** Chunks of serialized list items, by the name of the list. */
 export type JsonLists = Readonly<Record<string, AsyncIterable<readonly string[]>>>;
 
-/** What stands around the object, and what is in it before the lists. */
+/** Text around the object, and members before the lists. */
 export interface StreamedListsOptions {
   /** Text before and after the object. */
   readonly around?: readonly [before: string, after: string];
-  /** Further members, as JSON. */
+  /** Further members as serialized JSON. */
   readonly members?: Readonly<Record<string, string>>;
 }
 
 /**
- * An object of lists of events, sent as it is read: a large room's state never is in memory as a whole.
+ * Streams a JSON object of lists of events as they are read, so that the state of a large room is never in
+ * memory as a whole.
  * @param lists at least one
  */
 export function streamedLists(lists: JsonLists, more: StreamedListsOptions = {}): Reply {

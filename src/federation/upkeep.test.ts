@@ -21,8 +21,8 @@ forEachDatabase((open) => {
     clock: manualClock(),
   });
 
-  describe('transactions that were received', () => {
-    it('are known for a day, the newest ones if there are too many', async () => {
+  describe('received transactions', () => {
+    it('remembers transactions for a day, and at most a given number', async () => {
       const { database, clock } = await start();
       const received: string[] = [];
       const incoming = {
@@ -58,15 +58,15 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('a transaction of which something could not be kept', () => {
-    it('is not acknowledged, and takes effect when it comes again', async () => {
+  describe('a transaction with an EDU that could not be stored', () => {
+    it('is not acknowledged, and is processed when it is repeated', async () => {
       const { database, clock } = await start();
       const eduHandlers = new EduHandlers(silentLogger);
       let isOverloaded = true;
-      const taken: unknown[] = [];
+      const handled: unknown[] = [];
       eduHandlers.register('m.test', async (_origin, { n }) => {
-        if (isOverloaded) throw new DatabaseOverloaded('there are too many writes');
-        taken.push(n);
+        if (isOverloaded) throw new DatabaseOverloaded('too many writes');
+        handled.push(n);
       });
       const incoming = { receive: async () => ({}) };
       const transactions = new Transactions({ database, clock, incoming, eduHandlers });
@@ -77,12 +77,12 @@ forEachDatabase((open) => {
       for (let repetition = 0; repetition < 2; repetition++) {
         assert.deepEqual(JSON.parse(await send()), { pdus: {} });
       }
-      assert.deepEqual(taken, [1]);
+      assert.deepEqual(handled, [1]);
     });
   });
 
   describe('the outbox', () => {
-    it('forgets what nobody has taken for a month, and the oldest beyond a number', async () => {
+    it('deletes EDUs after 30 days, and the oldest ones beyond a limit', async () => {
       const { database, clock } = await start();
       const outbox = await EduOutbox.open({ database, clock, isDestination: () => true });
       const add = (destination: string, ...numbers: readonly number[]) =>

@@ -6,7 +6,7 @@ export interface WhitelistOptions {
   readonly federation_domain_whitelist: readonly string[] | null;
 }
 
-/** Shows users with which servers there is federation, where the operator wants that. */
+/** Shows the federation whitelist to users, where the operator enables it. */
 export function whitelistRoutes(options: WhitelistOptions): Route[] {
   if (!options.federation_whitelist_endpoint_enabled) return [];
   const { federation_domain_whitelist: whitelist } = options;

@@ -12,7 +12,7 @@ forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let announcer: DeviceListAnnouncer;
   let alice: UserWithKeys;
-  /** A test at whose end both are stopped, while their database is still there. */
+  /** Defines a test that stops the announcer and the server at its end, before their database is removed. */
   const it = (title: string, run: () => Promise<void>) =>
     test(title, async () => {
       try {
@@ -23,13 +23,13 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-  async function start(tellNames = false): Promise<void> {
+  async function start(sendDisplayNames = false): Promise<void> {
     server = await E2eeServer.start(open);
-    await startAnnouncer(tellNames);
+    await startAnnouncer(sendDisplayNames);
     alice = await server.user('alice');
   }
 
-  async function startAnnouncer(tellNames = false): Promise<void> {
+  async function startAnnouncer(sendDisplayNames = false): Promise<void> {
     const { database, streams, clock, slice } = server.server;
     announcer = await DeviceListAnnouncer.start({
       database,
@@ -38,7 +38,7 @@ forServerDatabases(import.meta.url, (open) => {
       log: silentLogger,
       devices: slice.devices,
       query: server.e2ee.query,
-      sendDisplayNames: tellNames,
+      sendDisplayNames,
       engine: server.rooms.engine,
       outbox: await EduOutbox.open({ database, clock, isDestination: () => true }),
       serverName: 'test',
@@ -59,8 +59,8 @@ forServerDatabases(import.meta.url, (open) => {
     return roomId;
   }
 
-  /** What servers were sent since this was asked last, as `[server, type, content]`. */
-  async function sent(): Promise<[string, string, JsonObject][]> {
+  /** Returns the EDUs added to the outbox since the last call, as `[server, type, content]`. */
+  async function takeSentEdus(): Promise<[string, string, JsonObject][]> {
     await announcer.settled();
     const rows = await server.server.database.transaction<
       { federation_outbox: { destination: string; id: number; type: string; content: string } },
@@ -73,13 +73,13 @@ forServerDatabases(import.meta.url, (open) => {
 
   const login = async () => server.device('alice');
 
-  describe('changes of devices', () => {
-    it('are told to every server in a room with the user, each naming the one before', async () => {
+  describe('DeviceListAnnouncer', () => {
+    it('sends m.device_list_update to every server in a room with the user, each naming the previous update', async () => {
       await start();
       await sharedRoom('@bob:b', '@carol:c', '@dan:c');
-      await sent();
+      await takeSentEdus();
       const second = await login();
-      const edus = await sent();
+      const edus = await takeSentEdus();
       assert.deepEqual(new Set(edus.map(([server]) => server)), new Set(['b', 'c']));
       const toB = edus.filter(([server]) => server === 'b').map(([, , content]) => content);
       const toC = edus.filter(([server]) => server === 'c').map(([, , content]) => content);
@@ -94,7 +94,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(toB.at(-1)!['keys'], second.deviceKeys);
       assert.equal(await announcer.streamIdOf(alice.userId), previous);
       await server.server.slice.devices.remove(alice.userId, [second.deviceId]);
-      const [[, type, gone] = []] = await sent();
+      const [[, type, gone] = []] = await takeSentEdus();
       assert.equal(type, 'm.device_list_update');
       assert.deepEqual(
         [gone!['device_id'], gone!['deleted'], gone!['keys'], gone!['prev_id']],
@@ -102,43 +102,43 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('count on though nobody is told, so that who comes back knows that something was missed', async () => {
+    it('counts updates that no server receives, so that a server that returns notices the gap', async () => {
       await start();
       const roomId = await sharedRoom('@bob:b');
-      await sent();
+      await takeSentEdus();
       const before = await announcer.streamIdOf(alice.userId);
       await member('@bob:b', roomId, 'leave');
       await login();
-      assert.deepEqual(await sent(), []);
+      assert.deepEqual(await takeSentEdus(), []);
       await member('@bob:b', roomId, 'join');
       await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Another name');
-      const [[, , content] = []] = await sent();
+      const [[, , content] = []] = await takeSentEdus();
       assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
-    it('tell names only where the operator allows it [option: allow_device_name_lookup_over_federation]', async () => {
-      for (const tellNames of [false, true]) {
-        await start(tellNames);
+    it('sends display names only where the operator allows it [option: allow_device_name_lookup_over_federation]', async () => {
+      for (const sendDisplayNames of [false, true]) {
+        await start(sendDisplayNames);
         await sharedRoom('@bob:b');
-        await sent();
+        await takeSentEdus();
         await server.server.slice.devices.rename(alice.userId, alice.deviceId, 'Telephone');
-        const [[, , content] = []] = await sent();
-        assert.equal(content!['device_display_name'], tellNames ? 'Telephone' : undefined);
+        const [[, , content] = []] = await takeSentEdus();
+        assert.equal(content!['device_display_name'], sendDisplayNames ? 'Telephone' : undefined);
         assert.equal((content!['keys'] as JsonObject).unsigned, undefined);
-        if (tellNames) break;
+        if (sendDisplayNames) break;
         await announcer.stop();
         await server.stop();
       }
     });
 
-    it('of cross-signing keys are told with the keys that others may see', async () => {
+    it('sends m.signing_key_update with the public cross-signing keys', async () => {
       await start();
       await sharedRoom('@bob:b');
-      await sent();
+      await takeSentEdus();
       const identity = new ClientIdentity(alice.userId);
       const keys = identity.keys();
       assert.equal((await server.call(alice, 'POST', '/keys/device_signing/upload', keys)).status, 200);
-      const edus = await sent();
+      const edus = await takeSentEdus();
       assert.deepEqual(
         edus.map(([, type]) => type),
         ['m.signing_key_update', 'm.device_list_update'],
@@ -150,37 +150,40 @@ forServerDatabases(import.meta.url, (open) => {
       const signed = identity.signAs(identity.selfSigning, alice.deviceKeys);
       const body = { [alice.userId]: { [alice.deviceId]: signed } };
       assert.equal((await server.call(alice, 'POST', '/keys/signatures/upload', body)).status, 200);
-      const [[, type, content] = []] = await sent();
+      const [[, type, content] = []] = await takeSentEdus();
       assert.equal(type, 'm.device_list_update');
       assert.deepEqual((content!['keys'] as JsonObject).signatures, signed.signatures);
     });
 
-    it('of cross-signing keys count, so that who was not told of them sees a gap', async () => {
+    it('counts changes of cross-signing keys, so that a server that did not receive them notices the gap', async () => {
       await start();
       const roomId = await sharedRoom('@bob:b');
-      await sent();
+      await takeSentEdus();
       await member('@bob:b', roomId, 'leave');
       const before = await announcer.streamIdOf(alice.userId);
       const keys = new ClientIdentity(alice.userId).keys();
       assert.equal((await server.call(alice, 'POST', '/keys/device_signing/upload', keys)).status, 200);
-      assert.deepEqual(await sent(), []);
+      assert.deepEqual(await takeSentEdus(), []);
       await member('@bob:b', roomId, 'join');
       await login();
-      const [[, , content] = []] = await sent();
+      const [[, , content] = []] = await takeSentEdus();
       assert.ok((content!['prev_id'] as number[])[0]! > before);
     });
 
-    it('that were made just before the server stopped are told after the next start', async () => {
+    it('announces changes from just before a stop after the next start', async () => {
       await start();
       await sharedRoom('@bob:b');
-      await sent();
+      await takeSentEdus();
       await announcer.stop();
       const second = await login();
       await server.server.slice.devices.remove(alice.userId, [alice.deviceId]);
       await startAnnouncer();
-      const told = (await sent()).map(([, , content]) => [content['device_id'], content['deleted'] ?? false]);
+      const announced = (await takeSentEdus()).map(([, , content]) => [
+        content['device_id'],
+        content['deleted'] ?? false,
+      ]);
       assert.deepEqual(
-        told.sort(),
+        announced.sort(),
         [
           [alice.deviceId, true],
           [second.deviceId, false],
@@ -189,20 +192,20 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('unannounced_devices'), 0);
       await announcer.stop();
       await startAnnouncer();
-      assert.deepEqual(await sent(), []);
+      assert.deepEqual(await takeSentEdus(), []);
     });
 
-    it('are many: hundreds of devices that go at once are all told, in one chain', async () => {
+    it('announces hundreds of removed devices in one chain of updates', async () => {
       await start();
       await sharedRoom('@bob:b');
       const ids = Array.from({ length: 450 }, (_, n) => `DEVICE${n}`);
       for (const deviceId of ids) {
         await server.server.slice.devices.create({ userId: alice.userId, deviceId, displayName: undefined });
       }
-      await sent();
+      await takeSentEdus();
       const before = await announcer.streamIdOf(alice.userId);
       await server.server.slice.devices.remove(alice.userId, ids);
-      const contents = (await sent()).map(([, , content]) => content);
+      const contents = (await takeSentEdus()).map(([, , content]) => content);
       assert.equal(contents.length, 450);
       let previous = before;
       for (const content of contents) {
@@ -211,15 +214,15 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('are told to servers that share their first room with the user, who are thus made to ask', async () => {
+    it('repeats the last update to a server that shares its first room with the user', async () => {
       await start();
       await login();
       const roomId = await server.room(await server.user('bob'));
       await member('@carol:c', roomId, 'join');
       await announcer.settled();
-      await sent();
+      await takeSentEdus();
       await server.rooms.memberships.join(alice.userId, roomId);
-      const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
+      const edus = (await takeSentEdus()).filter(([, , content]) => content['user_id'] === alice.userId);
       assert.deepEqual(
         edus.map(([server]) => server),
         ['c'],
@@ -227,24 +230,24 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(edus[0]![2]['stream_id'], await announcer.streamIdOf(alice.userId));
       const other = await server.room(await server.user('dan'));
       await member('@carol:c', other, 'join');
-      await sent();
+      await takeSentEdus();
       await server.rooms.memberships.join(alice.userId, other);
       assert.deepEqual(
-        (await sent()).filter(([, , content]) => content['user_id'] === alice.userId),
+        (await takeSentEdus()).filter(([, , content]) => content['user_id'] === alice.userId),
         [],
       );
     });
 
-    it('are told to servers of a room that the user came into just before the server stopped', async () => {
+    it('repeats the last update to servers of a room that the user joined just before a stop', async () => {
       await start();
       await login();
       const roomId = await server.room(await server.user('bob'));
       await member('@carol:c', roomId, 'join');
-      await sent();
+      await takeSentEdus();
       await announcer.stop();
       await server.rooms.memberships.join(alice.userId, roomId);
       await startAnnouncer();
-      const edus = (await sent()).filter(([, , content]) => content['user_id'] === alice.userId);
+      const edus = (await takeSentEdus()).filter(([, , content]) => content['user_id'] === alice.userId);
       assert.deepEqual(
         edus.map(([server, , content]) => [server, content['stream_id']]),
         [['c', await announcer.streamIdOf(alice.userId)]],

@@ -18,7 +18,7 @@ import { ServersSharingRooms } from './servers-sharing-rooms.ts';
 import { type LastUpdate, readLastUpdate, writeLastUpdate } from './store.ts';
 import type { AnnouncementTables } from './tables.ts';
 
-/** Keeps EDUs until their destinations have them. */
+/** Stores EDUs until their destinations have acknowledged them. */
 export interface Outbox {
   addForAll(writer: AnyWriter, destinations: Iterable<string>, edu: Edu): Promise<void>;
 }
@@ -34,16 +34,17 @@ export interface DeviceListAnnouncerDeps extends LocalDevicesDeps {
   readonly serverName: string;
 }
 
-/** Changes in one round. */
-const changesAtOnce = 200;
+/** Maximal number of changes in one round. */
+const maxChanges = 200;
 
-/** Milliseconds between attempts after a failure: first and longest. */
-const [firstPause, longestPause] = [1_000, 60_000];
+/** Shortest and longest backoff after a failure, in milliseconds. */
+const [minBackoff, maxBackoff] = [1_000, 60_000];
 
 /**
- * Tells the servers that share rooms with a local user what has become of their devices and cross-signing keys: each
- * change once, in their order, also those that were made just before the server stopped. All servers are sent the same
- * sequence of updates, in which each names the one before; a server that has missed some fetches the whole list.
+ * Sends changes of local users' devices and cross-signing keys to the servers that share rooms with them:
+ * each change once, in order, including changes from just before a stop. All servers receive the same
+ * sequence of updates, in which each names the previous one; a server that has missed one fetches the whole
+ * list.
  * Source: server-server API, "Device Management". Decision 0096.
  */
 export class DeviceListAnnouncer {
@@ -64,7 +65,7 @@ export class DeviceListAnnouncer {
     );
   }
 
-  /** Begins to announce, first what was left. */
+  /** Starts to announce changes, first the pending ones. */
   static async start(deps: DeviceListAnnouncerDeps): Promise<DeviceListAnnouncer> {
     const announcer = new DeviceListAnnouncer(
       deps,
@@ -78,20 +79,22 @@ export class DeviceListAnnouncer {
     return announcer;
   }
 
-  /** Waits for the round at work; what is left is announced after the next start. */
+  /** Waits for the current round; pending changes are announced after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     while (this.#running) await this.#running;
     await this.#localJoins.stop();
   }
 
-  /** Resolves when everything that has changed so far is on its way. */
+  /** Resolves when all changes so far are in the outbox. */
   async settled(): Promise<void> {
     while (this.#running) await this.#running;
     await this.#localJoins.settled();
   }
 
-  /** The place of a user's list in the sequence of its updates: what is read after this contains that one. */
+  /**
+   * Returns the `stream_id` of the last update of a user's list; devices that are read afterwards include it.
+   */
   async streamIdOf(userId: string): Promise<number> {
     const reader = this.#deps.database.reader<AnnouncementTables>();
     return (await readLastUpdate(reader, userId))?.streamId ?? 0;
@@ -108,42 +111,43 @@ export class DeviceListAnnouncer {
   async #run(): Promise<void> {
     const { clock, log, devices } = this.#deps;
     const { signal } = this.#stopping;
-    for (let pause = firstPause; this.#isDue && !signal.aborted; ) {
+    for (let backoff = minBackoff; this.#isDue && !signal.aborted; ) {
       this.#isDue = false;
       try {
         // Changes that are made together are announced together.
         await new Promise(setImmediate);
-        const changes = await devices.unannouncedChanges(changesAtOnce);
+        const changes = await devices.unannouncedChanges(maxChanges);
         for (const [userId, ofUser] of Map.groupBy(changes, ({ userId }) => userId)) {
           if (signal.aborted) return;
           await this.#announce(userId, ofUser);
         }
-        if (changes.length === changesAtOnce) this.#isDue = true;
-        pause = firstPause;
+        if (changes.length === maxChanges) this.#isDue = true;
+        backoff = minBackoff;
       } catch (error) {
-        log.error({ err: error }, 'changes of devices could not be announced to other servers');
+        log.error({ err: error }, 'Device list changes could not be announced to other servers');
         this.#isDue = true;
-        await sleep(clock, pause, signal);
-        pause = Math.min(pause * 2, longestPause);
+        await sleep(clock, backoff, signal);
+        backoff = Math.min(backoff * 2, maxBackoff);
       }
     }
   }
 
   async #announce(userId: string, changes: readonly UnannouncedChange[]): Promise<void> {
     const { database, devices, outbox } = this.#deps;
-    const audience = await this.#servers.of(userId);
+    const servers = await this.#servers.of(userId);
     const own = await readLocalDevices(this.#deps, userId);
     const ids = new Map(changes.map(({ deviceId }) => [deviceId, this.#ids.next()]));
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       let last: Pick<LastUpdate, 'streamId' | 'deviceId'> | undefined = await readLastUpdate(writer, userId);
       for (const { deviceId: changed } of changes) {
-        const isIdentity = changed === crossSigningKeys;
-        if (isIdentity) await outbox.addForAll(writer, audience, signingKeys(userId, own));
-        // Other cross-signing keys count as well: who was not told of them sees a gap, and fetches them with the list.
-        const deviceId = isIdentity ? last?.deviceId : changed;
+        const isCrossSigning = changed === crossSigningKeys;
+        if (isCrossSigning) await outbox.addForAll(writer, servers, signingKeys(userId, own));
+        // Changes of cross-signing keys also count as list updates: a server that did not receive them
+        // notices the gap, and fetches them with the list.
+        const deviceId = isCrossSigning ? last?.deviceId : changed;
         if (deviceId === undefined) continue;
         const [streamId, previous] = [ids.get(changed)!, last?.streamId];
-        await outbox.addForAll(writer, audience, listUpdate(userId, deviceId, own, { streamId, previous }));
+        await outbox.addForAll(writer, servers, listUpdate(userId, deviceId, own, { streamId, previous }));
         await writeLastUpdate(writer, userId, { streamId, previous: previous ?? null, deviceId });
         last = { streamId, deviceId };
       }
@@ -152,23 +156,24 @@ export class DeviceListAnnouncer {
   }
 
   /**
-   * Servers that share their first room with a user are told of their list: the last update again. Who does not know the one before it
-   * fetches the list, and so does who knows nothing. Who does know it takes it as the next one, which it may have been
-   * for cross-signing keys, so these go with it.
+   * Repeats the last update for servers that share their first room with a user. A server that does not have
+   * the previous update fetches the list, and so does one that has nothing. A server that has the previous
+   * one applies this update as the next one. That may have been a change of cross-signing keys, so these are
+   * sent too.
    */
   async #announceToNewServers(roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
     const servers = await this.#servers.inRoom(roomId);
     if (servers.size === 0) return;
     const others = await this.#servers.of(userId, roomId);
-    const newcomers = [...servers].filter((server) => !others.has(server));
-    if (newcomers.length === 0) return;
+    const newServers = [...servers].filter((server) => !others.has(server));
+    if (newServers.length === 0) return;
     const own = await readLocalDevices(this.#deps, userId);
     await database.transaction<AnnouncementTables, void>(async (writer) => {
       const last = await readLastUpdate(writer, userId);
       if (!last) return;
-      if (own.masterKey) await outbox.addForAll(writerFor(writer), newcomers, signingKeys(userId, own));
-      await outbox.addForAll(writerFor(writer), newcomers, listUpdate(userId, last.deviceId, own, last));
+      if (own.masterKey) await outbox.addForAll(writerFor(writer), newServers, signingKeys(userId, own));
+      await outbox.addForAll(writerFor(writer), newServers, listUpdate(userId, last.deviceId, own, last));
     });
   }
 }

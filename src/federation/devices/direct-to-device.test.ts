@@ -16,16 +16,16 @@ const [bob, type] = ['@bob:elsewhere', 'm.room.encrypted'];
 forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   let alice: UserWithKeys;
-  let take: EduHandler;
-  let seen: string[];
+  let handle: EduHandler;
+  let seenDevices: string[];
   afterEach(() => server.stop());
 
   async function start(): Promise<void> {
     server = await E2eeServer.start(open);
     alice = await server.user('alice');
-    seen = [];
-    take = directToDeviceHandler(server.toDevice, 'test', async (userId, deviceId) => {
-      seen.push(`${userId} ${deviceId}`);
+    seenDevices = [];
+    handle = directToDeviceHandler(server.toDevice, 'test', async (userId, deviceId) => {
+      seenDevices.push(`${userId} ${deviceId}`);
     });
   }
 
@@ -41,42 +41,42 @@ forServerDatabases(import.meta.url, (open) => {
     return messages.map((text) => JSON.parse(text) as unknown);
   }
 
-  describe('messages from devices on other servers', () => {
-    it('reach the devices that they are for, each once', async () => {
+  describe('m.direct_to_device EDUs of other servers', () => {
+    it('queues messages for the named devices, each message id of a sender once', async () => {
       await start();
       const second = await server.device('alice');
-      await take('elsewhere', edu(toAlice({ n: 1 })));
-      await take('elsewhere', edu(toAlice({ n: 'again' })));
-      await take('elsewhere', edu({ ...toAlice({ n: 2 }, '*') }, { message_id: 'two' }));
+      await handle('elsewhere', edu(toAlice({ n: 1 })));
+      await handle('elsewhere', edu(toAlice({ n: 'again' })));
+      await handle('elsewhere', edu({ ...toAlice({ n: 2 }, '*') }, { message_id: 'two' }));
       assert.deepEqual(await received(), [
         { sender: bob, type, content: { n: 1 } },
         { sender: bob, type, content: { n: 2 } },
       ]);
       assert.deepEqual(await received(second), [{ sender: bob, type, content: { n: 2 } }]);
-      await take('elsewhere', edu(toAlice({ n: 3 }), { sender: '@carol:elsewhere' }));
-      assert.equal((await received()).length, 3, 'the id of a message is its sender’s');
+      await handle('elsewhere', edu(toAlice({ n: 3 }), { sender: '@carol:elsewhere' }));
+      assert.equal((await received()).length, 3, 'message ids are unique per sender');
     });
 
-    it('are from users of the server that sends them, and for users of this one', async () => {
+    it('ignores senders of other servers than the origin, and receivers of other servers', async () => {
       await start();
-      await take('evil', edu(toAlice({})));
-      await take('elsewhere', edu(toAlice({}), { sender: alice.userId }));
-      await take('elsewhere', edu({ '@carol:far': { '*': {} }, ...toAlice({ n: 1 }) }));
+      await handle('evil', edu(toAlice({})));
+      await handle('elsewhere', edu(toAlice({}), { sender: alice.userId }));
+      await handle('elsewhere', edu({ '@carol:far': { '*': {} }, ...toAlice({ n: 1 }) }));
       assert.deepEqual(await received(), [{ sender: bob, type, content: { n: 1 } }]);
     });
 
-    it('are from users with printable ids, historical ones as well', async () => {
+    it('accepts senders with historical ids of printable ASCII only', async () => {
       await start();
       const printable = ['@Bob!:elsewhere', '@"bob"~:elsewhere'];
       const others = ['@:elsewhere', '@böb:elsewhere', '@b b:elsewhere'];
-      for (const sender of [...printable, ...others]) await take('elsewhere', edu(toAlice({}), { sender }));
+      for (const sender of [...printable, ...others]) await handle('elsewhere', edu(toAlice({}), { sender }));
       assert.deepEqual(
         await received(),
         printable.map((sender) => ({ sender, type, content: {} })),
       );
     });
 
-    it('are dropped when they are too large or make no sense, and do not stop others', async () => {
+    it('drops messages that are too large or malformed, and queues the others', async () => {
       await start();
       const messages = {
         [alice.userId]: { X: 5, '*': { x: 'x'.repeat(70_000) }, [alice.deviceId]: { n: 1 } },
@@ -84,19 +84,19 @@ forServerDatabases(import.meta.url, (open) => {
         '@x\0:test': { '*': {} },
         '@y:test': 5,
       };
-      await take('elsewhere', edu(messages));
+      await handle('elsewhere', edu(messages));
       for (const more of [{ type: 5 }, { type: 'x'.repeat(300) }, { message_id: '' }, { message_id: null }]) {
-        await take('elsewhere', edu(toAlice({}), { message_id: 'other', ...more }));
+        await handle('elsewhere', edu(toAlice({}), { message_id: 'other', ...more }));
       }
       assert.deepEqual(await received(), [{ sender: bob, type, content: { n: 1 } }]);
     });
 
-    it('do no harm, whatever they are', async () => {
+    it('handles arbitrarily mutated EDUs without errors other than MatrixError', async () => {
       await start();
       const content = edu(toAlice({ n: 1 }));
       await fc.assert(
         fc.asyncProperty(mutated(content), async (changed) => {
-          await Promise.resolve(take('elsewhere', changed)).catch((error: Error) =>
+          await Promise.resolve(handle('elsewhere', changed)).catch((error: Error) =>
             assert.equal(error.name, 'MatrixError'),
           );
         }),
@@ -104,16 +104,16 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('show devices that may be unknown', async () => {
+    it('reports the devices that messages name as their sender', async () => {
       await start();
       const request = { requesting_device_id: 'NEW', action: 'request' };
-      await take('elsewhere', edu(toAlice(request), { type: 'm.room_key_request' }));
-      await take('elsewhere', edu(toAlice({ from_device: 5 }), { type: 'm.key.verification.request' }));
-      await take('elsewhere', edu(toAlice({}), { type: '__proto__', message_id: 'proto' }));
-      assert.deepEqual(seen, [`${bob} NEW`]);
+      await handle('elsewhere', edu(toAlice(request), { type: 'm.room_key_request' }));
+      await handle('elsewhere', edu(toAlice({ from_device: 5 }), { type: 'm.key.verification.request' }));
+      await handle('elsewhere', edu(toAlice({}), { type: '__proto__', message_id: 'proto' }));
+      assert.deepEqual(seenDevices, [`${bob} NEW`]);
     });
 
-    it('are remembered for a while and not without bound', async () => {
+    it('remembers message ids for a day, and at most 20,000', async () => {
       await start();
       const { clock, database } = server.server;
       const rows = Array.from({ length: 20_500 }, (_, n) => ({
@@ -130,15 +130,15 @@ forServerDatabases(import.meta.url, (open) => {
             .execute();
         }
       });
-      for (let n = 0; n < 1_000; n++) await take('elsewhere', edu(toAlice({ n }), { message_id: `m${n}` }));
+      for (let n = 0; n < 1_000; n++) await handle('elsewhere', edu(toAlice({ n }), { message_id: `m${n}` }));
       assert.ok((await server.rows('to_device_transactions')) <= 20_001);
       clock.advance(25 * 3_600_000);
-      await take('elsewhere', edu(toAlice({ n: 'late' }), { message_id: 'late' }));
+      await handle('elsewhere', edu(toAlice({ n: 'late' }), { message_id: 'late' }));
       assert.equal(await server.rows('to_device_transactions'), 1);
     });
   });
 
-  describe('messages to devices on other servers', () => {
+  describe('m.direct_to_device EDUs to other servers', () => {
     async function send(
       messages: ReadonlyMap<string, ReadonlyMap<string, JsonObject>>,
       txnId = 'txn',
@@ -164,7 +164,7 @@ forServerDatabases(import.meta.url, (open) => {
       return sent;
     }
 
-    it('go to each server once, with an id that is short enough', async () => {
+    it('sends one EDU to each server, with a message_id of at most 32 characters', async () => {
       await start();
       const messages = new Map([
         [bob, new Map([['B', { n: 1 }]])],
@@ -186,10 +186,10 @@ forServerDatabases(import.meta.url, (open) => {
         ],
       );
       for (const [, content] of sent) assert.ok((content['message_id'] as string).length <= 32);
-      assert.deepEqual(await send(messages), [], 'the same request sends nothing');
+      assert.deepEqual(await send(messages), [], 'a repeated request sends nothing');
     });
 
-    it('are split when they are large, each part with an id of its own', async () => {
+    it('splits large messages into several EDUs with different ids', async () => {
       await start();
       const content = { x: 'x'.repeat(20_000) };
       const devices = new Map(Array.from({ length: 10 }, (_, n) => [`D${n}`, content]));

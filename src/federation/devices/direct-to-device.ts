@@ -6,16 +6,23 @@ import type { EduHandler } from '../edus/edu-handlers.ts';
 import { isEduUserOf } from '../edus/edu-users.ts';
 import type { Outbox } from './device-list-announcer.ts';
 
-/** UTF-16 units of the messages in one EDU, unless it holds a single one: a transaction holds up to 100 of them. */
-const largestEdu = 65_536;
+/**
+ * Maximal length of the messages in one EDU in UTF-16 units, except for a single larger message: a
+ * transaction holds up to 100 EDUs.
+ */
+const maxEduLength = 65_536;
 
-/** Characters of the id of a message as the specification has it, and as it is taken; of a type. */
-const [idLength, longestId, longestType] = [32, 255, 255];
+/**
+ * Length of a message id in the specification, maximal accepted length of one, and maximal length of a type.
+ */
+const [idLength, maxIdLength, maxTypeLength] = [32, 255, 255];
 
-/** Messages in one EDU that comes in. */
+/** Maximal number of messages in one received EDU. */
 const maxMessages = 10_000;
 
-/** Sends messages to devices of other servers' users. Source: server-server API, "Send-to-device messaging". */
+/**
+ * Sends to-device messages to users of other servers. Source: server-server API, "Send-to-device messaging".
+ */
 export class DirectToDeviceSender implements RemoteDelivery {
   readonly #outbox: Outbox;
 
@@ -31,7 +38,7 @@ export class DirectToDeviceSender implements RemoteDelivery {
     const servers = Map.groupBy(messages, ([userId]): string => serverOfUser(userId));
     for (const [server, users] of servers) {
       if (!isServerName(server)) continue;
-      for (const [part, some] of parts(users).entries()) {
+      for (const [part, some] of splitMessages(users).entries()) {
         const content = { sender, type, message_id: idOf(messageId, part), messages: some };
         await this.#outbox.addForAll(writer, [server], { type: 'm.direct_to_device', content });
       }
@@ -39,34 +46,34 @@ export class DirectToDeviceSender implements RemoteDelivery {
   }
 }
 
-/** Splits messages so that none of the parts is very large. */
-function parts(users: readonly (readonly [string, ReadonlyMap<string, JsonObject>])[]): JsonObject[] {
-  const found: Record<string, Record<string, JsonObject>>[] = [];
+/** Splits messages so that no part is longer than `maxEduLength`. */
+function splitMessages(users: readonly (readonly [string, ReadonlyMap<string, JsonObject>])[]): JsonObject[] {
+  const parts: Record<string, Record<string, JsonObject>>[] = [];
   let size = Number.POSITIVE_INFINITY;
   for (const [userId, contents] of users) {
     for (const [deviceId, content] of contents) {
       const length = userId.length + deviceId.length + JSON.stringify(content).length;
-      if (size + length > largestEdu) {
-        found.push({});
+      if (size + length > maxEduLength) {
+        parts.push({});
         size = 0;
       }
       size += length;
-      const part = found.at(-1)!;
+      const part = parts.at(-1)!;
       part[userId] = { ...part[userId], [deviceId]: content };
     }
   }
-  return found as unknown as JsonObject[];
+  return parts as unknown as JsonObject[];
 }
 
-/** The id of each part differs, and is the same when the same is sent again. */
+/** Returns the id of a part: parts have different ids, and repetitions of a message the same. */
 function idOf(messageId: string, part: number): string {
   if (part === 0) return messageId.slice(0, idLength);
   return createHash('sha256').update(`${messageId} ${part}`).digest('base64url').slice(0, idLength);
 }
 
 /**
- * Takes `m.direct_to_device` of other servers: what is for devices of this one's users is queued, each message once.
- * @param sawDevice is told of devices of other servers' users that messages name
+ * Handles `m.direct_to_device` of other servers: queues messages for local users' devices, each message once.
+ * @param sawDevice called with a remote user's device that a message names as its sender
  */
 export function directToDeviceHandler(
   toDevice: ToDevice,
@@ -76,25 +83,25 @@ export function directToDeviceHandler(
   return async (origin, content) => {
     const { sender, type, message_id: id } = content;
     if (!isEduUserOf(origin, sender)) return;
-    if (!isText(type, longestType) || !isText(id, longestId)) return;
+    if (!isText(type, maxTypeLength) || !isText(id, maxIdLength)) return;
     const messages = readMessages(content['messages'], serverName);
     if (messages.size === 0) return;
     const from = { name: origin, deviceId: undefined };
     await toDevice.send({ sender, origin: from, txnId: id, type, messages });
-    const device = type in namesItsDevice ? firstContent(messages)?.[namesItsDevice[type]!] : undefined;
+    const device = type in deviceFields ? firstContent(messages)?.[deviceFields[type]!] : undefined;
     if (typeof device === 'string' && !device.includes('\0')) await sawDevice(sender, device);
   };
 }
 
-/** Messages that say which device they are from, and where. */
-const namesItsDevice: Readonly<Record<string, string>> = {
+/** Message types that name the sender's device, and the field that does. */
+const deviceFields: Readonly<Record<string, string>> = {
   __proto__: null!,
   'm.room_key_request': 'requesting_device_id',
   'm.key.verification.request': 'from_device',
   'm.key.verification.start': 'from_device',
 };
 
-/** Those of the messages that make sense and are for users of this server. */
+/** Returns the well-formed messages for local users. */
 function readMessages(value: unknown, serverName: string): MessageMap {
   const messages = new Map<string, Map<string, JsonObject>>();
   let count = 0;
@@ -115,5 +122,5 @@ function firstContent(messages: MessageMap): JsonObject | undefined {
   return undefined;
 }
 
-const isText = (value: unknown, longest: number): value is string =>
-  typeof value === 'string' && value !== '' && value.length <= longest;
+const isText = (value: unknown, maxLength: number): value is string =>
+  typeof value === 'string' && value !== '' && value.length <= maxLength;

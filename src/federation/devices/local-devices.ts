@@ -5,36 +5,36 @@ import type { JsonObject } from '../../protocol/index.ts';
 export interface LocalDevicesDeps {
   readonly devices: Devices;
   readonly query: E2ee['query'];
-  /** `allow_device_name_lookup_over_federation`. */
+  /** Whether the operator allows display names (`allow_device_name_lookup_over_federation`). */
   readonly sendDisplayNames: boolean;
 }
 
-/** What other servers may know of the devices of a local user. */
+/** The part of a local user's devices and keys that other servers may see. */
 export interface LocalDevices {
-  /** Keys by device id; devices without keys are not among them. */
+  /** Identity keys by device id; devices without keys are absent. */
   readonly keys: Readonly<Record<string, JsonObject>>;
-  /** Names by device id, of all devices that there are; `undefined` for those that are not told. */
+  /** Display names by device id, for all devices; `undefined` for a name that is unset or not sent. */
   readonly names: ReadonlyMap<string, string | undefined>;
   readonly masterKey: JsonObject | undefined;
   readonly selfSigningKey: JsonObject | undefined;
 }
 
-/** Reads what other servers may know of the devices of a local user. */
+/** Reads the part of a local user's devices and keys that other servers may see. */
 export async function readLocalDevices(
-  { devices, query, sendDisplayNames: tellNames }: LocalDevicesDeps,
+  { devices, query, sendDisplayNames }: LocalDevicesDeps,
   userId: string,
 ): Promise<LocalDevices> {
   const names = (await devices.names([userId])).get(userId) ?? new Map<string, string | undefined>();
   const { device_keys, master_keys, self_signing_keys } = await query.local(new Map([[userId, []]]), false);
   return {
     keys: device_keys[userId] ?? {},
-    names: tellNames ? names : new Map([...names.keys()].map((deviceId) => [deviceId, undefined])),
+    names: sendDisplayNames ? names : new Map([...names.keys()].map((deviceId) => [deviceId, undefined])),
     masterKey: master_keys[userId],
     selfSigningKey: self_signing_keys[userId],
   };
 }
 
-/** The content of `m.device_list_update` for a device as it is now. */
+/** Returns the content of `m.device_list_update` for the current state of a device. */
 export function deviceListUpdate(
   userId: string,
   deviceId: string,
@@ -54,7 +54,7 @@ export function deviceListUpdate(
   };
 }
 
-/** The content of `m.signing_key_update` for the keys as they are now. */
+/** Returns the content of `m.signing_key_update` for the current cross-signing keys. */
 export function signingKeyUpdate(userId: string, { masterKey, selfSigningKey }: LocalDevices): JsonObject {
   return {
     user_id: userId,

@@ -14,33 +14,30 @@ export interface LocalJoinsDeps {
   readonly serverName: string;
 }
 
-/** A local user has come into a room. */
+/** A local user has joined a room. */
 interface LocalJoin {
   readonly roomId: string;
   readonly userId: string;
 }
 
-/**
- * Sees to it that servers are told of the local users who come into their rooms, also of those who came just before
- * this server stopped: it may have been in vain that they were told of something earlier.
- */
+/** Follows joins of local users to rooms, including joins from just before this server stopped. */
 export class LocalJoins {
   readonly #deps: LocalJoinsDeps;
-  readonly #onJoin: (arrival: LocalJoin) => Promise<void>;
+  readonly #onJoin: (join: LocalJoin) => Promise<void>;
   readonly #follower: Follower;
-  /** Arrivals after this position have been noted; earlier ones must be looked up. */
+  /** Joins after this position are in `#due`; earlier ones are read from the database. */
   readonly #bufferedFrom: number;
-  #due: LocalJoin[] = [];
-  #isLookedUp = false;
+  #pending: LocalJoin[] = [];
+  #isBacklogRead = false;
 
-  /** @param onJoin may be called twice for the same arrival */
-  constructor(deps: LocalJoinsDeps, onJoin: (arrival: LocalJoin) => Promise<void>) {
+  /** @param onJoin may be called twice for the same join */
+  constructor(deps: LocalJoinsDeps, onJoin: (join: LocalJoin) => Promise<void>) {
     this.#deps = deps;
     this.#onJoin = onJoin;
     this.#bufferedFrom = deps.streams.current;
     deps.engine.stream.subscribe(({ roomId, membershipChanges }) => {
       for (const { userId, from, to } of membershipChanges) {
-        if (to === 'join' && from !== 'join' && this.#isLocal(userId)) this.#due.push({ roomId, userId });
+        if (to === 'join' && from !== 'join' && this.#isLocal(userId)) this.#pending.push({ roomId, userId });
       }
     });
     this.#follower = new Follower(deps, {
@@ -53,36 +50,36 @@ export class LocalJoins {
     return this.#follower.start();
   }
 
-  /** What is left is done after the next start. */
+  /** Pending joins are processed after the next start. */
   stop(): Promise<void> {
     return this.#follower.stop();
   }
 
-  /** Resolves when everybody who has come until now was introduced. */
+  /** Resolves when all joins so far have been processed. */
   settled(): Promise<void> {
     return this.#follower.caughtUp();
   }
 
   async #follow(after: number): Promise<void> {
-    const isLate = !this.#isLookedUp && after < this.#bufferedFrom;
-    const due = [...(isLate ? await this.#joinsSince(after) : []), ...this.#due];
-    this.#isLookedUp = true;
-    this.#due = [];
+    const hasBacklog = !this.#isBacklogRead && after < this.#bufferedFrom;
+    const pending = [...(hasBacklog ? await this.#joinsSince(after) : []), ...this.#pending];
+    this.#isBacklogRead = true;
+    this.#pending = [];
     try {
-      for (let arrival = due[0]; arrival; arrival = due[0]) {
-        await this.#onJoin(arrival);
-        due.shift();
+      for (let join = pending[0]; join; join = pending[0]) {
+        await this.#onJoin(join);
+        pending.shift();
       }
     } catch (error) {
-      this.#due = [...due, ...this.#due];
+      this.#pending = [...pending, ...this.#pending];
       throw error;
     }
   }
 
-  /** Who came while nobody listened. */
+  /** Returns the joins after a position that were not buffered. */
   async #joinsSince(after: number): Promise<LocalJoin[]> {
     const { engine } = this.#deps;
-    const arrivals: LocalJoin[] = [];
+    const joins: LocalJoin[] = [];
     for (const roomId of await engine.events.roomsChangedBetween(after, this.#bufferedFrom)) {
       const head = await engine.heads.get(roomId);
       const local = [...(head?.members ?? [])].filter(
@@ -90,10 +87,10 @@ export class LocalJoins {
       );
       for (const [userId] of local) {
         const room = (await engine.userRooms.of(userId)).get(roomId);
-        if (room && room.membership === 'join' && room.stream > after) arrivals.push({ roomId, userId });
+        if (room && room.membership === 'join' && room.stream > after) joins.push({ roomId, userId });
       }
     }
-    return arrivals;
+    return joins;
   }
 
   #isLocal(userId: string): boolean {

@@ -11,15 +11,15 @@ export interface DeviceQueryDeps extends LocalDevicesDeps {
   readonly serverName: string;
 }
 
-/** Users in one question for keys, and devices in one for one-time keys. */
+/** Maximal number of users in a key query, and of devices in a claim of one-time keys. */
 const [maxUsers, maxClaims] = [5_000, 5_000];
 
-/** UTF-8 bytes of a request. */
+/** Maximal size of a request body in bytes. */
 const bodyLimit = 1024 * 1024;
 
 /**
- * What other servers ask about the devices of local users. Everybody may ask, as people write to each other and verify
- * each other before they share a room. Source: server-server API, "Device Management" and "End-to-End Encryption".
+ * Key and device endpoints for other servers. They answer every server, because users verify and message each
+ * other before they share a room. Source: server-server API, "Device Management" and "End-to-End Encryption".
  */
 export function deviceQueryRoutes(deps: DeviceQueryDeps): Route[] {
   return [devicesRoute(deps), queryRoute(deps), claimRoute(deps)];
@@ -35,9 +35,10 @@ function devicesRoute(deps: DeviceQueryDeps): Route {
     },
     async ({ params: { userId } }) => {
       if (!isUserId(userId) || serverOfUser(userId) !== deps.serverName) {
-        throw invalidParam('This is no user of this server');
+        throw invalidParam('The user is not a user of this server');
       }
-      // Before the devices are read: an update that comes in between is sent, and says once more what is in the answer.
+      // Read before the devices: an update in between is sent to the server, and repeats a part of the
+      // response.
       const streamId = await deps.announcer.streamIdOf(userId);
       const { keys, names, masterKey, selfSigningKey } = await readLocalDevices(deps, userId);
       const devices = Object.entries(keys).map(([deviceId, own]) => {
@@ -55,7 +56,7 @@ function devicesRoute(deps: DeviceQueryDeps): Route {
   );
 }
 
-function queryRoute({ query, sendDisplayNames: tellNames, serverName }: DeviceQueryDeps): Route {
+function queryRoute({ query, sendDisplayNames, serverName }: DeviceQueryDeps): Route {
   return route(
     {
       operationId: 'queryUserEncryptionKeys',
@@ -67,8 +68,8 @@ function queryRoute({ query, sendDisplayNames: tellNames, serverName }: DeviceQu
     },
     ({ body }) => {
       const users = Object.entries(body.device_keys).filter(([userId]) => isOf(serverName, userId));
-      if (users.length > maxUsers) throw tooLarge(`Ask for ${maxUsers} users at the most`);
-      return query.local(new Map(users), tellNames);
+      if (users.length > maxUsers) throw tooLarge(`Query at most ${maxUsers} users at once`);
+      return query.local(new Map(users), sendDisplayNames);
     },
   );
 }
@@ -87,14 +88,14 @@ function claimRoute({ claiming, serverName }: DeviceQueryDeps): Route {
     },
     async ({ body }) => {
       const users = Object.entries(body.one_time_keys).filter(([userId]) => isOf(serverName, userId));
-      const wishes = users.map(([userId, devices]) => {
-        // What holds U+0000 names neither a device nor an algorithm.
+      const requests = users.map(([userId, devices]) => {
+        // Device ids and algorithms do not contain U+0000.
         const entries = Object.entries(devices).filter((entry) => !entry.join('').includes('\0'));
         return [userId, new Map(entries)] as const;
       });
-      const count = wishes.reduce((sum, [, devices]) => sum + devices.size, 0);
-      if (count > maxClaims) throw tooLarge(`Ask for ${maxClaims} keys at the most`);
-      return { one_time_keys: await claiming.local(new Map(wishes)) };
+      const count = requests.reduce((sum, [, devices]) => sum + devices.size, 0);
+      if (count > maxClaims) throw tooLarge(`Claim at most ${maxClaims} keys at once`);
+      return { one_time_keys: await claiming.local(new Map(requests)) };
     },
   );
 }

@@ -1,6 +1,6 @@
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
-/** Knows the servers that are in a room with a local user. */
+/** Finds the servers that share rooms with a local user. */
 export class ServersSharingRooms {
   readonly #engine: RoomReader;
   readonly #serverName: string;
@@ -10,7 +10,7 @@ export class ServersSharingRooms {
     this.#serverName = serverName;
   }
 
-  /** @param exceptRoom a room that does not count */
+  /** Returns the other servers in the user's rooms. @param exceptRoom a room to leave out */
   async of(userId: string, exceptRoom?: string): Promise<Set<string>> {
     const servers = new Set<string>();
     const { heads, userRooms } = this.#engine;
@@ -22,7 +22,7 @@ export class ServersSharingRooms {
     return servers;
   }
 
-  /** The servers in a room. */
+  /** Returns the other servers in a room. */
   async inRoom(roomId: string): Promise<Set<string>> {
     const servers = new Set<string>();
     const head = await this.#engine.heads.get(roomId);

@@ -1,10 +1,10 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { AnnouncementTables } from './tables.ts';
 
-/** The last update of a user's device list that other servers were sent. */
+/** The last update of a user's device list that was announced. */
 export interface LastUpdate {
   readonly streamId: number;
-  /** The one before it; `undefined` for the first. */
+  /** `streamId` of the previous update; `undefined` for the first one. */
   readonly previous: number | undefined;
   readonly deviceId: string;
 }

@@ -1,13 +1,13 @@
-/** The tables of what other servers were told of the devices of local users. */
+/** Tables of device list updates announced to other servers. */
 export interface AnnouncementTables {
-  /** The last update of each local user's device list: the next one follows it. */
+  /** The last announced update of each local user's device list, which the next one names. */
   announced_device_lists: {
     user_id: string;
-    /** The `stream_id` of the update. */
+    /** `stream_id` of the update. */
     stream_id: number;
-    /** The one before it; null for the first. */
+    /** `stream_id` of the previous update; null for the first one. */
     previous: number | null;
-    /** The device that it was about. */
+    /** The device of the update. */
     device_id: string;
   };
 }

@@ -1,7 +1,7 @@
 import { type AliasResponse, errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import { invalidParam, MatrixError, notFound, parseRoomAlias } from '../../protocol/index.ts';
 
-/** Asks other servers for the rooms behind their aliases. */
+/** Resolves room aliases of other servers. */
 export class RemoteAliases {
   readonly #queries: QueriesApi;
 
@@ -10,8 +10,8 @@ export class RemoteAliases {
   }
 
   /**
-   * The room behind an alias of another server.
-   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the server can not be asked
+   * Returns the room of an alias of another server.
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the server cannot be reached
    */
   async resolve(alias: string): Promise<AliasResponse> {
     const parts = parseRoomAlias(alias);

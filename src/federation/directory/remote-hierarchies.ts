@@ -1,10 +1,10 @@
 import { FederationError, type QueriesApi } from '../../federation-client/index.ts';
 import { isServerName, type JsonObject, MatrixError } from '../../protocol/index.ts';
 
-/** Milliseconds that one server has: somebody waits, and there are others to ask. */
-const patience = 15_000;
+/** Timeout in milliseconds for each server: a client is waiting, and other servers may answer. */
+const requestTimeout = 15_000;
 
-/** Asks other servers about spaces and rooms that this one is not in. */
+/** Requests hierarchies of remote spaces and rooms from other servers. */
 export class RemoteHierarchies {
   readonly #queries: QueriesApi;
   readonly #serverName: string;
@@ -14,7 +14,7 @@ export class RemoteHierarchies {
     this.#serverName = serverName;
   }
 
-  /** What the first of the servers says that knows the room; `undefined` when none does. */
+  /** Returns the response of the first server that knows the room; `undefined` when none does. */
   async hierarchy(
     roomId: string,
     via: readonly string[],
@@ -23,9 +23,10 @@ export class RemoteHierarchies {
     for (const server of new Set(via)) {
       if (server === this.#serverName || !isServerName(server)) continue;
       try {
-        return await this.#queries.hierarchy(server, roomId, suggestedOnly, { timeout: patience });
+        return await this.#queries.hierarchy(server, roomId, suggestedOnly, { timeout: requestTimeout });
       } catch (error) {
-        // With some there is no federation, others are not there, do not know the room or make no sense.
+        // The server is outside of the federation, unreachable, does not know the room or answers nonsense:
+        // try the next.
         if (!(error instanceof FederationError || error instanceof MatrixError)) throw error;
       }
     }

@@ -2,10 +2,10 @@ import type { ListRequest } from '../../directory/index.ts';
 import { errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import { isRoomAlias, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
-/** Rooms of a page, when the client does not say, and at most. */
-const [usualLimit, maxRooms] = [100, 500];
+/** Default and maximal number of rooms in a page. */
+const [defaultLimit, maxRooms] = [100, 500];
 
-/** Asks other servers for their public rooms. */
+/** Requests public room lists of other servers. */
 export class RemoteRoomLists {
   readonly #queries: QueriesApi;
 
@@ -14,11 +14,11 @@ export class RemoteRoomLists {
   }
 
   /**
-   * A page of another server's list, without entries that clients would stumble over.
-   * @throws MatrixError M_FORBIDDEN where the other server does not show its list, 502 when it can not be asked
+   * Returns a page of another server's list, without malformed rooms and fields.
+   * @throws MatrixError M_FORBIDDEN when the other server refuses its list; 502 when it cannot be reached
    */
   async list(serverName: string, request: ListRequest): Promise<JsonObject> {
-    const limit = Math.min(request.limit && request.limit > 0 ? request.limit : usualLimit, maxRooms);
+    const limit = Math.min(request.limit && request.limit > 0 ? request.limit : defaultLimit, maxRooms);
     try {
       const page = await this.#queries.publicRooms(serverName, { ...request, limit });
       return {
@@ -33,7 +33,7 @@ export class RemoteRoomLists {
   }
 }
 
-/** Source: client-server API, "PublishedRoomsChunk". What is malformed counts as absent. */
+/** Source: client-server API, "PublishedRoomsChunk". Malformed fields are left out. */
 function listedRoom(entry: JsonObject): JsonObject | undefined {
   const { room_id: roomId, num_joined_members: members, canonical_alias: alias } = entry;
   if (!isRoomId(roomId)) return undefined;

@@ -23,7 +23,10 @@ const filter = Type.Object({
   room_types: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 })),
 });
 
-/** Server-server API, "Published Room Directory", "Spaces", and "Querying for information" for aliases. */
+/**
+ * Room list, hierarchy and alias endpoints. Source: server-server API, "Published Room Directory", "Spaces",
+ * and "Querying for information" for aliases.
+ */
 export function directoryQueryRoutes(deps: DirectoryQueryDeps): Route[] {
   const { directory, aliases, serverName } = deps;
   return [
@@ -66,10 +69,10 @@ function roomListRoutes({ directory, options }: DirectoryQueryDeps): Route[] {
   const path = '/_proto/federation/v1/publicRooms';
   const check = () => {
     if (!options.allow_public_rooms_over_federation) {
-      throw forbidden('This server does not show its list of rooms to others');
+      throw forbidden('This server does not show its public rooms to other servers');
     }
   };
-  /** No limit, which 0 stands for as well, gives as many rooms as a page may hold. */
+  /** Without a limit, and with the limit 0, a page has as many rooms as it may hold. */
   const unlessZero = (limit: number | undefined) => limit || Number.MAX_SAFE_INTEGER;
   return [
     route(

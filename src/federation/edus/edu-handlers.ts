@@ -3,13 +3,13 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
 /**
- * Takes the content of an EDU. Nothing of it was checked: what makes no sense, or is about users of other servers than
- * `origin`, is ignored. What it throws is logged and harms no other EDU, unless the database is not there: then the other
- * server sends everything again, so it has to be able to take the same twice.
+ * Handles the content of an EDU. The content is not validated: a handler ignores malformed content and
+ * content about users of other servers than `origin`. An error is logged and affects no other EDU. Only a
+ * database outage fails the transaction: the other server then repeats it, so handlers must be idempotent.
  */
 export type EduHandler = (origin: string, content: JsonObject) => Promise<void> | void;
 
-/** What is done with the EDUs of other servers, by type. Source: server-server API, "EDUs". */
+/** Handlers of the EDUs of other servers, by type. Source: server-server API, "EDUs". */
 export class EduHandlers {
   readonly #handlers = new Map<string, EduHandler>();
   readonly #log: Logger;
@@ -18,15 +18,15 @@ export class EduHandlers {
     this.#log = log;
   }
 
-  /** @throws when the type has a handler already */
+  /** @throws when the type already has a handler */
   register(type: string, handler: EduHandler): void {
-    if (this.#handlers.has(type)) throw new Error(`EDUs of type ${type} have a handler already`);
+    if (this.#handlers.has(type)) throw new Error(`EDUs of type ${type} already have a handler`);
     this.#handlers.set(type, handler);
   }
 
   /**
-   * Hands the EDUs of one transaction to their handlers, one after the other. Rejects when the database is not there: a
-   * message to a device that was acknowledged and not kept would be lost.
+   * Passes the EDUs of one transaction to their handlers, one after the other. Rejects during a database
+   * outage: otherwise a to-device message would be acknowledged and lost.
    */
   async dispatch(origin: string, edus: readonly JsonValue[]): Promise<void> {
     for (const edu of edus) {
@@ -37,7 +37,7 @@ export class EduHandlers {
         await handler(origin, content);
       } catch (error) {
         if (isOutage(error)) throw error;
-        this.#log.warn({ err: error, origin, type }, 'An EDU could not be handled');
+        this.#log.warn({ err: error, origin, type }, 'An EDU of another server could not be handled');
       }
     }
   }

@@ -2,15 +2,15 @@ import type { Clock } from '../../kernel/clock.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 
 /**
- * How many things one server may tell of in EDUs that nobody misses (who types, who has read what, who is online): a
+ * Rate limit per server for updates in ephemeral EDUs (typing, receipts, presence), which may be dropped; a
  * server with some thousand active users stays below it.
  */
 const limit = { per_second: 200, burst_count: 5_000 };
 
-/** Servers of which that is counted. */
+/** Maximal number of servers with a rate limit in memory. */
 const maxServers = 10_000;
 
-/** Bounds the work that EDUs of one server cause. */
+/** Limits the work that ephemeral EDUs of one server cause. */
 export class EduRates {
   readonly #limiter: RateLimiter;
 
@@ -18,7 +18,7 @@ export class EduRates {
     this.#limiter = new RateLimiter(limit, clock, maxServers);
   }
 
-  /** Whether one thing more may be looked at. */
+  /** Whether one more update of the server may be processed. */
   allow(origin: string): boolean {
     return this.#limiter.tryTake(origin) === 0;
   }

@@ -1,9 +1,10 @@
 import { isCompliantUserId, serverOfUser, type UserId } from '../../protocol/index.ts';
 
 /**
- * Whether an EDU of `server` may be about that user: one of its own, of whom clients may be told outside of events.
- * Historical ids of printable ASCII, upper case among it, are taken; those that are empty or hold other characters are
- * for events only (decision 0121). Source: appendices, "Historical User IDs".
+ * Whether EDUs of `server` may concern this user: one of its own, with an id that may be sent to clients
+ * outside of events. Historical ids of printable ASCII, including upper case, are allowed; ids that are empty
+ * or have other characters may occur in events only (decision 0121). Source: appendices, "Historical User
+ * IDs".
  */
 export function isEduUserOf(server: string, userId: unknown): userId is UserId {
   return isCompliantUserId(userId) && serverOfUser(userId) === server;

@@ -29,10 +29,10 @@ forEachDatabase((open) => {
       ),
     );
   describe('EDUs of other servers', () => {
-    it('say who types, of users of that server who are in the room', async () => {
-      const { take, typing, roomId, clock } = await startEdus(open);
+    it('sets typing for users of the sending server who are in the room', async () => {
+      const { handle, typing, roomId, clock } = await startEdus(open);
       const types = (userId: string, origin = far, room = roomId, is: unknown = true) =>
-        take(origin, 'm.typing', { room_id: room, user_id: userId, typing: is });
+        handle(origin, 'm.typing', { room_id: room, user_id: userId, typing: is });
       await types(dora);
       await types(dora, 'evil.example');
       await types(alice);
@@ -47,27 +47,27 @@ forEachDatabase((open) => {
       assert.deepEqual(typing.inRoom(roomId), []);
     });
 
-    it('are ignored where the room does not admit their server', async () => {
-      const { under, take, typing, receipts, roomId } = await startEdus(open);
+    it('ignores typing and receipts where the server ACL denies the server', async () => {
+      const { under, handle, typing, receipts, roomId } = await startEdus(open);
       const eventId = await under.say(alice, roomId, 'hello');
       const acl = { allow: ['*'], deny: [far] };
       const state = { type: 'm.room.server_acl', stateKey: '' };
       await under.rooms.sending.state({ userId: alice, deviceId: 'D' }, roomId, state, acl);
-      await take(far, 'm.typing', { room_id: roomId, user_id: dora, typing: true });
-      await take(far, 'm.receipt', {
+      await handle(far, 'm.typing', { room_id: roomId, user_id: dora, typing: true });
+      await handle(far, 'm.receipt', {
         [roomId]: { 'm.read': { [dora]: { data: {}, event_ids: [eventId] } } },
       });
       assert.deepEqual([typing.inRoom(roomId), await receiptOf(receipts, roomId)], [[], []]);
-      await take('evil.example', 'm.typing', { room_id: roomId, user_id: eve, typing: true });
+      await handle('evil.example', 'm.typing', { room_id: roomId, user_id: eve, typing: true });
       assert.deepEqual(typing.inRoom(roomId), [eve]);
     });
 
-    it('say what their users have read', async () => {
-      const { under, take, receipts, roomId, clock } = await startEdus(open);
+    it('records read receipts of users of the sending server who are in the room', async () => {
+      const { under, handle, receipts, roomId, clock } = await startEdus(open);
       const [first, second] = [await under.say(alice, roomId, '1'), await under.say(alice, roomId, '2')];
       const other = await under.say(alice, await under.room(alice), 'elsewhere');
       const read = (userId: string, ids: unknown, data: unknown = { ts: 5 }, type = 'm.read', origin = far) =>
-        take(origin, 'm.receipt', { [roomId]: { [type]: { [userId]: { data, event_ids: ids } } } });
+        handle(origin, 'm.receipt', { [roomId]: { [type]: { [userId]: { data, event_ids: ids } } } });
       await read(dora, [second, first]);
       await read(dora, [first]);
       await read(dora, [first], { ts: 6, thread_id: 'main' });
@@ -89,9 +89,9 @@ forEachDatabase((open) => {
       assert.ok((await receiptOf(receipts, roomId)).every(({ ts }) => ts <= clock.now()));
     });
 
-    it('say who is online, of users who share a room with somebody here', async () => {
-      const { take, presence } = await startEdus(open);
-      const push = (...updates: unknown[]) => take(far, 'm.presence', { push: updates });
+    it('records presence of users who share a room with a local user', async () => {
+      const { handle, presence } = await startEdus(open);
+      const push = (...updates: unknown[]) => handle(far, 'm.presence', { push: updates });
       await push(
         { user_id: dora, presence: 'online', status_msg: 'x'.repeat(5_000), last_active_ago: 10 },
         { user_id: alice, presence: 'online' },
@@ -106,17 +106,17 @@ forEachDatabase((open) => {
       await presence.stop();
     });
 
-    it('are about users with printable ids, historical ones as well; others are for events only', async () => {
-      const { under, take, typing, receipts, presence, roomId } = await startEdus(open);
+    it('handles EDUs about users with historical ids of printable ASCII, and ignores other invalid user ids', async () => {
+      const { under, handle, typing, receipts, presence, roomId } = await startEdus(open);
       const eventId = await under.say(alice, roomId, 'hello');
       const printable = ['@Dora:far.example', '@!~"^:far.example', '@dora=2Fx/+:far.example'];
       const others = ['@:far.example', '@döra:far.example', '@d a:far.example', '@\u{1f600}:far.example'];
       for (const userId of [...printable, ...others]) {
         await under.join(userId, roomId);
-        await take(far, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
+        await handle(far, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
         const receipt = { data: { ts: 5 }, event_ids: [eventId] };
-        await take(far, 'm.receipt', { [roomId]: { 'm.read': { [userId]: receipt } } });
-        await take(far, 'm.presence', { push: [{ user_id: userId, presence: 'online' }] });
+        await handle(far, 'm.receipt', { [roomId]: { 'm.read': { [userId]: receipt } } });
+        await handle(far, 'm.presence', { push: [{ user_id: userId, presence: 'online' }] });
       }
       assert.deepEqual(typing.inRoom(roomId).toSorted(), printable.toSorted());
       const readers = (await receiptOf(receipts, roomId)).map(({ userId }) => userId);
@@ -126,19 +126,19 @@ forEachDatabase((open) => {
       await presence.stop();
     });
 
-    it('say nothing of presence where nobody wants to know [option: presence.enabled]', async () => {
+    it('ignores presence EDUs where presence is disabled [option: presence.enabled]', async () => {
       for (const enabled of [false, 'untracked'] as const) {
-        const { take, presence } = await startEdus(open, { enabled });
-        await take(far, 'm.presence', { push: [{ user_id: dora, presence: 'online' }] });
+        const { handle, presence } = await startEdus(open, { enabled });
+        await handle(far, 'm.presence', { push: [{ user_id: dora, presence: 'online' }] });
         assert.equal(presence.peek(dora), undefined, String(enabled));
         await presence.stop();
       }
     });
 
-    it('cause bounded work, for each server by itself', async () => {
-      const { take, typing, roomId, clock } = await startEdus(open);
+    it('limits the rate of updates per server', async () => {
+      const { handle, typing, roomId, clock } = await startEdus(open);
       const types = (userId: string, origin: string) =>
-        take(origin, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
+        handle(origin, 'm.typing', { room_id: roomId, user_id: userId, typing: true });
       for (let i = 0; i < 5_000; i++) await types(`@stranger:${far}`, far);
       await types(dora, far);
       assert.deepEqual(typing.inRoom(roomId), []);
@@ -148,7 +148,7 @@ forEachDatabase((open) => {
       assert.deepEqual(typing.inRoom(roomId).toSorted(), [dora, eve].toSorted());
     });
 
-    it('may be anything', async () => {
+    it('ignores arbitrary EDU content', async () => {
       const { edus, roomId, typing } = await startEdus(open);
       const content = fc.oneof(
         fc.jsonValue(),
@@ -172,20 +172,20 @@ forEachDatabase((open) => {
       );
     });
 
-    it('have one handler each, whose failures harm no other', async () => {
+    it('calls one handler per type, whose failure affects no other EDU', async () => {
       const { edus } = await startEdus(open);
-      const taken: unknown[] = [];
+      const handled: unknown[] = [];
       edus.register('m.bad', () => Promise.reject(new Error('bad')));
-      edus.register('m.good', (origin, { n }) => void taken.push(origin, n));
+      edus.register('m.good', (origin, { n }) => void handled.push(origin, n));
       assert.throws(() => edus.register('m.good', () => undefined), /already/);
       await edus.dispatch(far, [
         { edu_type: 'm.bad', content: {} },
         { edu_type: 'm.good', content: { n: 1 } },
       ]);
-      assert.deepEqual(taken, [far, 1]);
+      assert.deepEqual(handled, [far, 1]);
     });
 
-    it('are not acknowledged when the database is not there', async () => {
+    it('rejects the transaction during a database outage only', async () => {
       const { edus } = await startEdus(open);
       for (const [type, error] of [
         ['m.closed', new DatabaseClosed('closed')],
@@ -199,7 +199,8 @@ forEachDatabase((open) => {
         edus.register(type, () => Promise.reject(error));
         await assert.rejects(edus.dispatch(far, [{ edu_type: type, content: {} }]), error);
       }
-      // Whatever is wrong with the EDU itself would be so the next time, too, and nothing else would ever get through.
+      // An error caused by the EDU itself would occur again with each repetition, and block the server's
+      // transactions.
       for (const [type, code] of [
         ['m.text', '22021'],
         ['m.constraint', '1299'],

@@ -9,28 +9,28 @@ import { combine } from './receipt-edu-sender.ts';
 import { dora, far, settle, startEdus } from './test/edus-under-test.ts';
 
 forEachDatabase((open) => {
-  describe('what other servers are told', () => {
+  describe('EDUs to other servers', () => {
     const contents = (sent: readonly { edu: EphemeralEdu }[], type: string) =>
       sent.filter(({ edu }) => edu.type === type).map(({ edu }) => edu.content);
 
-    it('is who of the users here types, again while it goes on', async () => {
-      const { typing, sent, roomId, clock, tellers } = await startEdus(open);
+    it('sends typing of local users, and repeats it while it continues', async () => {
+      const { typing, sent, roomId, clock, senders } = await startEdus(open);
       typing.set(alice, roomId, true, 60_000);
       typing.set(dora, roomId, true, 60_000);
       await settle();
-      const said = { room_id: roomId, user_id: alice, typing: true };
-      assert.deepEqual(contents(sent, 'm.typing'), [said]);
+      const expected = { room_id: roomId, user_id: alice, typing: true };
+      assert.deepEqual(contents(sent, 'm.typing'), [expected]);
       assert.deepEqual(sent[0]?.to.toSorted(), ['evil.example', far]);
       clock.advance(30_000);
       await settle();
-      assert.deepEqual(contents(sent, 'm.typing'), [said, said]);
+      assert.deepEqual(contents(sent, 'm.typing'), [expected, expected]);
       clock.advance(30_000);
       await settle();
-      assert.deepEqual(contents(sent, 'm.typing').at(-1), { ...said, typing: false });
-      for (const teller of tellers) teller.stop();
+      assert.deepEqual(contents(sent, 'm.typing').at(-1), { ...expected, typing: false });
+      for (const one of senders) one.stop();
     });
 
-    it('is what users here have read, in so many transactions at most [option: federation_rr_transactions_per_room_per_second]', async () => {
+    it('limits the rate of receipt transactions per room [option: federation_rr_transactions_per_room_per_second]', async () => {
       const { under, receipts, sent, roomId, clock } = await startEdus(open, { transactionsPerSecond: 4 });
       const events: string[] = [];
       for (let i = 0; i < 4; i++) events.push(await under.say(alice, roomId, String(i)));
@@ -38,7 +38,7 @@ forEachDatabase((open) => {
         await receipts.give({ userId, roomId, type, eventId: events[index]!, threadId: undefined });
         await settle();
       };
-      const told = () =>
+      const sentReceipts = () =>
         contents(sent, 'm.receipt').map((content) => {
           const users = (content[roomId] as { 'm.read': Record<string, { event_ids: string[] }> })['m.read'];
           return Object.entries(users).map(([userId, { event_ids: ids }]) => [
@@ -47,25 +47,25 @@ forEachDatabase((open) => {
           ]);
         });
       await read(alice, 0);
-      assert.deepEqual(told(), [[[alice, 0]]]);
+      assert.deepEqual(sentReceipts(), [[[alice, 0]]]);
       await read(alice, 1);
       await read(bob, 1);
       await read(alice, 2);
       await read(alice, 3, 'm.read.private');
-      assert.equal(told().length, 1);
-      // Two servers, four transactions a second.
+      assert.equal(sentReceipts().length, 1);
+      // Two servers and four transactions per second: one round takes 500 ms.
       clock.advance(499);
       await settle();
-      assert.equal(told().length, 1);
+      assert.equal(sentReceipts().length, 1);
       clock.advance(1);
       await settle();
-      assert.deepEqual(told().slice(1), [[[alice, 2]], [[bob, 1]]]);
+      assert.deepEqual(sentReceipts().slice(1), [[[alice, 2]], [[bob, 1]]]);
       clock.advance(500);
       await read(bob, 2);
-      assert.deepEqual(told().at(-1), [[bob, 2]]);
+      assert.deepEqual(sentReceipts().at(-1), [[bob, 2]]);
     });
 
-    it('is of each user and room one receipt to an EDU', () => {
+    it('combines receipts so that an EDU has one receipt per room and user', () => {
       const of = (room: string, userId: string, thread: string) => ({
         [room]: { 'm.read': { [userId]: { data: { ts: 1, thread_id: thread }, event_ids: ['$e'] } } },
       });
@@ -86,11 +86,11 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('is who of the users here is online, without hurry, and to a server that comes to a room', async () => {
+    it('sends presence of local users lazily, and to a server that joins a room', async () => {
       const { under, presence, sent, roomId, clock } = await startEdus(open);
       presence.set({ userId: alice, deviceId: 'D' }, 'online', 'here');
       presence.set({ userId: carol, deviceId: 'D' }, 'online', undefined);
-      await take(presence);
+      await reportRemotePresence(presence);
       clock.advance(1_000);
       await presence.announcements.settled();
       await settle();
@@ -112,8 +112,8 @@ forEachDatabase((open) => {
       await presence.stop();
     });
 
-    /** What another server has said is not passed on. */
-    const take = async (presence: Presence) =>
+    /** Presence of remote users is not forwarded. */
+    const reportRemotePresence = async (presence: Presence) =>
       presence.report(dora, {
         presence: 'online',
         statusMsg: undefined,

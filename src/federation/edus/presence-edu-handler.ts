@@ -13,16 +13,16 @@ export interface PresenceEduDeps {
   readonly rates: EduRates;
 }
 
-/** Users in one EDU: more are not looked at. */
+/** Maximal number of users in one EDU; further ones are ignored. */
 const maxUsers = 500;
 
-/** Characters of a status message that are kept. */
-const longestStatus = 1_000;
+/** Maximal stored length of a status message in characters. */
+const maxStatusLength = 1_000;
 
 const states: readonly string[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[];
 
 /**
- * Who is online on another server, as far as somebody here shares a room with them.
+ * Handles `m.presence` of remote users who share a room with a local user.
  * Source: server-server API, "Presence".
  */
 export function presenceHandler({ engine, presence, clock, rates }: PresenceEduDeps): EduHandler {
@@ -45,7 +45,7 @@ function statusIn(update: JsonObject, now: number): PresenceStatus | undefined {
   const isShown = typeof statusMsg === 'string' && statusMsg.isWellFormed() && !statusMsg.includes('\0');
   return {
     presence: presence as PresenceState,
-    statusMsg: isShown ? statusMsg.slice(0, longestStatus).toWellFormed() : undefined,
+    statusMsg: isShown ? statusMsg.slice(0, maxStatusLength).toWellFormed() : undefined,
     lastActive: Number.isSafeInteger(ago) ? Math.max(0, now - Math.max(0, Number(ago))) : 0,
     currentlyActive: active === true,
   };

@@ -19,16 +19,21 @@ export interface PresenceEduSenderDeps {
   readonly log: Logger;
 }
 
-/** Milliseconds for which presence is worth sending. */
+/** Lifetime of an EDU in milliseconds. */
 const lifetime = 5 * 60_000;
 
-/** Users in one EDU. */
+/** Maximal number of users in one EDU. */
 const maxInEdu = 50;
 
-/** Members of a room beyond whom a server that comes to it is not told who is there. */
+/**
+ * Maximal number of members of a room for which a server that joins it gets the presence of local members.
+ */
 const maxMembers = 1_000;
 
-/** Tells servers that share rooms with users of this one who is online. Source: server-server API, "Presence". */
+/**
+ * Sends presence of local users to the servers that share rooms with them. Source: server-server API,
+ * "Presence".
+ */
 export class PresenceEduSender {
   readonly #deps: PresenceEduSenderDeps;
 
@@ -38,11 +43,11 @@ export class PresenceEduSender {
     deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
   }
 
-  async #attempt(tell: () => Promise<void>): Promise<void> {
+  async #attempt(send: () => Promise<void>): Promise<void> {
     try {
-      await tell();
+      await send();
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'Presence could not be told to other servers');
+      this.#deps.log.error({ err: error }, 'Presence could not be sent to other servers');
     }
   }
 
@@ -64,7 +69,7 @@ export class PresenceEduSender {
     }
   }
 
-  /** A server that comes to a room is told who is there. */
+  /** A server that joins a room gets the presence of the local members. */
   #roomFact({ roomId, membershipChanges }: RoomFact): void {
     for (const { userId, from, to } of membershipChanges) {
       const server = serverOfUser(userId);

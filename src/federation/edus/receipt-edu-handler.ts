@@ -14,13 +14,13 @@ export interface ReceiptEduDeps {
   readonly rates: EduRates;
 }
 
-/** Rooms in one EDU, users in each, and events that one receipt names: more are not looked at. */
+/** Maximal numbers of rooms in one EDU, users per room and events per receipt; further ones are ignored. */
 const [maxRooms, maxUsers, maxEvents] = [100, 500, 10];
 
-/** Characters of the id of a thread's root. */
-const longestThreadId = 255;
+/** Maximal length of a thread id in characters. */
+const maxThreadIdLength = 255;
 
-/** How far users of another server have read. Source: server-server API, "Receipts". */
+/** Handles `m.receipt` of remote users. Source: server-server API, "Receipts". */
 export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
   return async (origin, content) => {
     for (const [roomId, types] of Object.entries(content).slice(0, maxRooms)) {
@@ -32,13 +32,13 @@ export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
         if (!isEduUserOf(origin, userId)) continue;
         if (head.membership(userId) !== 'join' || !isJsonObject(receipt) || !deps.rates.allow(origin))
           continue;
-        await take(deps, head, userId, receipt);
+        await record(deps, head, userId, receipt);
       }
     }
   };
 }
 
-async function take(
+async function record(
   { engine, receipts, clock }: ReceiptEduDeps,
   head: RoomHead,
   userId: string,
@@ -48,10 +48,10 @@ async function take(
   if (!Array.isArray(ids) || !isThread(threadId)) return;
   const eventIds = (ids as readonly JsonValue[]).slice(0, maxEvents).filter(isEventId);
   const known = await engine.events.getManyById(eventIds);
-  const elsewhere = [...known.values()].some(({ roomNid }) => roomNid !== head.roomNid);
+  const isOfOtherRoom = [...known.values()].some(({ roomNid }) => roomNid !== head.roomNid);
   const newest = [...known.values()].sort((one, other) => (other.stream ?? 0) - (one.stream ?? 0))[0];
   const eventId = newest?.event.eventId ?? eventIds.at(-1);
-  if (eventId === undefined || elsewhere) return;
+  if (eventId === undefined || isOfOtherRoom) return;
   const now = clock.now();
   await receipts.record({
     userId,
@@ -68,6 +68,6 @@ const isThread = (threadId: JsonValue | undefined): threadId is string | undefin
   threadId === undefined ||
   (typeof threadId === 'string' &&
     threadId !== '' &&
-    threadId.length <= longestThreadId &&
+    threadId.length <= maxThreadIdLength &&
     threadId.isWellFormed() &&
     !threadId.includes('\0'));

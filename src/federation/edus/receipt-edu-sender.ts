@@ -16,20 +16,20 @@ export interface ReceiptEduSenderDeps {
   readonly transactionsPerSecond: number;
 }
 
-/** Milliseconds for which a receipt is worth sending. */
+/** Lifetime of an EDU in milliseconds. */
 const lifetime = 3_600_000;
 
-/** Receipts that wait for the next round of a room; further ones wait for their users' next. */
-const maxWaiting = 1_000;
+/** Maximal number of receipts pending for a room's next round; further ones are dropped. */
+const maxPending = 1_000;
 
 /**
- * Tells the servers of a room how far users of this one have read. Each receipt is a transaction to every server, so
- * that those of a room which come too fast are collected and sent together.
+ * Sends read receipts of local users to the servers of the room. Each round is one transaction to every
+ * server, so receipts of a room that come too fast are collected and sent together.
  * Source: server-server API, "Receipts".
  */
 export class ReceiptEduSender {
   readonly #deps: ReceiptEduSenderDeps;
-  /** Rooms of which receipts have just been sent: what waits for the next time, by user and thread. */
+  /** Rooms whose receipts were sent recently: the receipts for the next round, by user and thread. */
   readonly #rooms = new Map<string, Map<string, Receipt>>();
   readonly #timers = new Set<Timer>();
 
@@ -38,7 +38,7 @@ export class ReceiptEduSender {
     deps.receipts.receiptStream.subscribe((receipt) => this.#received(receipt));
   }
 
-  /** Nothing that waits is told any more. */
+  /** Drops the pending receipts. */
   stop(): void {
     for (const timer of this.#timers) timer.cancel();
   }
@@ -47,9 +47,9 @@ export class ReceiptEduSender {
     const { roomId, userId, type, threadId = '' } = receipt;
     if (type !== 'm.read' || serverOfUser(userId) !== this.#deps.serverName) return;
     const key = `${userId}\0${threadId}`;
-    const waiting = this.#rooms.get(roomId);
-    if (waiting) {
-      if (waiting.has(key) || waiting.size < maxWaiting) waiting.set(key, receipt);
+    const pending = this.#rooms.get(roomId);
+    if (pending) {
+      if (pending.has(key) || pending.size < maxPending) pending.set(key, receipt);
     } else void this.#send(roomId, new Map([[key, receipt]]));
   }
 
@@ -66,12 +66,12 @@ export class ReceiptEduSender {
         sender.sendEdu(servers, { type: 'm.receipt', key: `${roomId}\0${key}`, lifetime, content, combine });
       }
     } catch (error) {
-      log.error({ err: error }, 'Receipts could not be told to other servers');
+      log.error({ err: error }, 'Receipts could not be sent to other servers');
     }
     this.#pause(roomId, transactions);
   }
 
-  /** Sends no receipts of the room for as long as that many transactions take. */
+  /** Collects receipts of the room for as long as that many transactions take at the configured rate. */
   #pause(roomId: string, transactions: number): void {
     const { clock, transactionsPerSecond } = this.#deps;
     if (transactions === 0) {
@@ -80,9 +80,9 @@ export class ReceiptEduSender {
     }
     const timer = clock.setTimer((1_000 * transactions) / transactionsPerSecond, () => {
       this.#timers.delete(timer);
-      const waiting = this.#rooms.get(roomId);
+      const pending = this.#rooms.get(roomId);
       this.#rooms.delete(roomId);
-      if (waiting && waiting.size > 0) void this.#send(roomId, waiting);
+      if (pending && pending.size > 0) void this.#send(roomId, pending);
     });
     this.#timers.add(timer);
   }
@@ -93,10 +93,10 @@ function contentOf({ roomId, userId, eventId, threadId, ts }: Receipt): JsonObje
   return { [roomId]: { 'm.read': { [userId]: { data, event_ids: [eventId] } } } };
 }
 
-/** Room to type to user to receipt. */
+/** Room id to receipt type to user id to receipt. */
 type Content = Record<string, Record<string, Record<string, JsonObject>>>;
 
-/** As few contents as possible: each says one thing of a room and user. */
+/** Combines receipts into as few EDU contents as possible; one content has one receipt per room and user. */
 export function combine(contents: readonly JsonObject[]): JsonObject[] {
   const combined: Content[] = [];
   for (const content of contents as readonly Content[]) {

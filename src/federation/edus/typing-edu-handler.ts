@@ -12,16 +12,16 @@ export interface TypingEduDeps {
   readonly rates: EduRates;
 }
 
-/** Milliseconds for which a notice of another server holds; servers repeat it while the user goes on. */
-const holds = 60_000;
+/** Timeout of a remote typing notification in milliseconds; servers repeat it while the user types. */
+const typingTimeout = 60_000;
 
-/** Who types on another server. Source: server-server API, "Typing Notifications". */
+/** Handles `m.typing` of remote users. Source: server-server API, "Typing Notifications". */
 export function typingHandler({ engine, serverAcls, typing, rates }: TypingEduDeps): EduHandler {
-  return async (origin, { room_id: roomId, user_id: userId, typing: types }: JsonObject) => {
+  return async (origin, { room_id: roomId, user_id: userId, typing: isTyping }: JsonObject) => {
     if (!isEduUserOf(origin, userId)) return;
-    if (!isRoomId(roomId) || typeof types !== 'boolean' || !rates.allow(origin)) return;
+    if (!isRoomId(roomId) || typeof isTyping !== 'boolean' || !rates.allow(origin)) return;
     const head = await engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join' || !(await serverAcls.allows(head, origin))) return;
-    typing.set(userId, roomId, types, holds);
+    typing.set(userId, roomId, isTyping, typingTimeout);
   };
 }

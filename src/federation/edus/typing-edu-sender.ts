@@ -14,16 +14,21 @@ export interface TypingEduSenderDeps {
   readonly log: Logger;
 }
 
-/** Milliseconds after which a notice is repeated: other servers forget it after a minute or half. */
+/**
+ * Milliseconds after which a typing notification is repeated: other servers drop it after 30 to 60 seconds.
+ */
 const repeatAfter = 25_000;
 
-/** Milliseconds for which a notice is worth sending. */
+/** Lifetime of an EDU in milliseconds. */
 const lifetime = 30_000;
 
-/** Tells the servers of a room which users of this one type there. Source: server-server API, "Typing Notifications". */
+/**
+ * Sends typing notifications of local users to the servers of the room. Source: server-server API, "Typing
+ * Notifications".
+ */
 export class TypingEduSender {
   readonly #deps: TypingEduSenderDeps;
-  /** Room and user to when they are told of again. */
+  /** Timers of the repetitions, by room and user. */
   readonly #repeatTimers = new Map<string, Timer>();
 
   constructor(deps: TypingEduSenderDeps) {
@@ -62,7 +67,7 @@ export class TypingEduSender {
         content,
       });
     } catch (error) {
-      log.error({ err: error }, 'Typing could not be told to other servers');
+      log.error({ err: error }, 'Typing could not be sent to other servers');
     }
   }
 }

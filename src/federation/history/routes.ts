@@ -11,7 +11,10 @@ export interface HistoryRoutesDeps {
   readonly clock: Clock;
 }
 
-/** Server-server API, "Backfilling and retrieving missing events" and "Retrieving events", but for states. */
+/**
+ * Event and history endpoints. Source: server-server API, "Backfilling and retrieving missing events" and
+ * "Retrieving events" except for room states.
+ */
 export function historyRoutes(deps: HistoryRoutesDeps): Route[] {
   const { access, history } = deps;
   return [
@@ -92,7 +95,7 @@ function gapRoutes({ access, history }: HistoryRoutesDeps): Route[] {
   ];
 }
 
-/** @param pdus as JSON, which nobody needs to read for this */
+/** @param pdus serialized JSON */
 function transaction({ serverName, clock }: HistoryRoutesDeps, pdus: readonly string[]): Reply {
   const head = JSON.stringify({ origin: serverName, origin_server_ts: clock.now() });
   return new Reply(200, `${head.slice(0, -1)},"pdus":[${pdus.join()}]}`);

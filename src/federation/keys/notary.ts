@@ -11,21 +11,24 @@ import {
 export interface NotaryDeps {
   readonly ownKeys: OwnKeys;
   readonly keys: KeyRing;
-  /** They sign what is said about others. */
+  /** Keys that sign the notary's responses. */
   readonly notaryKeys: readonly SigningKey[];
   readonly clock: Clock;
 }
 
-/** A question for keys of one server. */
+/** Criteria for the keys of one server. */
 export interface KeyCriteria {
   readonly serverName: string;
-  /** All keys when there are none. */
+  /** An empty list selects all keys. */
   readonly keyIds: readonly string[];
-  /** Milliseconds since the epoch; now, when absent. */
+  /** Milliseconds since the epoch; the current time by default. */
   readonly validUntil: number | undefined;
 }
 
-/** Tells others the keys of servers. Source: server-server API, "Querying Keys Through Another Server". */
+/**
+ * Answers queries for keys of other servers. Source: server-server API, "Querying Keys Through Another
+ * Server".
+ */
 export class Notary {
   readonly #deps: NotaryDeps;
 
@@ -33,7 +36,7 @@ export class Notary {
     this.#deps = deps;
   }
 
-  /** What the servers have said about their keys, with this server's signature added. */
+  /** Returns the key responses of the servers, with this server's signature added. */
   async answer(questions: readonly KeyCriteria[]): Promise<JsonObject> {
     const answers = await Promise.all(questions.map((question) => this.#responses(question)));
     return { server_keys: answers.flat().map((response) => this.#sign(response)) };

@@ -25,28 +25,28 @@ const [ownKey, notaryKey, aKey, oldKey] = ['own', 'notary', 'a', 'old'].map((nam
 const hour = 3_600_000;
 
 forEachDatabase((open) => {
-  describe('keys for other servers', () => {
+  describe('key endpoints for other servers', () => {
     let authority: TestAuthority;
     let here: TestFederation;
     let owner: LoopbackServer & { name: string };
     let http: HttpServer;
     let base: string;
-    let asked = 0;
-    let isUp = true;
+    let requestCount = 0;
+    let isReachable = true;
     before(async () => {
       authority = commonTestAuthority();
       const old = { 'ed25519:old': { key: oldKey.publicKey.base64, expired_ts: 1_000 } };
       const options = { old_signing_keys: old, key_refresh_interval: 2 * hour };
       here = await openTestFederation({ name: 'here.example', key: ownKey, authority, open, options });
       const server = await serveOnLoopback((_request, response) => {
-        asked++;
+        requestCount++;
         const content = {
           server_name: owner.name,
           verify_keys: { [aKey.keyId]: { key: aKey.publicKey.base64 } },
           valid_until_ts: here.clock.now() + 2 * hour,
           more: 1,
         };
-        response.writeHead(isUp ? 200 : 500, { 'content-type': 'application/json' });
+        response.writeHead(isReachable ? 200 : 500, { 'content-type': 'application/json' });
         response.end(JSON.stringify(signJson(content, owner.name, aKey)));
       }, authority.issue('a.example'));
       owner = { ...server, name: `a.example:${server.port}` };
@@ -61,7 +61,7 @@ forEachDatabase((open) => {
           },
         ],
         routes: keyRoutes({ ...here, notaryKeys: [notaryKey] }),
-        authenticator: { authenticate: () => assert.fail('nobody logs in') },
+        authenticator: { authenticate: () => assert.fail('no client logs in') },
         log: silentLogger,
         clock: systemClock,
       });
@@ -92,7 +92,7 @@ forEachDatabase((open) => {
       verifyJson(json, name, (keyId) => (keyId === by.keyId ? by.publicKey : undefined));
     const listed = (json: Record<string, unknown>) => json['server_keys'] as JsonObject[];
 
-    it('are published, signed, with those of the past [option: old_signing_keys.*.key, old_signing_keys.*.expired_ts, key_refresh_interval]', async () => {
+    it('publishes signed current and old keys [option: old_signing_keys.*.key, old_signing_keys.*.expired_ts, key_refresh_interval]', async () => {
       for (const path of ['/server', '/server/ed25519:own']) {
         const { json } = await call('GET', path);
         assert.deepEqual(json['verify_keys'], { 'ed25519:own': { key: ownKey.publicKey.base64 } });
@@ -103,38 +103,38 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are passed on with the signature of a notary', async () => {
+    it("returns keys of other servers with the notary's signature", async () => {
       const { json } = await call('GET', `/query/${owner.name}`);
       const [response, ...more] = listed(json);
       assert.equal(more.length, 0);
       assert.equal(response?.['more'], 1);
       assert.equal(isSigned(response, owner.name, aKey), true);
       assert.equal(isSigned(response, 'here.example', notaryKey), true);
-      assert.equal(asked, 1);
+      assert.equal(requestCount, 1);
     });
 
-    it('are asked for again after half of their life, or when they must be valid for longer, and kept when their owner is gone', async () => {
+    it('refreshes keys after half of their validity or for a later minimum_valid_until_ts, and returns stored keys of an unreachable server', async () => {
       const validUntil = (json: Record<string, unknown>) => listed(json)[0]?.['valid_until_ts'];
       await call('GET', `/query/${owner.name}`);
-      assert.equal(asked, 1);
+      assert.equal(requestCount, 1);
       here.clock.advance(hour + 1);
       await call('GET', `/query/${owner.name}`);
-      assert.equal(asked, 2);
+      assert.equal(requestCount, 2);
       const until = here.clock.now() + 2 * hour;
       here.clock.advance(6_000);
       const later = await call('GET', `/query/${owner.name}?minimum_valid_until_ts=${until + 1}`);
-      assert.equal(asked, 3);
+      assert.equal(requestCount, 3);
       assert.equal(validUntil(later.json), here.clock.now() + 2 * hour);
-      isUp = false;
+      isReachable = false;
       here.clock.advance(24 * hour);
       const gone = await call('GET', `/query/${owner.name}`);
       assert.equal(validUntil(gone.json), validUntil(later.json));
-      assert.equal(asked, 4);
-      isUp = true;
+      assert.equal(requestCount, 4);
+      isReachable = true;
       here.clock.advance(hour);
     });
 
-    it('are given for many servers at once, this one too', async () => {
+    it('returns keys of several servers at once, including its own', async () => {
       const { json } = await call('POST', '/query', {
         server_keys: {
           [owner.name]: { 'ed25519:a': { minimum_valid_until_ts: here.clock.now() } },
@@ -151,15 +151,15 @@ forEachDatabase((open) => {
       assert.deepEqual(listed((await call('POST', '/query', { server_keys: {} })).json), []);
     });
 
-    it('are not asked for by making up names of keys', async () => {
-      const before = asked;
+    it('sends at most one request for many unknown key ids', async () => {
+      const before = requestCount;
       for (let i = 0; i < 10; i++) {
         await call('POST', '/query', { server_keys: { [owner.name]: { [`ed25519:made_up_${i}`]: {} } } });
       }
-      assert.ok(asked <= before + 1);
+      assert.ok(requestCount <= before + 1);
     });
 
-    it('are refused for what is no question, or too many', async () => {
+    it('rejects malformed queries and queries for too many servers with 400', async () => {
       const many = Object.fromEntries(Array.from({ length: 1_001 }, (_, i) => [`s${i}.example`, {}]));
       for (const body of [{}, { server_keys: [] }, { server_keys: { a: [] } }, { server_keys: many }]) {
         assert.equal((await call('POST', '/query', body)).status, 400);

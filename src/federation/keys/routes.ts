@@ -3,13 +3,16 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { badJson, type JsonObject } from '../../protocol/index.ts';
 import { Notary, type NotaryDeps } from './notary.ts';
 
-/** Servers in one question. */
+/** Maximal number of servers in one query. */
 const maxServers = 1_000;
 
 const timestamp = Type.Optional(Type.Integer());
 const answer = Type.Object({ server_keys: Type.Array(Type.Object({})) });
 
-/** Server-server API, "Retrieving server keys". The paths that end in a key id are those of older servers. */
+/**
+ * Key endpoints. Source: server-server API, "Retrieving server keys". The paths with a key id are for older
+ * servers.
+ */
 export function keyRoutes(deps: NotaryDeps): Route[] {
   const notary = new Notary(deps);
   return [
@@ -57,7 +60,7 @@ type Criteria = Readonly<Record<string, Readonly<Record<string, { minimum_valid_
 
 function questionsIn(criteria: Criteria) {
   const servers = Object.entries(criteria);
-  if (servers.length > maxServers) throw badJson('These are too many servers at once');
+  if (servers.length > maxServers) throw badJson('The query has too many servers');
   return servers.map(([serverName, byKey]) => {
     const times = Object.values(byKey).flatMap(({ minimum_valid_until_ts: time }) => time ?? []);
     const validUntil = times.length === 0 ? undefined : Math.max(...times);

@@ -5,7 +5,10 @@ import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import { complexityOf } from '../../room-federation/index.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 
-/** Tells how much work a room is that anybody may join or read, for servers that do not take on just any. */
+/**
+ * Returns the complexity of a public or world-readable room, for servers that limit the complexity of rooms
+ * they join.
+ */
 export function complexityRoute({ access, engine }: Pick<HandshakeDeps, 'access' | 'engine'>): Route {
   return route(
     {

@@ -13,11 +13,14 @@ import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
 export interface TemplateRequest {
   readonly roomId: string;
   readonly userId: string;
-  /** The versions of rooms that the other server knows; absent where it does not say. */
+  /** Room versions that the other server supports; absent when it does not list them. */
   readonly versions?: readonly string[] | undefined;
 }
 
-/** Prepares events for users of other servers, which these complete and sign. */
+/**
+ * Prepares the event templates of make_join, make_knock and make_leave, which the other server completes and
+ * signs.
+ */
 export class EventTemplates {
   readonly #deps: HandshakeDeps;
 
@@ -26,8 +29,8 @@ export class EventTemplates {
   }
 
   /**
-   * An event with which a user can join, knock or leave, and the version of the room.
-   * Source: server-server API, `GET /make_join/{roomId}/{userId}` and the like.
+   * Returns an event template for a join, knock or leave, and the room version.
+   * Source: server-server API, `GET /make_join/{roomId}/{userId}`, `GET /make_knock/…`, `GET /make_leave/…`.
    * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_INCOMPATIBLE_ROOM_VERSION, M_UNABLE_TO_AUTHORISE_JOIN,
    * M_UNABLE_TO_GRANT_JOIN
    */
@@ -38,7 +41,7 @@ export class EventTemplates {
   ): Promise<{ readonly room_version: string; readonly event: JsonObject }> {
     const { access, engine, serverName } = this.#deps;
     if (!isUserId(userId) || serverOfUser(userId) !== origin) {
-      throw forbidden(`${origin} does not speak for ${userId}`);
+      throw forbidden(`${userId} is not a user of ${origin}`);
     }
     const head = await roomForHandshake(access, origin, roomId);
     checkVersion(head, versions);
@@ -54,7 +57,7 @@ export class EventTemplates {
 }
 
 /**
- * A room into which, or out of which, this server can help: not one of which it does not know the members yet.
+ * Returns a room for a handshake: not one whose members this server does not know yet.
  * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN
  */
 export async function roomForHandshake(
@@ -63,7 +66,7 @@ export async function roomForHandshake(
   roomId: string,
 ): Promise<RoomHead> {
   const head = await access.check(origin, roomId);
-  if (head.isPartial) throw notFound('This server does not know all of the room yet');
+  if (head.isPartial) throw notFound('This server does not have the full state of the room yet');
   return head;
 }
 
@@ -73,14 +76,14 @@ function checkVersion({ version }: RoomHead, versions: readonly string[] | undef
   throw new MatrixError(
     400,
     'M_INCOMPATIBLE_ROOM_VERSION',
-    'Your server does not know the room version',
+    'Your server does not support the room version',
     extra,
   );
 }
 
 /**
- * What lets a user into a restricted room: a user of this server who stands for it. Nothing for those who need no such
- * help; whether they may come in the authorization rules say.
+ * Returns the join content by which a local user authorises a join to a restricted room; empty when no
+ * authorisation is needed. The authorization rules decide whether the user may join.
  * Source: server-server API, "Restricted rooms".
  * @throws MatrixError M_FORBIDDEN, M_UNABLE_TO_AUTHORISE_JOIN, M_UNABLE_TO_GRANT_JOIN
  */
@@ -89,16 +92,17 @@ export async function joinAuthorisation(
   head: RoomHead,
   userId: string,
 ): Promise<{ readonly join_authorised_via_users_server?: string }> {
-  const present = head.membership(userId);
-  if (present === 'invite' || present === 'join' || present === 'ban') return {};
-  const way = await checkRestrictedJoin(engine, head, userId, serverName);
-  switch (way.kind) {
+  const currentMembership = head.membership(userId);
+  if (currentMembership === 'invite' || currentMembership === 'join' || currentMembership === 'ban')
+    return {};
+  const restriction = await checkRestrictedJoin(engine, head, userId, serverName);
+  switch (restriction.kind) {
     case 'not needed':
       return {};
     case 'authorised':
-      return { join_authorised_via_users_server: way.authoriser };
+      return { join_authorised_via_users_server: restriction.authoriser };
     case 'elsewhere':
-      throw new MatrixError(400, 'M_UNABLE_TO_GRANT_JOIN', 'No user of this server may let you in');
+      throw new MatrixError(400, 'M_UNABLE_TO_GRANT_JOIN', 'No local user can authorise the join');
     case 'unknown':
       throw new MatrixError(
         400,
@@ -106,6 +110,6 @@ export async function joinAuthorisation(
         'This server is not in the rooms whose members may join',
       );
     case 'refused':
-      throw forbidden('You are in none of the rooms whose members may join');
+      throw forbidden('You are not a member of any room whose members may join');
   }
 }

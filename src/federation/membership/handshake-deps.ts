@@ -4,7 +4,7 @@ import type { Incoming, ServedState } from '../../room-federation/index.ts';
 import type { Memberships, Throttle } from '../../rooms/index.ts';
 import type { RoomAccess } from '../room-access.ts';
 
-/** What it takes to let users of other servers into rooms and out, and to be invited by them. */
+/** Dependencies of the handshakes in which users of other servers join, knock, leave and invite. */
 export interface HandshakeDeps {
   readonly access: RoomAccess;
   readonly engine: RoomWriter;
@@ -15,11 +15,11 @@ export interface HandshakeDeps {
   readonly state: ServedState;
   readonly serverName: string;
   readonly signer: EventSigner;
-  /** What of a room those are shown who knock. */
+  /** State event types that knocking users see. */
   readonly prejoinKeys: PrejoinKeys;
-  /** Invites the user who has an address that `sender` has invited, if what was signed for them is right. */
+  /** Invites the user who owns an address that `sender` has invited, if the signed object is valid. */
   readonly redeem: (roomId: string, sender: string, signed: JsonObject) => Promise<void>;
 }
 
-/** What a user of another server wants to become in a room that this server is in. */
+/** Membership that a user of another server wants in a room of this server. */
 export type HandshakeMembership = 'join' | 'leave' | 'knock';

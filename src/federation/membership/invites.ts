@@ -15,15 +15,15 @@ import { readPrejoinState } from '../../room-federation/index.ts';
 import type { HandshakeDeps } from './handshake-deps.ts';
 import type { SubmittedEvent } from './submitted-events.ts';
 
-/** An invite of a user of this server as another server hands it in. */
+/** An invite of a local user, submitted by another server. */
 export interface SubmittedInvite extends SubmittedEvent {
-  /** `undefined` where the other server does not say it, in the older way of inviting. */
+  /** `undefined` in the v1 endpoint, which has no room version. */
   readonly roomVersion: string | undefined;
-  /** What the other server says of the room. */
+  /** Unverified stripped state of the room. */
   readonly inviteRoomState: readonly JsonValue[];
 }
 
-/** Takes the invites of users of this server by users of others. */
+/** Accepts invites of local users from other servers. */
 export class Invites {
   readonly #deps: HandshakeDeps;
 
@@ -32,61 +32,63 @@ export class Invites {
   }
 
   /**
-   * Checks an invite, signs it, and tells the user, unless this server is in the room: then it comes again, as an
-   * event of the room.
+   * Checks and signs an invite, and notifies the user. If this server is in the room, the user is notified by
+   * the invite event of the room instead.
    * Source: server-server API, `PUT /v2/invite/{roomId}/{eventId}`.
    * @returns the invite with the signature of this server
-   * @throws MatrixError M_INCOMPATIBLE_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN, M_INVITE_BLOCKED, M_NOT_FOUND
+   * @throws MatrixError M_INCOMPATIBLE_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN, M_INVITE_BLOCKED,
+   * M_NOT_FOUND
    */
   async receive(origin: string, invite: SubmittedInvite): Promise<JsonObject> {
     const { engine, incoming, memberships, throttle, signer } = this.#deps;
-    const { roomId, roomVersion = await this.#oldVersionOf(roomId) } = invite;
+    const { roomId, roomVersion = await this.#v1VersionOf(roomId) } = invite;
     const version = getRoomVersion(roomVersion);
     if (!version) throw incompatible(roomVersion);
     const { event, hashMatches } = receivePdu(invite.event, version);
     const userId = this.#check(origin, event, invite);
-    if (!hashMatches) throw invalidParam('The hash of the event is wrong');
-    const isHere = await this.#checkRoom(origin, event, userId);
+    if (!hashMatches) throw invalidParam('The content hash of the event is wrong');
+    const isInRoom = await this.#checkRoom(origin, event, userId);
     await memberships.checkInvitee(event.sender, userId);
     const [verified] = await incoming.verify(version, [event.pdu]);
-    if (!verified || 'error' in verified) throw invalidParam('The event is not rightly signed');
+    if (!verified || 'error' in verified) throw invalidParam('The signature of the event is invalid');
     throttle.inviteByOther(roomId, userId);
     const { state, problem } = await readPrejoinState(incoming, { roomId, version }, invite.inviteRoomState);
     if (problem !== undefined && version.roomId === 'create event') {
-      throw invalidParam(`invite_room_state is not as it should be: ${problem}`);
+      throw invalidParam(`invite_room_state is invalid: ${problem}`);
     }
     const signed = signEvent(verified.event, signer);
-    if (!isHere) await engine.placement.addOutOfBand({ roomId, version }, signed, { state, server: origin });
-    // Nothing vouches for it, so it is not kept; but all fields are to come back untouched.
+    if (!isInRoom)
+      await engine.placement.addOutOfBand({ roomId, version }, signed, { state, server: origin });
+    // `unsigned` is not verified and not stored, but the response must have all fields of the request.
     const { unsigned } = invite.event;
     return unsigned === undefined ? signed.event.pdu : { ...signed.event.pdu, unsigned };
   }
 
-  /** Signs nothing that is no invite of a local user by a user of the other server. @returns who is invited */
+  /** Signs only an invite of a local user by a user of the other server. @returns the invited user */
   #check(origin: string, event: RoomEvent, { roomId, eventId }: SubmittedInvite): string {
     const { serverName } = this.#deps;
-    if (event.eventId !== eventId) throw invalidParam('The event has another id');
-    if (event.roomId !== roomId) throw invalidParam('The event is of another room');
+    if (event.eventId !== eventId) throw invalidParam('The event id does not match the event');
+    if (event.roomId !== roomId) throw invalidParam('The event belongs to another room');
     if (event.type !== 'm.room.member' || event.content['membership'] !== 'invite') {
-      throw invalidParam('This is no invite');
+      throw invalidParam('The event is not an invite');
     }
-    if (serverOfUser(event.sender) !== origin) throw invalidParam(`The sender is no user of ${origin}`);
+    if (serverOfUser(event.sender) !== origin) throw invalidParam(`The sender is not a user of ${origin}`);
     const { stateKey } = event;
     if (!isUserId(stateKey) || serverOfUser(stateKey) !== serverName) {
-      throw invalidParam('The invited user is of another server');
+      throw invalidParam('The invited user is not a user of this server');
     }
     return stateKey;
   }
 
-  /** Rooms whose version nobody says are of version 1 or 2, whose events look the same. */
-  async #oldVersionOf(roomId: string): Promise<string> {
+  /** Returns the version of a room of an invite without one: 1 or 2, whose events have the same format. */
+  async #v1VersionOf(roomId: string): Promise<string> {
     const head = await this.#deps.engine.heads.get(roomId);
     return head?.isEntered && head.version.id === '2' ? '2' : '1';
   }
 
   /**
-   * Of which version a room is that this server has not been in, others may say differently: each is believed as far as
-   * their own invite goes.
+   * Checks the invite against the room. Other servers may claim different versions of a room that this server
+   * has never been in: each claim applies to that server's own invite only.
    * @returns whether this server is in the room
    */
   async #checkRoom(origin: string, { roomId, version }: RoomEvent, userId: string): Promise<boolean> {
@@ -95,13 +97,14 @@ export class Invites {
     if (!head?.isEntered) return false;
     if (head.version !== version) throw invalidParam('The room has another version');
     if (!head.servers.has(serverName)) return false;
-    if (!(await serverAcls.allows(head, origin))) throw forbidden('This room does not admit your server');
-    if (head.membership(userId) === 'join') throw forbidden(`${userId} is in the room`);
+    if (!(await serverAcls.allows(head, origin)))
+      throw forbidden('The server ACL of this room denies your server');
+    if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
     return true;
   }
 }
 
 const incompatible = (version: string) =>
-  new MatrixError(400, 'M_INCOMPATIBLE_ROOM_VERSION', 'This room version is not known here', {
+  new MatrixError(400, 'M_INCOMPATIBLE_ROOM_VERSION', 'This server does not support the room version', {
     room_version: version,
   });

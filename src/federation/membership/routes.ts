@@ -12,7 +12,7 @@ import { exchangeThirdPartyInvite } from './third-party-exchange.ts';
 const v1 = '/_proto/federation/v1';
 const v2 = '/_proto/federation/v2';
 const pdu = Type.Unsafe<JsonObject>(Type.Object({}));
-const nothing = Type.Object({});
+const emptyObject = Type.Object({});
 const template = Type.Object({ room_version: Type.String(), event: pdu });
 const versions = (fallback?: readonly string[]) =>
   Type.Object({
@@ -20,14 +20,14 @@ const versions = (fallback?: readonly string[]) =>
   });
 
 /**
- * Server-server API, "Joining Rooms", "Knocking upon a room", "Inviting to a room", "Leaving Rooms" and "Third-party
- * invites".
+ * Handshake endpoints. Source: server-server API, "Joining Rooms", "Knocking upon a room", "Inviting to a
+ * room", "Leaving Rooms" and "Third-party invites".
  */
 export function membershipHandshakeRoutes(deps: HandshakeDeps): Route[] {
   return [
     ...templateRoutes(new EventTemplates(deps)),
     ...joinRoutes(deps, new SubmittedEvents(deps)),
-    ...acceptingRoutes(new SubmittedEvents(deps)),
+    ...submitRoutes(new SubmittedEvents(deps)),
     ...inviteRoutes(new Invites(deps)),
     exchangeRoute(deps),
     complexityRoute(deps),
@@ -71,7 +71,7 @@ function templateRoutes(templates: EventTemplates): Route[] {
   ];
 }
 
-function joinRoutes(deps: HandshakeDeps, accepting: SubmittedEvents): Route[] {
+function joinRoutes(deps: HandshakeDeps, submittedEvents: SubmittedEvents): Route[] {
   return [
     route(
       {
@@ -82,7 +82,7 @@ function joinRoutes(deps: HandshakeDeps, accepting: SubmittedEvents): Route[] {
         body: pdu,
       },
       async ({ origin, params, body }) => {
-        const accepted = await accepting.join(origin, { ...params, event: body });
+        const accepted = await submittedEvents.join(origin, { ...params, event: body });
         return sendJoinResponse(deps, accepted, { omitMembers: false, around: ['[200,', ']'] });
       },
     ),
@@ -96,14 +96,14 @@ function joinRoutes(deps: HandshakeDeps, accepting: SubmittedEvents): Route[] {
         body: pdu,
       },
       async ({ origin, params, query, body }) => {
-        const accepted = await accepting.join(origin, { ...params, event: body });
+        const accepted = await submittedEvents.join(origin, { ...params, event: body });
         return sendJoinResponse(deps, accepted, { omitMembers: query.omit_members });
       },
     ),
   ];
 }
 
-function acceptingRoutes(accepting: SubmittedEvents): Route[] {
+function submitRoutes(submittedEvents: SubmittedEvents): Route[] {
   return [
     route(
       {
@@ -114,7 +114,7 @@ function acceptingRoutes(accepting: SubmittedEvents): Route[] {
         body: pdu,
       },
       async ({ origin, params, body }) => {
-        await accepting.leave(origin, { ...params, event: body });
+        await submittedEvents.leave(origin, { ...params, event: body });
         return [200, {}];
       },
     ),
@@ -125,10 +125,10 @@ function acceptingRoutes(accepting: SubmittedEvents): Route[] {
         path: `${v2}/send_leave/:roomId/:eventId`,
         auth: 'server',
         body: pdu,
-        response: nothing,
+        response: emptyObject,
       },
       async ({ origin, params, body }) => {
-        await accepting.leave(origin, { ...params, event: body });
+        await submittedEvents.leave(origin, { ...params, event: body });
         return {};
       },
     ),
@@ -142,7 +142,7 @@ function acceptingRoutes(accepting: SubmittedEvents): Route[] {
         response: Type.Object({ knock_room_state: Type.Array(pdu) }),
       },
       async ({ origin, params, body }) => ({
-        knock_room_state: await accepting.knock(origin, { ...params, event: body }),
+        knock_room_state: await submittedEvents.knock(origin, { ...params, event: body }),
       }),
     ),
   ];
@@ -160,7 +160,7 @@ function inviteRoutes(invites: Invites): Route[] {
       },
       async ({ origin, params, body: event }) => {
         const { unsigned } = event;
-        const inviteRoomState = listIn(isJsonObject(unsigned) ? unsigned['invite_room_state'] : undefined);
+        const inviteRoomState = asList(isJsonObject(unsigned) ? unsigned['invite_room_state'] : undefined);
         const invite = { ...params, roomVersion: undefined, event, inviteRoomState };
         return [200, { event: await invites.receive(origin, invite) }];
       },
@@ -186,7 +186,7 @@ function inviteRoutes(invites: Invites): Route[] {
   ];
 }
 
-const listIn = (value: JsonValue | undefined): readonly JsonValue[] =>
+const asList = (value: JsonValue | undefined): readonly JsonValue[] =>
   Array.isArray(value) ? (value as readonly JsonValue[]) : [];
 
 function exchangeRoute(deps: HandshakeDeps): Route {
@@ -197,7 +197,7 @@ function exchangeRoute(deps: HandshakeDeps): Route {
       path: `${v1}/exchange_third_party_invite/:roomId`,
       auth: 'server',
       body: pdu,
-      response: nothing,
+      response: emptyObject,
     },
     async ({ origin, params, body }) => {
       await exchangeThirdPartyInvite(deps, origin, params.roomId, body);

@@ -5,22 +5,27 @@ import type { HandshakeDeps } from './handshake-deps.ts';
 import type { AcceptedEvent } from './submitted-events.ts';
 
 export interface SendJoinResponseOptions {
-  /** Leaves out members of whom nothing depends. */
+  /** Omits member events except for heroes. */
   readonly omitMembers: boolean;
-  /** Text before and after the answer. */
+  /** Text before and after the JSON object. */
   readonly around?: NonNullable<StreamedListsOptions['around']>;
 }
 
-/** The room as a server is told of it that has joined. Source: server-server API, `PUT /v2/send_join`. */
+/**
+ * Streams the response of send_join: the state before the join, and its auth chain. Source: server-server
+ * API, `PUT /v2/send_join`.
+ */
 export async function sendJoinResponse(
   { engine, state: served, serverName }: HandshakeDeps,
   { stored, servers }: AcceptedEvent,
   { omitMembers, around }: SendJoinResponseOptions,
 ): Promise<Reply> {
   const before = await engine.stateAt(stored, 'before');
-  if (!before) throw new Error('the state before a join is not known');
-  const isWanted = omitMembers ? await essential(before, engine, stored.event.sender) : () => true;
-  const state = [...before].filter(([key]) => isWanted(key)).map(([, nid]) => nid);
+  if (!before) throw new Error('The state before the join is unknown');
+  const isIncluded = omitMembers
+    ? await stateWithoutMembers(before, engine, stored.event.sender)
+    : () => true;
+  const state = [...before].filter(([key]) => isIncluded(key)).map(([, nid]) => nid);
   const chain = await engine.authChain([...state, stored.nid]);
   const sent = new Set(state);
   const authChain = omitMembers ? chain.filter((nid) => !sent.has(nid)) : chain;
@@ -34,24 +39,24 @@ export async function sendJoinResponse(
   return streamedLists(lists, { members, ...(around && { around }) });
 }
 
-/** All state but members; of these only the users after whom a room without a name is called. */
-async function essential(
+/** Selects all state except for members; of these only the heroes of a room without a name. */
+async function stateWithoutMembers(
   state: ReadonlyMap<string, number>,
   engine: HandshakeDeps['engine'],
   userId: string,
 ): Promise<(key: string) => boolean> {
-  const isNamed = ['m.room.name', 'm.room.canonical_alias'].some((type) => state.has(stateMapKey(type, '')));
-  const heroes = new Set(isNamed ? [] : await heroesOf(state, engine, userId));
+  const hasName = ['m.room.name', 'm.room.canonical_alias'].some((type) => state.has(stateMapKey(type, '')));
+  const heroes = new Set(hasName ? [] : await selectRoomHeroes(state, engine, userId));
   return (key) => {
     const [type, stateKey] = splitStateMapKey(key);
     return type !== 'm.room.member' || heroes.has(stateKey);
   };
 }
 
-/** So many members are looked at, to find some who are in the room. */
-const maxLookedAt = 50;
+/** Maximal number of members to read in search of heroes. */
+const maxReadMembers = 50;
 
-async function heroesOf(
+async function selectRoomHeroes(
   state: ReadonlyMap<string, number>,
   engine: HandshakeDeps['engine'],
   userId: string,
@@ -59,7 +64,7 @@ async function heroesOf(
   const nids = [...state]
     .filter(([key]) => splitStateMapKey(key)[0] === 'm.room.member')
     .map(([, nid]) => nid)
-    .slice(0, maxLookedAt);
+    .slice(0, maxReadMembers);
   const members = [...(await engine.events.getMany(nids)).values()]
     .sort((a, b) => a.nid - b.nid)
     .map(({ event }) => ({ userId: event.stateKey!, membership: membershipOf(event.content) }));

@@ -21,23 +21,23 @@ import { prejoinPdus } from '../../room-federation/index.ts';
 import { joinAuthorisation, roomForHandshake } from './event-templates.ts';
 import type { HandshakeDeps, HandshakeMembership } from './handshake-deps.ts';
 
-/** An event as another server hands it in. */
+/** An event submitted by another server. */
 export interface SubmittedEvent {
   readonly roomId: string;
   readonly eventId: string;
-  /** The PDU, with numbers as they are written. */
+  /** The PDU, with numbers as written. */
   readonly event: JsonObject;
 }
 
-/** An event that is in the room now. */
+/** A submitted event that is in the room. */
 export interface AcceptedEvent {
   readonly head: RoomHead;
   readonly stored: StoredEvent;
-  /** The servers that were in the room before. */
+  /** Servers that were in the room before the event. */
   readonly servers: readonly string[];
 }
 
-/** Takes the events with which users of other servers join, knock and leave, and passes them on to the room. */
+/** Accepts the events of send_join, send_knock and send_leave, and appends them to the room. */
 export class SubmittedEvents {
   readonly #deps: HandshakeDeps;
 
@@ -46,25 +46,25 @@ export class SubmittedEvents {
   }
 
   /**
-   * Puts a join into the room; where a user of this server authorises it, with the signature of this server. One that
-   * comes again, because its answer was lost, is answered again as long as it counts.
+   * Appends a join to the room, with this server's signature where a local user authorises it. A join that is
+   * submitted again, because the response was lost, is answered again while the user is joined.
    * Source: server-server API, `PUT /send_join/{roomId}/{eventId}`.
-   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND, and as `Templates.prepare` does
+   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND, and the errors of `EventTemplates.prepare`
    */
-  async join(origin: string, handedIn: SubmittedEvent): Promise<AcceptedEvent> {
+  async join(origin: string, submitted: SubmittedEvent): Promise<AcceptedEvent> {
     const { access, throttle, signer } = this.#deps;
-    const head = await roomForHandshake(access, origin, handedIn.roomId);
-    const { event } = this.#read(origin, head, handedIn, 'join');
-    const again = await this.#joinedBefore(head, event);
-    if (again) return again;
-    const isOurs = await this.#isAuthorisedHere(head, event);
-    const verified = await this.#verified(head, isOurs ? signEvent(event, signer).event : event);
-    // Only what is real counts, or a stranger could use up the limit of a room.
-    throttle.joinOfOther(handedIn.roomId);
+    const head = await roomForHandshake(access, origin, submitted.roomId);
+    const { event } = this.#read(origin, head, submitted, 'join');
+    const known = await this.#joinedBefore(head, event);
+    if (known) return known;
+    const isAuthorisedHere = await this.#isAuthorisedHere(head, event);
+    const verified = await this.#verified(head, isAuthorisedHere ? signEvent(event, signer).event : event);
+    // Only valid joins count, so that strangers cannot use up the room's rate limit.
+    throttle.joinOfOther(submitted.roomId);
     return this.#place(head, verified);
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the user has left the room since, or was removed */
+  /** @throws MatrixError M_FORBIDDEN when the user has left the room since then, or was removed */
   async #joinedBefore(head: RoomHead, { eventId, sender }: RoomEvent): Promise<AcceptedEvent | undefined> {
     const { engine } = this.#deps;
     const stored = (await engine.placement.find([eventId])).get(eventId);
@@ -75,25 +75,26 @@ export class SubmittedEvents {
     return this.#place(head, { event: stored.event, json: canonicalJson(stored.event.pdu, 'as written') });
   }
 
-  /** As `join`. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`. */
-  async leave(origin: string, handedIn: SubmittedEvent): Promise<AcceptedEvent> {
-    const head = await roomForHandshake(this.#deps.access, origin, handedIn.roomId);
-    const { event } = this.#read(origin, head, handedIn, 'leave');
+  /** Like `join`. Source: server-server API, `PUT /send_leave/{roomId}/{eventId}`. */
+  async leave(origin: string, submitted: SubmittedEvent): Promise<AcceptedEvent> {
+    const head = await roomForHandshake(this.#deps.access, origin, submitted.roomId);
+    const { event } = this.#read(origin, head, submitted, 'leave');
     return this.#place(head, await this.#verified(head, event));
   }
 
   /**
-   * As `join`. Source: server-server API, `PUT /send_knock/{roomId}/{eventId}`.
-   * @returns what the user is shown of the room
+   * Like `join`. Source: server-server API, `PUT /send_knock/{roomId}/{eventId}`.
+   * @returns the stripped state of the room
    */
-  async knock(origin: string, handedIn: SubmittedEvent): Promise<readonly JsonObject[]> {
+  async knock(origin: string, submitted: SubmittedEvent): Promise<readonly JsonObject[]> {
     const { access, engine, prejoinKeys } = this.#deps;
-    const head = await roomForHandshake(access, origin, handedIn.roomId);
-    const { event } = this.#read(origin, head, handedIn, 'knock');
+    const head = await roomForHandshake(access, origin, submitted.roomId);
+    const { event } = this.#read(origin, head, submitted, 'knock');
     await this.#place(head, await this.#verified(head, event));
-    // One that comes again may count no more.
-    const present = head.membership(event.sender);
-    if (present === 'leave' || present === 'ban') throw forbidden('The knock counts no more');
+    // A knock that is submitted again may have ended.
+    const membership = head.membership(event.sender);
+    if (membership === 'leave' || membership === 'ban')
+      throw forbidden('The knock has been rejected or withdrawn');
     return prejoinPdus(engine, head, prejoinKeys);
   }
 
@@ -105,34 +106,34 @@ export class SubmittedEvents {
   ): ReceivedEvent {
     const received = receivePdu(json, head.version);
     const { event, hashMatches } = received;
-    if (event.eventId !== eventId) throw invalidParam('The event has another id');
-    if (event.roomId !== roomId) throw invalidParam('The event is of another room');
+    if (event.eventId !== eventId) throw invalidParam('The event id does not match the event');
+    if (event.roomId !== roomId) throw invalidParam('The event belongs to another room');
     if (event.type !== 'm.room.member' || event.content['membership'] !== membership) {
-      throw invalidParam(`This is no ${membership}`);
+      throw invalidParam(`The event is not a ${membership}`);
     }
-    if (serverOfUser(event.sender) !== origin) throw invalidParam(`The sender is no user of ${origin}`);
+    if (serverOfUser(event.sender) !== origin) throw invalidParam(`The sender is not a user of ${origin}`);
     if (event.stateKey !== event.sender) throw invalidParam('The event is about another user');
-    if (!hashMatches) throw invalidParam('The hash of the event is wrong');
+    if (!hashMatches) throw invalidParam('The content hash of the event is wrong');
     return received;
   }
 
   /**
-   * Whether a join names a user of this server as who lets the joining user in.
-   * @throws MatrixError when this server does not do that
+   * Whether a join names a local user in join_authorised_via_users_server.
+   * @throws MatrixError when no local user may authorise the join
    */
   async #isAuthorisedHere(head: RoomHead, { content, sender }: RoomEvent): Promise<boolean> {
     const { serverName } = this.#deps;
     const authoriser = head.version.restricted ? content['join_authorised_via_users_server'] : undefined;
     if (!isUserId(authoriser) || serverOfUser(authoriser) !== serverName) return false;
     const { join_authorised_via_users_server: needed } = await joinAuthorisation(this.#deps, head, sender);
-    if (needed === undefined) throw forbidden('This join needs nobody to authorise it');
+    if (needed === undefined) throw forbidden('This join needs no authorising user');
     return true;
   }
 
   async #verified(head: RoomHead, event: RoomEvent): Promise<VerifiedEvent> {
     const [verified] = await this.#deps.incoming.verify(head.version, [event.pdu]);
     if (verified && !('error' in verified)) return verified;
-    throw invalidParam(verified ? `The event can not be used: ${verified.error}` : 'There is no event');
+    throw invalidParam(verified ? `The event is invalid: ${verified.error}` : 'The event is missing');
   }
 
   async #place(head: RoomHead, verified: VerifiedEvent): Promise<AcceptedEvent> {
@@ -140,13 +141,13 @@ export class SubmittedEvents {
     const servers = [...head.servers.keys()];
     const options = { distribute: true, refuse: true };
     const stored = await engine.placement.place(head.roomId, verified, options).catch(asClientError);
-    if (stored.rejected || stored.softFailed) throw forbidden('The event was refused before');
+    if (stored.rejected || stored.softFailed) throw forbidden('The event was rejected before');
     return { head, stored, servers };
   }
 }
 
-/** The event can not come after events that nobody here has seen. */
+/** Turns an event with unknown prev_events into an error for the other server. */
 function asClientError(error: unknown): never {
   if (!(error instanceof MissingEvents)) throw error;
-  throw new MatrixError(400, 'M_INVALID_PARAM', 'The event refers to events that are not known here');
+  throw new MatrixError(400, 'M_INVALID_PARAM', 'The event refers to events that this server does not have');
 }

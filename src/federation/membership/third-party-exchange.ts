@@ -9,7 +9,7 @@ import {
 import type { HandshakeDeps } from './handshake-deps.ts';
 
 /**
- * Invites the user who has an address that a user of this server has invited.
+ * Replaces a third-party invite of a local user by an invite of the user who owns the address.
  * Source: server-server API, `PUT /exchange_third_party_invite/{roomId}`.
  * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_NOT_FOUND
  */
@@ -22,18 +22,18 @@ export async function exchangeThirdPartyInvite(
   await access.check(origin, roomId);
   const { type, room_id: statedRoom, sender, state_key: userId, content } = partial;
   if (type !== 'm.room.member' || !isJsonObject(content) || content['membership'] !== 'invite') {
-    throw invalidParam('This is no invite');
+    throw invalidParam('The event is not an invite');
   }
-  if (statedRoom !== roomId) throw invalidParam('The invite is of another room');
+  if (statedRoom !== roomId) throw invalidParam('The invite belongs to another room');
   if (!isUserId(userId) || serverOfUser(userId) !== origin) {
-    throw forbidden('The invited user is of another server');
+    throw forbidden('The invited user is not a user of your server');
   }
   if (!isUserId(sender) || serverOfUser(sender) !== serverName) {
-    throw invalidParam('The sender is no user of this server');
+    throw invalidParam('The sender is not a user of this server');
   }
   const invite = content['third_party_invite'];
   const signed = isJsonObject(invite) ? invite['signed'] : undefined;
   if (!isJsonObject(signed)) throw invalidParam('third_party_invite is missing');
-  if (signed['mxid'] !== userId) throw forbidden('This is signed for another user');
+  if (signed['mxid'] !== userId) throw forbidden('The signed object is for another user');
   await redeem(roomId, sender, signed);
 }

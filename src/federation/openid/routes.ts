@@ -3,7 +3,10 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { OpenIdTokens } from '../../openid/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 
-/** Server-server API, "OpenID". Services ask this that have no key to sign with. */
+/**
+ * OpenID user info. Requests are unsigned, because they come from services without a signing key. Source:
+ * server-server API, "OpenID".
+ */
 export function userInfoRoute(tokens: OpenIdTokens): Route {
   return route(
     {

@@ -10,31 +10,31 @@ import {
   serverOfUser,
 } from '../../protocol/index.ts';
 
-/** What is kept of profiles, in bytes of JSON, and for how many milliseconds. */
-const [bytesKept, profileHolds] = [8 * 1024 * 1024, 5 * 60_000];
+/** Maximal size of the cache in bytes of JSON, and lifetime of an entry in milliseconds. */
+const [cacheBytes, cacheLifetime] = [8 * 1024 * 1024, 5 * 60_000];
 
-/** Beyond its own bytes, what an entry takes. */
+/** Estimated memory of an entry beyond its JSON, in bytes. */
 const entryOverhead = 256;
 
-/** Bytes of a profile as JSON. Source: client-server API, "Profiles". */
-const largestProfile = 65_536;
+/** Maximal size of a profile in bytes of JSON. Source: client-server API, "Profiles". */
+const maxProfileBytes = 65_536;
 
-interface KnownProfile {
-  readonly until: number;
-  /** `undefined`: the server says that there is none. */
+interface CachedProfile {
+  readonly expiresAt: number;
+  /** `undefined`: the server has answered that there is none. */
   readonly profile: JsonObject | undefined;
   readonly size: number;
 }
 
-/** Asks other servers for the profiles of their users. What they say is remembered for a while. */
+/** Requests profiles of remote users from their servers, and caches them. */
 export class RemoteProfiles {
   readonly #queries: QueriesApi;
   readonly #clock: Clock;
-  readonly #known = new LRUCache<string, KnownProfile>({
-    maxSize: bytesKept,
+  readonly #cache = new LRUCache<string, CachedProfile>({
+    maxSize: cacheBytes,
     sizeCalculation: ({ size }) => size + entryOverhead,
   });
-  readonly #asking = new LoadOnce<string, JsonObject | undefined>();
+  readonly #requests = new LoadOnce<string, JsonObject | undefined>();
 
   constructor(queries: QueriesApi, clock: Clock) {
     this.#queries = queries;
@@ -42,9 +42,9 @@ export class RemoteProfiles {
   }
 
   /**
-   * The profile of a user of another server, or one field of it. The whole profile is asked for in any case: who asks
-   * for one field asks for another one next.
-   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN where the other server does not tell, 502 when it can not be asked
+   * Returns the profile of a remote user, or one field of it. The whole profile is requested in any case,
+   * because clients request several fields.
+   * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN when the other server refuses; 502 when it cannot be reached
    */
   async fetch(userId: string, field: string | undefined): Promise<JsonObject> {
     const profile = await this.#profile(userId);
@@ -56,22 +56,21 @@ export class RemoteProfiles {
   }
 
   async #profile(userId: string): Promise<JsonObject | undefined> {
-    const known = this.#known.get(userId);
-    if (known && known.until > this.#clock.monotonic()) return known.profile;
-    return this.#asking.run(userId, () => this.#ask(userId));
+    const cached = this.#cache.get(userId);
+    if (cached && cached.expiresAt > this.#clock.monotonic()) return cached.profile;
+    return this.#requests.run(userId, () => this.#load(userId));
   }
 
-  async #ask(userId: string): Promise<JsonObject | undefined> {
-    const profile = await this.#answer(userId);
+  async #load(userId: string): Promise<JsonObject | undefined> {
+    const profile = await this.#request(userId);
     const size = profile ? Buffer.byteLength(JSON.stringify(profile)) : 0;
-    if (size > largestProfile)
-      throw new MatrixError(502, 'M_UNKNOWN', 'The profile is larger than any may be');
-    this.#known.set(userId, { until: this.#clock.monotonic() + profileHolds, profile, size });
+    if (size > maxProfileBytes) throw new MatrixError(502, 'M_UNKNOWN', 'The remote profile is too large');
+    this.#cache.set(userId, { expiresAt: this.#clock.monotonic() + cacheLifetime, profile, size });
     return profile;
   }
 
-  /** `undefined` when the server says that there is no such profile. */
-  async #answer(userId: string): Promise<JsonObject | undefined> {
+  /** Returns `undefined` when the server answers that there is no such profile. */
+  async #request(userId: string): Promise<JsonObject | undefined> {
     try {
       return wellFormed(await this.#queries.profile(serverOfUser(userId), userId));
     } catch (error) {
@@ -82,7 +81,7 @@ export class RemoteProfiles {
   }
 }
 
-/** The fields that have a value, and where their kind is known, one of that kind. */
+/** Returns the fields that have a value, and a valid one where the type is specified. */
 function wellFormed(profile: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(profile).filter(([field, value]) => isWellFormed(field, value)));
 }

@@ -9,7 +9,9 @@ export interface ProfileQueryDeps {
   readonly options: { readonly allow_profile_lookup_over_federation: boolean };
 }
 
-/** Server-server API, "Querying for information", for profiles and for what nobody knows. */
+/**
+ * Profile queries, and a 404 for unknown query types. Source: server-server API, "Querying for information".
+ */
 export function profileQueryRoutes({ profiles, serverName, options }: ProfileQueryDeps): Route[] {
   return [
     route(
@@ -22,10 +24,10 @@ export function profileQueryRoutes({ profiles, serverName, options }: ProfileQue
       },
       ({ query: { user_id: userId, field } }) => {
         if (!options.allow_profile_lookup_over_federation) {
-          throw forbidden('This server does not tell others of profiles');
+          throw forbidden('This server does not answer profile queries of other servers');
         }
         if (!isUserId(userId) || serverOfUser(userId) !== serverName) {
-          throw invalidParam('This is not a user of this server');
+          throw invalidParam('The user is not a user of this server');
         }
         return profiles.get(userId, field);
       },
@@ -38,7 +40,7 @@ export function profileQueryRoutes({ profiles, serverName, options }: ProfileQue
         auth: 'server',
       },
       () => {
-        throw notFound('This server does not answer queries of this kind');
+        throw notFound('Unknown query type');
       },
     ),
   ];

@@ -13,11 +13,11 @@ import type { JsonObject } from '../../protocol/index.ts';
 const minute = 60_000;
 
 forEachDatabase((open) => {
-  describe('a server that lacks what was said before this server was removed from a room', () => {
+  describe('catching up with events from before this server was removed from a room', () => {
     let test: SenderUnderTest;
     afterEach(() => test.close());
 
-    /** Alice has said something that did not arrive; then she was removed, and came back. */
+    /** Alice sends a message that does not arrive; then she is kicked, and joins again. */
     const removedAndBack = async () => {
       test = await SenderUnderTest.open(open);
       const a = await test.recipient('a.example');
@@ -41,7 +41,7 @@ forEachDatabase((open) => {
         .flatMap(({ pdus }) => pdus.map(({ content }) => (content as JsonObject)['body']))
         .filter((body) => body !== undefined);
 
-    it('is sent it when it is back', async () => {
+    it('sends the events to the server when it is reachable again', async () => {
       const { a } = await removedAndBack();
       const before = a.arrived.length;
       a.answer = () => 200;
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
       await until(() => bodiesSince(a, before).includes('before'));
     });
 
-    it('is sent it after a restart of this server, too, with what was said since', async () => {
+    it('sends the events after a restart, with later ones', async () => {
       const { a, room } = await removedAndBack();
       await test.restart();
       await test.rooms.say(alice, room.roomId, 'after');

@@ -15,10 +15,10 @@ import { buildEvent, type JsonObject, selectAuthEventKeys } from '../../protocol
 const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('a server that lacks events', () => {
+  describe('catching up with a server that has missed events', () => {
     const start = senderStarter(open);
 
-    /** Adds events that all follow the same one. */
+    /** Appends events that all have the same prev_events. */
     const fork = async (test: SenderUnderTest, roomId: string, count: number) => {
       const { engine } = test.rooms;
       const { version, extremities, state } = (await engine.heads.get(roomId))!;
@@ -34,7 +34,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     };
 
-    it('is sent the newest event of each room after an outage, and what comes after it', async () => {
+    it('sends the newest event of each room after an outage, and then new events', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       const others = [await test.room('a.example'), await test.room('a.example')];
@@ -52,8 +52,8 @@ forServerDatabases(import.meta.url, (open) => {
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.messages.includes(`last in ${others[1]}`));
-      const came = a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus));
-      assert.deepEqual(came, ['1', '4', ...others.map((roomId) => `last in ${roomId}`)]);
+      const receivedBodies = a.arrived.slice(before).flatMap(({ pdus }) => bodiesOf(pdus));
+      assert.deepEqual(receivedBodies, ['1', '4', ...others.map((roomId) => `last in ${roomId}`)]);
       await until(() => test.sender.status.destinations['catching up'] === 0);
       await say('5');
       await until(() => a.messages.includes('5'));
@@ -61,7 +61,7 @@ forServerDatabases(import.meta.url, (open) => {
       await until(async () => (await test.countMissedRooms()) === 0);
     });
 
-    it('is sent the events of others too that lead to those of this server', async () => {
+    it('also sends events of third servers that refer to missed local ones', async () => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a] = recipients;
       await test.idle();
@@ -77,28 +77,28 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(a.messages.includes('2'), false);
     });
 
-    it('is sent all ends of a history to which nothing else leads', async () => {
+    it('sends all local forward extremities of a forked room', async () => {
       const { test, recipients, roomId } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       a.answer = () => 503;
-      await test.rooms.say(alice, roomId, 'the first that is missed');
+      await test.rooms.say(alice, roomId, 'first missed event');
       await test.waitsToRetry(1);
       await fork(test, roomId, 120);
       await test.sender.caughtUp();
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.messages.includes('119'));
-      const came = a.messages.filter((body) => /^\d+$/.test(body)).map(Number);
+      const receivedBodies = a.messages.filter((body) => /^\d+$/.test(body)).map(Number);
       assert.deepEqual(
-        came,
+        receivedBodies,
         Array.from({ length: 120 }, (_, index) => index),
       );
       assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
       await until(() => test.sender.status.destinations['catching up'] === 0);
     });
 
-    it('is told of each of its users who is not invited any more', async () => {
+    it("sends the ends of invites of the server's users, even if it is not in the room", async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const roomId = await test.room();
@@ -112,21 +112,21 @@ forServerDatabases(import.meta.url, (open) => {
       await test.waitsToRetry(1);
       for (const guest of guests.slice(1, 40)) await memberships.kick(alice, roomId, guest);
       for (const guest of guests.slice(40)) await memberships.ban(alice, roomId, guest);
-      await test.rooms.say(alice, roomId, 'nobody else is here');
+      await test.rooms.say(alice, roomId, 'after the bans');
       await test.sender.caughtUp();
       a.answer = () => 200;
       test.clock.advance(minute);
-      const told = () =>
+      const receivedUsers = () =>
         new Set(a.arrived.flatMap(({ pdus }) => pdus).map((pdu) => (pdu as JsonObject)['state_key']));
-      await until(() => guests.every((guest) => told().has(guest)));
-      assert.equal(told().has('@never-invited:a.example'), false);
+      await until(() => guests.every((guest) => receivedUsers().has(guest)));
+      assert.equal(receivedUsers().has('@never-invited:a.example'), false);
       assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
-      assert.equal(a.messages.includes('nobody else is here'), false);
+      assert.equal(a.messages.includes('after the bans'), false);
       test.clock.advance(minute);
       await until(async () => (await test.countMissedRooms()) === 0);
     });
 
-    it('because it can not keep up is noted', async () => {
+    it('stops buffering events in memory for a server that is too slow, and catches up', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       const finish = holdAnswers(a);
@@ -143,7 +143,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(last);
     });
 
-    it('is sent them after a restart of this server', async () => {
+    it('catches up after a restart', async () => {
       const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       a.answer = () => 503;
@@ -166,7 +166,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(b.arrived.length, toB);
     });
 
-    it('is sent them after a crash of this server', async () => {
+    it('catches up after a crash', async () => {
       const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       await test.idle();
@@ -191,7 +191,7 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('is looked for after a crash in what is new only, if there was nobody to send to', async () => {
+    it('advances its cursor without destinations, so that a restart reads new events only', async () => {
       const { test, say } = await start([]);
       const first = await test.rooms.positionOf(await say('1'));
       const cursor = async () => {
@@ -209,7 +209,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('for long is noted, and forgotten when they have arrived', async () => {
+    it('records an event on disk that is unacknowledged for long, and deletes the record when it has arrived', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();

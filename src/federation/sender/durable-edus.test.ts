@@ -12,7 +12,7 @@ import type { SenderTables } from './tables.ts';
 const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('EDUs that must arrive', () => {
+  describe('durable EDUs in the outbox', () => {
     const start = senderStarter(open);
 
     const edu = (number: number) => ({
@@ -30,7 +30,7 @@ forServerDatabases(import.meta.url, (open) => {
       return (await reader.selectFrom('federation_outbox').selectAll().execute()).length;
     };
 
-    it('are sent in order, 100 at a time, and then forgotten', async () => {
+    it('sends EDUs in order, at most 100 at a time, and deletes them', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const numbers = Array.from({ length: 250 }, (_, index) => index);
@@ -40,20 +40,20 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(a.arrived.every(({ edus }) => edus.length <= 100));
     });
 
-    it('are part of the transaction that causes them', async () => {
+    it('adds EDUs in the transaction of their cause', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       const failing = test.rooms.database.transaction<SenderTables, void>(async (writer) => {
         await test.outbox.add(writer, 'a.example', edu(1));
-        throw new Error('not after all');
+        throw new Error('rolled back');
       });
-      await assert.rejects(failing, /not after all/);
+      await assert.rejects(failing, /rolled back/);
       await add(test, 2);
       await until(() => idsIn(a).length > 0);
       assert.deepEqual(idsIn(a), [2]);
     });
 
-    it('wait for their server, also through a restart', async () => {
+    it('stores EDUs for an unreachable server, also across a restart', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
@@ -73,7 +73,7 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('come once to a server that has taken them though its answer was lost', async () => {
+    it('repeats a transaction with the same id when the response was lost', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
@@ -92,7 +92,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(carrying[0]?.id, carrying[1]?.id);
     });
 
-    it('are not kept for servers with which there is no federation', async () => {
+    it('stores no EDUs for servers outside of the federation', async () => {
       const { test } = await start([], { federation_domain_whitelist: ['b.example'] });
       await add(test, 1);
       assert.equal(await rows(test), 0);

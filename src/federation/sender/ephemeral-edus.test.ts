@@ -13,7 +13,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('EDUs that are about now', () => {
+  describe('ephemeral EDUs', () => {
     const start = senderStarter(open);
 
     const typing = (userId: string, isTyping: boolean) => ({
@@ -25,7 +25,7 @@ forServerDatabases(import.meta.url, (open) => {
     const contents = ({ arrived }: Recipient) =>
       arrived.flatMap(({ edus }) => edus.map(({ content }) => content));
 
-    it('take the place of earlier ones and go with the events', async () => {
+    it('replaces pending EDUs of the same key, and sends EDUs with events', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
@@ -47,7 +47,7 @@ forServerDatabases(import.meta.url, (open) => {
       combine: (contents: readonly JsonObject[]) => [Object.assign({}, ...contents) as JsonObject],
     });
 
-    it('do not wait for what a server has refused', async () => {
+    it('sends EDUs after the server has refused an event', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
@@ -60,24 +60,24 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(test.sender.status.pendingEdus, 0);
     });
 
-    it('are left out when they are refused, and nothing else is', async () => {
+    it('drops only the EDU that the server refuses', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
       const isBad = (content: JsonObject) => content['user_id'] === '@bob:test';
-      const [taken, told]: [string[], JsonObject[]] = [[], []];
+      const [acceptedBodies, acceptedEdus]: [string[], JsonObject[]] = [[], []];
       a.answer = ({ pdus, edus }) => {
         if (edus.some(({ content }) => isBad(content))) return 400;
-        taken.push(...bodiesOf(pdus));
-        told.push(...edus.map(({ content }) => content));
+        acceptedBodies.push(...bodiesOf(pdus));
+        acceptedEdus.push(...edus.map(({ content }) => content));
         return 200;
       };
       const users = ['@first:test', alice, '@bob:test', '@carol:test', '@dave:test'];
       for (const userId of users) test.sender.sendEdu(['a.example'], typing(userId, true));
       await Promise.all(['1', '2', '3'].map(say));
-      await until(() => taken.length === 3 && told.length === 4);
-      assert.deepEqual(taken.toSorted(), ['1', '2', '3']);
-      assert.deepEqual(told.map((content) => content['user_id']).toSorted(), [
+      await until(() => acceptedBodies.length === 3 && acceptedEdus.length === 4);
+      assert.deepEqual(acceptedBodies.toSorted(), ['1', '2', '3']);
+      assert.deepEqual(acceptedEdus.map((content) => content['user_id']).toSorted(), [
         alice,
         '@carol:test',
         '@dave:test',
@@ -86,7 +86,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(test.sender.status.pendingEdus, 0);
     });
 
-    it('come after an outage as they are then, if they are still worth it', async () => {
+    it('sends the latest state after an outage, without expired EDUs', async () => {
       const { test, recipients } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
@@ -95,7 +95,7 @@ forServerDatabases(import.meta.url, (open) => {
       test.sender.sendEdu(['a.example'], receipt('!two:test', '$2'));
       test.sender.sendEdu(['a.example'], typing(alice, true));
       await test.waitsToRetry(1);
-      assert.equal(test.sender.status.pendingEdus, 2, 'nobody types any more when it is tried again');
+      assert.equal(test.sender.status.pendingEdus, 2, 'typing expires before the next attempt');
       const before = a.arrived.length;
       test.sender.sendEdu(['a.example'], receipt('!two:test', '$3'));
       test.sender.sendEdu(['a.example'], receipt('!three:test', '$4'));
@@ -113,7 +113,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(edus, [{ edu_type: 'm.receipt', content: Object.assign({}, ...all) as JsonObject }]);
     });
 
-    it('do not wait in any number for servers that stay away', async () => {
+    it('limits pending EDUs for a server that stays unreachable', async () => {
       const { test, recipients } = await start(['a.example'], {
         federation: { max_long_retries: 0, destination_min_retry_interval: 50 * minute },
       });
@@ -128,12 +128,12 @@ forServerDatabases(import.meta.url, (open) => {
       test.clock.advance(50 * minute);
       await until(() => a.arrived.length > before);
       await test.waitsToRetry(1);
-      assert.equal(test.sender.status.pendingEdus, 0, 'the next attempt is later than they are of use');
+      assert.equal(test.sender.status.pendingEdus, 0, 'the EDUs expire before the next attempt');
       test.sender.sendEdu(['a.example'], receipt('!late:test', '$1'));
       assert.equal(test.sender.status.pendingEdus, 0);
     });
 
-    it('are not sent when they are stale, nor to servers that were not there', async () => {
+    it('sends no expired EDUs', async () => {
       const { test, recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       await test.idle();

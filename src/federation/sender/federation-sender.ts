@@ -30,33 +30,33 @@ export interface FederationSenderDeps {
   readonly destinations: Destinations;
   readonly api: Pick<TransactionsApi, 'send'>;
   readonly outbox: EduOutbox;
-  /** Whether there is federation with a server. */
+  /** Whether this server federates with a server. */
   readonly isDestination: (serverName: string) => boolean;
   readonly observer?: SenderObserver;
 }
 
-/** Transactions under way: to servers that are doing well, and to those that are behind, or of which nothing is known. */
+/** Maximal number of concurrent transactions: to servers that have answered recently, and to others. */
 const [healthySlots, unprovenSlots] = [200, 50];
 
-/** Milliseconds between two looks at what is to be written down. */
+/** Milliseconds between two saves of the delivery progress. */
 const saveInterval = 1_000;
 
-/** Milliseconds for which an event may be in memory only. */
+/** Maximal milliseconds for which an unacknowledged event is in memory only. */
 const maxUnsavedTime = 5_000;
 
 const silentObserver: SenderObserver = { acknowledged: () => undefined, failed: () => undefined };
 
-/** The state of all that is to be sent, for metrics. */
+/** State of all queues, for metrics. */
 export interface SenderStatus {
   readonly destinations: Readonly<Record<QueueState, number>>;
   readonly pendingPdus: number;
   readonly pendingEdus: number;
-  /** Milliseconds for which the destination that has waited longest has. */
+  /** Milliseconds for which the longest waiting destination has acknowledged nothing. */
   readonly longestWait: number;
 }
 
 /**
- * Sends the events of this server, and what else it has to tell, to the servers that they concern.
+ * Sends this server's events and EDUs to the servers that they concern.
  * Source: server-server API, "Transactions".
  */
 export class FederationSender {
@@ -70,11 +70,11 @@ export class FederationSender {
   readonly #subscriptions: (() => void)[] = [];
   #timer: Timer | undefined;
   #saving: Promise<void> | undefined;
-  /** Everything on the stream up to here is in the queues. */
+  /** Stream position up to which events are in the queues. */
   #fannedOut: number;
-  /** Everything on the stream up to here is delivered or on disk. */
+  /** Stream position up to which events are delivered or recorded in the database. */
   #settled: number;
-  /** What had been delivered before the last stop, as far as it may be handed out again. */
+  /** Stream positions delivered before the last stop, beyond the follower's starting point. */
   #delivered: ReadonlyMap<string, number> = new Map();
 
   constructor(deps: FederationSenderDeps) {
@@ -109,7 +109,7 @@ export class FederationSender {
     });
   }
 
-  /** Takes up everything that was not delivered before the last stop. */
+  /** Starts to send, first the events and EDUs that are pending since the last stop. */
   async start(): Promise<void> {
     const { database, destinations, outbox } = this.#deps;
     const reader = database.reader<SenderTables>();
@@ -126,7 +126,7 @@ export class FederationSender {
     await this.#follower.start();
   }
 
-  /** Gives up what is under way, and notes what it was. */
+  /** Aborts pending transactions, and records their events as missed. */
   async stop(): Promise<void> {
     for (const end of this.#subscriptions) end();
     this.#lazy.stop();
@@ -142,9 +142,9 @@ export class FederationSender {
   }
 
   /**
-   * Sends an EDU that is about now. Servers that can not be reached for as long as it is worth sending do without it,
-   * and so do all that have not taken it when this one stops.
-   * @param lazy it may wait some seconds, so that many destinations are not all sent something at once
+   * Sends an ephemeral EDU. It is dropped for servers that are unreachable until it expires, and for all that
+   * have not acknowledged it when this server stops.
+   * @param lazy may be delayed by some seconds, so that not all destinations are sent to at once
    */
   sendEdu(destinations: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}): void {
     for (const destination of new Set(destinations)) {
@@ -154,7 +154,7 @@ export class FederationSender {
     }
   }
 
-  /** How things are going. */
+  /** State of all queues. */
   get status(): SenderStatus {
     const destinations = { idle: 0, sending: 0, 'catching up': 0, 'waiting to retry': 0 };
     let [pendingPdus, pendingEdus, longestWait] = [0, 0, 0];
@@ -167,7 +167,7 @@ export class FederationSender {
     return { destinations, pendingPdus, pendingEdus, longestWait };
   }
 
-  /** Resolves when all events so far have been handed to the queues of their destinations. */
+  /** Resolves when all events so far are in the queues of their destinations. */
   async caughtUp(): Promise<void> {
     await this.#follower.caughtUp();
   }
@@ -192,7 +192,9 @@ export class FederationSender {
     if (this.#stopping.signal.aborted) return;
     this.#timer ??= this.#deps.clock.setTimer(saveInterval, () => {
       this.#saving = this.#saveProgress()
-        .catch((error: unknown) => this.#deps.log.error({ err: error }, 'Deliveries could not be noted'))
+        .catch((error: unknown) =>
+          this.#deps.log.error({ err: error }, 'Delivery progress could not be saved'),
+        )
         .finally(() => {
           this.#timer = undefined;
           const isBusy = this.#queues.values().some(({ state }) => state !== 'waiting to retry');
@@ -201,7 +203,7 @@ export class FederationSender {
     });
   }
 
-  /** Writes down what is to survive a crash, and forgets queues that have nothing to do. */
+  /** Saves what must survive a crash, and removes idle queues. */
   async #saveProgress(): Promise<void> {
     let settled = this.#fannedOut;
     for (const [destination, queue] of this.#queues) {

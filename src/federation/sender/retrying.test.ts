@@ -6,10 +6,10 @@ import { bodiesOf, senderStarter, until } from '../../../test/support/other-serv
 const minute = 60_000;
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('a server that does not take what it is sent', () => {
+  describe('retrying transactions', () => {
     const start = senderStarter(open);
 
-    it('is sent a transaction again as it was until it takes it', async () => {
+    it('repeats a failed transaction with the same id and content until it is acknowledged', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       a.answer = () => 502;
@@ -26,7 +26,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(a.messages, ['1', '1', '2']);
     });
 
-    it('is asked a few times more before it is given up [option: federation.max_long_retries]', async () => {
+    it('repeats a transaction several times before the backoff [option: federation.max_long_retries]', async () => {
       const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;
       await test.idle();
@@ -41,7 +41,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([attempts.length, new Set(attempts.map(({ id }) => id)).size], [3, 1]);
     });
 
-    it('is tried at once when it is heard of between two attempts', async () => {
+    it('retries at once when the server sends a request between two attempts', async () => {
       const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;
       await test.idle();
@@ -50,7 +50,7 @@ forServerDatabases(import.meta.url, (open) => {
       await say('1');
       await until(() => a.arrived.length === before + 1);
       a.answer = () => 200;
-      // Without a sign it would be more than three seconds.
+      // Without a sign of the server the next attempt comes after more than three seconds.
       let passed = 0;
       await until(async () => {
         await test.client.destinations.recordSuccess('a.example');
@@ -60,7 +60,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('is left alone for longer each time [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
+    it('increases the backoff with each failure [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
       const { test, recipients, say } = await start(['a.example'], {
         federation: {
           max_long_retries: 0,
@@ -83,7 +83,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await left(), 100_000);
     });
 
-    it('is tried at once when it shows that it is back', async () => {
+    it('ends the backoff when the server sends a request', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       a.answer = () => 503;
@@ -95,23 +95,23 @@ forServerDatabases(import.meta.url, (open) => {
       await until(() => a.messages.filter((body) => body === '1').length === 2);
     });
 
-    it('is spared one event that it refuses, and no other', async () => {
+    it('drops only the event that the server refuses', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
-      const taken: string[] = [];
+      const accepted: string[] = [];
       a.answer = ({ pdus }) => {
         const bodies = bodiesOf(pdus);
         if (bodies.includes('bad')) return 400;
-        taken.push(...bodies);
+        accepted.push(...bodies);
         return 200;
       };
       await Promise.all(['1', '2', 'bad', '3', '4', '5'].map(say));
-      await until(() => taken.length === 5);
-      assert.deepEqual(taken.toSorted(), ['1', '2', '3', '4', '5']);
+      await until(() => accepted.length === 5);
+      assert.deepEqual(accepted.toSorted(), ['1', '2', '3', '4', '5']);
     });
 
-    it('is left alone when it refuses one event after the other, and none of those that wait is lost', async () => {
+    it('backs off from a server that refuses every event, without losing pending ones', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();
@@ -119,10 +119,10 @@ forServerDatabases(import.meta.url, (open) => {
       const bodies = Array.from({ length: 12 }, (_, index) => String(index));
       await Promise.all(bodies.map(say));
       await test.waitsToRetry(1);
-      const asked = a.arrived.length;
+      const requestCount = a.arrived.length;
       await say('last');
       await test.sender.caughtUp();
-      assert.equal(a.arrived.length, asked);
+      assert.equal(a.arrived.length, requestCount);
       a.answer = () => 200;
       test.clock.advance(minute);
       await until(() => a.messages.includes('last'));

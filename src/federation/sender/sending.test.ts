@@ -11,10 +11,10 @@ import { alice } from '../../../test/support/rooms/rooms.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('events of this server', () => {
+  describe('sending events', () => {
     const start = senderStarter(open);
 
-    it('go in order to the servers in the room and no others', async () => {
+    it('sends events in order to the servers in the room only', async () => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       const other = await test.recipient('c.example');
@@ -29,14 +29,14 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(new Set(ids).size, ids.length);
     });
 
-    it('go in one transaction at a time, 50 at most', async () => {
+    it('sends one transaction at a time, with at most 50 events', async () => {
       const { recipients, say } = await start(['a.example']);
       const [a] = recipients;
-      let [underWay, most] = [0, 0];
+      let [concurrent, maxConcurrent] = [0, 0];
       a.answer = async () => {
-        most = Math.max(most, ++underWay);
+        maxConcurrent = Math.max(maxConcurrent, ++concurrent);
         await new Promise((resolve) => setTimeout(resolve, 20));
-        underWay--;
+        concurrent--;
         return 200;
       };
       const bodies = Array.from({ length: 120 }, (_, index) => String(index));
@@ -46,12 +46,12 @@ forServerDatabases(import.meta.url, (open) => {
         a.messages.toSorted((one, other) => Number(one) - Number(other)),
         bodies,
       );
-      assert.equal(most, 1);
+      assert.equal(maxConcurrent, 1);
       assert.ok(a.arrived.every(({ pdus }) => pdus.length <= 50));
       assert.ok(a.arrived.some(({ pdus }) => pdus.length === 50));
     });
 
-    it('are not delayed by a server that is slow to take them', async () => {
+    it('delivers to other servers without waiting for a slow one', async () => {
       const { recipients, say } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       const finish = holdAnswers(a);
@@ -65,7 +65,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(a.messages, ['1', '2', '3']);
     });
 
-    it('go to the servers of those who are removed from a room, or are invited no more, and nothing after that', async () => {
+    it("sends the end of a membership or invite to the user's server, and nothing later", async () => {
       const { test, recipients, say, roomId } = await start(['a.example', 'b.example']);
       const [a, b] = recipients;
       const c = await test.recipient('c.example');
@@ -88,7 +88,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([a.messages, c.messages], [[], []]);
     });
 
-    it('go to servers in the room that its server ACL denies: these are kept from sending', async () => {
+    it("sends events also to servers that the room's server ACL denies", async () => {
       const { test, recipients, say, roomId } = await start(['a.example']);
       const [a] = recipients;
       const acl = { type: 'm.room.server_acl', stateKey: '' };
@@ -99,7 +99,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(a.arrived.some(({ pdus }) => pdus.some(({ type }) => type === 'm.room.server_acl')));
     });
 
-    it('do not go to a server if they came before its first user', async () => {
+    it("sends no events from before a server's first join", async () => {
       const { test, recipients, say, roomId } = await start(['a.example']);
       const [a] = recipients;
       const b = await test.recipient('b.example');
@@ -115,7 +115,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(joinedAt.every((depth) => depth > joined!.event.depth));
     });
 
-    it('do not go to servers with which there is no federation [option: federation_domain_whitelist]', async () => {
+    it('sends no events to servers outside of the federation [option: federation_domain_whitelist]', async () => {
       const { recipients, say } = await start(['a.example', 'b.example'], {
         federation_domain_whitelist: ['b.example'],
       });
@@ -125,7 +125,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(a.arrived, []);
     });
 
-    it('are known to have waited for so long', async () => {
+    it('reports how long a destination has acknowledged nothing', async () => {
       const { test, recipients, say } = await start(['a.example']);
       const [a] = recipients;
       await test.idle();

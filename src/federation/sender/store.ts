@@ -1,17 +1,17 @@
 import type { Reader, Statement, Writer } from '../../kernel/database/index.ts';
 import type { SenderTables } from './tables.ts';
 
-/** Rows to a statement: five values each, far below what a statement may bind. */
-const rowsAtOnce = 2_000;
+/** Rows per statement; each binds five values, far below the limit of both databases. */
+const maxRows = 2_000;
 
 export async function insertOutgoing(
   writer: Writer<SenderTables>,
   rows: readonly SenderTables['federation_outbox'][],
 ): Promise<void> {
-  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+  for (let start = 0; start < rows.length; start += maxRows) {
     await writer
       .insertInto('federation_outbox')
-      .values(rows.slice(start, start + rowsAtOnce))
+      .values(rows.slice(start, start + maxRows))
       .execute();
   }
 }
@@ -39,34 +39,34 @@ export async function deleteOutgoing(
     .execute();
 }
 
-/** Forgets EDUs that nobody has taken since a time in milliseconds since the epoch. */
+/** Deletes EDUs that were added before a time in milliseconds since the epoch. */
 export async function deleteOutgoingBefore(writer: Writer<SenderTables>, addedBefore: number): Promise<void> {
   await writer.deleteFrom('federation_outbox').where('added_ts', '<', addedBefore).execute();
 }
 
-/** Servers for which more than `most` EDUs wait. */
-export async function readLongQueues(reader: Reader<SenderTables>, most: number): Promise<string[]> {
+/** Returns the servers with more than `limit` EDUs. */
+export async function readLongQueues(reader: Reader<SenderTables>, limit: number): Promise<string[]> {
   const rows = await reader
     .selectFrom('federation_outbox')
     .select('destination')
     .groupBy('destination')
-    .having(({ fn }) => fn.countAll<number>(), '>', most)
+    .having(({ fn }) => fn.countAll<number>(), '>', limit)
     .execute();
   return rows.map(({ destination }) => destination);
 }
 
-/** Keeps the newest `most` EDUs for a server. */
+/** Deletes all but the newest `limit` EDUs for a server. */
 export async function deleteOldestOutgoing(
   writer: Writer<SenderTables>,
   destination: string,
-  most: number,
+  limit: number,
 ): Promise<void> {
   const newestToGo = await writer
     .selectFrom('federation_outbox')
     .select('id')
     .where('destination', '=', destination)
     .orderBy('id', 'desc')
-    .offset(most)
+    .offset(limit)
     .limit(1)
     .executeTakeFirst();
   if (!newestToGo) return;
@@ -77,7 +77,7 @@ export async function deleteOldestOutgoing(
     .execute();
 }
 
-/** Servers for which there is anything left from the last run. */
+/** Returns the servers with pending events or EDUs from the last run. */
 export async function readUnfinished(
   reader: Reader<SenderTables>,
 ): Promise<{ readonly behind: string[]; readonly withEdus: string[] }> {
@@ -89,10 +89,10 @@ export async function readUnfinished(
   };
 }
 
-/** What is noted of a room that a destination lacks events of. */
+/** Recorded progress of a room of which a destination lacks events. */
 export type MissedRoom = Omit<SenderTables['destination_rooms'], 'destination'>;
 
-/** The rooms of which a destination lacks events, those that were missed first before the others. */
+/** Returns the rooms of which a destination lacks events, earliest missed first. */
 export function readMissedRooms(
   reader: Reader<SenderTables>,
   destination: string,
@@ -107,7 +107,7 @@ export function readMissedRooms(
     .execute();
 }
 
-/** How far events were delivered, where that is beyond `after`. */
+/** Returns the stream positions delivered to destinations beyond `after`. */
 export async function readPositions(
   reader: Reader<SenderTables>,
   after: number,
@@ -130,7 +130,7 @@ const sqlText = {
     'insert into destination_positions (destination, stream, sent_ts) values (?, ?, ?) on conflict (destination) do update set stream = excluded.stream, sent_ts = excluded.sent_ts',
 };
 
-/** Rows of `DeliveryNotes`, in the order in which they are applied. */
+/** Rows of `DeliveryProgress`, in the order in which they are applied. */
 export interface ProgressRows {
   readonly arrived: [destination: string, roomNid: number, upTo: number][];
   readonly progress: [upTo: number, destination: string, roomNid: number, upTo: number][];

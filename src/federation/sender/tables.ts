@@ -1,6 +1,6 @@
-/** The tables of what is to be sent to other servers. */
+/** Tables of pending events and EDUs for other servers. */
 export interface SenderTables {
-  /** EDUs that must arrive: rows go when their destination has acknowledged them. */
+  /** Durable EDUs: a row is deleted when its destination has acknowledged it. */
   federation_outbox: {
     destination: string;
     /** Orders the EDUs of a destination. */
@@ -15,17 +15,19 @@ export interface SenderTables {
   destination_rooms: {
     destination: string;
     room_nid: number;
-    /** The newest event that is for it; there may be older ones that it lacks as well. */
+    /** The newest event that it lacks; it may lack older ones as well. */
     event_nid: number;
-    /** Where that is on the stream of rooms. */
+    /** Position of that event on the stream of rooms. */
     stream: number;
-    /** Up to here on the stream there is nothing that it lacks: ends of the history have arrived, or were not missed. */
+    /**
+     * Stream position up to which it lacks nothing: the forward extremities have arrived, or were not missed.
+     */
     arrived_stream: number;
   };
-  /** How far events were delivered to each destination that was sent any. */
+  /** Stream positions delivered to each destination. */
   destination_positions: {
     destination: string;
-    /** The newest event on the stream of rooms that was delivered in its turn. */
+    /** Position of the newest event on the stream of rooms that was delivered in order. */
     stream: number;
     /** When a transaction was last acknowledged, in milliseconds since the epoch. */
     sent_ts: number;

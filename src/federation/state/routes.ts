@@ -12,7 +12,10 @@ export interface StateRoutesDeps {
 
 const atEvent = Type.Object({ event_id: Type.String() });
 
-/** Server-server API, "Retrieving events" as to states, "Retrieving event authorisation information". */
+/**
+ * State and auth chain endpoints. Source: server-server API, "Retrieving events" for room states, "Retrieving
+ * event authorisation information".
+ */
 export function stateRoutes({ access, state, history }: StateRoutesDeps): Route[] {
   return [
     route(

@@ -9,18 +9,18 @@ import { enc } from '../../../test/support/users/test-client.ts';
 const topic = (text: string) => ({ type: 'm.room.topic', stateKey: '', content: { topic: text } });
 
 /** The server of ann, who is in every reference room. */
-const asking = 'a.example';
+const requestingServer = 'a.example';
 
 forEachDatabase((open) => {
-  describe('states of rooms, for other servers', () => {
+  describe('state endpoints for other servers', () => {
     let served: ServedRooms;
     before(async () => {
       served = await ServedRooms.open(open);
     });
     after(() => served.stop());
 
-    /** A room of another server that alice has entered. */
-    async function entered(version?: string) {
+    /** Creates a room of another server that alice has joined. */
+    async function joinedRoom(version?: string) {
       const room = new ReferenceRoom(version);
       const { placement } = served.rooms.engine;
       await placement.enter(room.room, room.join(alice));
@@ -28,7 +28,7 @@ forEachDatabase((open) => {
       return { room, send };
     }
 
-    const get = (path: string) => served.http.ask(asking, 'GET', path);
+    const get = (path: string) => served.http.ask(requestingServer, 'GET', path);
 
     async function stateAt(room: ReferenceRoom, eventId: string) {
       const query = `${enc(room.roomId)}?event_id=${enc(eventId)}`;
@@ -41,7 +41,7 @@ forEachDatabase((open) => {
       return { pdus: pdus!.toSorted(), chain: chain!.toSorted() };
     }
 
-    /** All that authorises these, all the way. */
+    /** Returns the complete auth chain of these events. */
     function chainOf(room: ReferenceRoom, eventIds: Iterable<string>): string[] {
       const chain = new Set<string>();
       const add = (eventId: string) => {
@@ -55,8 +55,8 @@ forEachDatabase((open) => {
     }
 
     for (const version of ['1', '3', '6', '10', '11', '12']) {
-      it(`are those before the event, with all that authorises them, in room version ${version}`, async () => {
-        const { room, send } = await entered(version);
+      it(`returns the state before an event and its auth chain, in room version ${version}`, async () => {
+        const { room, send } = await joinedRoom(version);
         const sent = [
           room.say(ben),
           room.add({ ...topic('one'), sender: ann }),
@@ -77,8 +77,8 @@ forEachDatabase((open) => {
       });
     }
 
-    it('are resolved where histories have parted', async () => {
-      const { room, send } = await entered();
+    it('resolves the state at an event that merges forks', async () => {
+      const { room, send } = await joinedRoom();
       const before = room.forwardExtremities;
       const [one, two] = ['one', 'two'].map((text) =>
         room.add({ ...topic(text), sender: ann, prev: before }),
@@ -91,25 +91,25 @@ forEachDatabase((open) => {
       assert.deepEqual((await stateAt(room, two!)).pdus, [...room.stateBefore(two!).values()].sort());
     });
 
-    it('have no rejected events in them, and are not told at those', async () => {
-      const { room, send } = await entered();
-      const coup = room.add({
+    it('leaves out rejected events, and answers 404 for the state at one', async () => {
+      const { room, send } = await joinedRoom();
+      const takeover = room.add({
         type: 'm.room.power_levels',
         stateKey: '',
         content: { users: { [ben]: 100 } },
         sender: ben,
       });
-      assert.equal((await send(coup)).rejected, true);
-      const after = room.say(ben, [coup]);
+      assert.equal((await send(takeover)).rejected, true);
+      const after = room.say(ben, [takeover]);
       await send(after);
       const { pdus, chain } = await stateAt(room, after);
-      assert.ok(!pdus.includes(coup) && !chain.includes(coup));
+      assert.ok(!pdus.includes(takeover) && !chain.includes(takeover));
       const room_ = enc(room.roomId);
       for (const path of [
-        `/event/${enc(coup)}`,
-        `/state/${room_}?event_id=${enc(coup)}`,
-        `/state_ids/${room_}?event_id=${enc(coup)}`,
-        `/event_auth/${room_}/${enc(coup)}`,
+        `/event/${enc(takeover)}`,
+        `/state/${room_}?event_id=${enc(takeover)}`,
+        `/state_ids/${room_}?event_id=${enc(takeover)}`,
+        `/event_auth/${room_}/${enc(takeover)}`,
       ]) {
         const { status, body } = await get(path);
         assert.deepEqual([status, body['errcode']], [404, 'M_NOT_FOUND'], path);
@@ -117,30 +117,38 @@ forEachDatabase((open) => {
       const page = await get(`/backfill/${room_}?v=${enc(after)}&limit=2`);
       assert.deepEqual(
         idsIn(page, 'pdus'),
-        [after, ...room.get(coup).event.prevEventIds],
-        'it is walked past',
+        [after, ...room.get(takeover).event.prevEventIds],
+        'backfill continues past the rejected event',
       );
     });
 
-    it('soft-failed events are told: others may come after them', async () => {
-      const { room, send } = await entered();
+    it('returns soft-failed events and the state at them', async () => {
+      const { room, send } = await joinedRoom();
       const before = room.forwardExtremities;
       await send(room.member(ben, 'ban', { sender: ann }));
-      const evading = room.say(ben, before);
-      assert.equal((await send(evading)).softFailed, true);
-      const after = room.say(ann, [evading]);
+      const softFailedId = room.say(ben, before);
+      assert.equal((await send(softFailedId)).softFailed, true);
+      const after = room.say(ann, [softFailedId]);
       await send(after);
-      assert.deepEqual(idsIn(await get(`/event/${enc(evading)}`), 'pdus'), [evading]);
+      assert.deepEqual(idsIn(await get(`/event/${enc(softFailedId)}`), 'pdus'), [softFailedId]);
       const gap = { earliest_events: before, latest_events: [after] };
-      const missing = await served.http.ask(asking, 'POST', `/get_missing_events/${enc(room.roomId)}`, {
-        ...gap,
-      });
-      assert.deepEqual(idsIn(missing, 'events'), [evading]);
-      assert.deepEqual((await stateAt(room, evading)).pdus, [...room.stateBefore(evading).values()].sort());
+      const missing = await served.http.ask(
+        requestingServer,
+        'POST',
+        `/get_missing_events/${enc(room.roomId)}`,
+        {
+          ...gap,
+        },
+      );
+      assert.deepEqual(idsIn(missing, 'events'), [softFailedId]);
+      assert.deepEqual(
+        (await stateAt(room, softFailedId)).pdus,
+        [...room.stateBefore(softFailedId).values()].sort(),
+      );
     });
 
-    it('are not told where they are not known', async () => {
-      const { room } = await entered();
+    it('answers 404 for the state at an outlier', async () => {
+      const { room } = await joinedRoom();
       const outlier = [...room.events.keys()][1]!;
       const paths = ['state', 'state_ids'].map(
         (name) => `/${name}/${enc(room.roomId)}?event_id=${enc(outlier)}`,
@@ -149,16 +157,16 @@ forEachDatabase((open) => {
       assert.deepEqual(
         idsIn(await get(`/event/${enc(outlier)}`), 'pdus'),
         [outlier],
-        'but the event itself is',
+        'the outlier itself is returned',
       );
       const auth = await get(`/event_auth/${enc(room.roomId)}/${enc(outlier)}`);
       assert.deepEqual(idsIn(auth, 'auth_chain').sort(), chainOf(room, [outlier]));
     });
 
-    it('are not told while they are not complete', async () => {
+    it('answers 404 while the room state is partial', async () => {
       const room = new ReferenceRoom();
       const { placement } = served.rooms.engine;
-      const partial = { servers: [asking], from: asking };
+      const partial = { servers: [requestingServer], from: requestingServer };
       const { event } = await placement.enter(room.room, { ...room.join(alice), partial });
       for (const name of ['state', 'state_ids']) {
         const answer = await get(`/${name}/${enc(room.roomId)}?event_id=${enc(event.eventId)}`);
@@ -167,7 +175,7 @@ forEachDatabase((open) => {
       assert.deepEqual(idsIn(await get(`/event/${enc(event.eventId)}`), 'pdus'), [event.eventId]);
     });
 
-    it('are nothing before the room has begun', async () => {
+    it('returns an empty state before the create event', async () => {
       const roomId = await served.room();
       await served.member(roomId, fay, 'join');
       const head = await served.rooms.engine.heads.get(roomId);
@@ -179,8 +187,8 @@ forEachDatabase((open) => {
       assert.deepEqual(auth.body, { auth_chain: [] });
     });
 
-    it('parted histories are walked breadth first, or from the deepest on', async () => {
-      const { room, send } = await entered();
+    it('walks forks breadth first for backfill, and by depth for get_missing_events', async () => {
+      const { room, send } = await joinedRoom();
       const start = room.forwardExtremities;
       const long = [room.say(ann, start)];
       for (let i = 0; i < 3; i++) long.push(room.say(ann, [long.at(-1)!]));
@@ -189,15 +197,20 @@ forEachDatabase((open) => {
       for (const eventId of [...long, short, merge]) await send(eventId);
       const page = await get(`/backfill/${enc(room.roomId)}?v=${enc(merge)}&limit=4`);
       assert.deepEqual(idsIn(page, 'pdus'), [merge, long[3], long[2], long[1]]);
-      const missing = await served.http.ask(asking, 'POST', `/get_missing_events/${enc(room.roomId)}`, {
-        earliest_events: start,
-        latest_events: [merge],
-        limit: 3,
-      });
+      const missing = await served.http.ask(
+        requestingServer,
+        'POST',
+        `/get_missing_events/${enc(room.roomId)}`,
+        {
+          earliest_events: start,
+          latest_events: [merge],
+          limit: 3,
+        },
+      );
       assert.deepEqual(new Set(idsIn(missing, 'events')), new Set([long[3], short, long[2]]));
     });
 
-    it('of large rooms come in pieces, whole', async () => {
+    it('streams the complete state of a large room', async () => {
       const roomId = await served.room();
       const users = Array.from({ length: 1_100 }, (_, index) => `@u${index}:${far}`);
       const { timeline } = served.rooms.engine;
@@ -207,7 +220,7 @@ forEachDatabase((open) => {
           return timeline.append(roomId, { type: 'm.room.member', stateKey: sender, sender, content });
         }),
       );
-      const last = await served.say(roomId, 'all are there');
+      const last = await served.say(roomId, 'after the joins');
       const answer = await served.get(`/state/${enc(roomId)}?event_id=${enc(last)}`);
       const pdus = answer.body['pdus'] as { state_key: string }[];
       const members = new Set(pdus.map(({ state_key }) => state_key));

@@ -5,7 +5,7 @@ import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { readTransaction } from './transactions.ts';
 
 describe('readTransaction', () => {
-  it('answers anything with lists within bounds or an error of the protocol', () => {
+  it('returns lists within the limits or throws a MatrixError for arbitrary input', () => {
     const list = fc.oneof(
       fc.array(fc.constantFrom(null, {}, 'x'), { maxLength: 120 }),
       fc.jsonValue({ maxDepth: 1 }),
@@ -33,7 +33,7 @@ describe('readTransaction', () => {
     );
   });
 
-  it('takes what there is', () => {
+  it('returns the lists of the transaction, empty ones by default', () => {
     assert.deepEqual(readTransaction('a.example', '1', {}), { pdus: [], edus: [] });
     const body = { origin: 'a.example', pdus: [1], edus: [2] };
     assert.deepEqual(readTransaction('a.example', '1', body), { pdus: [1], edus: [2] });

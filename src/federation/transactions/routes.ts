@@ -3,7 +3,7 @@ import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Transactions } from './transactions.ts';
 
-/** Server-server API, "Transactions". */
+/** Source: server-server API, "Transactions". */
 export function transactionRoutes(transactions: Transactions): Route[] {
   return [
     route(

@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { TransactionTables } from './tables.ts';
 
-/** What was answered to a transaction, as JSON; `undefined` when it was not received yet. */
+/** Returns the stored response to a transaction as JSON; `undefined` when it was not received yet. */
 export async function readTransactionAnswer(
   reader: Reader<TransactionTables>,
   origin: string,
@@ -35,16 +35,16 @@ export async function deleteTransactionsBefore(
   await writer.deleteFrom('received_transactions').where('received_ts', '<', before).execute();
 }
 
-/** Keeps the newest `most` of all transactions. */
+/** Deletes all but the newest `limit` transactions. */
 export async function deleteOldestTransactions(
   writer: Writer<TransactionTables>,
-  most: number,
+  limit: number,
 ): Promise<void> {
   const oldest = await writer
     .selectFrom('received_transactions')
     .select('received_ts')
     .orderBy('received_ts', 'desc')
-    .offset(most)
+    .offset(limit)
     .limit(1)
     .executeTakeFirst();
   if (!oldest) return;

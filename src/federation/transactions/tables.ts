@@ -1,11 +1,11 @@
-/** The table of transactions that other servers have sent. */
+/** Transactions received from other servers. */
 export interface TransactionTables {
   received_transactions: {
     origin: string;
     txn_id: string;
     /** Milliseconds since the epoch. */
     received_ts: number;
-    /** What was answered, as JSON. */
+    /** The response as JSON. */
     answer: string;
   };
 }

@@ -21,7 +21,7 @@ export interface TransactionsDeps {
   readonly observer?: TransactionObserver;
 }
 
-/** Is told what other servers send. */
+/** Observes received transactions, for metrics. */
 export interface TransactionObserver {
   received(origin: string, pdus: readonly JsonValue[], edus: readonly JsonValue[]): void;
   repeated(origin: string): void;
@@ -30,21 +30,21 @@ export interface TransactionObserver {
 /** Source: server-server API, "Transactions". */
 const [maxPdus, maxEdus] = [50, 100];
 
-/** Characters of a transaction id; those in use have some twenty. */
-const longestTransactionId = 255;
+/** Maximal length of a transaction id in characters; ids in use have about twenty. */
+const maxTransactionIdLength = 255;
 
 const hour = 3_600_000;
 
-/** Milliseconds for which a repeated transaction is known to be one, and how many are known at most. */
-const [memory, maxRemembered] = [24 * hour, 1_000_000];
+/** Milliseconds for which received transactions are remembered, and maximal number of them. */
+const [retention, maxRemembered] = [24 * hour, 1_000_000];
 
 const silentObserver: TransactionObserver = { received: () => undefined, repeated: () => undefined };
 
-/** What other servers send of their own accord: events and EDUs, in transactions that take effect once. */
+/** Processes transactions of other servers: events and EDUs, each transaction once. */
 export class Transactions {
   readonly #deps: TransactionsDeps;
   readonly #observer: TransactionObserver;
-  /** Those that are being worked on. */
+  /** Transactions that are being processed. */
   readonly #running = new LoadOnce<string, string>();
 
   constructor(deps: TransactionsDeps) {
@@ -53,10 +53,10 @@ export class Transactions {
   }
 
   /**
-   * Takes a transaction; one that is known is answered as it was.
+   * Processes a transaction; a repeated one gets the same response.
    * Source: server-server API, `PUT /_matrix/federation/v1/send/{txnId}`.
-   * @returns the answer as JSON
-   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, and M_FORBIDDEN when it says to be from another server
+   * @returns the response as JSON
+   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, and M_FORBIDDEN when `origin` names another server
    */
   async receive(origin: string, txnId: string, body: JsonObject): Promise<string> {
     const transaction = readTransaction(origin, txnId, body);
@@ -69,7 +69,7 @@ export class Transactions {
     return this.#running.run(key, () => this.#once(origin, txnId, transaction));
   }
 
-  /** Forgets transactions whose servers have long given up repeating them. */
+  /** Deletes transactions that other servers do not repeat any more. */
   registerUpkeep(jobs: Jobs): void {
     jobs.every('federation/forget-transactions', hour, { run: () => this.forget() });
   }
@@ -91,12 +91,12 @@ export class Transactions {
     return answer;
   }
 
-  /** One round of the upkeep. @param most how many transactions are remembered */
-  forget(most = maxRemembered): Promise<void> {
+  /** Runs one round of the cleanup. @param limit maximal number of remembered transactions */
+  forget(limit = maxRemembered): Promise<void> {
     const { database, clock } = this.#deps;
     return database.transaction<TransactionTables, void>(async (writer) => {
-      await deleteTransactionsBefore(writer, clock.now() - memory);
-      await deleteOldestTransactions(writer, most);
+      await deleteTransactionsBefore(writer, clock.now() - retention);
+      await deleteOldestTransactions(writer, limit);
     });
   }
 }
@@ -106,20 +106,20 @@ interface Received {
   readonly edus: readonly JsonValue[];
 }
 
-/** The parts of a transaction. What is in them nobody has looked at. */
+/** Returns the lists of a transaction; their items are not validated. */
 export function readTransaction(origin: string, txnId: string, body: JsonObject): Received {
-  const isId = txnId.length <= longestTransactionId && !txnId.includes('\0') && txnId.isWellFormed();
-  if (!isId) throw invalidParam('This is not the id of a transaction');
+  const isId = txnId.length <= maxTransactionIdLength && !txnId.includes('\0') && txnId.isWellFormed();
+  if (!isId) throw invalidParam('The transaction id is invalid');
   if (body['origin'] !== undefined && body['origin'] !== origin) {
-    throw forbidden('The transaction is of another server');
+    throw forbidden('The origin of the transaction is another server');
   }
   const pdus = listIn(body, 'pdus', maxPdus);
   return { pdus, edus: listIn(body, 'edus', maxEdus) };
 }
 
-function listIn(body: JsonObject, name: string, most: number): readonly JsonValue[] {
+function listIn(body: JsonObject, name: string, limit: number): readonly JsonValue[] {
   const list = body[name] ?? [];
   if (!Array.isArray(list)) throw badJson(`${name} must be a list`);
-  if (list.length > most) throw badJson(`A transaction holds at most ${most} ${name}`);
+  if (list.length > limit) throw badJson(`A transaction holds at most ${limit} ${name}`);
   return list as readonly JsonValue[];
 }

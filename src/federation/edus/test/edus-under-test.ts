@@ -16,17 +16,17 @@ import { ReceiptEduSender } from '../receipt-edu-sender.ts';
 import { typingHandler } from '../typing-edu-handler.ts';
 import { TypingEduSender } from '../typing-edu-sender.ts';
 
-/** A server that is in the room, with users of its own. */
+/** A remote server with users in the room. */
 export const far = 'far.example';
 export const dora = `@dora:${far}`;
 export const eve = '@eve:evil.example';
 
-/** Lets what was begun come to its end. */
+/** Waits for pending asynchronous work. */
 export async function settle(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise(setImmediate);
 }
 
-/** A room with users of three servers, what is taken of the others, and what they are told. */
+/** Opens a room with users of three servers, the handlers of their EDUs and the senders of EDUs to them. */
 export async function startEdus(
   open: OpenDatabase,
   { enabled = true as boolean | 'untracked', transactionsPerSecond = 50 } = {},
@@ -50,11 +50,11 @@ export async function startEdus(
       if (others.length > 0) sent.push({ to: others, edu, lazy });
     },
   };
-  const telling = { ...shared, serverName: 'test', sender, log: silentLogger, transactionsPerSecond };
-  const tellers = [new TypingEduSender(telling), new ReceiptEduSender(telling)];
-  new PresenceEduSender(telling);
+  const senderDeps = { ...shared, serverName: 'test', sender, log: silentLogger, transactionsPerSecond };
+  const senders = [new TypingEduSender(senderDeps), new ReceiptEduSender(senderDeps)];
+  new PresenceEduSender(senderDeps);
   const roomId = await under.room(alice, bob, dora, eve);
-  const take = (origin: string, type: string, content: unknown) =>
+  const handle = (origin: string, type: string, content: unknown) =>
     edus.dispatch(origin, [{ edu_type: type, content: content as JsonObject }]);
-  return { under, clock, typing, receipts, presence, edus, take, sent, roomId, tellers };
+  return { under, clock, typing, receipts, presence, edus, handle, sent, roomId, senders };
 }

@@ -9,13 +9,14 @@ import type { Edu } from './edu.ts';
 export interface EduOutboxDeps {
   readonly database: Database;
   readonly clock: Clock;
-  /** Whether there is federation with a server. */
+  /** Whether this server federates with a server. */
   readonly isDestination: (serverName: string) => boolean;
 }
 
 /**
- * EDUs that must arrive: messages to devices, changes of device lists. They are written in the transaction of their
- * cause and stay until their destination has acknowledged them, in the order in which they were added.
+ * EDUs that must arrive: to-device messages and device list updates. They are stored in the transaction of
+ * their cause, and deleted when the destination has acknowledged them. Each destination receives them in the
+ * order in which they were added.
  */
 export class EduOutbox {
   readonly #deps: EduOutboxDeps;
@@ -32,14 +33,14 @@ export class EduOutbox {
   }
 
   /**
-   * Adds an EDU for a server, as part of the transaction of `writer`. It is on its way as soon as that is on disk. One
-   * that was sent may arrive again after a crash, so it needs an id of its own where that matters.
+   * Adds an EDU for a server in the transaction of `writer`; it is sent after the commit. It may be sent
+   * again after a crash, so its content needs an id where duplicates matter.
    */
   async add(writer: AnyWriter, destination: string, edu: Edu): Promise<void> {
     await this.addForAll(writer, [destination], edu);
   }
 
-  /** Adds the same EDU for several servers. Those with which there is no federation are left out. */
+  /** Adds the same EDU for several servers, except for servers outside of the federation. */
   async addForAll(writer: AnyWriter, destinations: Iterable<string>, { type, content }: Edu): Promise<void> {
     const { clock, isDestination } = this.#deps;
     const shared = { type, content: canonicalJson(content, 'as written'), added_ts: clock.now() };
@@ -56,8 +57,8 @@ export class EduOutbox {
   }
 
   /**
-   * Calls `listener` with each server that something was added for. It must be quick and must not throw.
-   * @returns how to stop that
+   * Calls `listener` with each server for which EDUs were added. It must be fast and must not throw.
+   * @returns a function that removes the listener
    */
   onAdded(listener: (destination: string) => void): () => void {
     this.#listeners.add(listener);

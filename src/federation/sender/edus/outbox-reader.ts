@@ -3,68 +3,69 @@ import { deleteOutgoing, readOutgoing } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
 import type { DurableEdu } from '../transactions/transaction.ts';
 
-/** Characters of durable EDUs in one transaction, beyond which no further one is added. */
+/** Maximal characters of durable EDUs in one transaction; a single EDU may be longer. */
 const maxCharacters = 2 * 1024 * 1024;
 
-/** The part of the outbox that is for one destination. */
+/** Reads one destination's EDUs from the outbox. */
 export class OutboxReader {
   readonly #destination: string;
   readonly #database: Database;
-  /** Acknowledged, and not deleted yet. */
-  #done: readonly number[] = [];
-  #mayHold = false;
-  /** Counts additions, so that one which comes while it is read is not overlooked. */
-  #added = 0;
+  /** Ids of acknowledged EDUs that are not deleted yet. */
+  #acknowledged: readonly number[] = [];
+  #mayHaveEdus = false;
+  /** Counts additions, so that one during a read is noticed. */
+  #additions = 0;
 
   constructor(destination: string, database: Database) {
     this.#destination = destination;
     this.#database = database;
   }
 
-  /** Whether there may be something that was not read. */
-  get mayHold(): boolean {
-    return this.#mayHold || this.#done.length > 0;
+  /** Whether there may be EDUs that were not read. */
+  get mayHaveEdus(): boolean {
+    return this.#mayHaveEdus || this.#acknowledged.length > 0;
   }
 
-  added(): void {
-    this.#mayHold = true;
-    this.#added++;
+  onAdded(): void {
+    this.#mayHaveEdus = true;
+    this.#additions++;
   }
 
-  /** The oldest EDUs. They are given again unless they are `done` before. */
+  /** Reads the oldest EDUs. They are returned again until they are acknowledged. */
   async read(limit: number): Promise<readonly DurableEdu[]> {
     await this.#delete();
-    if (!this.#mayHold || limit <= 0) return [];
-    const added = this.#added;
+    if (!this.#mayHaveEdus || limit <= 0) return [];
+    const onAdded = this.#additions;
     const rows = await readOutgoing(this.#database.reader<SenderTables>(), this.#destination, limit);
-    const taken = rows.slice(0, fitting(rows));
-    if (taken.length === rows.length && rows.length < limit && added === this.#added) this.#mayHold = false;
-    return taken;
+    const selected = rows.slice(0, countFitting(rows));
+    if (selected.length === rows.length && rows.length < limit && onAdded === this.#additions)
+      this.#mayHaveEdus = false;
+    return selected;
   }
 
-  /** They are not on their way any more. */
-  unread(edus: readonly DurableEdu[]): void {
-    if (edus.length > 0) this.#mayHold = true;
+  /** Marks EDUs that were read as not in flight. */
+  putBack(edus: readonly DurableEdu[]): void {
+    if (edus.length > 0) this.#mayHaveEdus = true;
   }
 
-  /** The destination has them. */
-  async done(edus: readonly DurableEdu[]): Promise<void> {
-    this.#done = [...this.#done, ...edus.map(({ id }) => id)];
+  /** Deletes EDUs that the destination has acknowledged. */
+  async acknowledge(edus: readonly DurableEdu[]): Promise<void> {
+    this.#acknowledged = [...this.#acknowledged, ...edus.map(({ id }) => id)];
     await this.#delete();
   }
 
   async #delete(): Promise<void> {
-    const ids = this.#done;
+    const ids = this.#acknowledged;
     if (ids.length === 0) return;
     await this.#database.transaction<SenderTables, void>((writer) =>
       deleteOutgoing(writer, this.#destination, ids),
     );
-    this.#done = this.#done.slice(ids.length);
+    this.#acknowledged = this.#acknowledged.slice(ids.length);
   }
 }
 
-/** How many of the first ones fit into a transaction; at least one. */
-function fitting(edus: readonly DurableEdu[]): number {
+/** Returns how many of the first EDUs fit into a transaction; at least one. */
+function countFitting(edus: readonly DurableEdu[]): number {
   let size = 0;
   const tooMany = edus.findIndex(({ content }) => {
     size += content.length;

@@ -11,20 +11,22 @@ export interface OutboxUpkeepDeps {
 
 const hour = 3_600_000;
 
-/** Milliseconds for which an EDU waits for its destination, and how many do for one destination. */
-const [memory, maxWaiting] = [30 * 24 * hour, 50_000];
+/** Maximal age of an EDU in milliseconds, and maximal number of EDUs for one destination. */
+const [maxAge, maxPerDestination] = [30 * 24 * hour, 50_000];
 
-/** Forgets EDUs of the outbox that nobody has taken for a month, and the oldest where there are very many. */
+/**
+ * Deletes EDUs that were not acknowledged within 30 days, and the oldest ones of destinations with too many.
+ */
 export function registerOutboxUpkeep(jobs: Jobs, deps: OutboxUpkeepDeps): void {
   jobs.every('federation/forget-edus', hour, { run: () => trimOutbox(deps) });
 }
 
-/** One round of `registerOutboxUpkeep`. @param most how many may wait for one destination */
-export function trimOutbox({ database, clock }: OutboxUpkeepDeps, most = maxWaiting): Promise<void> {
+/** Runs one round of the cleanup. @param limit maximal number of EDUs for one destination */
+export function trimOutbox({ database, clock }: OutboxUpkeepDeps, limit = maxPerDestination): Promise<void> {
   return database.transaction<SenderTables, void>(async (writer) => {
-    await deleteOutgoingBefore(writer, clock.now() - memory);
-    for (const destination of await readLongQueues(writer, most)) {
-      await deleteOldestOutgoing(writer, destination, most);
+    await deleteOutgoingBefore(writer, clock.now() - maxAge);
+    for (const destination of await readLongQueues(writer, limit)) {
+      await deleteOldestOutgoing(writer, destination, limit);
     }
   });
 }

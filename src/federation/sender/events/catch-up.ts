@@ -16,12 +16,15 @@ export interface CatchUpDeps {
   readonly progress: DeliveryProgress;
 }
 
-/** Ends of a room's history that are of other servers, and are sent as well: the newest ones. */
-const maxOfOthers = 10;
+/** Maximal number of forward extremities by other servers that are sent as well: the newest ones. */
+const maxByOthers = 10;
 
 type Placed = StoredEvent & { readonly stream: number };
 
-/** Finds what to send to a server that has missed events: of each room the newest ones, which lead to the others. */
+/**
+ * Finds the events for a server that has missed some: the newest ones of each room, from which it can fetch
+ * the others.
+ */
 export class CatchUp {
   readonly #deps: CatchUpDeps;
 
@@ -30,24 +33,24 @@ export class CatchUp {
   }
 
   /**
-   * The events for the next transaction to a server that is behind; `undefined` when there is nothing noted that it
-   * lacks. There may be none, when the rooms are gone.
+   * Returns the events for the next transaction to a server that is behind; `undefined` when no missed event
+   * is recorded. The list may be empty, when the rooms were deleted.
    */
   async next(
     destination: string,
-    most: number,
+    limit: number,
   ): Promise<{ readonly pdus: OutgoingPdu[]; readonly caughtUp: CaughtUp } | undefined> {
-    const { progress: notes, database, engine } = this.#deps;
-    await notes.flush();
-    const rows = await readMissedRooms(database.reader<SenderTables>(), destination, most);
+    const { progress, database, engine } = this.#deps;
+    await progress.flush();
+    const rows = await readMissedRooms(database.reader<SenderTables>(), destination, limit);
     if (rows.length === 0) return undefined;
     const events = await engine.events.getMany(rows.map((row) => row.event_nid));
     const pdus: OutgoingPdu[] = [];
     const caughtUp = new Map<number, number>();
     for (const row of rows) {
       const stored = events.get(row.event_nid);
-      const newest = stored ? await this.#newest(destination, stored, row, most) : undefined;
-      if (newest && pdus.length > 0 && pdus.length + newest.events.length > most) break;
+      const newest = stored ? await this.#newest(destination, stored, row, limit) : undefined;
+      if (newest && pdus.length > 0 && pdus.length + newest.events.length > limit) break;
       caughtUp.set(row.room_nid, newest?.upTo ?? row.stream);
       for (const event of newest?.events ?? []) pdus.push(outgoingPdu(event));
     }
@@ -55,51 +58,56 @@ export class CatchUp {
   }
 
   /**
-   * What leads to all that the server lacks of a room, and up to where on the stream that is: the room's forward
-   * extremities, and those that were forward extremities when this server was removed from the room for some time; all of those that are of this server, from the oldest on, so many at a time. The note of the room
-   * stays until the last one has arrived. A server that is not in the room any more is told of no more than was for it:
-   * the last of that, and who of its users is not invited any more, since it can not ask.
+   * Returns the newest events of a room that the server lacks, and the stream position up to which it is then
+   * complete: the room's forward extremities, and the former ones from before this server was removed from
+   * the room for some time. All of those by this server are sent, oldest first, at most `limit` at a time;
+   * the record of the room is deleted when the last one has arrived. A server that has left the room gets
+   * only events that concern it: the last missed one, and the ends of its users' invites, which it cannot
+   * request.
    */
   async #newest(
     destination: string,
     missed: StoredEvent,
     { stream: missedAt, arrived_stream: arrivedAt }: MissedRoom,
-    most: number,
+    limit: number,
   ): Promise<{ readonly events: readonly Placed[]; readonly upTo: number }> {
-    const { engine, streams, progress: notes } = this.#deps;
+    const { engine, streams, progress } = this.#deps;
     const upTo = streams.current;
     const head = await engine.heads.get(missed.event.roomId);
-    const last = isPlaced(missed) ? [missed] : [];
+    const lastMissed = isPlaced(missed) ? [missed] : [];
     if (!head?.servers.has(destination)) {
-      const ended = head
+      const endedInvites = head
         ? await this.#endedInvites(destination, head, { after: arrivedAt, upTo: missedAt })
         : [];
-      const all = [...ended.filter(({ nid }) => nid !== missed.nid), ...last].sort(byAge);
-      const events = all.slice(0, most);
-      return { events, upTo: all.length > most ? (events.at(-1)?.stream ?? missedAt) : missedAt };
+      const all = [...endedInvites.filter(({ nid }) => nid !== missed.nid), ...lastMissed].sort(byStream);
+      const events = all.slice(0, limit);
+      return { events, upTo: all.length > limit ? (events.at(-1)?.stream ?? missedAt) : missedAt };
     }
     const nids = [...head.formerExtremities, ...head.extremities.map(({ nid }) => nid)];
-    // What is not on disk yet will be handed out when it is; what it has taken the place of, it leads to.
+    // Extremities that are not on disk yet are fanned out later; they refer to the events they have replaced.
     const onDisk = [...(await engine.events.getMany(nids)).values()]
       .filter(isPlaced)
       .filter(({ stream }) => stream <= upTo);
-    const ends = onDisk.length === nids.length ? onDisk : [...new Set([...onDisk, ...last])];
-    const others = ends
+    const extremities = onDisk.length === nids.length ? onDisk : [...new Set([...onDisk, ...lastMissed])];
+    const byOthers = extremities
       .filter((stored) => !this.#isSentByUs(stored))
-      .sort(byAge)
-      .slice(-maxOfOthers);
-    const left = [...ends.filter((stored) => this.#isSentByUs(stored)), ...others]
+      .sort(byStream)
+      .slice(-maxByOthers);
+    const missing = [...extremities.filter((stored) => this.#isSentByUs(stored)), ...byOthers]
       .filter(({ stream }) => stream > arrivedAt)
-      .sort(byAge);
-    const events = left.slice(0, most);
-    const [end, final] = [events.at(-1), left.at(-1)];
-    if (!end || !final) return { events: last, upTo: missedAt };
-    if (end === final) return { events, upTo: Math.max(upTo, missedAt) };
-    notes.missed(destination, final);
-    return { events, upTo: end.stream };
+      .sort(byStream);
+    const events = missing.slice(0, limit);
+    const [lastSent, newest] = [events.at(-1), missing.at(-1)];
+    if (!lastSent || !newest) return { events: lastMissed, upTo: missedAt };
+    if (lastSent === newest) return { events, upTo: Math.max(upTo, missedAt) };
+    progress.missed(destination, newest);
+    return { events, upTo: lastSent.stream };
   }
 
-  /** The events in a part of the stream that have ended invites and knocks of a server's users, and still count. */
+  /**
+   * Returns the events by this server in a part of the stream that have ended invites and knocks of the
+   * server's users and are current state.
+   */
   async #endedInvites(
     destination: string,
     head: RoomHead,
@@ -112,12 +120,12 @@ export class CatchUp {
       const entry = head.entry('m.room.member', userId);
       if (entry && entry.stream > after && entry.stream <= upTo) nids.push(entry.nid);
     }
-    const ends = [...(await events.getMany(nids)).values()].filter(isPlaced);
-    const before = await events.getMany(ends.flatMap(({ replaces }) => replaces ?? []));
-    return ends
+    const extremities = [...(await events.getMany(nids)).values()].filter(isPlaced);
+    const before = await events.getMany(extremities.flatMap(({ replaces }) => replaces ?? []));
+    return extremities
       .filter((stored) => this.#isSentByUs(stored))
       .filter(({ replaces = 0 }) =>
-        wasOutside.has(String(before.get(replaces)?.event.content['membership'])),
+        outOfBandMemberships.has(String(before.get(replaces)?.event.content['membership'])),
       );
   }
 
@@ -126,9 +134,9 @@ export class CatchUp {
   }
 }
 
-/** Memberships of which a server knows that is not in the room. */
-const wasOutside = new Set(['invite', 'knock']);
+/** Memberships that the user's server knows of without being in the room. */
+const outOfBandMemberships = new Set(['invite', 'knock']);
 
-const byAge = (one: Placed, other: Placed) => one.stream - other.stream;
+const byStream = (one: Placed, other: Placed) => one.stream - other.stream;
 
 const isPlaced = (stored: StoredEvent): stored is Placed => stored.stream !== undefined;

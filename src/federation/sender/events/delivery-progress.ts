@@ -6,21 +6,21 @@ import type { OutgoingPdu } from './outgoing-pdu.ts';
 interface Missed {
   readonly eventNid: number;
   readonly stream: number;
-  /** Where the first event is on the stream that is missed. */
+  /** Stream position of the first missed event. */
   readonly first: number;
 }
 
-/** What is to be written about one destination. */
+/** Unsaved progress of one destination. */
 interface DestinationProgress {
   readonly missed: Map<number, Missed>;
-  /** Room to the last place on the stream that has arrived. */
+  /** Stream position up to which a room has arrived, by room. */
   readonly arrived: Map<number, number>;
   position: { readonly stream: number; readonly sentTs: number } | undefined;
 }
 
 /**
- * What is to be remembered across restarts about what destinations have and lack: collected in memory, where later
- * notes replace earlier ones, and written together.
+ * Persists which events destinations have received and missed. Changes are collected in memory, where later
+ * ones replace earlier ones, and written together.
  */
 export class DeliveryProgress {
   readonly #database: Database;
@@ -33,17 +33,17 @@ export class DeliveryProgress {
     this.#clock = clock;
   }
 
-  /** Whether everything is on disk. */
+  /** Whether all changes are on disk. */
   get isEmpty(): boolean {
     return this.#unsaved.size === 0;
   }
 
-  /** The destination has not got the event, and will not get it from memory. */
+  /** Records that the destination lacks the event and will not get it from memory. */
   missed(destination: string, { roomNid, nid, stream }: Pick<OutgoingPdu, 'roomNid' | 'nid' | 'stream'>) {
     this.#addMissed(destination, roomNid, { eventNid: nid, stream, first: stream });
   }
 
-  /** Of that room the destination has everything up to that place on the stream. */
+  /** Records that the destination has all events of the room up to a stream position. */
   arrived(destination: string, roomNid: number, upTo: number): void {
     const { missed, arrived } = this.#of(destination);
     const before = missed.get(roomNid);
@@ -52,20 +52,20 @@ export class DeliveryProgress {
     arrived.set(roomNid, Math.max(arrived.get(roomNid) ?? 0, upTo));
   }
 
-  /** The destination has acknowledged what was sent up to that place on the stream. */
+  /** Records that the destination has acknowledged the events sent up to a stream position. */
   delivered(destination: string, stream: number): void {
-    const notes = this.#of(destination);
-    if (stream >= (notes.position?.stream ?? 0)) {
-      notes.position = { stream, sentTs: this.#clock.now() };
+    const progress = this.#of(destination);
+    if (stream >= (progress.position?.stream ?? 0)) {
+      progress.position = { stream, sentTs: this.#clock.now() };
     }
   }
 
-  /** Whether there is a note, not yet on disk, that the destination lacks something. */
+  /** Whether an unsaved change says that the destination has missed events. */
   isMissing(destination: string): boolean {
     return (this.#unsaved.get(destination)?.missed.size ?? 0) > 0;
   }
 
-  /** Resolves when all notes so far are on disk. When that fails they are written with the next ones. */
+  /** Resolves when all changes so far are on disk. After a failure they are written with the next ones. */
   flush(): Promise<void> {
     const flushed = this.#writing.then(() => this.#write());
     this.#writing = flushed.catch(() => undefined);
@@ -73,18 +73,18 @@ export class DeliveryProgress {
   }
 
   async #write(): Promise<void> {
-    const notes = this.#unsaved;
-    if (notes.size === 0) return;
+    const progress = this.#unsaved;
+    if (progress.size === 0) return;
     this.#unsaved = new Map();
     try {
-      await this.#database.batch(progressStatements(rowsOf(notes)));
+      await this.#database.batch(progressStatements(rowsOf(progress)));
     } catch (error) {
-      this.#restore(notes);
+      this.#restore(progress);
       throw error;
     }
   }
 
-  /** Notes that could not be written are older than those that have come since. */
+  /** Merges changes that could not be written with newer ones. */
   #restore(older: ReadonlyMap<string, DestinationProgress>): void {
     const newer = this.#unsaved;
     this.#unsaved = new Map(older);
@@ -105,20 +105,20 @@ export class DeliveryProgress {
   #of(destination: string): DestinationProgress {
     const known = this.#unsaved.get(destination);
     if (known) return known;
-    const notes: DestinationProgress = { missed: new Map(), arrived: new Map(), position: undefined };
-    this.#unsaved.set(destination, notes);
-    return notes;
+    const progress: DestinationProgress = { missed: new Map(), arrived: new Map(), position: undefined };
+    this.#unsaved.set(destination, progress);
+    return progress;
   }
 }
 
-function rowsOf(notes: ReadonlyMap<string, DestinationProgress>) {
+function rowsOf(progress: ReadonlyMap<string, DestinationProgress>) {
   const rows = {
     arrived: [] as [string, number, number][],
     progress: [] as [number, string, number, number][],
     missed: [] as [string, number, number, number, number][],
     position: [] as [string, number, number][],
   };
-  for (const [destination, { missed, arrived, position }] of notes) {
+  for (const [destination, { missed, arrived, position }] of progress) {
     for (const [roomNid, upTo] of arrived) {
       rows.arrived.push([destination, roomNid, upTo]);
       rows.progress.push([upTo, destination, roomNid, upTo]);

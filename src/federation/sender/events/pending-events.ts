@@ -2,30 +2,33 @@ import type { QueueDeps } from '../queues/queue-deps.ts';
 import type { CaughtUp, Transaction } from '../transactions/transaction.ts';
 import type { OutgoingPdu } from './outgoing-pdu.ts';
 
-/** Events that wait in memory for one destination; with more it is behind and catches up from the disk. */
-const maxWaiting = 500;
+/**
+ * Maximal number of pending events in memory for one destination; beyond it the destination is behind and
+ * catches up from the database.
+ */
+const maxPending = 500;
 
 /** Events for the next transaction. */
 export interface NextEvents {
   readonly pdus: readonly OutgoingPdu[];
-  /** Set when they were read from the disk. */
+  /** Set when the events were read from the database. */
   readonly caughtUp: CaughtUp | undefined;
 }
 
 /**
- * The events for one server. Those of a server that can not keep up, or can not be reached, do not wait in memory: it
- * is `behind`, and what is noted on disk is which rooms it lacks events of.
+ * Pending events for one server. Events for a server that is too slow or unreachable are not stored in
+ * memory: it is `behind`, and the database records the rooms of which it lacks events.
  */
 export class PendingEvents {
   readonly #destination: string;
   readonly #deps: Pick<QueueDeps, 'progress' | 'catchUp'>;
-  #waiting: OutgoingPdu[] = [];
-  /** On their way, or to be sent again before anything else. */
+  #pending: OutgoingPdu[] = [];
+  /** Events in flight, or to be sent again before all others. */
   #inFlight: readonly OutgoingPdu[] = [];
-  /** Up to which place on the stream what is in memory is noted on disk as well. */
+  /** Stream position up to which the events in memory are also recorded in the database. */
   #recordedUpTo = 0;
   #behind: boolean;
-  /** Counts what was noted while the server was behind, so that nothing is overlooked when it no longer is. */
+  /** Counts events recorded while the server was behind, so that none is overlooked when it has caught up. */
   #missed = 0;
 
   constructor(
@@ -42,35 +45,38 @@ export class PendingEvents {
     return this.#behind;
   }
 
-  /** How many wait in memory. */
+  /** Number of pending events in memory. */
   get size(): number {
-    return this.#waiting.length;
+    return this.#pending.length;
   }
 
-  /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
+  /** Stream position of the first event that is in memory only; `undefined` when there is none. */
   get firstUnrecorded(): number | undefined {
     return this.#unsent().find(({ stream }) => stream > this.#recordedUpTo)?.stream;
   }
 
-  /** Takes an event. They come in the order of the stream. */
+  /** Adds an event. Events are added in stream order. */
   add(pdu: OutgoingPdu): void {
     if (this.#behind) {
       this.#missed++;
       this.#deps.progress.missed(this.#destination, pdu);
       return;
     }
-    this.#waiting.push(pdu);
-    if (this.#waiting.length > maxWaiting) this.fallBehind();
+    this.#pending.push(pdu);
+    if (this.#pending.length > maxPending) this.fallBehind();
   }
 
-  /** From now on events are noted only. */
+  /** From this call on events are only recorded as missed. */
   fallBehind(): void {
     this.recordMissed();
     this.#behind = true;
-    this.#waiting = [];
+    this.#pending = [];
   }
 
-  /** Notes what is in memory only, so that it is not lost with the memory. It stays in memory nevertheless. */
+  /**
+   * Records events that are in memory only as missed, so that a crash does not lose them. They stay in
+   * memory.
+   */
   recordMissed(): void {
     for (const pdu of this.#unsent()) {
       if (pdu.stream <= this.#recordedUpTo) continue;
@@ -80,54 +86,54 @@ export class PendingEvents {
   }
 
   /**
-   * The newest events of rooms that the server lacks events of; `undefined` once it lacks nothing, and what waits in
-   * memory is next.
+   * Returns the newest events of rooms of which the server lacks events; `undefined` when it has caught up
+   * and the events in memory are next.
    */
-  async catchUp(most: number): Promise<NextEvents | undefined> {
-    const { catchUp, progress: notes } = this.#deps;
+  async catchUp(limit: number): Promise<NextEvents | undefined> {
+    const { catchUp, progress } = this.#deps;
     while (this.#behind) {
       const missed = this.#missed;
-      const found = await catchUp.next(this.#destination, most);
+      const found = await catchUp.next(this.#destination, limit);
       if (!found) {
         if (missed === this.#missed) this.#behind = false;
       } else if (found.pdus.length > 0) return found;
-      else for (const [roomNid, upTo] of found.caughtUp) notes.arrived(this.#destination, roomNid, upTo);
+      else for (const [roomNid, upTo] of found.caughtUp) progress.arrived(this.#destination, roomNid, upTo);
     }
     return undefined;
   }
 
-  /** Takes out the first ones that wait in memory. */
-  take(most: number): NextEvents {
-    this.#inFlight = this.#waiting.splice(0, most);
+  /** Takes out the first pending events in memory. */
+  take(limit: number): NextEvents {
+    this.#inFlight = this.#pending.splice(0, limit);
     return { pdus: this.#inFlight, caughtUp: undefined };
   }
 
-  /** What was taken out is to be sent in other transactions. */
+  /** Makes events that were taken out pending again, for other transactions. */
   putBack({ pdus, caughtUp }: NextEvents): void {
     this.#inFlight = [];
-    if (!caughtUp && !this.#behind) this.#waiting.unshift(...pdus);
+    if (!caughtUp && !this.#behind) this.#pending.unshift(...pdus);
   }
 
-  /** What was taken out is not held any more; it is noted already. */
+  /** Drops the events in flight from memory; they are recorded as missed. */
   forget(): void {
     this.#inFlight = [];
   }
 
-  /** The server has what was taken out, or is not to be sent it again. */
+  /** The server has the events that were taken out, or has refused them. */
   settled({ pdus, caughtUp }: Pick<Transaction, 'pdus' | 'caughtUp'>): void {
-    const { progress: notes } = this.#deps;
+    const { progress } = this.#deps;
     this.#inFlight = [];
-    for (const [roomNid, upTo] of caughtUp ?? []) notes.arrived(this.#destination, roomNid, upTo);
+    for (const [roomNid, upTo] of caughtUp ?? []) progress.arrived(this.#destination, roomNid, upTo);
     if (caughtUp) return;
     for (const { roomNid, stream } of pdus) {
-      if (stream <= this.#recordedUpTo) notes.arrived(this.#destination, roomNid, stream);
+      if (stream <= this.#recordedUpTo) progress.arrived(this.#destination, roomNid, stream);
     }
     const last = pdus.at(-1);
-    if (last) notes.delivered(this.#destination, last.stream);
+    if (last) progress.delivered(this.#destination, last.stream);
   }
 
-  /** Events in memory that the server may not have, in the order of the stream. */
+  /** Events in memory that the server may not have, in stream order. */
   #unsent(): readonly OutgoingPdu[] {
-    return this.#inFlight.length === 0 ? this.#waiting : [...this.#inFlight, ...this.#waiting];
+    return this.#inFlight.length === 0 ? this.#pending : [...this.#inFlight, ...this.#pending];
   }
 }

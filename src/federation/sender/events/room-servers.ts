@@ -2,62 +2,65 @@ import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import { membershipOf, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 
-/** Joined users by server, in the state of a group. */
-interface Known {
+/** Joined users by server, in the state of a state group. */
+interface GroupServers {
   group: number;
   readonly servers: Map<string, number>;
 }
 
-/** Rooms of which it is known which servers were in them at the last event. */
-const roomsKnown = 5_000;
+/** Maximal number of rooms whose servers are cached. */
+const maxRooms = 5_000;
 
 /**
- * Which servers are in a room at an event, in the state before it. The head of a room runs ahead of the events that
- * are handed out: who has joined since must not be sent them, and who has left since must.
+ * Finds the servers in a room in the state before an event. The head of the room may be newer than the events
+ * being fanned out: servers that have joined since must not get them, and servers that have left since must.
  */
 export class RoomServers {
   readonly #engine: Pick<RoomReader, 'events' | 'groups'>;
-  readonly #known = new RecentlyUsed<string, Known>({ max: roomsKnown });
+  readonly #cache = new RecentlyUsed<string, GroupServers>({ max: maxRooms });
 
   constructor(engine: Pick<RoomReader, 'events' | 'groups'>) {
     this.#engine = engine;
   }
 
-  /** How many users of each server are joined before an event. */
+  /** Returns the number of joined users of each server before an event. */
   async before(stored: StoredEvent, head: RoomHead): Promise<ReadonlyMap<string, number>> {
     const group = stored.stateBefore;
     if (stored.event.type === 'm.room.create') return new Map();
-    // While the state of a room is not complete, the servers that were in it when this one joined count as well.
+    // While the room state is partial, the servers that were in the room at this server's join count as well.
     if (group === undefined || head.isPartial) {
-      this.#known.delete(head.roomId);
+      this.#cache.delete(head.roomId);
       return head.servers;
     }
-    const known = this.#known.get(head.roomId);
-    if (known?.group === group) return known.servers;
+    const cached = this.#cache.get(head.roomId);
+    if (cached?.group === group) return cached.servers;
     const servers = head.stateGroup === group ? new Map(head.servers) : await this.#load(group, head);
-    this.#known.set(head.roomId, { group, servers });
+    this.#cache.set(head.roomId, { group, servers });
     return servers;
   }
 
-  /** The events that are handed out have come past this one. */
+  /** Updates the cached servers to the state after this event. */
   async advancePast(stored: StoredEvent): Promise<void> {
     const { event, stateBefore, stateGroup, replaces } = stored;
     if (event.type === 'm.room.create' && stateGroup !== undefined) {
-      this.#known.set(event.roomId, { group: stateGroup, servers: new Map() });
+      this.#cache.set(event.roomId, { group: stateGroup, servers: new Map() });
       return;
     }
-    const known = this.#known.get(event.roomId);
-    if (known?.group !== stateBefore || stateGroup === undefined || stateGroup === stateBefore) return;
-    if (known === undefined) return;
+    const cached = this.#cache.get(event.roomId);
+    if (cached?.group !== stateBefore || stateGroup === undefined || stateGroup === stateBefore) return;
+    if (cached === undefined) return;
     if (event.type === 'm.room.member' && event.stateKey !== undefined) {
       const before = replaces === undefined ? undefined : await this.#engine.events.get(replaces);
       const wasJoined = before !== undefined && isJoin(before);
-      count(known.servers, event.stateKey, Number(isJoin(stored)) - Number(wasJoined));
+      count(cached.servers, event.stateKey, Number(isJoin(stored)) - Number(wasJoined));
     }
-    known.group = stateGroup;
+    cached.group = stateGroup;
   }
 
-  /** From the head, where most of the state is the same, and the disk. */
+  /**
+   * Counts joined users of a state group; most of its state is in the head, the rest is read from the
+   * database.
+   */
   async #load(group: number, head: RoomHead): Promise<Map<string, number>> {
     const { groups, events } = this.#engine;
     const state = new Set((await groups.load(group)).values());

@@ -1,38 +1,41 @@
 import type { Clock, Timer } from '../../../kernel/clock.ts';
 
-/** Milliseconds between two rounds, and how many destinations have their turn in each. */
+/** Milliseconds between two rounds, and number of destinations per round. */
 const [interval, perRound] = [100, 10];
 
-/** Destinations that are not in a hurry: they have their turn one after the other, so that nobody else has to wait. */
+/**
+ * Destinations with EDUs that are not urgent: they are sent to a few at a time, so that urgent traffic is not
+ * delayed.
+ */
 export class LazyQueue {
   readonly #clock: Clock;
-  readonly #turn: (destination: string) => void;
-  readonly #waiting = new Set<string>();
+  readonly #onTurn: (destination: string) => void;
+  readonly #pending = new Set<string>();
   #timer: Timer | undefined;
 
-  constructor(clock: Clock, turn: (destination: string) => void) {
+  constructor(clock: Clock, onTurn: (destination: string) => void) {
     this.#clock = clock;
-    this.#turn = turn;
+    this.#onTurn = onTurn;
   }
 
   add(destination: string): void {
-    this.#waiting.add(destination);
+    this.#pending.add(destination);
     this.#timer ??= this.#clock.setTimer(interval, () => this.#round());
   }
 
   stop(): void {
     this.#timer?.cancel();
-    this.#waiting.clear();
+    this.#pending.clear();
   }
 
   #round(): void {
     this.#timer = undefined;
     let left = perRound;
-    for (const destination of this.#waiting) {
+    for (const destination of this.#pending) {
       if (left-- === 0) break;
-      this.#waiting.delete(destination);
-      this.#turn(destination);
+      this.#pending.delete(destination);
+      this.#onTurn(destination);
     }
-    if (this.#waiting.size > 0) this.#timer = this.#clock.setTimer(interval, () => this.#round());
+    if (this.#pending.size > 0) this.#timer = this.#clock.setTimer(interval, () => this.#round());
   }
 }

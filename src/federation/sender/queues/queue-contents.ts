@@ -7,7 +7,7 @@ import type { QueueDeps } from './queue-deps.ts';
 
 type Deps = Pick<QueueDeps, 'clock' | 'database' | 'progress' | 'catchUp' | 'nextTransactionId'>;
 
-/** What there is to be sent to one server, and how it is put into transactions. */
+/** The pending events and EDUs of one server, and how they are put into transactions. */
 export class QueueContents {
   readonly events: PendingEvents;
   readonly size = new TransactionSize();
@@ -22,12 +22,14 @@ export class QueueContents {
     this.#nextId = () => deps.nextTransactionId();
   }
 
-  /** Whether there is nothing, neither in memory nor on disk. */
+  /** Whether nothing is pending, in memory or in the database. */
   get isEmpty(): boolean {
-    return this.events.size === 0 && this.#edus.size === 0 && !this.events.behind && !this.#outbox.mayHold;
+    return (
+      this.events.size === 0 && this.#edus.size === 0 && !this.events.behind && !this.#outbox.mayHaveEdus
+    );
   }
 
-  /** How many ephemeral EDUs wait. */
+  /** Number of pending ephemeral EDUs. */
   get ephemeral(): number {
     return this.#edus.size;
   }
@@ -36,53 +38,55 @@ export class QueueContents {
     this.#edus.add(edu);
   }
 
-  /** Nothing is sent for so many milliseconds. */
-  dropStaleIn(pause: number): void {
-    this.#edus.dropStaleIn(pause);
+  /** Drops ephemeral EDUs that expire within a pause of so many milliseconds. */
+  dropExpiringWithin(pause: number): void {
+    this.#edus.dropExpiringWithin(pause);
   }
 
-  /** There is something in the outbox. */
+  /** Notes that an EDU was added to the outbox. */
   addedToOutbox(): void {
-    this.#outbox.added();
+    this.#outbox.onAdded();
   }
 
   /**
-   * Makes the next transaction, `undefined` when there is nothing to send: events that the server lacks, EDUs that
-   * must arrive, then those about now as far as there is room.
+   * Makes the next transaction; `undefined` when nothing is pending. It has missed or pending events, then
+   * durable EDUs, then ephemeral EDUs as far as they fit.
    */
   async next(): Promise<Transaction | undefined> {
-    const { most } = this.size;
-    const caught = await this.events.catchUp(Math.min(maxPdus, most));
-    const durable = await this.#outbox.read(Math.min(maxEdus, most - (caught?.pdus.length ?? 0)));
-    const { pdus, caughtUp } = caught ?? this.events.take(Math.min(maxPdus, most - durable.length));
-    const left = Math.min(maxEdus, most - pdus.length) - durable.length;
+    const { limit } = this.size;
+    const missed = await this.events.catchUp(Math.min(maxPdus, limit));
+    const durable = await this.#outbox.read(Math.min(maxEdus, limit - (missed?.pdus.length ?? 0)));
+    const { pdus, caughtUp } = missed ?? this.events.take(Math.min(maxPdus, limit - durable.length));
+    const left = Math.min(maxEdus, limit - pdus.length) - durable.length;
     const ephemeral = left > 0 ? this.#edus.take(left) : [];
     if (pdus.length + durable.length + ephemeral.length === 0) return undefined;
     return { id: this.#nextId(), pdus, durable, ephemeral, caughtUp };
   }
 
-  /** The server has what is in the transaction, or is not to be sent it again. */
+  /** The server has acknowledged the transaction, or has refused it for good. */
   async settled(transaction: Transaction): Promise<void> {
     this.events.settled(transaction);
     this.#edus.settled();
-    await this.#outbox.done(transaction.durable);
+    await this.#outbox.acknowledge(transaction.durable);
   }
 
-  /** What is about now is not sent again with the transaction, but as it is later. */
+  /**
+   * Makes the ephemeral EDUs of a failed transaction pending again: they are not sent with its repetition.
+   */
   putBackEphemeral(transaction: Transaction): void {
     transaction.ephemeral = [];
     this.#edus.putBack();
   }
 
-  /** All else that is in the transaction goes into others. */
+  /** Makes the events and durable EDUs of a transaction pending again, for other transactions. */
   putBack(transaction: Transaction): void {
-    this.#outbox.unread(transaction.durable);
+    this.#outbox.putBack(transaction.durable);
     this.events.putBack(transaction);
   }
 
-  /** It is not kept in memory, and comes from the disk again. */
+  /** Drops a transaction from memory; its contents are read from the database again. */
   forget({ durable }: Transaction): void {
-    this.#outbox.unread(durable);
+    this.#outbox.putBack(durable);
     this.events.forget();
   }
 }

@@ -8,7 +8,7 @@ import type { RetainedTransactions } from '../transactions/retained-transactions
 import type { Transaction } from '../transactions/transaction.ts';
 import type { SendSlots } from './send-slots.ts';
 
-/** What the queues of all destinations share. */
+/** Dependencies that all queues share. */
 export interface QueueDeps {
   readonly serverName: string;
   readonly database: Database;
@@ -19,18 +19,18 @@ export interface QueueDeps {
   readonly progress: DeliveryProgress;
   readonly catchUp: CatchUp;
   readonly retained: RetainedTransactions;
-  /** Those who are doing well do not wait for those of whom that is not known. */
+  /** Separate slots, so that unreachable servers cannot starve healthy ones. */
   readonly slots: { readonly healthy: SendSlots; readonly unproven: SendSlots };
-  /** Aborts when the server stops. */
+  /** Aborted when the server stops. */
   readonly stopping: AbortSignal;
-  /** An id for a transaction that no other one has had. */
+  /** Returns a unique transaction id. */
   nextTransactionId(): string;
-  /** There may be something to note, now or soon. */
+  /** Called when there may be progress to save. */
   onActivity(): void;
   readonly observer: SenderObserver;
 }
 
-/** Is told how sending goes. */
+/** Observes deliveries, for metrics. */
 export interface SenderObserver {
   acknowledged(destination: string, transaction: Transaction): void;
   failed(destination: string): void;

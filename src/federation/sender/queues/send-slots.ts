@@ -1,4 +1,4 @@
-/** A bounded number of places; those who wait get one in the order in which they came. */
+/** A bounded number of slots, given to waiters in the order of their requests. */
 export class SendSlots {
   #free: number;
   readonly #waiting: (() => void)[] = [];
@@ -7,14 +7,14 @@ export class SendSlots {
     this.#free = count;
   }
 
-  /** Resolves when there is a place, which is taken then. */
+  /** Waits for a free slot and takes it. */
   async take(): Promise<HeldSlot> {
     if (this.#free > 0) this.#free--;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     return new HeldSlot(this);
   }
 
-  /** For `HeldSlot` only. */
+  /** Used by `HeldSlot` only. */
   returnSlot(): void {
     const next = this.#waiting.shift();
     if (next) next();
@@ -22,7 +22,7 @@ export class SendSlots {
   }
 }
 
-/** A place among those who send. */
+/** A slot that is taken. */
 export class HeldSlot {
   #slots: SendSlots | undefined;
 
@@ -30,7 +30,7 @@ export class HeldSlot {
     this.#slots = slots;
   }
 
-  /** Does without the place while `pause` takes, and has one of `slots` afterwards. */
+  /** Releases the slot during `pause`, and takes one of `slots` afterwards. */
   async during(pause: () => Promise<void>, slots: SendSlots): Promise<void> {
     this.release();
     await pause();

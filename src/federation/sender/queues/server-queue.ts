@@ -7,31 +7,32 @@ import { QueueContents } from './queue-contents.ts';
 import type { QueueDeps } from './queue-deps.ts';
 import type { HeldSlot } from './send-slots.ts';
 
-/** Milliseconds until the next attempt after an error of our own, and when nothing says how long to wait. */
-const usualPause = 5_000;
+/** Backoff in milliseconds after an internal error, and when the destination has no backoff. */
+const defaultBackoff = 5_000;
 
-/** How a destination is doing, for metrics. */
+/** State of a destination, for metrics. */
 export type QueueState = 'idle' | 'sending' | 'catching up' | 'waiting to retry';
 
 /**
- * What one server is to be sent, and the sending: one transaction at a time, in order, the same again until the server
- * has it. A server that can not keep up, or can not be reached, is `behind`: which rooms it lacks events of is noted on
- * disk, and once it is back it is sent the newest events of these rooms, from which it finds the others.
+ * Sends to one server: one transaction at a time, in order, each repeated until the server acknowledges it. A
+ * server that is too slow or unreachable is `behind`: the database records the rooms of which it lacks
+ * events. When it is reachable again, it gets the newest events of these rooms, and fetches the others
+ * itself.
  */
 export class ServerQueue {
   readonly destination: string;
   readonly #deps: QueueDeps;
   readonly #contents: QueueContents;
-  /** On its way, or to be sent again before anything else. */
+  /** The transaction in flight, or to be sent again before all others. */
   #transaction: Transaction | undefined;
-  /** What the memory for kept transactions counts for it. */
+  /** Size counted for it in the memory for retained transactions. */
   #retainedSize = 0;
   #running: Promise<void> | undefined;
   #again = false;
   #retry: Timer | undefined;
-  /** When that is, by the monotonic clock. */
+  /** Time of the next attempt, by the monotonic clock. */
   #retryAt = 0;
-  /** Since when something waits, or when the server last took something, by the monotonic clock. */
+  /** Time since when something is pending, or of the last acknowledgement, by the monotonic clock. */
   #busySince: number | undefined;
 
   constructor(destination: string, deps: QueueDeps, options: { readonly behind: boolean }) {
@@ -40,7 +41,7 @@ export class ServerQueue {
     this.#contents = new QueueContents(destination, deps, options);
   }
 
-  /** Whether there is nothing to do and nothing to remember. */
+  /** Whether the queue has no work and no state to remember. */
   get isIdle(): boolean {
     return this.#contents.isEmpty && !this.#transaction && !this.#running && !this.#retry;
   }
@@ -51,31 +52,34 @@ export class ServerQueue {
     return this.#running ? 'sending' : 'idle';
   }
 
-  /** Events and ephemeral EDUs in memory. */
+  /** Number of events and ephemeral EDUs in memory. */
   get pending(): { readonly pdus: number; readonly edus: number } {
     const inFlight = this.#transaction?.pdus.length ?? 0;
     return { pdus: this.#contents.events.size + inFlight, edus: this.#contents.ephemeral };
   }
 
-  /** Milliseconds for which something waits and nothing was taken; `undefined` when nothing waits. */
+  /**
+   * Milliseconds for which something is pending and nothing was acknowledged; `undefined` when nothing is
+   * pending.
+   */
   get waitingFor(): number | undefined {
     return this.#busySince === undefined ? undefined : this.#deps.clock.monotonic() - this.#busySince;
   }
 
-  /** The first place on the stream of what is in memory only, `undefined` when nothing is. */
+  /** Stream position of the first event that is in memory only; `undefined` when there is none. */
   get firstUnrecorded(): number | undefined {
     return this.#contents.events.firstUnrecorded;
   }
 
-  /** Takes an event. They come in the order of the stream. */
+  /** Adds an event. Events are added in stream order. */
   add(pdu: OutgoingPdu): void {
     this.#contents.events.add(pdu);
     this.kick();
   }
 
   /**
-   * Takes an EDU, unless the server is left alone for longer than it is worth sending.
-   * @param kick whether it is sent as soon as that is possible
+   * Adds an ephemeral EDU, unless it expires before the next attempt.
+   * @param kick whether to send it as soon as possible
    */
   addEphemeral(edu: EphemeralEdu, kick: boolean): void {
     if (this.#retry && this.#retryAt - this.#deps.clock.monotonic() >= edu.lifetime) return;
@@ -83,13 +87,13 @@ export class ServerQueue {
     if (kick) this.kick();
   }
 
-  /** There is something in the outbox. */
+  /** Notes that an EDU was added to the outbox. */
   addedToOutbox(): void {
     this.#contents.addedToOutbox();
     this.kick();
   }
 
-  /** Sends what there is, unless the server is being left alone. */
+  /** Starts sending, unless the server is in backoff. */
   kick(): void {
     this.#deps.onActivity();
     if (this.#retry || this.#deps.stopping.aborted) return;
@@ -101,19 +105,25 @@ export class ServerQueue {
     });
   }
 
-  /** The server may be back. */
+  /** Tries again at once, because the server may be reachable again. */
   retryNow(): void {
     this.#retry?.cancel();
     this.#retry = undefined;
     this.kick();
   }
 
-  /** Notes what is in memory only, so that it is not lost with the memory. It stays in memory nevertheless. */
+  /**
+   * Records events that are in memory only as missed, so that a crash does not lose them. They stay in
+   * memory.
+   */
   recordMissed(): void {
     this.#contents.events.recordMissed();
   }
 
-  /** After the stopping signal: resolves when nothing is under way any more. What was not acknowledged is noted. */
+  /**
+   * Resolves after the stopping signal when no request is pending, and records unacknowledged events as
+   * missed.
+   */
   async stopped(): Promise<void> {
     this.#retry?.cancel();
     await this.#running;
@@ -122,7 +132,7 @@ export class ServerQueue {
 
   async #run(): Promise<void> {
     const { slots, stopping, log } = this.#deps;
-    // One turn of the event loop later: what is handed out together is sent together.
+    // Waits for one turn of the event loop, so that events of the same turn are sent together.
     await new Promise(setImmediate);
     const slot = await ((await this.#isUnproven()) ? slots.unproven : slots.healthy).take();
     try {
@@ -139,23 +149,23 @@ export class ServerQueue {
     } catch (error) {
       if (stopping.aborted) return;
       log.error({ err: error, destination: this.destination }, 'Sending to a server has failed');
-      this.#pause(usualPause);
+      this.#pause(defaultBackoff);
     } finally {
       slot.release();
     }
   }
 
-  /** Whether the server may not be there: it has never answered, or not lately. */
+  /** Whether the server may be unreachable: it is behind, or has never answered. */
   async #isUnproven(): Promise<boolean> {
     if (this.#contents.events.behind || this.#transaction) return true;
     try {
       return (await this.#deps.destinations.get(this.destination)).spelling === undefined;
     } catch {
-      return true; // The database does not answer: that comes up again below, where it is dealt with.
+      return true; // A database failure; the next query fails too and is handled there.
     }
   }
 
-  /** Whether it is not time yet to try again; a timer is set then. */
+  /** Whether the server is in backoff; then a timer is set. */
   async #isBackingOff(): Promise<boolean> {
     const { destinations, clock } = this.#deps;
     const until = await destinations.backoffUntil(this.destination);
@@ -172,29 +182,29 @@ export class ServerQueue {
     this.#retry?.cancel();
     this.#retry = clock.setTimer(delay, () => this.retryNow());
     this.#retryAt = clock.monotonic() + delay;
-    this.#contents.dropStaleIn(delay);
+    this.#contents.dropExpiringWithin(delay);
   }
 
   async #send(transaction: Transaction, slot: HeldSlot): Promise<void> {
     const { api, clock, serverName, slots, stopping: signal, log } = this.#deps;
-    const begunAt = clock.now();
-    const text = transactionText(transaction, serverName, begunAt);
+    const startedAt = clock.now();
+    const text = transactionText(transaction, serverName, startedAt);
     try {
-      const refused = await api.send(this.destination, transaction.id, text, {
+      const refusedPdus = await api.send(this.destination, transaction.id, text, {
         signal,
         duringRetryDelay: (pause) => slot.during(pause, slots.unproven),
       });
-      if (refused.size > 0) {
+      if (refusedPdus.size > 0) {
         log.debug(
-          { destination: this.destination, refused: Object.fromEntries(refused) },
-          'Events were refused',
+          { destination: this.destination, refused: Object.fromEntries(refusedPdus) },
+          'The other server refused events',
         );
       }
     } catch (error) {
-      if (isRefusal(error)) return this.#refused(transaction, error, begunAt);
+      if (isRejected(error)) return this.#refused(transaction, error, startedAt);
       this.#contents.putBackEphemeral(transaction);
       if (!(error instanceof FederationError)) throw error;
-      return this.#failed(transaction, error, begunAt);
+      return this.#failed(transaction, error, startedAt);
     }
     this.#contents.size.taken();
     await this.#acknowledged(transaction);
@@ -208,44 +218,48 @@ export class ServerQueue {
   }
 
   /**
-   * The server does not want what is in the transaction: smaller ones show what it is, which is then left out. One that
-   * takes nothing at all is a server that is not in order.
+   * Handles a refused transaction: smaller ones find the event or EDU that the server refuses, which is then
+   * dropped. A server that refuses everything gets a backoff.
    */
-  async #refused(transaction: Transaction, error: RemoteError, begunAt: number): Promise<void> {
+  async #refused(transaction: Transaction, error: RemoteError, startedAt: number): Promise<void> {
     const { log } = this.#deps;
     const { pdus, durable, ephemeral } = transaction;
     const count = pdus.length + durable.length + ephemeral.length;
-    log.warn({ err: error, destination: this.destination, count }, 'A server has refused a transaction');
+    log.warn({ err: error, destination: this.destination, count }, 'The other server refused a transaction');
     const next = this.#contents.size.refused(count);
     if (next === 'leave out') return this.#acknowledged(transaction);
     this.#contents.putBackEphemeral(transaction);
-    if (next === 'wait') return this.#failed(transaction, error, begunAt);
+    if (next === 'wait') return this.#failed(transaction, error, startedAt);
     this.#forget();
     this.#contents.putBack(transaction);
   }
 
-  /** The server can not be reached: what is there for it goes to the disk, until it is back. */
-  async #failed(transaction: Transaction, error: FederationError, begunAt: number): Promise<void> {
-    const { destinations, retained: kept, clock, observer, log } = this.#deps;
+  /**
+   * Handles a failed delivery: pending events are only recorded in the database until the server is reachable
+   * again.
+   */
+  async #failed(transaction: Transaction, error: FederationError, startedAt: number): Promise<void> {
+    const { destinations, retained, clock, observer, log } = this.#deps;
     log.debug({ err: error, destination: this.destination }, 'A transaction could not be delivered');
     observer.failed(this.destination);
     this.#contents.events.fallBehind();
     if (isEmpty(transaction)) this.#transaction = undefined;
     else if (this.#retainedSize === 0) {
       const size = sizeOf(transaction);
-      if (kept.reserve(size)) this.#retainedSize = size;
+      if (retained.reserve(size)) this.#retainedSize = size;
       else {
         this.#transaction = undefined;
         this.#contents.forget(transaction);
       }
     }
-    // An answer of any kind is a sign of life, but one that does not take transactions is not to be asked all the time.
-    await destinations.recordFailure(this.destination, begunAt);
+    // Any response counts as a sign that the server is reachable, but a server that refuses transactions must
+    // not be asked all the time.
+    await destinations.recordFailure(this.destination, startedAt);
     const until = await destinations.backoffUntil(this.destination);
-    this.#pause(until === undefined ? usualPause : until - clock.now());
+    this.#pause(until === undefined ? defaultBackoff : until - clock.now());
   }
 
-  /** There is no transaction any more to be sent again. */
+  /** Drops the transaction that would be repeated. */
   #forget(): void {
     this.#transaction = undefined;
     if (this.#retainedSize > 0) this.#deps.retained.release(this.#retainedSize);
@@ -253,10 +267,10 @@ export class ServerQueue {
   }
 }
 
-/** Whether the server says that the transaction itself is wrong: too large, or something in it that it can not read. */
-function isRefusal(error: unknown): error is RemoteError {
+/** Whether the server says that the transaction itself is invalid: too large, or not parseable. */
+function isRejected(error: unknown): error is RemoteError {
   return error instanceof RemoteError && (error.status === 400 || error.status === 413);
 }
 
-/** Whether nothing is in it that has to arrive. */
+/** Whether it has no events and no durable EDUs. */
 const isEmpty = ({ pdus, durable }: Transaction): boolean => pdus.length + durable.length === 0;

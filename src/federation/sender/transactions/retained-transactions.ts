@@ -1,14 +1,14 @@
-/** Characters that all transactions together may hold which wait for a server to come back. */
+/** Maximal total size in characters of the transactions retained for unreachable servers. */
 const maxCharacters = 16 * 1024 * 1024;
 
 /**
- * How much memory there is for transactions that could not be delivered. Those for which there is room are sent again
- * as they were; the others are made anew from what is on disk, under another id.
+ * Limits the memory for transactions that could not be delivered. Retained ones are repeated as they were;
+ * the others are made again from the database, under another id.
  */
 export class RetainedTransactions {
   #characters = 0;
 
-  /** @returns whether there was room */
+  /** @returns whether there was enough memory */
   reserve(size: number): boolean {
     if (this.#characters + size > maxCharacters) return false;
     this.#characters += size;

@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { maxEdus, maxPdus } from './transaction.ts';
 import { TransactionSize } from './transaction-size.ts';
 
-test('what is refused is divided until one is left, and what is taken grows to the full size again', () => {
+test('TransactionSize halves refused transactions down to one item, and doubles accepted ones up to the maximum', () => {
   const size = new TransactionSize();
-  assert.equal(size.most, maxPdus + maxEdus);
+  assert.equal(size.limit, maxPdus + maxEdus);
   for (const [count, left] of [
     [150, 75],
     [75, 37],
@@ -13,18 +13,18 @@ test('what is refused is divided until one is left, and what is taken grows to t
     [2, 1],
   ] as const) {
     assert.equal(size.refused(count), 'divide');
-    assert.equal(size.most, left);
+    assert.equal(size.limit, left);
   }
   assert.equal(size.refused(1), 'leave out');
-  const sizes: number[] = [];
-  for (let taken = 0; taken < 9; taken++) {
+  const limits: number[] = [];
+  for (let accepted = 0; accepted < 9; accepted++) {
     size.taken();
-    sizes.push(size.most);
+    limits.push(size.limit);
   }
-  assert.deepEqual(sizes, [2, 4, 8, 16, 32, 64, 128, 150, 150]);
+  assert.deepEqual(limits, [2, 4, 8, 16, 32, 64, 128, 150, 150]);
 });
 
-test('a server that takes nothing is left alone after five, unless it takes something in between', () => {
+test('TransactionSize waits after five refused single items in a row', () => {
   const size = new TransactionSize();
   const refused = () => size.refused(1);
   assert.deepEqual(Array.from({ length: 6 }, refused), [
@@ -34,7 +34,7 @@ test('a server that takes nothing is left alone after five, unless it takes some
   ]);
   size.taken();
   assert.deepEqual(Array.from({ length: 4 }, refused), Array<string>(4).fill('leave out'));
-  // Nothing was in it but what can be divided.
+  // A refused transaction with several items is divided, and does not count.
   assert.equal(size.refused(2), 'divide');
   assert.equal(refused(), 'wait');
 });

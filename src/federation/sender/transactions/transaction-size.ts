@@ -1,43 +1,46 @@
 import { maxEdus, maxPdus } from './transaction.ts';
 
-/** Events and EDUs in a transaction of the largest size. */
-const largest = maxPdus + maxEdus;
-
-/** Transactions of a single event or EDU that a server may refuse, one after the other, before it is left alone. */
-const maxLeftOut = 5;
+/** Maximal number of events and EDUs in a transaction. */
+const maxItems = maxPdus + maxEdus;
 
 /**
- * How much goes into one transaction for a server. One that it refuses is divided, until it is known what the server
- * does not want; with what it takes they grow again.
+ * Number of refused transactions with a single item, one after the other, after which the server gets a
+ * backoff.
+ */
+const maxDropped = 5;
+
+/**
+ * Decides the number of items in a transaction to one server. A refused transaction is divided until the
+ * refused item is found; accepted ones grow again.
  */
 export class TransactionSize {
-  /** Events and EDUs of all kinds. */
-  #most = largest;
-  #leftOut = 0;
+  /** Maximal number of events and EDUs of all kinds. */
+  #limit = maxItems;
+  #dropped = 0;
 
-  get most(): number {
-    return this.#most;
+  get limit(): number {
+    return this.#limit;
   }
 
-  /** A transaction was taken. */
+  /** A transaction was acknowledged. */
   taken(): void {
-    this.#most = Math.min(largest, this.#most * 2);
-    this.#leftOut = 0;
+    this.#limit = Math.min(maxItems, this.#limit * 2);
+    this.#dropped = 0;
   }
 
   /**
-   * A transaction of so many was refused.
-   * @returns what to do: send smaller ones; go on without the one that was in it; or leave the server alone, because
-   * it takes nothing
+   * A transaction with so many items was refused.
+   * @returns what to do: send smaller transactions, drop the single item, or back off from the server,
+   * because it refuses everything
    */
   refused(count: number): 'divide' | 'leave out' | 'wait' {
     if (count > 1) {
-      this.#most = Math.max(1, Math.floor(count / 2));
+      this.#limit = Math.max(1, Math.floor(count / 2));
       return 'divide';
     }
-    this.#leftOut++;
-    if (this.#leftOut < maxLeftOut) return 'leave out';
-    this.#leftOut = 0;
+    this.#dropped++;
+    if (this.#dropped < maxDropped) return 'leave out';
+    this.#dropped = 0;
     return 'wait';
   }
 }

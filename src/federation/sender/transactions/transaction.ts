@@ -5,29 +5,29 @@ import type { OutgoingPdu } from '../events/outgoing-pdu.ts';
 /** Source: server-server API, "Transactions". */
 export const [maxPdus, maxEdus] = [50, 100];
 
-/** An EDU of the outbox. */
+/** A durable EDU of the outbox. */
 export interface DurableEdu {
   readonly id: number;
   readonly type: string;
-  /** Canonical JSON. */
+  /** Content as canonical JSON. */
   readonly content: string;
 }
 
-/** Rooms of which a transaction brings its destination up to date, and up to which place on the stream of rooms. */
+/** Rooms for which a transaction catches its destination up, with the stream position reached. */
 export type CaughtUp = ReadonlyMap<number, number>;
 
-/** What is sent together, under an id that stays when it is sent again. */
+/** Events and EDUs sent together, under an id that stays the same for repetitions. */
 export interface Transaction {
   readonly id: string;
   readonly pdus: readonly OutgoingPdu[];
   readonly durable: readonly DurableEdu[];
-  /** Only with the first attempt: when that has failed, those that are still worth sending come in a later one. */
+  /** Sent with the first attempt only; after a failure EDUs that have not expired are sent later. */
   ephemeral: readonly Edu[];
   /** Set when the events are the newest ones of rooms, and not all that the destination lacks. */
   readonly caughtUp: CaughtUp | undefined;
 }
 
-/** Characters of what a transaction holds of events and durable EDUs. */
+/** Returns the size of events and durable EDUs in characters. */
 export function sizeOf({ pdus, durable }: Pick<Transaction, 'pdus' | 'durable'>): number {
   let size = 0;
   for (const { json } of pdus) size += json.length;
@@ -36,7 +36,7 @@ export function sizeOf({ pdus, durable }: Pick<Transaction, 'pdus' | 'durable'>)
 }
 
 /**
- * A transaction as canonical JSON, made of texts that are there already.
+ * Serializes a transaction as canonical JSON from serialized parts.
  * @param now milliseconds since the epoch
  */
 export function transactionText(
