@@ -7,7 +7,7 @@ import { federationReadRoutes, openRemoteLookups } from './composition/federatio
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
 import { openHandshakes } from './composition/handshakes.ts';
-import { claimDatabase, type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
+import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { openPages, staticRoutes } from './composition/pages.ts';
@@ -53,8 +53,6 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
   return {
     async start() {
       try {
-        // First, so that it is given back last.
-        claimDatabase(surroundings, shutdown);
         const kernel = await openKernel(surroundings, shutdown);
         const federation = await startFederation(kernel, shutdown);
         const lookups = openRemoteLookups(kernel, federation);

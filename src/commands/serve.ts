@@ -38,19 +38,22 @@ export async function serve(options: ServeOptions): Promise<void> {
   await limitOpenFiles(values.process.soft_file_limit).catch((error: unknown) =>
     log.warn({ err: error }, 'Could not set soft_file_limit'),
   );
+  const databaseLost = Promise.withResolvers<void>();
   const homeserver = createHomeserver({
     configuration: values,
     clock: systemClock,
     randomness: systemRandomness,
     log,
     namedLog: (name) => logs.named(name),
+    onDatabaseLost: () => databaseLost.resolve(),
   });
+  const stop = createStop(homeserver, pid_file);
   watchSignals(
-    homeserver,
+    stop,
     log,
     createReload(homeserver, logs, values, () => read().values),
-    pid_file,
   );
+  void databaseLost.promise.then(() => stop(1));
   const { addresses } = await homeserver.start();
   if (pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
   log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
@@ -68,27 +71,31 @@ function withFlags(values: HearthConfiguration, { manhole }: ServeOptions): Hear
   return manhole === undefined ? values : { ...values, process: { ...values.process, manhole } };
 }
 
+type Stop = (exitCode: number) => Promise<void>;
+
+/** Returns a function that stops the server and ends the process; a second call ends it at once. */
+function createStop(homeserver: Homeserver, pidFile: string | null): Stop {
+  let stopping = false;
+  return async (exitCode) => {
+    if (stopping) process.exit(1);
+    stopping = true;
+    await homeserver.stop();
+    if (pidFile !== null) rmSync(pidFile, { force: true });
+    process.exit(exitCode);
+  };
+}
+
 /**
  * SIGTERM and SIGINT stop the server, a second signal at once; SIGHUP reloads; an uncaught exception ends the
  * process.
  */
-function watchSignals(
-  homeserver: Homeserver,
-  log: Logger,
-  reload: () => Promise<void>,
-  pidFile: string | null,
-): void {
-  let stopping = false;
-  const stop = async (signal: string) => {
-    if (stopping) process.exit(1);
-    stopping = true;
+function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): void {
+  const stopBy = (signal: string) => {
     log.info({ signal }, 'Stopping');
-    await homeserver.stop();
-    if (pidFile !== null) rmSync(pidFile, { force: true });
-    process.exit(0);
+    void stop(0);
   };
-  process.on('SIGTERM', (signal) => void stop(signal));
-  process.on('SIGINT', (signal) => void stop(signal));
+  process.on('SIGTERM', stopBy);
+  process.on('SIGINT', stopBy);
   process.on('SIGHUP', () => void reload());
   // What is in memory may be wrong after this; what was acknowledged is on disk.
   process.on('uncaughtException', (error) => {

@@ -16,13 +16,13 @@ import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import {
-  claimFile,
   type Database,
   type DatabaseOptions,
+  databaseMigrations,
   databaseOptions,
   dataStoreEntries,
   migrate,
-  openDatabase,
+  openDatabaseAlone,
 } from '../kernel/database/index.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../kernel/observability/index.ts';
@@ -62,6 +62,8 @@ export interface Surroundings {
   readonly authorities?: readonly string[];
   /** Instead of the database that the configuration names. */
   readonly databaseOptions?: DatabaseOptions;
+  /** Called when another server has taken the database over: nothing can be written, and this server should stop. */
+  readonly onDatabaseLost?: (error: Error) => void;
 }
 
 /** What a process does: `main` does everything and alone writes; a `reader` follows it and answers what only reads. */
@@ -92,6 +94,7 @@ export interface MainKernel extends Kernel {
 
 /** Every slice's steps of the schema, in the order in which they are applied. */
 export const migrations = [
+  ...databaseMigrations,
   ...streamMigrations,
   ...jobMigrations,
   ...deviceMigrations,
@@ -122,25 +125,21 @@ export const migrations = [
   ...federationMigrations,
 ];
 
-/** Keeps other servers from a SQLite database while this one runs. @throws StartFailure when another one has it */
-export function claimDatabase(surroundings: Surroundings, shutdown: Shutdown): void {
-  const options = optionsOf(surroundings);
-  if (options.kind !== 'sqlite' || options.path === ':memory:') return;
-  shutdown.add('claim of the database', claimFile(options.path));
-}
-
-/** Opens the database, brings its schema up to date, and starts what the slices stand on. */
+/**
+ * Opens the database for this server alone, brings its schema up to date, and starts what the slices stand on.
+ * @throws StartFailure when another server uses the database
+ */
 export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<MainKernel> {
   const { configuration, clock, log } = surroundings;
   const namedLog = surroundings.namedLog ?? ((name: string) => log.child({ logger: name }));
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
-  const database = await openDatabase(optionsOf(surroundings), {
-    log: namedLog('database'),
-    clock,
-    ...(metrics && { metrics }),
-  });
+  const database = await openDatabaseAlone(
+    optionsOf(surroundings),
+    { log: namedLog('database'), clock, ...(metrics && { metrics }) },
+    (error) => surroundings.onDatabaseLost?.(error),
+  );
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
   const serverName = serverNameOf(configuration);

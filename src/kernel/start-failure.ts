@@ -8,12 +8,13 @@ export class StartFailure extends Error {
 
 /**
  * Runs one step of the start.
- * @throws StartFailure with `what` before the reason, when the step fails
+ * @throws StartFailure when the step fails: with `what` before the reason, unless the step has thrown one itself
  */
 export async function startStep<T>(what: string, step: () => Promise<T>): Promise<T> {
   try {
     return await step();
   } catch (error) {
+    if (error instanceof StartFailure) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartFailure(`${what}: ${reason}`, { cause: error });
   }

@@ -115,6 +115,13 @@ export class HearthProcess {
     return child.exitCode;
   }
 
+  /** Waits until the process has ended by itself. @returns its exit code */
+  async ended(): Promise<number | null> {
+    const child = this.#child;
+    if (child && child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+    return child?.exitCode ?? null;
+  }
+
   /** `kill -9`: interrupts the process at any point. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');

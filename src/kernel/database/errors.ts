@@ -26,6 +26,11 @@ export class TransactionTimeout extends Error {
   override name = 'TransactionTimeout';
 }
 
+/** Another server has taken the database over: this one may not write any more. */
+export class LeaseLost extends Error {
+  override name = 'LeaseLost';
+}
+
 /** The database was closed, is closing, or was lost for good. */
 export class DatabaseClosed extends Error {
   override name = 'DatabaseClosed';
@@ -51,7 +56,7 @@ const serverCodes = /^(08|40|53|57|58|E[A-Z])/;
 /** Whether an error is independent of the failed operation, so that the same operation may succeed later. */
 export function isOutage(error: unknown): boolean {
   if (error instanceof DatabaseClosed || error instanceof DatabaseOverloaded) return true;
-  if (error instanceof TransactionTimeout) return true;
+  if (error instanceof TransactionTimeout || error instanceof LeaseLost) return true;
   if (!(error instanceof DatabaseError)) return false;
   const { code } = error;
   // SQLSTATE has five characters; SQLite's codes are shorter numbers; broken connections have no code.

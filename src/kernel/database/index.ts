@@ -7,18 +7,20 @@ export {
   DatabaseError,
   DatabaseOverloaded,
   isOutage,
+  LeaseLost,
   TransactionTimeout,
   UniqueViolation,
 } from './errors.ts';
 export type { FullText, TextDocument, TextSearch } from './full-text/full-text.ts';
 export { foldText, TextQuery } from './full-text/grams.ts';
 export { migrate, NewerDatabase } from './migrate.ts';
+export { databaseMigrations } from './migrations/index.ts';
 export {
   type DatabaseEnvironment,
   type DatabaseOptions,
   openDatabase,
+  openDatabaseAlone,
 } from './open.ts';
 export { databaseOptions } from './options.ts';
-export { claimFile } from './sqlite/claim.ts';
 export type { SqlValue, Statement } from './statement.ts';
 export type { DatabaseStatistics } from './statistics.ts';

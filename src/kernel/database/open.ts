@@ -4,6 +4,7 @@ import { startStep } from '../start-failure.ts';
 import type { Database } from './database.ts';
 import { reportStatistics } from './metrics.ts';
 import type { PostgresOptions } from './postgres/options.ts';
+import { claimFile } from './sqlite/claim.ts';
 import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts';
 
 /** Kind and settings of a database. */
@@ -17,22 +18,65 @@ export interface DatabaseEnvironment {
   readonly metrics?: Metrics;
 }
 
+/** Receives the reason when another process has taken the database over. */
+export type OnLost = (error: Error) => void;
+
 /** Opens the database; rejects with the reason when that fails. Does not change the schema: see `migrate`. */
-export async function openDatabase(
+export function openDatabase(options: DatabaseOptions, environment: DatabaseEnvironment): Promise<Database> {
+  return opened(options, environment, undefined);
+}
+
+/**
+ * Opens the database for this process alone: until it is closed, another process that opens it so is refused, after it
+ * has waited some seconds for this one to stop. Two servers would give out the same positions and run each other's jobs.
+ * A file is locked; on PostgreSQL a lease is renewed, which another process may take when this one was paused or cut off
+ * for long. Then nothing can be written here any more.
+ * @param onLost called once when that has happened: the process should end
+ * @throws StartFailure when another process has the database
+ */
+export function openDatabaseAlone(
   options: DatabaseOptions,
   environment: DatabaseEnvironment,
+  onLost: OnLost,
 ): Promise<Database> {
-  const database = await openKind(options, environment);
+  return opened(options, environment, onLost);
+}
+
+async function opened(
+  options: DatabaseOptions,
+  environment: DatabaseEnvironment,
+  onLost: OnLost | undefined,
+): Promise<Database> {
+  const database = await (options.kind === 'sqlite'
+    ? openSqlite(options, environment, onLost)
+    : openPostgres(options, environment, onLost));
   if (environment.metrics) reportStatistics(environment.metrics, database.statistics);
   return database;
 }
 
-async function openKind(
-  options: DatabaseOptions,
+async function openSqlite(
+  options: SqliteOptions,
   { log, clock = systemClock }: DatabaseEnvironment,
+  onLost: OnLost | undefined,
 ): Promise<Database> {
-  if (options.kind === 'sqlite') return SqliteDatabase.open(options, log, clock);
+  if (!onLost || options.path === ':memory:') return SqliteDatabase.open(options, log, clock);
+  const release = claimFile(options.path);
+  try {
+    return await SqliteDatabase.open(options, log, clock, release);
+  } catch (error) {
+    release();
+    throw error;
+  }
+}
+
+async function openPostgres(
+  options: PostgresOptions,
+  { log, clock = systemClock }: DatabaseEnvironment,
+  onLost: OnLost | undefined,
+): Promise<Database> {
   // Loads the driver only when it is used, for start-up time and memory.
   const { PostgresDatabase } = await import('./postgres/postgres-database.ts');
-  return startStep('cannot open the PostgreSQL database', () => PostgresDatabase.open(options, log, clock));
+  return startStep('cannot open the PostgreSQL database', () =>
+    PostgresDatabase.open(options, log, clock, onLost),
+  );
 }

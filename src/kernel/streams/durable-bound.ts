@@ -1,9 +1,10 @@
 import type { Database } from '../database/database.ts';
-import { extendBound, type PositionTables, readBound } from './store.ts';
+import { raiseBound } from './store.ts';
 
 /**
- * A promise on disk that no number above it has been given out. Whoever hands out numbers starts above the bound of
- * the last run, so none is given out twice, also not after a crash.
+ * A promise on disk that no number above it has been given out. A process begins above the bound of the last run, so
+ * that no number is given out twice, not even after a crash. One process at a time writes the database (decision 0131):
+ * all numbers up to the raised bound are its own.
  */
 export class DurableBound {
   readonly #database: Database;
@@ -24,10 +25,8 @@ export class DurableBound {
    * @returns the bound, already raised, and the last number that an earlier run may have used.
    */
   static async open(database: Database, name: string, step: number): Promise<[DurableBound, last: number]> {
-    const last = await readBound(database.reader<PositionTables>(), name);
-    const bound = new DurableBound(database, name, step, last);
-    await bound.#extend();
-    return [bound, last];
+    const value = await raiseBound(database, name, step);
+    return [new DurableBound(database, name, step, value), value - step];
   }
 
   /** Whether `number` may be used. Raises the bound in the background long before it is reached. */
@@ -38,10 +37,9 @@ export class DurableBound {
 
   /** One extension at a time; a failed one is tried again by the next question. */
   #extend(): Promise<void> {
-    const target = this.#value + this.#step;
-    this.#extension ??= extendBound(this.#database, this.#name, target)
-      .then(() => {
-        this.#value = target;
+    this.#extension ??= raiseBound(this.#database, this.#name, this.#step)
+      .then((value) => {
+        this.#value = value;
       })
       .finally(() => {
         this.#extension = undefined;

@@ -5,23 +5,21 @@ export interface PositionTables {
   stream_followers: { name: string; position: number };
 }
 
-/** The highest number that may have been given out by earlier runs; 0 in a new database. */
-export async function readBound(reader: Reader<PositionTables>, name: string): Promise<number> {
-  const row = await reader
-    .selectFrom('number_bounds')
-    .select('bound')
-    .where('name', '=', name)
-    .executeTakeFirst();
-  return row?.bound ?? 0;
-}
-
-export function extendBound(database: Database, name: string, bound: number): Promise<void> {
-  return database.transaction<PositionTables, void>(async (writer) => {
-    await writer
+/**
+ * Raises a bound by `step`; it begins at 0. One statement, so that two processes never begin at the same number.
+ * @returns the raised bound: the `step` numbers up to it were never given out
+ */
+export function raiseBound(database: Database, name: string, step: number): Promise<number> {
+  return database.transaction<PositionTables, number>(async (writer) => {
+    const { bound } = await writer
       .insertInto('number_bounds')
-      .values({ name, bound })
-      .onConflict((conflict) => conflict.column('name').doUpdateSet({ bound }))
-      .execute();
+      .values({ name, bound: step })
+      .onConflict((conflict) =>
+        conflict.column('name').doUpdateSet((eb) => ({ bound: eb('number_bounds.bound', '+', step) })),
+      )
+      .returning('bound')
+      .executeTakeFirstOrThrow();
+    return bound;
   });
 }
 

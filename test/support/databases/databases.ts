@@ -47,6 +47,11 @@ export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
   declareOn.postgres(declare);
 }
 
+/** Declares the tests of `declare` for PostgreSQL, for what SQLite has no need of. */
+export function forPostgres(declare: (open: OpenDatabase) => void): void {
+  declareOn.postgres(declare);
+}
+
 /**
  * Declares tests of whole servers: in a thorough run on both kinds of database, otherwise on one of them,
  * chosen by the file name. The slices below have tests on each kind.

@@ -17,12 +17,15 @@ const defaults = {
 /** Maximum number of concurrent scans. */
 const maxScanners = 2;
 
+/** Transactions and short reads; long reads; the lease on writing, which must not wait for either of them. */
+type Purpose = 'main' | 'scanning' | 'claiming';
+
 /** A pool of connections with the same settings. */
 export class ConnectionPool {
   readonly #pool: Pool;
   readonly #names = new StatementNames();
 
-  constructor(options: PostgresOptions, purpose: 'main' | 'scanning', log: Logger) {
+  constructor(options: PostgresOptions, purpose: Purpose, log: Logger) {
     this.#pool = new Pool(poolConfig(options, purpose));
     this.#pool.on('error', (error) => log.warn({ err: error }, 'An idle database connection broke'));
     const settings = purpose === 'scanning' ? scanSettings(options.scanLimit ?? defaults.scanLimit) : [];
@@ -67,7 +70,7 @@ const scanSettings = (limit: number) => [
   `set statement_timeout = ${limit}`,
 ];
 
-function poolConfig(options: PostgresOptions, purpose: 'main' | 'scanning'): PoolConfig {
+function poolConfig(options: PostgresOptions, purpose: Purpose): PoolConfig {
   const connections = options.connections ?? defaults.connections;
   const config: PoolConfig = {
     pipeline: true,
@@ -77,7 +80,7 @@ function poolConfig(options: PostgresOptions, purpose: 'main' | 'scanning'): Poo
     connectionTimeoutMillis: options.connectTimeout ?? defaults.connectTimeout,
     idleTimeoutMillis: defaults.idleTimeout,
     min: purpose === 'main' ? connections.min : 0,
-    max: purpose === 'main' ? connections.max : maxScanners,
+    max: { main: connections.max, scanning: maxScanners, claiming: 1 }[purpose],
   };
   const { host, port, user, password, database, ssl, transactionsPerConnection } = options;
   if (host !== undefined) config.host = host;

@@ -18,6 +18,10 @@ export interface PostgresOptions {
   readonly connectTimeout?: number;
   /** Maximum time that the work of a transaction may send no statement. */
   readonly idleLimit?: number;
+  /** Time for which the lease on writing holds without a renewal; by default 6,000. */
+  readonly leaseTime?: number;
+  /** Maximum time to wait at the start for another process that writes and is about to stop; by default 5,000. */
+  readonly claimTimeout?: number;
   /** Timeout of a statement of `scanner()`. */
   readonly scanLimit?: number;
 }

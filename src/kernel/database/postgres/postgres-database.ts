@@ -6,6 +6,7 @@ import type { Database, Reader, SchemaBuilder, Writer } from '../database.ts';
 import { DatabaseClosed } from '../errors.ts';
 import type { FullText } from '../full-text/full-text.ts';
 import { IdleGuard } from '../idle-guard.ts';
+import { createLeaseTable } from '../lease-table.ts';
 import { type Outcome, readerOver, writerOver } from '../queries.ts';
 import type { Statement } from '../statement.ts';
 import { noStatistics } from '../statistics.ts';
@@ -18,6 +19,7 @@ import { postgresGrammar } from './grammar.ts';
 import type { PostgresOptions } from './options.ts';
 import { retrying, Undone } from './retry.ts';
 import type { Session } from './session.ts';
+import { WriterLease } from './writer-lease.ts';
 
 const defaultIdleLimit = 10_000;
 /** Key of the advisory lock for schema changes: an arbitrary constant, the same in every version. */
@@ -37,10 +39,12 @@ export class PostgresDatabase implements Database {
   readonly #log: Logger;
   readonly #pool: ConnectionPool;
   readonly #scanning: ConnectionPool;
+  readonly #claiming: ConnectionPool;
   readonly #reader: Kysely<unknown>;
   readonly #scanner: Kysely<unknown>;
   readonly #batches = new BatchQueue((statements) => this.#commitBatch(statements));
   readonly #transactions = new Set<Promise<unknown>>();
+  #lease: WriterLease | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(options: PostgresOptions, log: Logger, clock: Clock) {
@@ -49,19 +53,27 @@ export class PostgresDatabase implements Database {
     this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
     this.#pool = new ConnectionPool(options, 'main', log);
     this.#scanning = new ConnectionPool(options, 'scanning', log);
+    this.#claiming = new ConnectionPool(options, 'claiming', log);
     this.#reader = readerOver(postgresGrammar, this.#read);
     this.#scanner = readerOver(postgresGrammar, this.#scan);
   }
 
-  /** Opens the database and connects once, so that wrong settings fail at start. */
+  /**
+   * Opens the database and connects once, so that wrong settings fail at start.
+   * @param onLost when given, no other process can open the database with it until this one closes it; called when
+   * another process has taken the lease nevertheless, because this one did not renew it in time
+   * @throws StartFailure when another process has the lease
+   */
   static async open(
     options: PostgresOptions,
     log: Logger,
     clock: Clock = systemClock,
+    onLost?: (error: Error) => void,
   ): Promise<PostgresDatabase> {
     const database = new PostgresDatabase(options, log, clock);
     try {
       await database.#pool.use(requireUtf8);
+      if (onLost) await database.#claim(options, onLost);
       return database;
     } catch (error) {
       await database.close();
@@ -82,6 +94,7 @@ export class PostgresDatabase implements Database {
   }
 
   batch(statements: readonly Statement[]): Promise<void> {
+    if (this.#lease?.lost) return Promise.reject(this.#lease.lost);
     this.statistics.batches += 1;
     for (const { rows } of statements) this.statistics.writes += rows.length;
     return this.#batches.add(statements);
@@ -110,11 +123,25 @@ export class PostgresDatabase implements Database {
   async #close(): Promise<void> {
     await this.#batches.close();
     await Promise.allSettled(this.#transactions);
-    await Promise.all([this.#pool.close(), this.#scanning.close()]);
+    await this.#lease?.close();
+    await Promise.all([this.#pool.close(), this.#scanning.close(), this.#claiming.close()]);
+  }
+
+  async #claim(options: PostgresOptions, onLost: (error: Error) => void): Promise<void> {
+    const { host = 'localhost', database = '', leaseTime, claimTimeout } = options;
+    if (!(await this.#claiming.use(hasLeaseTable))) await this.changeSchema(({ db }) => createLeaseTable(db));
+    const lease = { leaseTime, claimTimeout, database: `${database} on ${host}`, onLost };
+    this.#lease = await WriterLease.take(this.#claiming, lease, this.#log);
+  }
+
+  /** Begins a transaction that writes. @throws LeaseLost */
+  async #begin(session: Session, begin: string): Promise<void> {
+    await (this.#lease ? this.#lease.begin(session, begin) : session.control(begin));
   }
 
   #transaction<S, T>(work: (writer: Writer<S>) => Promise<T>, begin: string, idleLimit: number): Promise<T> {
     if (this.#closing) return Promise.reject(new DatabaseClosed('the database is closed'));
+    if (this.#lease?.lost) return Promise.reject(this.#lease.lost);
     const result = retrying(() =>
       this.#pool.use((session) => this.#attempt(session, work, begin, idleLimit)),
     );
@@ -137,7 +164,7 @@ export class PostgresDatabase implements Database {
       return session.run(statement, parameters);
     }, new IdleGuard(this.#clock, idleLimit));
     const writer = writerOver(this.reader<S>(), postgresGrammar, scope.execute);
-    const begun = session.control(begin);
+    const begun = this.#begin(session, begin);
     begun.catch(() => {});
     let value: T;
     try {
@@ -153,6 +180,7 @@ export class PostgresDatabase implements Database {
   }
 
   async #commitBatch(statements: readonly Statement[]): Promise<void> {
+    if (this.#lease?.lost) throw this.#lease.lost;
     await retrying(() =>
       this.#pool.use(async (session) => {
         const sent: Promise<unknown>[] = [];
@@ -161,7 +189,7 @@ export class PostgresDatabase implements Database {
           // It may fail while further statements are being sent; errors are handled afterwards.
           answer.catch(() => {});
         };
-        send(session.control(latest));
+        send(this.#begin(session, latest));
         for (const { sql: text, rows } of statements) {
           for (const row of rows) {
             send(session.run(text, row));
@@ -210,6 +238,11 @@ export class PostgresDatabase implements Database {
       }),
     );
   }
+}
+
+async function hasLeaseTable(session: Session): Promise<boolean> {
+  const { rows } = await session.run(`select to_regclass('writer_lease') is not null as found`, []);
+  return rows[0]?.['found'] === 1;
 }
 
 /** Other encodings cannot store all characters, and some report that only on insertion. */

@@ -34,7 +34,7 @@ export class Session {
     }
   }
 
-  /** Runs BEGIN, COMMIT or similar. Resolves with the command that the server reports. */
+  /** Runs BEGIN, COMMIT or similar, one or several. Resolves with the command that the server reports for one. */
   async control(sql: string): Promise<string> {
     try {
       return (await this.#client.query(sql)).command;

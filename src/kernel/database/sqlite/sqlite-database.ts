@@ -59,7 +59,7 @@ export class SqliteDatabase implements Database {
   readonly #reader: Kysely<unknown>;
   readonly #scanner: Kysely<unknown>;
   #closing: Promise<void> | undefined;
-  #remove: (() => void) | undefined;
+  #afterClose: (() => void) | undefined;
 
   private constructor(options: SqliteOptions, writing: WorkerClient, log: Logger, clock: Clock) {
     const file = fileOf(options);
@@ -74,8 +74,13 @@ export class SqliteDatabase implements Database {
     this.#scanner = readerOver(sqliteGrammar, this.#scan);
   }
 
-  /** Opens or creates the file. */
-  static async open(given: SqliteOptions, log: Logger, clock: Clock = systemClock): Promise<SqliteDatabase> {
+  /** Opens or creates the file. @param afterClose called after the database was closed */
+  static async open(
+    given: SqliteOptions,
+    log: Logger,
+    clock: Clock = systemClock,
+    afterClose?: () => void,
+  ): Promise<SqliteDatabase> {
     const { options, remove } = given.path === ':memory:' ? temporaryFile(given) : { options: given };
     let lost = (error: Error) => log.debug({ err: error }, 'Could not open the database');
     const writing = new WorkerClient({ file: fileOf(options), access: 'writing' }, (error) => lost(error));
@@ -88,7 +93,7 @@ export class SqliteDatabase implements Database {
     });
     lost = (error) => log.fatal({ err: error }, 'The thread that writes to the database ended unexpectedly');
     const database = new SqliteDatabase(options, writing, log, clock);
-    database.#remove = remove;
+    database.#afterClose = remove ?? afterClose;
     return database;
   }
 
@@ -137,7 +142,7 @@ export class SqliteDatabase implements Database {
     await this.#scanning.close();
     this.#reading.close();
     await this.#writing.close();
-    this.#remove?.();
+    this.#afterClose?.();
   }
 
   #transaction<S, T>(work: (writer: Writer<S>) => Promise<T>, idleLimit: number): Promise<T> {

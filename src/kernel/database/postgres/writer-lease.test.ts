@@ -1,0 +1,327 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, fork } from 'node:child_process';
+import { join } from 'node:path';
+import { afterEach, describe, it } from 'node:test';
+import { Client } from 'pg';
+import { eventually } from '../../../../test/clients/eventually.ts';
+import { forPostgres, type OpenDatabase } from '../../../../test/support/databases/databases.ts';
+import { createLogger } from '../../observability/index.ts';
+import {
+  type Database,
+  type DatabaseOptions,
+  databaseMigrations,
+  type Migration,
+  migrate,
+  openDatabaseAlone,
+  type Writer,
+} from '../index.ts';
+import type { PostgresOptions } from './options.ts';
+
+interface NoteTables {
+  notes: { text: string };
+}
+
+const notes: Migration = { name: 'test/notes', up: ({ run }) => run('create table notes (text text)') };
+const holder = join(import.meta.dirname, '../../../../test/support/databases/lease-holder.ts');
+
+const insert = (text: string) => [{ sql: 'insert into notes values (?)', rows: [[text]] }];
+const add = (database: Database, text: string) =>
+  database.transaction(async (writer: Writer<NoteTables>) => {
+    await writer.insertInto('notes').values({ text }).execute();
+  });
+const textsIn = async (database: Database) =>
+  (await database.reader<NoteTables>().selectFrom('notes').select('text').orderBy('text').execute()).map(
+    ({ text }) => text,
+  );
+
+/** Times of the lease so short that a test can wait for them, or so long that it never does. */
+const short = { leaseTime: 1_500, claimTimeout: 500 };
+const long = { leaseTime: 600_000, claimTimeout: 600 };
+
+forPostgres((open: OpenDatabase) => {
+  /** Opens one database several times, each for itself alone. */
+  class Processes {
+    readonly options: PostgresOptions;
+    readonly losses: Error[] = [];
+    readonly warnings: string[] = [];
+    readonly #log = createLogger({
+      level: 'warn',
+      destination: { write: (line) => void this.warnings.push(line) },
+    });
+    readonly #opened: Database[] = [];
+    readonly #children: ChildProcess[] = [];
+
+    constructor(options: DatabaseOptions) {
+      this.options = options as PostgresOptions;
+    }
+
+    async open(tuning: Partial<PostgresOptions> = {}): Promise<Database> {
+      const options = { ...this.options, ...tuning };
+      const onLost = (error: Error) => void this.losses.push(error);
+      const database = await openDatabaseAlone(options, { log: this.#log }, onLost);
+      this.#opened.push(database);
+      return database;
+    }
+
+    /** Opens it in a process of its own. */
+    async child(tuning: Partial<PostgresOptions>) {
+      const child = fork(holder, [JSON.stringify({ ...this.options, ...tuning })]);
+      this.#children.push(child);
+      const said: unknown[] = [];
+      child.on('message', (message) => said.push(message));
+      const says = (message: string) => eventually(`"${message}"`, () => said.includes(message));
+      await says('open');
+      return { child, said, says };
+    }
+
+    /** Changes the lease as another server does that takes it, or as time does when it is not renewed. */
+    async change(set: string): Promise<void> {
+      await this.query(`update writer_lease set ${set}`);
+    }
+
+    async query(text: string): Promise<Record<string, unknown>[]> {
+      const { host, port, user, password, database } = this.options;
+      const client = new Client({ host, port, user, password, database } as never);
+      await client.connect();
+      try {
+        return (await client.query(text)).rows;
+      } finally {
+        await client.end();
+      }
+    }
+
+    async close(): Promise<void> {
+      for (const child of this.#children) child.kill('SIGKILL');
+      await Promise.all(this.#opened.map((database) => database.close()));
+    }
+  }
+
+  let processes: Processes | undefined;
+  afterEach(() => processes?.close());
+  const start = async (migrations: readonly Migration[] = [...databaseMigrations, notes]) => {
+    processes = new Processes(open.optionsOf(await open(migrations)));
+    return processes;
+  };
+
+  describe('a PostgreSQL database that is opened by one process alone', () => {
+    it('refuses a second process for as long as the first renews its lease, and names the first', async () => {
+      const all = await start();
+      const first = await all.open(short);
+      await assert.rejects(all.open(short), (error: Error) => {
+        assert.equal(error.name, 'StartFailure');
+        assert.match(
+          error.message,
+          /^the PostgreSQL database \S+ on \S+ is in use by another server: process \d+ on \S+, since \d{4}-.*Z$/,
+        );
+        assert.ok(error.message.includes(`process ${process.pid} `));
+        return true;
+      });
+      await add(first, 'still mine');
+      assert.deepEqual(all.losses, []);
+    });
+
+    it('is open to the next process as soon as it was closed', async () => {
+      const all = await start();
+      const first = await all.open(long);
+      await add(first, 'one');
+      await first.close();
+      const second = await all.open(long);
+      await add(second, 'two');
+      await second.close();
+      await all.open(long);
+    });
+
+    it('is given to a process that has begun to wait before it was closed', async () => {
+      const all = await start();
+      const first = await all.open(long);
+      const waiting = all.open({ ...long, claimTimeout: 60_000 });
+      await eventually('a process that waits', () =>
+        all.warnings.some((line) => line.includes('waiting for')),
+      );
+      await first.close();
+      await add(await waiting, 'mine');
+    });
+
+    it('is given to one of several that open it for the first time at once, and made by it', async () => {
+      const all = await start([]);
+      const attempts = await Promise.allSettled([1, 2, 3].map(() => all.open(short)));
+      const opened = attempts.filter((attempt) => attempt.status === 'fulfilled');
+      assert.equal(opened.length, 1);
+      await migrate(opened[0]!.value, [...databaseMigrations, notes]);
+      await add(opened[0]!.value, 'made');
+    });
+
+    it('is migrated by the second process only when the first has closed it', async () => {
+      const all = await start([]);
+      const first = await all.open(long);
+      const second = all.open({ ...long, claimTimeout: 60_000 });
+      const ran: string[] = [];
+      const migrations = (by: string) => [...databaseMigrations, { ...notes, up: notesBy(by, ran) }];
+      const migrated = second.then((database) => migrate(database, migrations('second')));
+      await migrate(first, migrations('first'));
+      await first.close();
+      await migrated;
+      assert.deepEqual(ran, ['first']);
+    });
+
+    it('is taken over after its process was killed, when the lease has expired', async () => {
+      const all = await start();
+      const { child } = await all.child({ leaseTime: 1_500 });
+      child.kill('SIGKILL');
+      await eventually('the end of the process', () => child.signalCode !== null);
+      const [lease] = await all.query('select expires_ts from writer_lease');
+      await add(await all.open(short), 'taken over');
+      const [next] = await all.query('select taken_ts from writer_lease');
+      assert.ok(Number(next?.['taken_ts']) >= Number(lease?.['expires_ts']));
+    });
+
+    it('is taken over from a paused process, whose open transaction then fails', async () => {
+      const all = await start();
+      const { child, said, says } = await all.child({ leaseTime: 500 });
+      child.send('begin');
+      await says('begun');
+      child.kill('SIGSTOP');
+      const next = await all.open(short);
+      await add(next, 'taken over');
+      child.kill('SIGCONT');
+      child.send('commit');
+      await says('failed');
+      await says('lost: LeaseLost');
+      assert.ok(!said.includes('committed'));
+      assert.deepEqual(await textsIn(next), ['taken over']);
+    });
+
+    it('is taken over after a transaction that is about to commit, and not before', async () => {
+      const all = await start();
+      const first = await all.open(long);
+      const [begun, commits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      const last = first.transaction(async (writer: Writer<NoteTables>) => {
+        await writer.insertInto('notes').values({ text: 'last of the first' }).execute();
+        begun.resolve();
+        await commits.promise;
+      });
+      await begun.promise;
+      await all.change('expires_ts = 1');
+      const taking = all.open(long);
+      const waits =
+        "select from pg_locks where relation = 'writer_lease'::regclass and mode = 'ExclusiveLock' and not granted";
+      await eventually('a process that takes the lease', async () => (await all.query(waits)).length > 0);
+      commits.resolve();
+      await last;
+      const second = await taking;
+      assert.deepEqual(await textsIn(second), ['last of the first']);
+      await assert.rejects(add(first, 'late'), { name: 'LeaseLost' });
+    });
+  });
+
+  describe('a process whose PostgreSQL database was taken over', () => {
+    it('writes nothing more: no batch, no transaction, no change of the schema', async () => {
+      for (const write of [
+        (database: Database) => database.batch(insert('late')),
+        (database: Database) => add(database, 'late'),
+        (database: Database) => database.changeSchema(({ run }) => run('create table late (text text)')),
+      ]) {
+        const all = await start();
+        const database = await all.open(long);
+        await all.change('epoch = epoch + 1');
+        await assert.rejects(write(database), {
+          name: 'LeaseLost',
+          message: /another server has taken over/,
+        });
+        assert.deepEqual(
+          all.losses.map(({ name }) => name),
+          ['LeaseLost'],
+        );
+        const asked = { ...database.statistics };
+        await assert.rejects(add(database, 'late'), { name: 'LeaseLost' });
+        await assert.rejects(database.batch(insert('late')), { name: 'LeaseLost' });
+        assert.deepEqual(database.statistics, asked);
+        assert.equal(all.losses.length, 1);
+        assert.deepEqual(await textsIn(database), []);
+        await all.close();
+      }
+    });
+
+    it('fails every batch that was waiting', async () => {
+      const all = await start();
+      const database = await all.open(long);
+      await all.change('epoch = epoch + 1');
+      const batches = Array.from({ length: 20 }, (_, index) => database.batch(insert(`${index}`)));
+      for (const { status } of await Promise.allSettled(batches)) assert.equal(status, 'rejected');
+      assert.deepEqual(await textsIn(database), []);
+    });
+
+    it('notices it without writing', async () => {
+      const all = await start();
+      await all.open(short);
+      await all.change('epoch = epoch + 1');
+      await eventually('the loss', () => all.losses.length > 0);
+    });
+
+    it('leaves the lease of the next one alone when it closes', async () => {
+      const all = await start();
+      const first = await all.open(long);
+      await all.change('expires_ts = 1');
+      const second = await all.open(short);
+      await first.close();
+      await assert.rejects(all.open(short), { name: 'StartFailure' });
+      await add(second, 'still mine');
+    });
+  });
+
+  it('a process keeps its PostgreSQL database when its connections break', async () => {
+    const all = await start();
+    const database = await all.open(short);
+    await all.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    );
+    await add(database, 'again');
+    await assert.rejects(all.open(short), { name: 'StartFailure' });
+    assert.deepEqual(all.losses, []);
+  });
+
+  it('the lease adds no round trip to a batch or a transaction', async () => {
+    const all = await start();
+    const roundTrips: number[][] = [];
+    const databases = [await open([...databaseMigrations, notes]), await all.open(long)];
+    for (const database of databases) {
+      roundTrips.push([
+        await roundTripsOf(() => database.batch(insert('batch'))),
+        await roundTripsOf(() => add(database, 'transaction')),
+      ]);
+    }
+    assert.deepEqual(roundTrips, [
+      [2, 2],
+      [2, 2],
+    ]);
+  });
+});
+
+/** How often a query is sent after an answer was awaited, while `work` runs. */
+async function roundTripsOf(work: () => Promise<unknown>): Promise<number> {
+  const { query } = Client.prototype;
+  let [trips, isAnswered] = [0, true];
+  Client.prototype.query = function (this: Client, ...args: unknown[]) {
+    if (isAnswered) trips++;
+    isAnswered = false;
+    const answer = (query as (...given: unknown[]) => Promise<unknown>).apply(this, args);
+    const answered = () => {
+      isAnswered = true;
+    };
+    answer.then(answered, answered);
+    return answer;
+  } as never;
+  try {
+    await work();
+  } finally {
+    Client.prototype.query = query;
+  }
+  return trips;
+}
+
+const notesBy =
+  (by: string, ran: string[]): Migration['up'] =>
+  async (schema) => {
+    ran.push(by);
+    await notes.up(schema);
+  };
