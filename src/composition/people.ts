@@ -30,7 +30,7 @@ import {
 } from '../profiles/index.ts';
 import { PushRules, pushCompanion } from '../push/index.ts';
 import { ErasedUsers } from '../room-engine/index.ts';
-import { AutoJoin, MemberUpkeep } from '../rooms/index.ts';
+import { AccountMemberships, AutoJoin } from '../rooms/index.ts';
 import { DepartedUsers, type NoticesUser, noticesUser } from '../server-notices/index.ts';
 import { slidingSyncCleanup } from '../sync/index.ts';
 import { ThreadSubscriptions } from '../thread-subscriptions/index.ts';
@@ -49,7 +49,7 @@ export interface People {
   readonly filters: Filters;
   readonly pushRules: PushRules;
   /** Lets rooms follow accounts and profiles. */
-  readonly upkeep: MemberUpkeep;
+  readonly accountMemberships: AccountMemberships;
   readonly erasedUsers: ErasedUsers;
   readonly autoJoin: AutoJoin;
   /** Drops the keys of devices and accounts with them. */
@@ -72,7 +72,7 @@ export function startPeople(
   avatarFiles?: AvatarFiles,
 ): People {
   const { configuration, serverName } = kernel;
-  const upkeep = new MemberUpkeep(kernel.jobs, kernel.clock);
+  const accountMemberships = new AccountMemberships(kernel.jobs, kernel.clock);
   const autoJoin = new AutoJoin({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
   const userIndex = new UserIndex(kernel);
   const keyUpkeep = new KeyUpkeep();
@@ -97,17 +97,17 @@ export function startPeople(
       serverUserProfile: (userId) => (isServer(userId) ? notices?.profile : undefined),
       avatarFiles,
       onChange: async (writer, userId) => {
-        await upkeep.profileChanged(writer, userId);
+        await accountMemberships.profileChanged(writer, userId);
         await userIndex.profileChanged(writer, userId);
       },
-      settled: (userId) => upkeep.profileShown(userId),
+      settled: (userId) => accountMemberships.profilePropagated(userId),
     },
     { ...configuration.profiles, server_name: serverName },
   );
   const erasedUsers = new ErasedUsers(kernel.database);
   const departure: AccountLifecycle = {
-    deactivated: (writer, _publish, { userId }) => upkeep.accountClosed(writer, userId),
-    settled: (userId) => upkeep.departed(userId),
+    deactivated: (writer, _publish, { userId }) => accountMemberships.accountDeactivated(writer, userId),
+    settled: (userId) => accountMemberships.allRoomsLeft(userId),
   };
   const accounts = assembleAccounts(
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
@@ -142,7 +142,7 @@ export function startPeople(
     invitePermissions: new InvitePermissions(accountData, ignoredUsers, isServer),
     filters,
     pushRules,
-    upkeep,
+    accountMemberships,
     erasedUsers,
     autoJoin,
     keyUpkeep,

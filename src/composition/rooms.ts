@@ -63,12 +63,12 @@ export async function startRooms(
     invitePolicy: people.invitePermissions,
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
-  people.upkeep.register(rooms.engine, rooms.memberships, {
+  people.accountMemberships.register(rooms.engine, rooms.memberships, {
     database: kernel.database,
     isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
   });
   if (kernel.configuration.rooms.forget_rooms_on_leave) {
-    people.upkeep.forgetRemovals(rooms.engine, kernel.database, kernel.serverName);
+    people.accountMemberships.forgetOnRemoteRemoval(rooms.engine, kernel.database, kernel.serverName);
   }
   people.autoJoin.register(rooms);
   registerTransactionCleanup(kernel.jobs, kernel);

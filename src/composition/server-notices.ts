@@ -21,7 +21,7 @@ export async function startServerNotices(kernel: Kernel, people: People, rooms: 
     sending,
   });
   people.departedUsers.register(rooms);
-  rooms.memberships.guardDepartures((userId, roomId) => serverNotices.checkDeparture(userId, roomId));
+  rooms.memberships.setLeaveCheck((userId, roomId) => serverNotices.checkDeparture(userId, roomId));
   if (sending && (await accounts.userExists(sending.user.userId))) {
     const fields = { user: sending.user.userId };
     kernel.log.warn(

@@ -23,7 +23,7 @@ export async function readableEvent(
   const sentWhileJoined = membership?.membership === 'join' && stored.stream >= membership.stream;
   if (!sentWhileJoined) {
     const view = await RoomView.open(engine, head, userId);
-    if ((await view.filter([stored])).length === 0) throw forbidden('You may not see this event');
+    if ((await view.visible([stored])).length === 0) throw forbidden('You may not see this event');
   }
   return stored;
 }

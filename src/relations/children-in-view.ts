@@ -58,6 +58,6 @@ export class ChildrenInView {
   async events(children: readonly Child[]): Promise<VisibleEvent[]> {
     const found = await this.#engine.events.getMany(children.map(({ nid }) => nid));
     const stored = children.map(({ nid }) => found.get(nid)).filter((one) => one !== undefined);
-    return this.#view.filter(stored);
+    return this.#view.visible(stored);
   }
 }

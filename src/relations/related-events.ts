@@ -130,7 +130,7 @@ export class RelatedEvents {
     const wanted = [...found.values()].filter(
       ({ event }) => event.stateKey !== undefined || !ignoredUsers.has(event.sender),
     );
-    return new Map((await view.filter(wanted)).map((one) => [one.stored.nid, one]));
+    return new Map((await view.visible(wanted)).map((one) => [one.stored.nid, one]));
   }
 
   async #place(roomNid: number, token: string | undefined): Promise<HistoryPlace | undefined> {
@@ -153,7 +153,7 @@ async function viewOfParent(
   const view = await RoomView.forReading(engine, head, userId).catch(asNotFound);
   const stored = await engine.events.getById(eventId);
   const isHere = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
-  if (!isHere || (await view.filter([stored])).length === 0) throw notFound('There is no such event');
+  if (!isHere || (await view.visible([stored])).length === 0) throw notFound('There is no such event');
   return view;
 }
 

@@ -5,7 +5,7 @@ import type { RelationTables } from './tables.ts';
 /** What this slice keeps of rooms. */
 export const relationRoomRows: RoomRows = {
   tables: [{ table: 'threads', column: 'room_nid', holds: 'room nid', key: ['root_id', 'room_nid'] }],
-  async ofEvents(writer, nids) {
+  async deleteForEvents(writer, nids) {
     await writerFor<RelationTables>(writer)
       .deleteFrom('event_relations')
       .where('child_nid', 'in', nids)

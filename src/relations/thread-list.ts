@@ -77,7 +77,7 @@ export class ThreadList {
     const here = [...found.values()].filter(
       ({ roomNid, stream }) => roomNid === view.head.roomNid && stream !== undefined,
     );
-    const visible = (await view.filter(here)).map((one) =>
+    const visible = (await view.visible(here)).map((one) =>
       ignoredUsers.has(one.stored.event.sender) ? withoutContent(one) : one,
     );
     const rendered = await clientEvents.render(visible, viewer);

@@ -62,7 +62,7 @@ export class Reports {
     const head = await engine.heads.get(roomId);
     const stored = await engine.events.getById(eventId);
     const isInRoom = head?.membership(reporter) === 'join' && stored?.roomNid === head.roomNid;
-    const visible = isInRoom ? await (await RoomView.open(engine, head, reporter)).filter([stored]) : [];
+    const visible = isInRoom ? await (await RoomView.open(engine, head, reporter)).visible([stored]) : [];
     if (!isInRoom || visible.length === 0) throw notFound('No such event in the rooms that you have joined');
     await this.#store('event', reporter, details, { roomId, eventId, userId: stored.event.sender });
   }

@@ -1,20 +1,19 @@
 /** Rooms as local users use them: creating, joining, sending, reading, upgrading. */
 
+export type { DirectoryRules } from './aliases/room-aliases.ts';
 export { AutoJoin } from './auto-join/auto-join.ts';
-export type { DelayedSending, EventToDelay } from './delayed-sending.ts';
-export type { DirectoryRules } from './directory-rules.ts';
 export { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { EventRelations, RelatedBy, Viewer } from './event-relations.ts';
 export { ClientEvents, type ClientFormat, type OpenRelations } from './history/client-events.ts';
 export { EventByTime } from './history/event-by-time.ts';
+export type { MessagesPage } from './history/history-reader.ts';
 export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';
 export { type HistorySource, readPage } from './history/pages.ts';
-export type { MessagesPage } from './history/reading.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
-export { type ActionLimit, type Requesting, type RoomLimits, Throttle } from './limits.ts';
+export { type ActionLimit, type RequestingUser, type RoomLimits, Throttle } from './limits.ts';
+export { AccountMemberships } from './membership/account-memberships.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
-export { MemberUpkeep } from './membership/member-upkeep.ts';
 export { type LocalUsers, Memberships } from './membership/memberships.ts';
 export { PublishedRooms } from './published-rooms.ts';
 export { ForgottenRooms } from './purge/forgotten-rooms.ts';
@@ -24,6 +23,7 @@ export { openReadingRooms, type ReadingRooms } from './reading-rooms.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { openRooms, type Rooms, type RoomsDeps } from './rooms.ts';
 export { roomRoutes } from './routes/room-routes.ts';
+export type { DelayedSending, EventToDelay } from './routes/sending-routes.ts';
+export type { AddressInvite, ThirdPartyInviting } from './routes/third-party-inviting.ts';
 export type { Sender } from './sending.ts';
-export type { AddressInvite, ThirdPartyInviting } from './third-party-inviting.ts';
 export { SettingsTransfer } from './upgrade/settings-transfer.ts';

@@ -26,7 +26,7 @@ export interface RoomLimits {
 }
 
 /** Who asks for something to be done. What the server does of its own accord, nobody asks for. */
-export interface Requesting {
+export interface RequestingUser {
   readonly userId: string;
   readonly isGuest?: boolean;
   /** They may leave rooms and redact what they sent, and nothing else here. */
@@ -45,18 +45,18 @@ export class Throttle {
   }
 
   /** A message or another event that is sent. */
-  message(requester: Requesting): void {
+  message(requester: RequestingUser): void {
     this.#forMessages(requester)?.take(requester.userId);
   }
 
   /** A redaction of somebody else's event. */
-  redactionOfOthers(requester: Requesting): void {
+  redactionOfOthers(requester: RequestingUser): void {
     const limits = this.#for(requester);
     (limits?.rc_admin_redaction ?? this.#forMessages(requester))?.take(requester.userId);
   }
 
   /** A join of a room that this server is in. */
-  join(requester: Requesting | undefined, roomId: string): void {
+  join(requester: RequestingUser | undefined, roomId: string): void {
     const limits = this.#for(requester);
     if (!limits || !requester) return;
     limits.rc_joins_per_room.check(roomId);
@@ -65,17 +65,17 @@ export class Throttle {
   }
 
   /** A join of a room that this server is not in. */
-  remoteJoin(requester: Requesting | undefined): void {
+  remoteJoin(requester: RequestingUser | undefined): void {
     if (requester) this.#for(requester)?.rc_remote_joins.take(requester.userId);
   }
 
   /** A join of a user of another server, with the help of this one. */
-  joinOfOther(roomId: string): void {
+  remoteUserJoin(roomId: string): void {
     this.#limits?.rc_joins_per_room.take(roomId);
   }
 
   /** An invite of a local user by another server. */
-  inviteByOther(roomId: string, userId: string): void {
+  remoteInvite(roomId: string, userId: string): void {
     if (!this.#limits) return;
     const { per_room, per_user } = this.#limits.rc_invites;
     per_room.check(roomId);
@@ -83,7 +83,7 @@ export class Throttle {
     per_room.take(roomId);
   }
 
-  invite(requester: Requesting | undefined, roomId: string, userId: string): void {
+  invite(requester: RequestingUser | undefined, roomId: string, userId: string): void {
     const limits = this.#for(requester);
     if (!limits || !requester) return;
     const { per_room, per_user, per_issuer } = limits.rc_invites;
@@ -95,20 +95,20 @@ export class Throttle {
   }
 
   /** A new room. @param invites how many are invited with it; together they must fit the limit of one room */
-  creation(requester: Requesting | undefined, invites: number): void {
+  creation(requester: RequestingUser | undefined, invites: number): void {
     const limits = this.#for(requester);
     if (!limits || !requester) return;
     if (invites > 0) limits.rc_invites.per_room.check('', invites);
     limits.rc_room_creation.take(requester.userId);
   }
 
-  #forMessages(requester: Requesting): ActionLimit | undefined {
+  #forMessages(requester: RequestingUser): ActionLimit | undefined {
     const limits = this.#for(requester);
     const other = limits?.overrideOf?.(requester.userId);
     return other === undefined || other === 'none' ? limits?.rc_message : other;
   }
 
-  #for(requester: Requesting | undefined): RoomLimits | undefined {
+  #for(requester: RequestingUser | undefined): RoomLimits | undefined {
     if (requester === undefined || requester.appservice !== undefined) return undefined;
     return this.#limits?.overrideOf?.(requester.userId) === 'none' ? undefined : this.#limits;
   }

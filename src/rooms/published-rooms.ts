@@ -1,7 +1,6 @@
 import type { Database } from '../kernel/database/index.ts';
 import type { RoomTables } from '../room-engine/index.ts';
-import type { RoomAliases } from './aliases/room-aliases.ts';
-import type { DirectoryRules } from './directory-rules.ts';
+import type { DirectoryRules, RoomAliases } from './aliases/room-aliases.ts';
 
 /** Which rooms are in the public directory. Source: client-server API, "Published room directory". */
 export class PublishedRooms {

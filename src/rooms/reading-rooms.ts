@@ -1,7 +1,7 @@
 import { RoomReader, type RoomReaderDeps } from '../room-engine/index.ts';
 import { ClientEvents, type OpenRelations } from './history/client-events.ts';
-import { Reading } from './history/reading.ts';
-import { type Completion, StateReading } from './history/state-reading.ts';
+import { HistoryReader } from './history/history-reader.ts';
+import { type StateCompletion, StateReader } from './history/state-reader.ts';
 import type { PublishedRooms } from './published-rooms.ts';
 import { isPublished } from './published-rooms.ts';
 
@@ -9,8 +9,8 @@ import { isPublished } from './published-rooms.ts';
 export interface ReadingRooms {
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
-  readonly reading: Reading;
-  readonly stateReading: StateReading;
+  readonly historyReader: HistoryReader;
+  readonly stateReader: StateReader;
   readonly published: Pick<PublishedRooms, 'isPublished'>;
 }
 
@@ -26,14 +26,14 @@ export function openReadingRooms(deps: ReadingRoomsDeps): ReadingRooms {
   return {
     engine,
     clientEvents,
-    reading: new Reading(engine, clientEvents),
-    stateReading: new StateReading(engine, clientEvents, new FollowedCompletion(engine)),
+    historyReader: new HistoryReader(engine, clientEvents),
+    stateReader: new StateReader(engine, clientEvents, new FollowedCompletion(engine)),
     published: { isPublished: (roomId) => isPublished(deps.database, roomId) },
   };
 }
 
 /** Waits for the states of rooms that another process completes. */
-class FollowedCompletion implements Completion {
+class FollowedCompletion implements StateCompletion {
   readonly #engine: RoomReader;
   readonly #waiting = new Map<string, Set<() => void>>();
 

@@ -16,15 +16,20 @@ import {
   StateCompletion,
   storedStrippedState,
 } from '../room-federation/index.ts';
-import { type AliasOptions, type RemoteAliases, RoomAliases } from './aliases/room-aliases.ts';
+import {
+  type AliasOptions,
+  type DirectoryRules,
+  noDirectoryRules,
+  type RemoteAliases,
+  RoomAliases,
+} from './aliases/room-aliases.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
-import { type DirectoryRules, noDirectoryRules } from './directory-rules.ts';
 import { ClientEvents, type OpenRelations } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
-import { Reading } from './history/reading.ts';
-import { StateReading } from './history/state-reading.ts';
+import { HistoryReader } from './history/history-reader.ts';
+import { StateReader } from './history/state-reader.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
-import { type InvitePolicy, inviteAnybody } from './membership/invite-policy.ts';
+import { allowAllInvites, type InvitePolicy } from './membership/invite-policy.ts';
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
 import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
@@ -78,9 +83,9 @@ export interface Rooms extends ReadingRooms {
   readonly creation: RoomCreation;
   readonly upgrades: RoomUpgrade;
   readonly sending: Sending;
-  readonly reading: Reading;
+  readonly historyReader: HistoryReader;
   readonly eventByTime: EventByTime;
-  readonly stateReading: StateReading;
+  readonly stateReader: StateReader;
   readonly clientEvents: ClientEvents;
   readonly serverAcls: ServerAcls;
   readonly incoming: Incoming;
@@ -109,7 +114,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     serverName,
     allowPerRoomProfiles: options.allow_per_room_profiles,
   });
-  const { invitePolicy = inviteAnybody, otherServers: others = noOtherServers } = deps;
+  const { invitePolicy = allowAllInvites, otherServers: others = noOtherServers } = deps;
   const memberships = new Memberships({ ...deps, engine, contents, throttle, invitePolicy, serverName });
   const clientEvents = new ClientEvents(engine, clock, deps.relations);
   const serverAcls = new ServerAcls(engine.events);
@@ -140,7 +145,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     clock,
     log: deps.log ?? silentLogger,
   });
-  memberships.wait((roomId) => completion.whenComplete(roomId));
+  memberships.setStateCompletion((roomId) => completion.whenComplete(roomId));
   return {
     engine,
     aliases,
@@ -173,9 +178,9 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
       stateChecks: new StateChecks({ engine, aliases, serverName }),
       throttle,
     }),
-    reading: new Reading(engine, clientEvents, incoming),
+    historyReader: new HistoryReader(engine, clientEvents, incoming),
     eventByTime: new EventByTime(engine, incoming),
-    stateReading: new StateReading(engine, clientEvents, completion),
+    stateReader: new StateReader(engine, clientEvents, completion),
     clientEvents,
     serverAcls,
     incoming,

@@ -11,15 +11,15 @@ import {
 } from '../protocol/index.ts';
 import type { RoomHead, RoomWriter } from '../room-engine/index.ts';
 import { type EventToSend, isStorableText, transactionScope } from '../room-engine/index.ts';
-import { AnnotationsUnderWay } from './annotations-under-way.ts';
 import type { EventRelations } from './event-relations.ts';
-import type { Requesting, Throttle } from './limits.ts';
+import type { RequestingUser, Throttle } from './limits.ts';
 import { setMembership } from './membership/membership-state.ts';
 import type { Memberships } from './membership/memberships.ts';
+import { PendingAnnotations } from './pending-annotations.ts';
 import type { StateChecks } from './state-checks.ts';
 
 /** Who sends. */
-export interface Sender extends Requesting {
+export interface Sender extends RequestingUser {
   readonly deviceId: string | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface SendingDeps {
 /** Sends events for local users. Source: client-server API, "Sending events to a room" and "Redactions". */
 export class Sending {
   readonly #deps: SendingDeps;
-  readonly #annotations = new AnnotationsUnderWay();
+  readonly #annotations = new PendingAnnotations();
 
   constructor(deps: SendingDeps) {
     this.#deps = deps;

@@ -101,7 +101,7 @@ export class MatchFinder {
     for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
       const view = views.get(roomNid);
       // What somebody may not read any more is not told by finding it, either.
-      const readable = view ? (await view.shown(ofRoom)).filter(({ isErased }) => !isErased) : [];
+      const readable = view ? (await view.displayable(ofRoom)).filter(({ isErased }) => !isErased) : [];
       for (const one of await relations.narrow(readable, filter.relatedBy, view)) {
         visible.set(one.stored.nid, one);
       }

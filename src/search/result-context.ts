@@ -64,7 +64,7 @@ export class ResultContexts {
     );
     const known = keys.filter((key) => key !== undefined);
     const state = (await groups.entries([at.stateGroup], known)).get(at.stateGroup);
-    const members = await view.state([...(await store.getMany(state?.values() ?? [])).values()]);
+    const members = await view.asState([...(await store.getMany(state?.values() ?? [])).values()]);
     return Object.fromEntries(
       members.map(({ stored, isErased }) => [
         stored.event.stateKey ?? '',

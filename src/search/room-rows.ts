@@ -5,5 +5,5 @@ import { eventTexts } from './search-index.ts';
 /** What this slice keeps of rooms. */
 export function searchRoomRows(database: Database): RoomRows {
   const texts = database.fullText(eventTexts);
-  return { ofEvents: (writer, nids) => texts.remove(writer, nids) };
+  return { deleteForEvents: (writer, nids) => texts.remove(writer, nids) };
 }

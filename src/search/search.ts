@@ -26,7 +26,7 @@ export interface RoomEventsCriteria {
 }
 
 export interface SearchDeps {
-  readonly rooms: Pick<Rooms, 'engine' | 'clientEvents' | 'stateReading'>;
+  readonly rooms: Pick<Rooms, 'engine' | 'clientEvents' | 'stateReader'>;
   readonly index: SearchIndex;
 }
 
@@ -127,7 +127,7 @@ export class Search {
   async #state(viewer: Viewer, matches: readonly Match[]): Promise<Record<string, ClientEvent[]>> {
     const state: Record<string, ClientEvent[]> = {};
     for (const roomId of new Set(matches.map(({ stored }) => stored.event.roomId))) {
-      state[roomId] = await this.#deps.rooms.stateReading.all(viewer, roomId);
+      state[roomId] = await this.#deps.rooms.stateReader.all(viewer, roomId);
     }
     return state;
   }

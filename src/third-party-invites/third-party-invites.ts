@@ -14,7 +14,7 @@ import type {
   AddressInvite,
   LocalUsers,
   Memberships,
-  Requesting,
+  RequestingUser,
   ThirdPartyInviting,
 } from '../rooms/index.ts';
 import { inviteDetails } from './invite-details.ts';
@@ -47,7 +47,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     this.#deps = deps;
   }
 
-  async invite(requester: Requesting, roomId: string, invite: AddressInvite): Promise<void> {
+  async invite(requester: RequestingUser, roomId: string, invite: AddressInvite): Promise<void> {
     const { engine, memberships, identityServers } = this.#deps;
     const address = readThirdPartyId(invite);
     await this.#checkMayInvite(requester);
@@ -58,7 +58,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     else await memberships.invite(requester.userId, roomId, userId, { requester });
   }
 
-  async prepare(requester: Requesting, invites: readonly AddressInvite[]) {
+  async prepare(requester: RequestingUser, invites: readonly AddressInvite[]) {
     const { identityServers } = this.#deps;
     const addresses = invites.map(readThirdPartyId);
     if (addresses.length > 0) await this.#checkMayInvite(requester);
@@ -115,7 +115,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     });
   }
 
-  async #checkMayInvite({ userId }: Requesting): Promise<void> {
+  async #checkMayInvite({ userId }: RequestingUser): Promise<void> {
     const { options, users } = this.#deps;
     if (!options.enable_3pid_lookup) {
       throw forbidden('This server does not look up mail addresses and phone numbers');
@@ -136,7 +136,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     if (!levels.reaches(userId, 'invite')) throw forbidden('You may not invite to this room');
   }
 
-  #count(requester: Requesting): void {
+  #count(requester: RequestingUser): void {
     if (requester.appservice === undefined) this.#deps.limit.take(requester.userId);
   }
 }

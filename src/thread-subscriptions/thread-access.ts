@@ -42,7 +42,7 @@ async function visibleEvent(
   });
   const stored = view && (await engine.events.getById(eventId));
   if (!stored || stored.roomNid !== view.head.roomNid || stored.stream === undefined) return undefined;
-  return (await view.filter([stored])).length > 0 ? stored : undefined;
+  return (await view.visible([stored])).length > 0 ? stored : undefined;
 }
 
 export const noThread = () => notFound('There is no such thread, or you do not follow it');

@@ -44,7 +44,7 @@ export function directoryQueryRoutes(deps: DirectoryQueryDeps): Route[] {
         if (parseRoomAlias(alias)?.serverName !== serverName) {
           throw invalidParam('This is not an alias of this server');
         }
-        const { roomId, servers } = await aliases.resolveOwn(alias);
+        const { roomId, servers } = await aliases.resolveLocal(alias);
         return { room_id: roomId, servers };
       },
     ),

@@ -60,7 +60,7 @@ export class SubmittedEvents {
     const isAuthorisedHere = await this.#isAuthorisedHere(head, event);
     const verified = await this.#verified(head, isAuthorisedHere ? signEvent(event, signer).event : event);
     // Only valid joins count, so that strangers cannot use up the room's rate limit.
-    throttle.joinOfOther(submitted.roomId);
+    throttle.remoteUserJoin(submitted.roomId);
     return this.#place(head, verified);
   }
 

@@ -98,7 +98,8 @@ forEachDatabase((open) => {
       const before = await newest();
       while ((await newest()) === before) await new Promise(setImmediate);
       const eventId = (await newest()) ?? '';
-      const show = () => under.rooms.reading.event({ userId: alice, deviceId: 'DEVICE' }, roomId, eventId);
+      const show = () =>
+        under.rooms.historyReader.event({ userId: alice, deviceId: 'DEVICE' }, roomId, eventId);
       await assert.rejects(show(), { errcode: 'M_NOT_FOUND' });
       writing.resolve();
       assert.equal(await said, eventId);

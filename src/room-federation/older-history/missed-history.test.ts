@@ -46,7 +46,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await gaps(joined), 0);
       const questions = joined.peers.count('backfill');
       assert.ok(questions <= 5, `${questions} questions`);
-      const page = await joined.under.rooms.reading.messages(
+      const page = await joined.under.rooms.historyReader.messages(
         { userId: alice, deviceId: 'DEVICE' },
         joined.room.roomId,
         { direction: 'backward', limit: 520, filter: noFilter.room.timeline },

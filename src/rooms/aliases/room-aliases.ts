@@ -11,7 +11,6 @@ import {
 } from '../../protocol/index.ts';
 import type { RoomTables, RoomWriter } from '../../room-engine/index.ts';
 import { isStorableText, visibleContent } from '../../room-engine/index.ts';
-import type { DirectoryRules } from '../directory-rules.ts';
 import { RoomView } from '../history/room-view.ts';
 import { withoutAlias } from './canonical-alias.ts';
 
@@ -20,6 +19,17 @@ const canonicalAlias = 'm.room.canonical_alias';
 /** Most servers that the answer to a look-up names. */
 const maxServers = 20;
 
+/** What the operator allows of names and listings; declared here, supplied at composition. */
+export interface DirectoryRules {
+  /** @param roomId absent for a room that is about to be made */
+  mayCreateAlias(userId: string, alias: string, roomId: string | undefined): boolean | Promise<boolean>;
+  /** @param aliases those that the room has on this server */
+  mayPublish(userId: string, roomId: string, aliases: readonly string[]): boolean | Promise<boolean>;
+}
+
+/** Everybody may do everything. */
+export const noDirectoryRules: DirectoryRules = { mayCreateAlias: () => true, mayPublish: () => true };
+
 export interface AliasOptions {
   readonly require_membership_for_aliases: boolean;
 }
@@ -27,11 +37,11 @@ export interface AliasOptions {
 /** Asks other servers for the rooms behind their aliases; declared here, supplied at composition. */
 export interface RemoteAliases {
   /** @throws MatrixError M_NOT_FOUND; 502 when the other server can not be asked */
-  resolve(alias: string): Promise<LocatedRoom>;
+  resolve(alias: string): Promise<ResolvedAlias>;
 }
 
 /** Where an alias leads. */
-export interface LocatedRoom {
+export interface ResolvedAlias {
   readonly roomId: string;
   /** Servers that are likely to know the room. */
   readonly servers: readonly string[];
@@ -90,7 +100,7 @@ export class RoomAliases {
   }
 
   /** Like `of`, for a user. @throws MatrixError M_FORBIDDEN when they may not read the room */
-  async ofReadable(userId: string, roomId: string): Promise<string[]> {
+  async listFor(userId: string, roomId: string): Promise<string[]> {
     const view = await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
     // Those who have left hear of no aliases that the room was given since.
     if (!view.isJoined && !(await view.isWorldReadable())) throw forbidden('You are not in this room');
@@ -109,7 +119,7 @@ export class RoomAliases {
   }
 
   /** The room behind an alias of this server. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
-  async resolveOwn(alias: string): Promise<LocatedRoom> {
+  async resolveLocal(alias: string): Promise<ResolvedAlias> {
     if (!isRoomAlias(alias)) throw invalidParam('This is not a room alias');
     const roomId = await this.find(alias);
     if (roomId === undefined) throw notFound(`Room alias ${alias} not found`);
@@ -120,9 +130,9 @@ export class RoomAliases {
    * The room behind an alias of any server.
    * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the other server can not be asked
    */
-  async locate(alias: string): Promise<LocatedRoom> {
+  async locate(alias: string): Promise<ResolvedAlias> {
     const isOwn = !this.#remote || parseRoomAlias(alias)?.serverName === this.#serverName;
-    return isOwn ? this.resolveOwn(alias) : this.#remote!.resolve(alias);
+    return isOwn ? this.resolveLocal(alias) : this.#remote!.resolve(alias);
   }
 
   /** The id of the room behind an alias of any server, as `locate`. */
@@ -192,13 +202,13 @@ export class RoomAliases {
   async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
     const row = isStorableText(alias) ? await this.#row(alias) : undefined;
     if (!row) throw notFound(`Room alias ${alias} not found`);
-    if (row.creator !== userId && !isAdmin && !(await this.#mayName(userId, row.room_id))) {
+    if (row.creator !== userId && !isAdmin && !(await this.#maySetCanonicalAlias(userId, row.room_id))) {
       throw forbidden('You may not remove this alias');
     }
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
     });
-    await this.#unname(userId, row.room_id, alias);
+    await this.#removeFromCanonicalAlias(userId, row.room_id, alias);
   }
 
   #row(alias: string) {
@@ -206,8 +216,8 @@ export class RoomAliases {
   }
 
   /** Takes an alias that is gone out of the state of the room, when the user has the power to. */
-  async #unname(userId: string, roomId: string, alias: string): Promise<void> {
-    if (!(await this.#mayName(userId, roomId))) return;
+  async #removeFromCanonicalAlias(userId: string, roomId: string, alias: string): Promise<void> {
+    if (!(await this.#maySetCanonicalAlias(userId, roomId))) return;
     const entry = (await this.#engine.heads.get(roomId))?.entry(canonicalAlias, '');
     const present = entry && (await this.#engine.events.get(entry.nid));
     const content = present && withoutAlias(visibleContent(present), alias);
@@ -220,7 +230,7 @@ export class RoomAliases {
   }
 
   /** Whether the user has the power to send `m.room.canonical_alias`. */
-  async #mayName(userId: string, roomId: string): Promise<boolean> {
+  async #maySetCanonicalAlias(userId: string, roomId: string): Promise<boolean> {
     const head = await this.#engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') return false;
     const [create, levels] = await Promise.all(

@@ -31,9 +31,9 @@ export interface AutoJoinDeps {
 const job = 'rooms/auto-join';
 
 /** Milliseconds that new users wait at most to be in their rooms. */
-const patience = 5_000;
+const maxWait = 5_000;
 
-interface Newcomer {
+interface NewUser {
   readonly [member: string]: string | boolean;
   readonly userId: string;
   readonly isFirst: boolean;
@@ -53,11 +53,11 @@ export class AutoJoin {
   /** Registers how the job is done; before jobs are started. */
   register(rooms: Rooms): void {
     const { jobs, log, options } = this.#deps;
-    jobs.register<Newcomer>(job, {
+    jobs.register<NewUser>(job, {
       run: async ({ payload: newcomer, signal }) => {
         for (const room of options.auto_join_rooms) {
           if (signal.aborted) return;
-          await this.#bring(rooms, newcomer, room).catch((error: unknown) => {
+          await this.#joinOrCreate(rooms, newcomer, room).catch((error: unknown) => {
             // What one room does not allow must not keep the user from the others.
             if (!(error instanceof MatrixError)) throw error;
             log.warn({ err: error, user: newcomer.userId, room }, 'A new user could not be joined to a room');
@@ -85,10 +85,10 @@ export class AutoJoin {
   }
 
   settled(userId: string): Promise<void> {
-    return this.#deps.jobs.attempted(job, userId, patience);
+    return this.#deps.jobs.attempted(job, userId, maxWait);
   }
 
-  async #bring(rooms: Rooms, { userId, isFirst }: Newcomer, room: string): Promise<void> {
+  async #joinOrCreate(rooms: Rooms, { userId, isFirst }: NewUser, room: string): Promise<void> {
     const alias = parseRoomAlias(room);
     const roomId = alias ? await rooms.aliases.find(room) : room;
     if (roomId !== undefined) return this.#join(rooms, userId, roomId);
@@ -102,7 +102,7 @@ export class AutoJoin {
 
   #create(rooms: Rooms, userId: string, localpart: string): Promise<string> {
     const { options } = this.#deps;
-    return rooms.creation.create(this.#host() ?? userId, {
+    return rooms.creation.create(this.#inviter() ?? userId, {
       preset: options.autocreate_auto_join_room_preset,
       room_alias_name: localpart,
       name: localpart,
@@ -115,20 +115,20 @@ export class AutoJoin {
     if (!head) throw notFound('There is no such room');
     const membership = head.membership(userId);
     if (membership === 'join') return;
-    const host = this.#host();
+    const host = this.#inviter();
     if (host !== undefined && host !== userId && !(await isPublic(rooms, head))) {
       if (membership !== 'invite') {
         await rooms.engine.timeline.append(roomId, await rooms.memberships.invitation(host, userId));
       }
       if (this.#deps.options.autocreate_auto_join_room_preset === 'trusted_private_chat') {
-        await trust(rooms, head, host, userId);
+        await grantCreatorLevel(rooms, head, host, userId);
       }
     }
     await rooms.memberships.join(userId, roomId);
   }
 
   /** Who makes the rooms and invites to them. */
-  #host(): string | undefined {
+  #inviter(): string | undefined {
     const { options, serverName } = this.#deps;
     const localpart = options.auto_join_mxid_localpart;
     return localpart === null ? undefined : `@${localpart}:${serverName}`;
@@ -139,7 +139,7 @@ const isPublic = async (rooms: Rooms, head: RoomHead) =>
   (await contentOf(rooms, head, 'm.room.join_rules'))['join_rule'] === 'public';
 
 /** Gives a user the power of those who made the room, if `host` did. */
-async function trust(rooms: Rooms, head: RoomHead, host: string, userId: string): Promise<void> {
+async function grantCreatorLevel(rooms: Rooms, head: RoomHead, host: string, userId: string): Promise<void> {
   const creation = head.entry('m.room.create', '');
   const created = creation && (await rooms.engine.events.get(creation.nid));
   if (created?.event.sender !== host) return;

@@ -10,11 +10,11 @@ import {
 } from '../../protocol/index.ts';
 import { type EventToSend, type RoomWriter, UnauthorizedEvent } from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
-import type { Requesting, Throttle } from '../limits.ts';
+import type { RequestingUser, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import type { PublishedRooms } from '../published-rooms.ts';
 import { checkInitialState, type InitialState, invalidRoomState } from './initial-state.ts';
-import { initialPowerLevels, type Preset, presetFor, presetRules } from './presets.ts';
+import { initialPowerLevels, type Preset, presetOfVisibility, presetRules } from './presets.ts';
 
 /** The body of `POST /createRoom`. */
 export interface RoomRequest {
@@ -52,13 +52,13 @@ export interface RoomCreationDeps {
 }
 
 /** What the server decides of a room that it makes of its own accord. */
-export interface RoomNature {
+export interface RoomOverrides {
   /** Never encrypted, whatever `encryption_enabled_by_default_for_room_type` says. */
   readonly unencrypted?: boolean;
 }
 
 /** What a room will be like. */
-interface RoomPlan extends RoomNature {
+interface RoomPlan extends RoomOverrides {
   readonly version: RoomVersion;
   readonly preset: Preset;
   readonly alias: string | undefined;
@@ -85,12 +85,12 @@ export class RoomCreation {
   async create(
     creator: string,
     request: RoomRequest,
-    requester?: Requesting,
-    nature: RoomNature = {},
+    requester?: RequestingUser,
+    nature: RoomOverrides = {},
   ): Promise<string> {
     const { aliases, published, throttle, memberships } = this.#deps;
     const version = this.#version(request);
-    const preset = request.preset ?? presetFor(request.visibility ?? 'private');
+    const preset = request.preset ?? presetOfVisibility(request.visibility ?? 'private');
     const invitees = [...new Set(request.invite)];
     if (invitees.includes(creator)) throw invalidParam('You can not invite yourself');
     for (const userId of invitees) await memberships.checkInvitee(creator, userId);

@@ -24,7 +24,7 @@ export const presetRules: Readonly<Record<Preset, PresetRules>> = {
 };
 
 /** The preset that a room's directory visibility stands for. */
-export function presetFor(visibility: 'public' | 'private'): Preset {
+export function presetOfVisibility(visibility: 'public' | 'private'): Preset {
   return visibility === 'public' ? 'public_chat' : 'private_chat';
 }
 

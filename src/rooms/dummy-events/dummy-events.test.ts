@@ -60,7 +60,7 @@ forEachDatabase((open) => {
       for (const { event } of sent) assert.deepEqual([event.sender, event.content], [alice, {}]);
       const viewer = { userId: alice, deviceId: undefined };
       const request = { direction: 'backward', limit: 100 } as const;
-      const { chunk } = await under.rooms.reading.messages(viewer, room.roomId, {
+      const { chunk } = await under.rooms.historyReader.messages(viewer, room.roomId, {
         ...request,
         filter: noFilter.room.timeline,
       });

@@ -32,7 +32,7 @@ const delay = 30_000;
 const pause = 3_600_000;
 
 /** Rooms that are remembered to be left alone, and events that are sent to a room at a time. */
-const [pausedRooms, maxEvents] = [10_000, 10];
+const [maxPausedRooms, maxEvents] = [10_000, 10];
 
 /**
  * Ties the loose ends of rooms together (`dummy_events_threshold`): each event that comes after many others means that
@@ -40,9 +40,9 @@ const [pausedRooms, maxEvents] = [10_000, 10];
  */
 export class DummyEvents {
   readonly #deps: DummyEventsDeps;
-  readonly #ordered = new Set<string>();
+  readonly #scheduled = new Set<string>();
   /** Until when. */
-  readonly #paused = new RecentlyUsed<string, number>({ max: pausedRooms });
+  readonly #pausedUntil = new RecentlyUsed<string, number>({ max: maxPausedRooms });
 
   constructor(deps: DummyEventsDeps) {
     this.#deps = deps;
@@ -51,43 +51,43 @@ export class DummyEvents {
   /** Says how the work is done, and watches rooms for it; before jobs are started. */
   register(): void {
     const { jobs, engine } = this.#deps;
-    jobs.register<string>(job, { run: ({ payload: roomId }) => this.#tie(roomId), parallel: 1 });
+    jobs.register<string>(job, { run: ({ payload: roomId }) => this.#mergeExtremities(roomId), parallel: 1 });
     engine.stream.subscribe(({ roomId }) => {
-      if (this.#isFrayed(engine.heads.peek(roomId))) this.#order(roomId);
+      if (this.#isOverThreshold(engine.heads.peek(roomId))) this.#schedule(roomId);
     });
   }
 
-  #isFrayed(head: RoomHead | undefined): head is RoomHead {
+  #isOverThreshold(head: RoomHead | undefined): head is RoomHead {
     return (
       head !== undefined && head.extremities.length >= this.#deps.threshold && head.extremities.length > 1
     );
   }
 
-  #order(roomId: string): void {
+  #schedule(roomId: string): void {
     const { database, jobs, clock, log } = this.#deps;
-    if (this.#ordered.has(roomId) || (this.#paused.get(roomId) ?? 0) > clock.now()) return;
-    this.#ordered.add(roomId);
+    if (this.#scheduled.has(roomId) || (this.#pausedUntil.get(roomId) ?? 0) > clock.now()) return;
+    this.#scheduled.add(roomId);
     const order = { kind: job, key: roomId, payload: roomId, runAt: clock.now() + delay };
     // Whoever sends next makes it be ordered again.
     void database
       .transaction((writer) => jobs.schedule(writer, order))
       .catch((error: unknown) => {
-        this.#ordered.delete(roomId);
+        this.#scheduled.delete(roomId);
         log.warn({ err: error, roomId }, 'Loose ends of a room could not be noted');
       });
   }
 
-  async #tie(roomId: string): Promise<void> {
+  async #mergeExtremities(roomId: string): Promise<void> {
     const { engine, clock } = this.#deps;
-    this.#ordered.delete(roomId);
+    this.#scheduled.delete(roomId);
     for (let sent = 0; sent < maxEvents; sent++) {
       const head = await engine.heads.get(roomId);
-      if (!this.#isFrayed(head)) return;
+      if (!this.#isOverThreshold(head)) return;
       const before = head.extremities.length;
       const isSent = await this.#send(head);
       const left = (await engine.heads.get(roomId))?.extremities.length ?? 0;
       if (isSent && left < before) continue;
-      this.#paused.set(roomId, clock.now() + pause);
+      this.#pausedUntil.set(roomId, clock.now() + pause);
       return;
     }
   }

@@ -11,7 +11,7 @@ const viewer = { userId: alice, deviceId: 'DEVICE' };
 const { timeline: filter } = noFilter.room;
 
 const read = ({ under, room }: JoinedRoom, limit: number, from?: string) =>
-  under.rooms.reading.messages(viewer, room.roomId, { direction: 'backward', limit, filter, from });
+  under.rooms.historyReader.messages(viewer, room.roomId, { direction: 'backward', limit, filter, from });
 
 /** All that can be read backward, newest first. */
 async function readAll(joined: JoinedRoom, limit = 10): Promise<string[]> {
@@ -138,7 +138,10 @@ forEachDatabase((open) => {
     it('comes with the context of an event', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
       const { under, room, join } = joined;
-      const context = await under.rooms.reading.context(viewer, room.roomId, join, { limit: 10, filter });
+      const context = await under.rooms.historyReader.context(viewer, room.roomId, join, {
+        limit: 10,
+        filter,
+      });
       assert.equal(context.events_before.length, 5);
     });
 
@@ -146,7 +149,7 @@ forEachDatabase((open) => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const page = () =>
-        under.rooms.reading.messages(viewer, roomId, { direction: 'backward', limit: 3, filter });
+        under.rooms.historyReader.messages(viewer, roomId, { direction: 'backward', limit: 3, filter });
       await page();
       const { reads, scans } = under.database.statistics;
       await page();
@@ -172,7 +175,7 @@ forEachDatabase((open) => {
       const join = room.get(joined.join).event;
       assert.equal(await find(join.originServerTs + 1, 'backward'), join.eventId);
       assert.equal(peers.count('timestampToEvent'), asked, 'the end of the history is here');
-      const context = await under.rooms.reading.context(viewer, room.roomId, wanted.eventId, {
+      const context = await under.rooms.historyReader.context(viewer, room.roomId, wanted.eventId, {
         limit: 10,
         filter,
       });

@@ -1,15 +1,15 @@
 import { notFound } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import type { OlderHistory } from './older-history.ts';
+import type { RemoteHistory } from './history-gaps.ts';
 import { RoomView } from './room-view.ts';
 
 /** Finds events by the time at which their senders say they were sent. */
 export class EventByTime {
   readonly #engine: RoomReader;
-  readonly #older: OlderHistory | undefined;
+  readonly #older: RemoteHistory | undefined;
 
   /** @param older knows of events that are missing here; absent: nobody does */
-  constructor(engine: RoomReader, older?: OlderHistory) {
+  constructor(engine: RoomReader, older?: RemoteHistory) {
     this.#older = older;
     this.#engine = engine;
   }
@@ -29,7 +29,7 @@ export class EventByTime {
   ): Promise<StoredEvent> {
     const view = await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
     const shown = async (events: readonly StoredEvent[]) =>
-      (await view.shown(events)).map(({ stored }) => stored);
+      (await view.displayable(events)).map(({ stored }) => stored);
     const found = await this.#engine.nearestEvents.find(view.head.roomNid, ts, direction, shown);
     const closer = await this.#closer(view.head, ts, direction, found);
     const [event] = closer ? await shown([closer]) : [];
@@ -43,12 +43,12 @@ export class EventByTime {
     direction: 'forward' | 'backward',
     found: StoredEvent | undefined,
   ): Promise<StoredEvent | undefined> {
-    if (!this.#older?.canBackfill(head) || !(await this.#isBesideGap(head, ts, found))) return undefined;
+    if (!this.#older?.canBackfill(head) || !(await this.#hasGapAt(head, ts, found))) return undefined;
     return this.#older.eventByTime(head, { ts, direction, closestKnownTs: found?.event.originServerTs });
   }
 
   /** Whether something may be missing between the time and what was found: before the first event after that time. */
-  async #isBesideGap(head: RoomHead, ts: number, found: StoredEvent | undefined): Promise<boolean> {
+  async #hasGapAt(head: RoomHead, ts: number, found: StoredEvent | undefined): Promise<boolean> {
     const missing = new Set(await this.#engine.backwardExtremities(head.roomId));
     if (missing.size === 0 || !found) return missing.size > 0;
     const after = await this.#engine.nearestEvents.firstAfter(head.roomNid, ts);

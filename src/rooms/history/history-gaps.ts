@@ -1,21 +1,30 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import type { OlderHistory } from './older-history.ts';
+import type { TimestampQuery } from '../../room-federation/index.ts';
+
+/** Where the parts of a room's history come from that this server does not have. */
+export interface RemoteHistory {
+  /** Whether there is anybody to ask: a look into memory. */
+  canBackfill(head: RoomHead): boolean;
+  /** @returns whether there is more to read than before */
+  backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean>;
+  eventByTime(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined>;
+}
 
 /** Fills the gaps that the reading of one page comes upon. A room without other servers costs nothing. */
 export class HistoryGaps {
   readonly #engine: RoomReader;
-  readonly #older: OlderHistory;
+  readonly #older: RemoteHistory;
   readonly #head: RoomHead;
   #asked = false;
 
-  private constructor(engine: RoomReader, older: OlderHistory, head: RoomHead) {
+  private constructor(engine: RoomReader, older: RemoteHistory, head: RoomHead) {
     this.#engine = engine;
     this.#older = older;
     this.#head = head;
   }
 
   /** @returns `undefined` where nobody can fill any */
-  static of(engine: RoomReader, older: OlderHistory | undefined, head: RoomHead): HistoryGaps | undefined {
+  static of(engine: RoomReader, older: RemoteHistory | undefined, head: RoomHead): HistoryGaps | undefined {
     return older?.canBackfill(head) ? new HistoryGaps(engine, older, head) : undefined;
   }
 

@@ -56,6 +56,6 @@ export class PageState {
   }
 
   async #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
-    return this.#clientEvents.render(await view.state(events), viewer);
+    return this.#clientEvents.render(await view.asState(events), viewer);
   }
 }

@@ -1,9 +1,8 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import type { HistoryPlace, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { EventRelations } from '../event-relations.ts';
-import { HistoryGaps } from './history-gaps.ts';
+import { HistoryGaps, type RemoteHistory } from './history-gaps.ts';
 import { placeBefore } from './history-token.ts';
-import type { OlderHistory } from './older-history.ts';
 import type { RoomView, VisibleEvent } from './room-view.ts';
 
 export type Direction = 'forward' | 'backward';
@@ -15,7 +14,7 @@ export interface PageRequest {
   /** Where to stop. */
   readonly to?: HistoryPlace | undefined;
   /** Fills gaps that the page comes upon, when it is read backward; absent: they stay. */
-  readonly older?: OlderHistory | undefined;
+  readonly older?: RemoteHistory | undefined;
 }
 
 export interface Page {
@@ -52,7 +51,7 @@ export async function readPage(
     const read = await engine.events.history(view.head.roomNid, place, { limit: size, direction });
     if (await gaps?.fill(read, read.length < size, limit)) continue;
     scanned += read.length;
-    const chosen = await relations.narrow(await view.shown(read), filter.relatedBy, view);
+    const chosen = await relations.narrow(await view.displayable(read), filter.relatedBy, view);
     const visible = new Map(chosen.map((one) => [one.stored.nid, one]));
     for (const stored of read) {
       if (to && isBeyond(stored, to, direction)) return { events, next: to };

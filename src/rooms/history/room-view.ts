@@ -29,7 +29,7 @@ export class RoomView {
   readonly userId: string;
   readonly #engine: RoomReader;
   /** What became of the user's membership, oldest first; not looked up while they are in the room. */
-  readonly #changes: readonly StateHistoryEntry[];
+  readonly #memberships: readonly StateHistoryEntry[];
   /** Where on the stream the user joined last; `Infinity` while they are in the room. */
   readonly #lastJoin: number;
 
@@ -42,7 +42,7 @@ export class RoomView {
     this.#engine = engine;
     this.head = head;
     this.userId = userId;
-    this.#changes = changes ?? [];
+    this.#memberships = changes ?? [];
     this.#lastJoin = changes ? (changes.findLast(isJoin)?.stream ?? 0) : Number.POSITIVE_INFINITY;
   }
 
@@ -76,24 +76,24 @@ export class RoomView {
   }
 
   /** How the user's last stay in the room ended; `undefined` while they are in it, and if they never were. */
-  get departure(): StateHistoryEntry | undefined {
-    return this.hasBeenJoined ? this.#changes[this.#changes.findLastIndex(isJoin) + 1] : undefined;
+  get lastLeave(): StateHistoryEntry | undefined {
+    return this.hasBeenJoined ? this.#memberships[this.#memberships.findLastIndex(isJoin) + 1] : undefined;
   }
 
   /** The membership that the user had at a position of the stream; for users who are not in the room now. */
   membershipAt(position: number): Membership {
-    const change = this.#changes.findLast(({ stream }) => stream <= position);
+    const change = this.#memberships.findLast(({ stream }) => stream <= position);
     return change?.event ? membershipOf(change.event.event.content) : 'leave';
   }
 
   /** Those of the events that the user is shown, in the same order: what they may see, and is not left out. */
-  async shown(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+  async displayable(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const ignored = await this.#engine.ignored.of(this.userId);
-    return this.filter(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
+    return this.visible(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
   }
 
   /** Those of the events that the user may see, in the same order, whoever sent them. */
-  async filter(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+  async visible(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const facts = await this.#facts(events);
     const visible: VisibleEvent[] = [];
     for (const [index, stored] of events.entries()) {
@@ -112,7 +112,7 @@ export class RoomView {
   }
 
   /** Parts of a state, which the user may read, as they get them. */
-  async state(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+  async asState(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const erased = await this.#erasedOf(events);
     return events.map((stored) => ({
       stored,

@@ -7,7 +7,7 @@ export interface InvitePolicy {
 }
 
 /** Everybody may be invited by everybody. */
-export const inviteAnybody: InvitePolicy = { decide: async () => 'allow' };
+export const allowAllInvites: InvitePolicy = { decide: async () => 'allow' };
 
 /**
  * Refuses an invite of a local user who does not want it.

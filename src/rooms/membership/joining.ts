@@ -1,12 +1,10 @@
 import { MatrixError } from '../../protocol/index.ts';
-import type { RoomWriter, StoredEvent } from '../../room-engine/index.ts';
-import { checkRestrictedJoin, isResidentForUser } from '../../room-engine/index.ts';
+import type { RoomHead, RoomReader, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
+import { checkRestrictedJoin, isResidentForUser, visibleContent } from '../../room-engine/index.ts';
 import type { RemoteMemberships } from '../../room-federation/index.ts';
 import type { Throttle } from '../limits.ts';
-import { guestsMayJoin } from './guest-access.ts';
 import type { MemberContents } from './member-content.ts';
-import { knownHead, presentMember, sendMember } from './member-event.ts';
-import type { MembershipRequest } from './membership-request.ts';
+import { currentMember, knownHead, type MembershipRequest, sendMember } from './member-event.ts';
 
 export interface JoiningDeps {
   readonly engine: RoomWriter;
@@ -26,12 +24,12 @@ export async function join(
 ): Promise<StoredEvent> {
   const { engine, serverName, remote } = deps;
   if (!remote || (await isResidentForUser(engine, userId, roomId, serverName)))
-    return joinHere(deps, userId, roomId, request);
-  const joined = await joinElsewhere(deps, remote, userId, roomId, request);
-  return joined ?? joinHere(deps, userId, roomId, request);
+    return joinLocally(deps, userId, roomId, request);
+  const joined = await joinRemotely(deps, remote, userId, roomId, request);
+  return joined ?? joinLocally(deps, userId, roomId, request);
 }
 
-async function joinHere(
+async function joinLocally(
   deps: JoiningDeps,
   userId: string,
   roomId: string,
@@ -40,7 +38,7 @@ async function joinHere(
   const { contents, throttle, engine, serverName, remote } = deps;
   const head = await knownHead(engine, roomId);
   const present = head.membership(userId);
-  if (present === 'join' && !given) return presentMember(engine, head, userId);
+  if (present === 'join' && !given) return currentMember(engine, head, userId);
   if (present !== 'join' && head.partial && remote) {
     // Whether the user is banned, for instance, is not known here yet.
     const { from, servers } = head.partial;
@@ -68,7 +66,7 @@ async function joinHere(
 }
 
 /** @returns `undefined` when this server has got into the room in the meantime */
-async function joinElsewhere(
+async function joinRemotely(
   { contents, throttle }: JoiningDeps,
   remote: RemoteMemberships,
   userId: string,
@@ -81,4 +79,11 @@ async function joinElsewhere(
   throttle.remoteJoin(requester);
   const content = await contents.withProfile(userId, given ?? {}, 'join');
   return remote.join({ userId, roomId, via, content });
+}
+
+/** Whether guests may be in a room. Source: client-server API, "Guest Access". */
+export async function guestsMayJoin(engine: RoomReader, head: RoomHead): Promise<boolean> {
+  const entry = head.entry('m.room.guest_access', '');
+  const stored = entry && (await engine.events.get(entry.nid));
+  return stored !== undefined && visibleContent(stored)['guest_access'] === 'can_join';
 }

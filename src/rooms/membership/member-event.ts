@@ -1,5 +1,18 @@
 import { type JsonObject, notFound } from '../../protocol/index.ts';
 import type { RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
+import type { RequestingUser } from '../limits.ts';
+
+/** How a membership is to be changed. */
+export interface MembershipRequest {
+  /** Who asks for it; absent when the server acts of its own accord. */
+  readonly requester?: RequestingUser;
+  /** Further content of the event, for instance `reason`. */
+  readonly given?: JsonObject;
+  /** Servers that may be in the room, for one that this server is not in. */
+  readonly via?: readonly string[];
+  /** Milliseconds since the epoch, where the event is made here; by default now. */
+  readonly originServerTs?: number | undefined;
+}
 
 /** @throws MatrixError M_NOT_FOUND for a room that this server does not know */
 export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<RoomHead> {
@@ -12,7 +25,7 @@ export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<
  * The member event of a user who has one, once it is on disk: it may have been sent just now, and whoever is told of it
  * will rely on it.
  */
-export async function presentMember(
+export async function currentMember(
   { events, timeline }: RoomWriter,
   head: RoomHead,
   userId: string,

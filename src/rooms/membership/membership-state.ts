@@ -1,6 +1,6 @@
 import { badJson, type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { RoomWriter, StoredEvent } from '../../room-engine/index.ts';
-import type { Requesting } from '../limits.ts';
+import type { RequestingUser } from '../limits.ts';
 import type { Memberships } from './memberships.ts';
 
 const known: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'knock']);
@@ -11,7 +11,7 @@ const known: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'k
  */
 export async function setMembership(
   { engine, memberships }: { engine: RoomWriter; memberships: Memberships },
-  requester: Requesting,
+  requester: RequestingUser,
   place: { roomId: string; userId: string; originServerTs?: number | undefined },
   given: JsonObject,
 ): Promise<StoredEvent> {

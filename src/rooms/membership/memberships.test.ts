@@ -231,10 +231,10 @@ forEachDatabase((open) => {
       await memberships.forget(bob, roomId);
       assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, true);
       const viewer = { userId: bob, deviceId: undefined };
-      await assert.rejects(under.rooms.stateReading.all(viewer, roomId), { errcode: 'M_FORBIDDEN' });
+      await assert.rejects(under.rooms.stateReader.all(viewer, roomId), { errcode: 'M_FORBIDDEN' });
       await under.join(bob, roomId);
       assert.equal((await under.engine.userRooms.of(bob)).get(roomId)?.forgotten, false);
-      assert.ok((await under.rooms.stateReading.all(viewer, roomId)).length > 0);
+      assert.ok((await under.rooms.stateReader.all(viewer, roomId)).length > 0);
     });
 
     it('comes with leaving, being removed and being banned (forget_rooms_on_leave)', async () => {

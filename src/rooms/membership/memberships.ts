@@ -14,8 +14,7 @@ import type { Throttle } from '../limits.ts';
 import { checkInvitePolicy, type InvitePolicy } from './invite-policy.ts';
 import { join } from './joining.ts';
 import type { MemberContents } from './member-content.ts';
-import { knownHead, presentMember, sendMember } from './member-event.ts';
-import type { MembershipRequest } from './membership-request.ts';
+import { currentMember, knownHead, type MembershipRequest, sendMember } from './member-event.ts';
 
 /** Who may be asked about users; declared here, supplied at composition. */
 export interface LocalUsers {
@@ -46,8 +45,8 @@ export class Memberships {
   readonly #deps: MembershipsDeps;
   /** Absent: there are no other servers. */
   #remote: RemoteMemberships | undefined;
-  #whole: (roomId: string) => Promise<void> = async () => undefined;
-  #checkDeparture: (userId: string, roomId: string) => Promise<void> = async () => undefined;
+  #completeState: (roomId: string) => Promise<void> = async () => undefined;
+  #checkLeave: (userId: string, roomId: string) => Promise<void> = async () => undefined;
 
   constructor(deps: MembershipsDeps) {
     this.#deps = deps;
@@ -59,13 +58,13 @@ export class Memberships {
   }
 
   /** Who acts on the memberships of others waits until these are known. @param whole resolves when they are */
-  wait(whole: (roomId: string) => Promise<void>): void {
-    this.#whole = whole;
+  setStateCompletion(whole: (roomId: string) => Promise<void>): void {
+    this.#completeState = whole;
   }
 
   /** Some users must stay in some rooms. @param check throws when they ask to leave one, or to turn its invite down */
-  guardDepartures(check: (userId: string, roomId: string) => Promise<void>): void {
-    this.#checkDeparture = check;
+  setLeaveCheck(check: (userId: string, roomId: string) => Promise<void>): void {
+    this.#checkLeave = check;
   }
 
   /** The part of a membership event that says who somebody is. */
@@ -88,7 +87,7 @@ export class Memberships {
     userId: string,
     { requester, given, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#whole(roomId);
+    await this.#completeState(roomId);
     await this.checkInvitee(sender, userId);
     const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
@@ -155,17 +154,17 @@ export class Memberships {
   ): Promise<StoredEvent> {
     const { engine, serverName } = this.#deps;
     const remote = this.#remote;
-    if (requester) await this.#checkDeparture(userId, roomId);
-    const content = this.#content(given, 'leave');
+    if (requester) await this.#checkLeave(userId, roomId);
+    const content = this.#memberContent(given, 'leave');
     const isElsewhere = remote && !(await isResidentForUser(engine, userId, roomId, serverName));
     const left =
-      (isElsewhere ? await this.#leaveElsewhere(remote, userId, roomId, content) : undefined) ??
-      (await this.#leaveHere(userId, roomId, content, originServerTs));
+      (isElsewhere ? await this.#leaveRemotely(remote, userId, roomId, content) : undefined) ??
+      (await this.#leaveLocally(userId, roomId, content, originServerTs));
     await this.#forgetIfWanted(userId, roomId);
     return left;
   }
 
-  async #leaveHere(
+  async #leaveLocally(
     userId: string,
     roomId: string,
     content: JsonObject,
@@ -174,17 +173,17 @@ export class Memberships {
     const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
     const known = await knownHead(this.#deps.engine, roomId);
     // Whether the room knows of an invite that came before this server did, its members tell.
-    if (room && known.isPartial && known.membership(userId) === undefined) await this.#whole(roomId);
+    if (room && known.isPartial && known.membership(userId) === undefined) await this.#completeState(roomId);
     const head = await knownHead(this.#deps.engine, roomId);
     const present = head.membership(userId);
-    if (present === undefined) return this.#leftBefore(userId, roomId);
+    if (present === undefined) return this.#earlierLeave(userId, roomId);
     if (present === 'ban') throw forbidden('You are banned from this room');
-    if (present === 'leave') return presentMember(this.#deps.engine, head, userId);
+    if (present === 'leave') return currentMember(this.#deps.engine, head, userId);
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
   /** What ended an invite of which the room knows nothing. */
-  async #leftBefore(userId: string, roomId: string): Promise<StoredEvent> {
+  async #earlierLeave(userId: string, roomId: string): Promise<StoredEvent> {
     const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const end = room?.membership === 'leave' ? await engine.events.get(room.eventNid) : undefined;
@@ -193,7 +192,7 @@ export class Memberships {
   }
 
   /** @returns `undefined` when this server has got into the room in the meantime */
-  async #leaveElsewhere(
+  async #leaveRemotely(
     remote: RemoteMemberships,
     userId: string,
     roomId: string,
@@ -214,15 +213,15 @@ export class Memberships {
     userId: string,
     { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#whole(roomId);
+    await this.#completeState(roomId);
     const head = await knownHead(this.#deps.engine, roomId);
-    if (requester && userId === sender) await this.#checkDeparture(userId, roomId);
+    if (requester && userId === sender) await this.#checkLeave(userId, roomId);
     if (userId !== sender) checkMember(head, sender);
     const present = head.membership(userId);
     if (present !== 'join' && present !== 'invite' && present !== 'knock') {
       throw forbidden(`${userId} is not in the room`);
     }
-    return this.#remove(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
+    return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
   }
 
   async ban(
@@ -231,10 +230,10 @@ export class Memberships {
     userId: string,
     { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#whole(roomId);
+    await this.#completeState(roomId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
     await knownHead(this.#deps.engine, roomId);
-    return this.#remove(sender, roomId, userId, this.#content(given, 'ban'), originServerTs);
+    return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'ban'), originServerTs);
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user is not banned */
@@ -244,15 +243,15 @@ export class Memberships {
     userId: string,
     { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#whole(roomId);
+    await this.#completeState(roomId);
     const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
-    return this.#remove(sender, roomId, userId, this.#content(given, 'leave'), originServerTs);
+    return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
   }
 
   /** How kicks, bans and unbans end. Each new membership, unbanning as well, makes a forgotten room remembered. */
-  async #remove(
+  async #removeUser(
     sender: string,
     roomId: string,
     userId: string,
@@ -280,7 +279,7 @@ export class Memberships {
     if (options.forget_rooms_on_leave && isLocal) await this.forget(userId, roomId);
   }
 
-  #content(given: JsonObject, membership: string): JsonObject {
+  #memberContent(given: JsonObject, membership: string): JsonObject {
     return { ...this.#deps.contents.without(given), membership };
   }
 }

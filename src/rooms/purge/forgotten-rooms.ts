@@ -42,20 +42,22 @@ export class ForgottenRooms {
   register(): void {
     const { jobs, engine, period } = this.#deps;
     jobs.register<{ roomId: string; roomNid: number }>(job, {
-      run: ({ payload, signal }) => this.#due(payload, signal),
+      run: ({ payload, signal }) => this.#purgeDue(payload, signal),
       parallel: 1,
     });
-    jobs.every('rooms/find-forgotten', searchInterval, { run: ({ signal }) => this.#search(signal) });
-    if (period !== null) engine.userRooms.onForget((writer, room) => this.#order(writer, room, true));
+    jobs.every('rooms/find-forgotten', searchInterval, {
+      run: ({ signal }) => this.#scheduleForgotten(signal),
+    });
+    if (period !== null) engine.userRooms.onForget((writer, room) => this.#schedule(writer, room, true));
   }
 
-  #order(writer: AnyWriter, { roomId, roomNid }: PurgedRoom, replace: boolean): Promise<void> {
+  #schedule(writer: AnyWriter, { roomId, roomNid }: PurgedRoom, replace: boolean): Promise<void> {
     const { jobs, clock, period } = this.#deps;
     const runAt = clock.now() + (period ?? 0);
     return jobs.schedule(writer, { kind: job, key: roomId, payload: { roomId, roomNid }, runAt, replace });
   }
 
-  async #due(room: PurgedRoom, signal: AbortSignal): Promise<void> {
+  async #purgeDue(room: PurgedRoom, signal: AbortSignal): Promise<void> {
     const { purge, database, serverName, period, log } = this.#deps;
     if (period === null) return;
     const mayGo = async () => !(await store.isRemembered(database, room, serverName));
@@ -65,14 +67,14 @@ export class ForgottenRooms {
   }
 
   /** Those that were forgotten when nobody counted are kept for the period from now on. */
-  async #search(signal: AbortSignal): Promise<void> {
+  async #scheduleForgotten(signal: AbortSignal): Promise<void> {
     const { database, serverName, period } = this.#deps;
     if (period === null) return;
     for (let after = 0; !signal.aborted; ) {
       const rooms = await store.forgottenRooms(database, after, roomsAtOnce);
       for (const room of rooms) {
         if (await store.isRemembered(database, room, serverName)) continue;
-        await database.transaction((writer) => this.#order(writer, room, false));
+        await database.transaction((writer) => this.#schedule(writer, room, false));
       }
       after = rooms.at(-1)?.roomNid ?? after;
       if (rooms.length < roomsAtOnce) return;

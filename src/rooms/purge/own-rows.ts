@@ -19,7 +19,7 @@ export const ownRoomRows: RoomRows = {
     { ...byId, table: 'published_rooms', key: ['room_id', 'network'] },
     { ...byId, table: 'incoming_events', key: ['id'] },
   ],
-  async ofEvents(writer, nids) {
+  async deleteForEvents(writer, nids) {
     const tables = writerFor<RoomTables>(writer);
     await tables.deleteFrom('event_auth').where('event_nid', 'in', nids).execute();
     await tables.deleteFrom('redacted_events').where('event_nid', 'in', nids).execute();

@@ -43,11 +43,11 @@ export class RoomPurge {
   async purge(room: PurgedRoom, mayGo: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
     const { database, engine } = this.#deps;
     const { heads } = engine;
-    if ((await store.roomIsThere(database, room)) && !(await mayGo())) return false;
+    if ((await store.roomExists(database, room)) && !(await mayGo())) return false;
     heads.block(room.roomId);
     try {
       await engine.settled();
-      if (await store.roomIsThere(database, room)) {
+      if (await store.roomExists(database, room)) {
         if (!(await mayGo())) return false;
         await database.transaction<RoomTables, void>(async (writer) => {
           await writer.deleteFrom('rooms').where('room_nid', '=', room.roomNid).execute();
@@ -57,7 +57,7 @@ export class RoomPurge {
       if (!(await this.#deleteGroups(room, signal)) || !(await this.#deleteEvents(room, signal)))
         return false;
       engine.userRooms.removePurgedRoom(room.roomId);
-      for (const { gone } of this.#rows) gone?.(room);
+      for (const { onPurged } of this.#rows) onPurged?.(room);
       return true;
     } finally {
       heads.unblock(room.roomId);
@@ -91,7 +91,7 @@ export class RoomPurge {
       if (nids.length === 0) return true;
       if (signal.aborted) return false;
       await database.transaction<RoomTables, void>(async (writer) => {
-        for (const { ofEvents } of this.#rows) await ofEvents?.(writer, nids);
+        for (const { deleteForEvents: ofEvents } of this.#rows) await ofEvents?.(writer, nids);
         await writer.deleteFrom('events').where('nid', 'in', nids).execute();
       });
       for (const nid of nids) {

@@ -23,7 +23,7 @@ export interface RoomTable {
 export interface RoomRows {
   readonly tables?: readonly RoomTable[];
   /** Deletes what names events and no room, a few hundred events at a time and before the events themselves. */
-  readonly ofEvents?: (writer: AnyWriter, nids: readonly number[]) => Promise<void>;
+  readonly deleteForEvents?: (writer: AnyWriter, nids: readonly number[]) => Promise<void>;
   /** Everything is deleted: what is in memory goes, too. */
-  readonly gone?: (room: PurgedRoom) => void;
+  readonly onPurged?: (room: PurgedRoom) => void;
 }

@@ -27,7 +27,7 @@ export const deletionOf = ({ table, key }: RoomTable, rows: readonly Row[]): Sta
 });
 
 /** Not any more once its deletion has begun. */
-export async function roomIsThere(database: Database, { roomNid }: PurgedRoom): Promise<boolean> {
+export async function roomExists(database: Database, { roomNid }: PurgedRoom): Promise<boolean> {
   const row = await database
     .reader<RoomTables>()
     .selectFrom('rooms')

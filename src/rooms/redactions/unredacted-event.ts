@@ -10,7 +10,7 @@ import {
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import { erasedEvents } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
-import type { Reading } from '../history/reading.ts';
+import type { HistoryReader } from '../history/history-reader.ts';
 
 /**
  * One event with what a redaction took from it, for those who may redact in the room, as long as it is kept.
@@ -18,12 +18,12 @@ import type { Reading } from '../history/reading.ts';
  * @throws MatrixError M_FORBIDDEN, 404 with `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`; what reading it throws
  */
 export async function unredactedEvent(
-  { engine, reading }: { engine: RoomReader; reading: Reading },
+  { engine, historyReader }: { engine: RoomReader; historyReader: HistoryReader },
   viewer: Viewer,
   roomId: string,
   eventId: string,
 ): Promise<ClientEvent> {
-  const shown = await reading.event(viewer, roomId, eventId);
+  const shown = await historyReader.event(viewer, roomId, eventId);
   const stored = await engine.events.getById(eventId);
   const head = await engine.heads.get(roomId);
   if (!stored || !head || stored.redactedBy === undefined) return shown;

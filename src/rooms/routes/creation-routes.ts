@@ -3,9 +3,8 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { RoomCreation } from '../creation/create-room.ts';
-import type { ThirdPartyInviting } from '../third-party-inviting.ts';
-import { addressInvite } from './address-invite.ts';
 import { clientPath } from './paths.ts';
+import { addressInvite, type ThirdPartyInviting } from './third-party-inviting.ts';
 
 const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
@@ -113,7 +112,7 @@ function aliasRoutes(aliases: RoomAliases): Route[] {
         response: Type.Object({ aliases: Type.Array(Type.String()) }),
       },
       async ({ params, requester }) => ({
-        aliases: await aliases.ofReadable(requester.userId, params.roomId),
+        aliases: await aliases.listFor(requester.userId, params.roomId),
       }),
     ),
   ];

@@ -2,12 +2,11 @@ import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { badJson, isRoomId, type JsonObject } from '../../protocol/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
-import type { MembershipRequest } from '../membership/membership-request.ts';
+import type { MembershipRequest } from '../membership/member-event.ts';
 import type { Memberships } from '../membership/memberships.ts';
-import type { AddressInvite, ThirdPartyInviting } from '../third-party-inviting.ts';
-import { addressInvite } from './address-invite.ts';
 import { clientPath } from './paths.ts';
 import { reasonMember, reasonOf, type WithReason } from './reason.ts';
+import { type AddressInvite, addressInvite, type ThirdPartyInviting } from './third-party-inviting.ts';
 
 const reasonBody = Type.Object(reasonMember);
 const targetBody = Type.Object({ user_id: Type.String(), ...reasonMember });

@@ -2,15 +2,15 @@ import { Type } from 'typebox';
 import { compileRoomEventFilter, noFilter, type RoomEventFilter } from '../../filters/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { type JsonObject, parseJson } from '../../protocol/index.ts';
-import type { Reading } from '../history/reading.ts';
-import type { StateReading } from '../history/state-reading.ts';
+import type { HistoryReader } from '../history/history-reader.ts';
+import type { StateReader } from '../history/state-reader.ts';
 import { clientPath } from './paths.ts';
 
 const event = Type.Unsafe<JsonObject>(Type.Object({}));
 const events = Type.Array(event);
 
 /** How many events a page holds when the client does not say. */
-const usualLimit = 10;
+const defaultLimit = 10;
 
 /** The filter that the `filter` query parameter holds. Throws MatrixError M_NOT_JSON, M_BAD_JSON. */
 function readFilter(json: string | undefined): RoomEventFilter {
@@ -21,8 +21,8 @@ function readFilter(json: string | undefined): RoomEventFilter {
 const filterLimits = { maxSize: 65_536, maxDepth: 10 };
 
 /** Client-server API, "Getting events for a room". @param maxEvents the largest page (`filter_timeline_limit`) */
-export function readingRoutes(reading: Reading, stateReading: StateReading, maxEvents: number): Route[] {
-  const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? usualLimit, maxEvents));
+export function readingRoutes(reading: HistoryReader, stateReading: StateReader, maxEvents: number): Route[] {
+  const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? defaultLimit, maxEvents));
   return [
     ...pageRoutes(reading, limitOf),
     ...stateRoutes(stateReading),
@@ -30,7 +30,7 @@ export function readingRoutes(reading: Reading, stateReading: StateReading, maxE
   ];
 }
 
-function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => number): Route[] {
+function pageRoutes(reading: HistoryReader, limitOf: (asked: number | undefined) => number): Route[] {
   return [
     route(
       {
@@ -80,7 +80,7 @@ function pageRoutes(reading: Reading, limitOf: (asked: number | undefined) => nu
   ];
 }
 
-function stateRoutes(stateReading: StateReading): Route[] {
+function stateRoutes(stateReading: StateReader): Route[] {
   const contract = {
     operationId: 'getRoomStateWithKey',
     method: 'GET',
@@ -127,7 +127,7 @@ function stateRoutes(stateReading: StateReading): Route[] {
   ];
 }
 
-function memberRoutes(reading: Reading, stateReading: StateReading): Route[] {
+function memberRoutes(reading: HistoryReader, stateReading: StateReader): Route[] {
   return [
     route(
       {

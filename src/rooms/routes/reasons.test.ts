@@ -3,15 +3,21 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
-import { eventOf, refuses, registerTrio, roomOfTwo, type Trio } from './test/trio.ts';
+import {
+  assertRefused,
+  eventOf,
+  registerThreeUsers,
+  roomOfAnnaAndBen,
+  type ThreeUsers,
+} from './test/three-users.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`a reason, on ${database}`, () => {
     let server: TestServer;
-    let people: Trio;
+    let people: ThreeUsers;
     before(async () => {
       server = await startTestServer({ database });
-      people = await registerTrio(server);
+      people = await registerThreeUsers(server);
     });
     after(() => server.stop());
 
@@ -23,7 +29,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
     it('may be null where there is none: bots send it so when they are not told one', async () => {
       const { anna, ben } = people;
-      const roomId = await roomOfTwo(people);
+      const roomId = await roomOfAnnaAndBen(people);
       const him = { user_id: ben.id, reason: null };
       for (const [who, action, body, membership] of [
         [anna, 'kick', him, 'leave'],
@@ -46,9 +52,9 @@ for (const database of serverDatabases(import.meta.url)) {
 
     it('is a text otherwise', async () => {
       const { anna, ben } = people;
-      const roomId = await roomOfTwo(people);
+      const roomId = await roomOfAnnaAndBen(people);
       const path = `/rooms/${enc(roomId)}/kick`;
-      await refuses(anna, 'POST', path, { user_id: ben.id, reason: 5 }, 400, 'M_BAD_JSON');
+      await assertRefused(anna, 'POST', path, { user_id: ben.id, reason: 5 }, 400, 'M_BAD_JSON');
       assert.equal(
         (await becomes(anna, roomId, 'kick', { user_id: ben.id, reason: 'why' }))['reason'],
         'why',

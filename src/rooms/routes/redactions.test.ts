@@ -3,25 +3,31 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc } from '../../../test/support/users/test-client.ts';
-import { eventOf, refuses, registerTrio, roomOfTwo, type Trio } from './test/trio.ts';
+import {
+  assertRefused,
+  eventOf,
+  registerThreeUsers,
+  roomOfAnnaAndBen,
+  type ThreeUsers,
+} from './test/three-users.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`a redaction, on ${database}`, () => {
     let server: TestServer;
-    let people: Trio;
+    let people: ThreeUsers;
     before(async () => {
       server = await startTestServer({ database });
-      people = await registerTrio(server);
+      people = await registerThreeUsers(server);
     });
     after(() => server.stop());
-    const room = () => roomOfTwo(people);
+    const room = () => roomOfAnnaAndBen(people);
 
     it('takes the words away, everywhere, and says why', async () => {
       const { anna, ben } = people;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');
       const path = `/rooms/${enc(roomId)}/redact/${enc(eventId)}/r1`;
-      await refuses(people.cleo, 'PUT', path, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(people.cleo, 'PUT', path, {}, 403, 'M_FORBIDDEN');
       const redaction = await anna.do('PUT', path, { reason: 'rude' });
       const event = await eventOf(ben, roomId, eventId);
       assert.deepEqual(event['content'], {});
@@ -41,9 +47,16 @@ for (const database of serverDatabases(import.meta.url)) {
       const { anna, ben } = people;
       const roomId = await room();
       const [hers, his] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
-      await refuses(ben, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(hers)}/1`, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(ben, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(hers)}/1`, {}, 403, 'M_FORBIDDEN');
       const through = { redacts: hers };
-      await refuses(ben, 'PUT', `/rooms/${enc(roomId)}/send/m.room.redaction/1`, through, 403, 'M_FORBIDDEN');
+      await assertRefused(
+        ben,
+        'PUT',
+        `/rooms/${enc(roomId)}/send/m.room.redaction/1`,
+        through,
+        403,
+        'M_FORBIDDEN',
+      );
       await ben.redact(roomId, his);
       const sent = await anna.send(roomId, 'm.room.redaction', { redacts: hers, reason: 'x' });
       assert.deepEqual((await eventOf(ben, roomId, hers))['content'], {});
@@ -86,7 +99,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const events = state.body as unknown as { type: string; event_id: string }[];
       const creation = events.find(({ type }) => type === 'm.room.create');
       const path = `/rooms/${enc(roomId)}/redact/${enc(creation?.event_id ?? '')}/1`;
-      await refuses(anna, 'PUT', path, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(anna, 'PUT', path, {}, 403, 'M_FORBIDDEN');
     });
   });
 }

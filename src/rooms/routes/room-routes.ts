@@ -1,14 +1,12 @@
 import type { Route } from '../../kernel/http/index.ts';
-import type { DelayedSending } from '../delayed-sending.ts';
 import type { Rooms } from '../rooms.ts';
-import type { ThirdPartyInviting } from '../third-party-inviting.ts';
 import { upgradeRoutes } from '../upgrade/routes.ts';
 import { creationRoutes } from './creation-routes.ts';
-import { eventRoute } from './event-route.ts';
+import { eventRoutes } from './event-routes.ts';
 import { membershipRoutes } from './membership-routes.ts';
 import { readingRoutes } from './reading-routes.ts';
-import { sendingRoutes } from './sending-routes.ts';
-import { timeRoutes } from './time-routes.ts';
+import { type DelayedSending, sendingRoutes } from './sending-routes.ts';
+import type { ThirdPartyInviting } from './third-party-inviting.ts';
 
 /**
  * All routes of this slice.
@@ -25,8 +23,7 @@ export function roomRoutes(
     ...upgradeRoutes(rooms.upgrades),
     ...membershipRoutes(rooms.memberships, rooms.aliases, thirdParties),
     ...sendingRoutes(rooms.sending, delayed),
-    ...timeRoutes(rooms.eventByTime),
-    eventRoute(rooms),
-    ...readingRoutes(rooms.reading, rooms.stateReading, maxEvents),
+    ...eventRoutes(rooms),
+    ...readingRoutes(rooms.historyReader, rooms.stateReader, maxEvents),
   ];
 }

@@ -1,10 +1,30 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, type JsonObject } from '../../protocol/index.ts';
-import type { DelayedSending } from '../delayed-sending.ts';
-import type { Sending } from '../sending.ts';
+import type { Sender, Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
 import { reasonMember, reasonOf } from './reason.ts';
+
+/** An event that is to be sent later. */
+export interface EventToDelay {
+  readonly roomId: string;
+  readonly type: string;
+  /** Present for state events. */
+  readonly stateKey?: string | undefined;
+  readonly content: JsonObject;
+  /** Absent where the request has none, as for state. */
+  readonly txnId?: string | undefined;
+}
+
+/** Sends events later; supplied at composition. Source: MSC4140. */
+export interface DelayedSending {
+  /**
+   * @param delay milliseconds
+   * @returns the id by which the delay can be managed
+   * @throws MatrixError when events can not be delayed, or not for so long
+   */
+  schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string>;
+}
 
 const content = Type.Unsafe<JsonObject>(Type.Object({}));
 const sent = Type.Object({ event_id: Type.String() });
@@ -79,13 +99,13 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         return { event_id: await sending.redact(requester, roomId, eventId, reasonOf(body), txnId) };
       },
     ),
-    sendingAnew(sending),
+    postRoute(sending),
     ...stateRoutes(sending, delayed),
   ];
 }
 
 /** How scripts send that know of no transactions: older than the specification, and still served everywhere. */
-function sendingAnew(sending: Sending): Route {
+function postRoute(sending: Sending): Route {
   return route(
     {
       method: 'POST',

@@ -3,34 +3,40 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
-import { eventOf, refuses, registerTrio, roomOfTwo, type Trio } from './test/trio.ts';
+import {
+  assertRefused,
+  eventOf,
+  registerThreeUsers,
+  roomOfAnnaAndBen,
+  type ThreeUsers,
+} from './test/three-users.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`sending, on ${database}`, () => {
     let server: TestServer;
-    let people: Trio;
+    let people: ThreeUsers;
     before(async () => {
       server = await startTestServer({ database });
-      people = await registerTrio(server);
+      people = await registerThreeUsers(server);
     });
     after(() => server.stop());
-    const room = () => roomOfTwo(people);
+    const room = () => roomOfAnnaAndBen(people);
 
     it('is for members, and tells no others what there is', async () => {
       const { ben, cleo } = people;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;
       const eventId = await ben.say(roomId, 'hello');
-      await refuses(cleo, 'PUT', `${path}/send/m.room.message/1`, { body: 'x' }, 403, 'M_FORBIDDEN');
-      await refuses(cleo, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
-      await refuses(cleo, 'PUT', `${path}/redact/${enc(eventId)}/1`, {}, 403, 'M_FORBIDDEN');
-      await refuses(cleo, 'GET', `${path}/event/${enc(eventId)}`, undefined, 404, 'M_NOT_FOUND');
-      await refuses(cleo, 'GET', `${path}/state`, undefined, 403, 'M_FORBIDDEN');
-      await refuses(cleo, 'GET', `${path}/messages?dir=b`, undefined, 403, 'M_FORBIDDEN');
-      await refuses(cleo, 'GET', `${path}/members`, undefined, 403, 'M_FORBIDDEN');
-      await refuses(cleo, 'GET', `${path}/joined_members`, undefined, 403, 'M_FORBIDDEN');
-      await refuses(cleo, 'GET', `${path}/aliases`, undefined, 403, 'M_FORBIDDEN');
-      await refuses(ben, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'PUT', `${path}/send/m.room.message/1`, { body: 'x' }, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'PUT', `${path}/redact/${enc(eventId)}/1`, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'GET', `${path}/event/${enc(eventId)}`, undefined, 404, 'M_NOT_FOUND');
+      await assertRefused(cleo, 'GET', `${path}/state`, undefined, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'GET', `${path}/messages?dir=b`, undefined, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'GET', `${path}/members`, undefined, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'GET', `${path}/joined_members`, undefined, 403, 'M_FORBIDDEN');
+      await assertRefused(cleo, 'GET', `${path}/aliases`, undefined, 403, 'M_FORBIDDEN');
+      await assertRefused(ben, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
       const banned = await TestClient.register(server, `banned-${database}`);
       const nobody = await TestClient.register(server, `nobody-${database}`);
       await people.anna.do('POST', `${path}/ban`, { user_id: banned.id });
@@ -60,9 +66,9 @@ for (const database of serverDatabases(import.meta.url)) {
       const redaction = `/rooms/${enc(roomId)}/send/m.room.redaction`;
       await anna.do('POST', redaction, { redacts: first });
       assert.deepEqual((await eventOf(anna, roomId, first!))['content'], {});
-      await refuses(anna, 'POST', path, undefined, 400, 'M_NOT_JSON');
-      await refuses(cleo, 'POST', path, { body: 'x' }, 403, 'M_FORBIDDEN');
-      await refuses(anna, 'POST', redaction, {}, 400, 'M_BAD_JSON');
+      await assertRefused(anna, 'POST', path, undefined, 400, 'M_NOT_JSON');
+      await assertRefused(cleo, 'POST', path, { body: 'x' }, 403, 'M_FORBIDDEN');
+      await assertRefused(anna, 'POST', redaction, {}, 400, 'M_BAD_JSON');
     });
 
     it('shows nothing of rooms that a filter leaves out', async () => {
@@ -87,7 +93,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await read({ rooms: ['!another:test'] }), [false, false]);
       assert.deepEqual(await read({ rooms: [roomId] }), [true, true]);
       for (const path of ['messages?dir=b&limit=-1', `context/${enc(eventId)}?limit=-1`]) {
-        await refuses(anna, 'GET', `/rooms/${enc(roomId)}/${path}`, undefined, 400, 'M_INVALID_PARAM');
+        await assertRefused(anna, 'GET', `/rooms/${enc(roomId)}/${path}`, undefined, 400, 'M_INVALID_PARAM');
       }
     });
 
@@ -96,13 +102,13 @@ for (const database of serverDatabases(import.meta.url)) {
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;
       for (const place of ['send/m.room.message/1', 'state/m.room.topic', 'state/x/y']) {
-        await refuses(anna, 'PUT', `${path}/${place}`, undefined, 400, 'M_NOT_JSON');
+        await assertRefused(anna, 'PUT', `${path}/${place}`, undefined, 400, 'M_NOT_JSON');
       }
       for (const body of [[], 'text', '{']) {
         const answer = await anna.call('PUT', `${path}/send/m.room.message/2`, body);
         assert.equal(answer.status, 400, answer.raw);
       }
-      await refuses(
+      await assertRefused(
         anna,
         'PUT',
         `${path}/send/m.room.message/3`,
@@ -110,15 +116,22 @@ for (const database of serverDatabases(import.meta.url)) {
         413,
         'M_TOO_LARGE',
       );
-      await refuses(anna, 'PUT', `${path}/send/${'x'.repeat(256)}/4`, {}, 413, 'M_TOO_LARGE');
-      await refuses(anna, 'PUT', `${path}/state/x/${'x'.repeat(256)}`, {}, 413, 'M_TOO_LARGE');
-      await refuses(anna, 'PUT', `${path}/send/m.room.message/5`, { number: 1.5 }, 400, 'M_BAD_JSON');
-      await refuses(anna, 'PUT', `${path}/state/x/${enc('@ben:test')}`, {}, 403, 'M_FORBIDDEN');
-      await refuses(anna, 'PUT', `${path}/state/m.room.create`, {}, 403, 'M_FORBIDDEN');
-      await refuses(anna, 'PUT', `${path}/state/m.room.redaction`, {}, 400, 'M_INVALID_PARAM');
-      await refuses(anna, 'PUT', `${path}/state/m.room.power_levels`, { users: 'x' }, 400, 'M_BAD_JSON');
-      await refuses(anna, 'PUT', `${path}/state/m.room.member/${enc(anna.id)}`, {}, 400, 'M_BAD_JSON');
-      await refuses(anna, 'PUT', `${path}/send/m.room.redaction/6`, {}, 400, 'M_BAD_JSON');
+      await assertRefused(anna, 'PUT', `${path}/send/${'x'.repeat(256)}/4`, {}, 413, 'M_TOO_LARGE');
+      await assertRefused(anna, 'PUT', `${path}/state/x/${'x'.repeat(256)}`, {}, 413, 'M_TOO_LARGE');
+      await assertRefused(anna, 'PUT', `${path}/send/m.room.message/5`, { number: 1.5 }, 400, 'M_BAD_JSON');
+      await assertRefused(anna, 'PUT', `${path}/state/x/${enc('@ben:test')}`, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(anna, 'PUT', `${path}/state/m.room.create`, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(anna, 'PUT', `${path}/state/m.room.redaction`, {}, 400, 'M_INVALID_PARAM');
+      await assertRefused(
+        anna,
+        'PUT',
+        `${path}/state/m.room.power_levels`,
+        { users: 'x' },
+        400,
+        'M_BAD_JSON',
+      );
+      await assertRefused(anna, 'PUT', `${path}/state/m.room.member/${enc(anna.id)}`, {}, 400, 'M_BAD_JSON');
+      await assertRefused(anna, 'PUT', `${path}/send/m.room.redaction/6`, {}, 400, 'M_BAD_JSON');
       for (const hostile of ['%00', '%F0%28', 'x%00y']) {
         for (const place of [
           `state/${hostile}`,
@@ -142,9 +155,9 @@ for (const database of serverDatabases(import.meta.url)) {
       const roomId = await room();
       const unknown = '!unknown:elsewhere.example';
       for (const action of ['join', 'leave', 'forget']) {
-        await refuses(anna, 'POST', `/rooms/${enc(unknown)}/${action}`, {}, 404, 'M_NOT_FOUND');
+        await assertRefused(anna, 'POST', `/rooms/${enc(unknown)}/${action}`, {}, 404, 'M_NOT_FOUND');
       }
-      await refuses(
+      await assertRefused(
         anna,
         'POST',
         `/join/${enc(unknown)}?server_name=127.0.0.1:1&via=127.0.0.1:2`,
@@ -152,13 +165,20 @@ for (const database of serverDatabases(import.meta.url)) {
         502,
         'M_UNKNOWN',
       );
-      await refuses(anna, 'POST', `/join/${enc('#nothing:test')}`, {}, 404, 'M_NOT_FOUND');
-      await refuses(anna, 'POST', '/join/nothing', {}, 400, 'M_INVALID_PARAM');
-      await refuses(anna, 'POST', `/knock/${enc(unknown)}`, {}, 404, 'M_NOT_FOUND');
-      await refuses(anna, 'PUT', `/rooms/${enc(unknown)}/send/m/1`, {}, 404, 'M_NOT_FOUND');
-      await refuses(anna, 'GET', `/rooms/${enc(unknown)}/messages?dir=b`, undefined, 403, 'M_FORBIDDEN');
+      await assertRefused(anna, 'POST', `/join/${enc('#nothing:test')}`, {}, 404, 'M_NOT_FOUND');
+      await assertRefused(anna, 'POST', '/join/nothing', {}, 400, 'M_INVALID_PARAM');
+      await assertRefused(anna, 'POST', `/knock/${enc(unknown)}`, {}, 404, 'M_NOT_FOUND');
+      await assertRefused(anna, 'PUT', `/rooms/${enc(unknown)}/send/m/1`, {}, 404, 'M_NOT_FOUND');
+      await assertRefused(
+        anna,
+        'GET',
+        `/rooms/${enc(unknown)}/messages?dir=b`,
+        undefined,
+        403,
+        'M_FORBIDDEN',
+      );
       for (const eventId of ['$unknown', '$unknown:elsewhere.example', 'nonsense']) {
-        await refuses(
+        await assertRefused(
           anna,
           'GET',
           `/rooms/${enc(roomId)}/event/${enc(eventId)}`,
@@ -166,7 +186,7 @@ for (const database of serverDatabases(import.meta.url)) {
           404,
           'M_NOT_FOUND',
         );
-        await refuses(
+        await assertRefused(
           anna,
           'GET',
           `/rooms/${enc(roomId)}/context/${enc(eventId)}`,
@@ -176,7 +196,7 @@ for (const database of serverDatabases(import.meta.url)) {
         );
       }
       const elsewhere = await anna.say(await room(), 'elsewhere');
-      await refuses(
+      await assertRefused(
         anna,
         'GET',
         `/rooms/${enc(roomId)}/event/${enc(elsewhere)}`,
@@ -184,7 +204,7 @@ for (const database of serverDatabases(import.meta.url)) {
         404,
         'M_NOT_FOUND',
       );
-      await refuses(
+      await assertRefused(
         anna,
         'GET',
         `/rooms/${enc(roomId)}/context/${enc(elsewhere)}`,
@@ -192,7 +212,14 @@ for (const database of serverDatabases(import.meta.url)) {
         404,
         'M_NOT_FOUND',
       );
-      await refuses(anna, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(elsewhere)}/1`, {}, 404, 'M_NOT_FOUND');
+      await assertRefused(
+        anna,
+        'PUT',
+        `/rooms/${enc(roomId)}/redact/${enc(elsewhere)}/1`,
+        {},
+        404,
+        'M_NOT_FOUND',
+      );
     });
 
     it('repeats nothing for a transaction id, also after a restart', async () => {
@@ -216,9 +243,9 @@ for (const database of serverDatabases(import.meta.url)) {
       const roomId = await room();
       const name = `#one-${database}:test`;
       const path = `/directory/room/${enc(name)}`;
-      await refuses(ben, 'PUT', path, { room_id: '!unknown:test' }, 404, 'M_NOT_FOUND');
-      await refuses(ben, 'PUT', path, {}, 400, 'M_BAD_JSON');
-      await refuses(
+      await assertRefused(ben, 'PUT', path, { room_id: '!unknown:test' }, 404, 'M_NOT_FOUND');
+      await assertRefused(ben, 'PUT', path, {}, 400, 'M_BAD_JSON');
+      await assertRefused(
         ben,
         'PUT',
         `/directory/room/${enc('#x:elsewhere.example')}`,
@@ -226,10 +253,10 @@ for (const database of serverDatabases(import.meta.url)) {
         400,
         'M_INVALID_PARAM',
       );
-      await refuses(ben, 'PUT', '/directory/room/x', { room_id: roomId }, 400, 'M_INVALID_PARAM');
-      await refuses(people.cleo, 'PUT', path, { room_id: roomId }, 403, 'M_FORBIDDEN');
+      await assertRefused(ben, 'PUT', '/directory/room/x', { room_id: roomId }, 400, 'M_INVALID_PARAM');
+      await assertRefused(people.cleo, 'PUT', path, { room_id: roomId }, 403, 'M_FORBIDDEN');
       await anna.do('PUT', path, { room_id: roomId });
-      await refuses(anna, 'PUT', path, { room_id: roomId }, 409, 'M_UNKNOWN');
+      await assertRefused(anna, 'PUT', path, { room_id: roomId }, 409, 'M_UNKNOWN');
       assert.deepEqual(await ben.do('GET', path), { room_id: roomId, servers: ['test'] });
       assert.deepEqual(await ben.do('GET', `/rooms/${enc(roomId)}/aliases`), { aliases: [name] });
       await people.cleo.do(
@@ -238,7 +265,7 @@ for (const database of serverDatabases(import.meta.url)) {
         {},
         { server_name: 'test', via: ['a.example', 'test'] },
       );
-      await refuses(
+      await assertRefused(
         anna,
         'PUT',
         `/rooms/${enc(roomId)}/state/m.room.canonical_alias`,
@@ -246,7 +273,7 @@ for (const database of serverDatabases(import.meta.url)) {
         400,
         'M_BAD_ALIAS',
       );
-      await refuses(
+      await assertRefused(
         anna,
         'PUT',
         `/rooms/${enc(roomId)}/state/m.room.canonical_alias`,
@@ -255,12 +282,12 @@ for (const database of serverDatabases(import.meta.url)) {
         'M_INVALID_PARAM',
       );
       await anna.setState(roomId, 'm.room.canonical_alias', { alias: name, alt_aliases: [name] });
-      await refuses(ben, 'DELETE', path, undefined, 403, 'M_FORBIDDEN');
+      await assertRefused(ben, 'DELETE', path, undefined, 403, 'M_FORBIDDEN');
       await anna.do('DELETE', path);
       const named = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.canonical_alias`);
       assert.deepEqual(named, {}, 'it names the room no more');
-      await refuses(anna, 'DELETE', path, undefined, 404, 'M_NOT_FOUND');
-      await refuses(anna, 'GET', path, undefined, 404, 'M_NOT_FOUND');
+      await assertRefused(anna, 'DELETE', path, undefined, 404, 'M_NOT_FOUND');
+      await assertRefused(anna, 'GET', path, undefined, 404, 'M_NOT_FOUND');
     });
   });
 }

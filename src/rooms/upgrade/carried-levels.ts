@@ -57,7 +57,7 @@ export function carriedLevels(
 }
 
 /** The levels with the creator above whatever the making of the room needs; `undefined`: they are already. */
-export function levelsToBegin(
+export function temporaryLevels(
   levels: JsonObject,
   creator: string,
   version: RoomVersion,
@@ -79,7 +79,7 @@ export function levelsToBegin(
  * The old room's power levels so that nobody but moderators says or invites anything any more; `undefined` when that
  * is so already. Source: client-server API, "Room Upgrades", step 6.
  */
-export function closedLevels({ create, levels }: OldLevels): JsonObject | undefined {
+export function restrictedLevels({ create, levels }: OldLevels): JsonObject | undefined {
   const present = new PowerLevels(create, levels);
   const closed = Math.max(50, present.required('users_default') + 1);
   const changes = (['events_default', 'invite'] as const).filter((name) => present.required(name) < closed);

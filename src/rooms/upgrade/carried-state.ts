@@ -22,7 +22,7 @@ const carriedTypes = new Set([
 ]);
 
 /** What of `m.room.create` belongs to the old room only. */
-const ownToOldRoom = new Set(['room_version', 'creator', 'predecessor', 'additional_creators']);
+const omittedKeys = new Set(['room_version', 'creator', 'predecessor', 'additional_creators']);
 
 /**
  * The content of the new room's create event.
@@ -45,7 +45,7 @@ export function carriedCreation(
   },
 ): JsonObject {
   return {
-    ...Object.fromEntries(Object.entries(old).filter(([key]) => !ownToOldRoom.has(key))),
+    ...Object.fromEntries(Object.entries(old).filter(([key]) => !omittedKeys.has(key))),
     room_version: version.id,
     ...(version.creator === 'content' ? { creator } : undefined),
     ...(additionalCreators.length > 0 ? { additional_creators: [...additionalCreators] } : undefined),

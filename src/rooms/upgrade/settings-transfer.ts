@@ -28,13 +28,13 @@ export class SettingsTransfer {
   readonly #deps: SettingsTransferDeps;
   readonly #follower: Follower;
   /** Events after this position have been noted; earlier ones must be looked up. */
-  readonly #notedFrom: number;
+  readonly #pendingFrom: number;
   /** Joins and tombstones to be looked at. */
-  #noted: StoredEvent[] = [];
+  #pending: StoredEvent[] = [];
 
   constructor(deps: SettingsTransferDeps) {
     this.#deps = deps;
-    this.#notedFrom = deps.streams.current;
+    this.#pendingFrom = deps.streams.current;
     this.#follower = new Follower(deps, {
       name: 'rooms/settings-transfer',
       follow: (after, upTo) => this.#follow(after, upTo),
@@ -43,7 +43,7 @@ export class SettingsTransfer {
 
   start(): Promise<void> {
     this.#deps.engine.stream.subscribe(({ stored, onTimeline }) => {
-      if (onTimeline && this.#isOfInterest(stored)) this.#noted.push(stored);
+      if (onTimeline && this.#isRelevant(stored)) this.#pending.push(stored);
     });
     return this.#follower.start();
   }
@@ -54,18 +54,18 @@ export class SettingsTransfer {
 
   async #follow(after: number, upTo: number): Promise<void> {
     const { events } = this.#deps.engine;
-    for (let from = after; from < this.#notedFrom; ) {
-      const found = await events.between(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
-      for (const stored of found) if (this.#isOfInterest(stored)) await this.#take(stored);
-      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.stream ?? this.#notedFrom);
+    for (let from = after; from < this.#pendingFrom; ) {
+      const found = await events.between(from, Math.min(upTo, this.#pendingFrom), eventsAtOnce);
+      for (const stored of found) if (this.#isRelevant(stored)) await this.#handle(stored);
+      from = found.length < eventsAtOnce ? this.#pendingFrom : (found.at(-1)?.stream ?? this.#pendingFrom);
     }
-    for (let [next] = this.#noted; next; [next] = this.#noted) {
-      await this.#take(next);
-      this.#noted.shift();
+    for (let [next] = this.#pending; next; [next] = this.#pending) {
+      await this.#handle(next);
+      this.#pending.shift();
     }
   }
 
-  #isOfInterest({ event, rejected, softFailed }: StoredEvent): boolean {
+  #isRelevant({ event, rejected, softFailed }: StoredEvent): boolean {
     const { type, stateKey, sender, content } = event;
     if (stateKey === undefined || rejected || softFailed) return false;
     const isLocal = (userId: string) => serverOfUser(userId) === this.#deps.serverName;
@@ -73,33 +73,33 @@ export class SettingsTransfer {
     return type === 'm.room.member' && membershipOf(content) === 'join' && isLocal(stateKey);
   }
 
-  async #take({ event, replaces }: StoredEvent): Promise<void> {
+  async #handle({ event, replaces }: StoredEvent): Promise<void> {
     const { engine } = this.#deps;
     const { type, roomId, sender, stateKey = '', content } = event;
     if (type === 'm.room.tombstone') {
       const next = content['replacement_room'];
       const head = typeof next === 'string' ? await engine.heads.get(next) : undefined;
-      if (head?.membership(sender) === 'join') await this.#follows(sender, head.roomId);
+      if (head?.membership(sender) === 'join') await this.#transferIfReplacement(sender, head.roomId);
       return;
     }
     const before = replaces === undefined ? undefined : await engine.events.get(replaces);
-    if (membershipOf(before?.event.content) !== 'join') await this.#follows(stateKey, roomId);
+    if (membershipOf(before?.event.content) !== 'join') await this.#transferIfReplacement(stateKey, roomId);
   }
 
   /** A user is in a room, which may replace another. */
-  async #follows(userId: string, roomId: string): Promise<void> {
+  async #transferIfReplacement(userId: string, roomId: string): Promise<void> {
     const { engine, transfer } = this.#deps;
     const head = await engine.heads.get(roomId);
-    const predecessor = head && (await this.#text(head, 'm.room.create', 'predecessor'));
+    const predecessor = head && (await this.#stateContent(head, 'm.room.create', 'predecessor'));
     const old = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
     const oldHead = typeof old === 'string' ? await engine.heads.get(old) : undefined;
     if (oldHead?.membership(userId) === undefined) return;
     // Anybody can make a room that says to replace another; that one must say so, too.
-    const replacement = await this.#text(oldHead, 'm.room.tombstone', 'replacement_room');
+    const replacement = await this.#stateContent(oldHead, 'm.room.tombstone', 'replacement_room');
     if (replacement === roomId) await transfer(userId, oldHead.roomId, roomId);
   }
 
-  async #text(head: RoomHead, type: string, member: string) {
+  async #stateContent(head: RoomHead, type: string, member: string) {
     const entry = head.entry(type, '');
     return entry && (await this.#deps.engine.events.get(entry.nid))?.event.content[member];
   }

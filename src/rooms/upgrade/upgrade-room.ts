@@ -15,10 +15,10 @@ import {
 import type { EventToSend, RoomHead, RoomWriter } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
-import type { Requesting, Throttle } from '../limits.ts';
+import type { RequestingUser, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
 import type { PublishedRooms } from '../published-rooms.ts';
-import { carriedLevels, closedLevels, levelsToBegin, type OldLevels } from './carried-levels.ts';
+import { carriedLevels, type OldLevels, restrictedLevels, temporaryLevels } from './carried-levels.ts';
 import { carriedCreation, carriedState, splitCanonicalAlias } from './carried-state.ts';
 
 export interface RoomUpgradeDeps {
@@ -67,12 +67,12 @@ export class RoomUpgrade {
    * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for those who may not send tombstones,
    *   M_LIMIT_EXCEEDED
    */
-  upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {
+  upgrade(requester: RequestingUser, roomId: string, request: UpgradeRequest): Promise<string> {
     const asked = JSON.stringify([requester.userId, roomId, request]);
     return this.#running.run(asked, () => this.#upgrade(requester, roomId, request));
   }
 
-  async #upgrade(requester: Requesting, roomId: string, request: UpgradeRequest): Promise<string> {
+  async #upgrade(requester: RequestingUser, roomId: string, request: UpgradeRequest): Promise<string> {
     const { userId } = requester;
     const version = versionOf(request);
     const creators = version.privilegedCreators ? additionalCreators(userId, request) : [];
@@ -81,8 +81,8 @@ export class RoomUpgrade {
     const newRoomId = await this.#makeRoom(userId, old, version, creators);
     const tombstone = { body: 'This room has been replaced', replacement_room: newRoomId };
     await this.#send(roomId, userId, 'm.room.tombstone', tombstone);
-    await this.#moveNames(userId, old, newRoomId);
-    await this.#close(userId, old);
+    await this.#moveAliases(userId, old, newRoomId);
+    await this.#restrict(userId, old);
     return newRoomId;
   }
 
@@ -131,7 +131,7 @@ export class RoomUpgrade {
       additionalCreators: creators,
     });
     const levels = carriedLevels(old, version, [userId, ...creators]);
-    const first = levelsToBegin(levels, userId, version);
+    const first = temporaryLevels(levels, userId, version);
     const join = { ...(await memberships.profileContent(userId)), membership: 'join' };
     const { moved } = this.#canonicalAlias(old);
     return engine.timeline.create(version, chosenId, [
@@ -145,7 +145,7 @@ export class RoomUpgrade {
   }
 
   /** Aliases and the entry in the directory go to the new room. */
-  async #moveNames(userId: string, old: OldRoom, newRoomId: string): Promise<void> {
+  async #moveAliases(userId: string, old: OldRoom, newRoomId: string): Promise<void> {
     const { aliases, published } = this.#deps;
     const { roomId } = old.head;
     await aliases.moveAll(roomId, newRoomId);
@@ -163,8 +163,8 @@ export class RoomUpgrade {
   }
 
   /** Keeps people from talking in the old room, if the user may do that. */
-  async #close(userId: string, old: OldRoom): Promise<void> {
-    const content = closedLevels(old);
+  async #restrict(userId: string, old: OldRoom): Promise<void> {
+    const content = restrictedLevels(old);
     if (!content) return;
     await this.#send(old.head.roomId, userId, 'm.room.power_levels', content).catch(ignoreForbidden);
   }

@@ -177,7 +177,7 @@ export class EventStream {
     for (let page = 0; page < maxPages && events.length < maxEvents; page++) {
       const range = { after: reached, upTo, limit: maxEvents, direction: 'forward' } as const;
       const read = await engine.events.timeline(view.head.roomNid, range);
-      events.push(...(await view.shown(read)));
+      events.push(...(await view.displayable(read)));
       const last = read.at(-1)?.stream;
       if (last === undefined || read.length < maxEvents) return { events, reached: upTo };
       reached = last;

@@ -19,7 +19,7 @@ export interface RoomInfo {
 }
 
 export interface RoomInfosDeps {
-  readonly rooms: Pick<ReadingRooms, 'engine' | 'reading' | 'stateReading' | 'published'>;
+  readonly rooms: Pick<ReadingRooms, 'engine' | 'historyReader' | 'stateReader' | 'published'>;
 }
 
 /** Tells all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
@@ -40,10 +40,15 @@ export class RoomInfos {
     roomId: string,
     { limit, upTo, accountData }: { limit: number; upTo: number; accountData: readonly AccountDataItem[] },
   ): Promise<RoomInfo> {
-    const { engine, reading, stateReading, published } = this.#rooms;
+    const { engine, historyReader, stateReader, published } = this.#rooms;
     const end = encodePosition(upTo);
     const { timeline: filter } = noFilter.room;
-    const page = await reading.messages(viewer, roomId, { from: end, direction: 'backward', limit, filter });
+    const page = await historyReader.messages(viewer, roomId, {
+      from: end,
+      direction: 'backward',
+      limit,
+      filter,
+    });
     const membership = (await engine.userRooms.of(viewer.userId)).get(roomId)?.membership;
     return {
       room_id: roomId,
@@ -54,7 +59,7 @@ export class RoomInfos {
         end,
         chunk: page.chunk.toReversed(),
       },
-      state: await stateReading.all(viewer, roomId),
+      state: await stateReader.all(viewer, roomId),
       visibility: (await published.isPublished(roomId)) ? 'public' : 'private',
       account_data: accountData
         .filter((entry) => entry.roomId === roomId)

@@ -10,7 +10,7 @@ import type { InitialSync } from './initial-sync.ts';
 import type { RoomInfos } from './room-info.ts';
 
 export interface EventStreamServices {
-  readonly rooms: Pick<ReadingRooms, 'engine' | 'reading'>;
+  readonly rooms: Pick<ReadingRooms, 'engine' | 'historyReader'>;
   readonly streams: StreamReader;
   readonly sources: SourceList;
   readonly roomInfos: RoomInfos;
@@ -101,7 +101,7 @@ function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
       async ({ params: { eventId }, requester }) => {
         const stored = await rooms.engine.events.getById(eventId);
         if (!stored) throw notFound('There is no such event');
-        return rooms.reading.event(requester, stored.event.roomId, eventId);
+        return rooms.historyReader.event(requester, stored.event.roomId, eventId);
       },
     ),
   ];

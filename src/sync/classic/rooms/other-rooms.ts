@@ -130,7 +130,7 @@ export class OtherRooms {
     timeline: Timeline,
     { after, fullState }: LeftRange,
   ): Promise<StateNids> {
-    const { departure } = view;
+    const { lastLeave: departure } = view;
     if (!departure || !filter.room.state.passesRoom(head.roomId)) return new Map();
     const since = fullState ? undefined : after;
     if (since !== undefined && departure.stream <= since) return new Map();

@@ -73,7 +73,7 @@ export async function readTimeline(
     reachedGap = gap >= 0;
     if (reachedGap) read.splice(gap + 1);
     stretch.push(...read);
-    const readable = (view ? await view.shown(read) : asJoined(read, ignored)).filter(isWanted);
+    const readable = (view ? await view.displayable(read) : asJoined(read, ignored)).filter(isWanted);
     chosen.push(...(await relations.narrow(readable, wanted.relatedBy, view)));
   }
   const limited = chosen.length > limit || !reachedStart || reachedGap;

@@ -98,7 +98,7 @@ export class OtherRoom {
   /** The state at the end of the user's last stay, or what has changed of it; and how they are out of the room. */
   async #state(head: RoomHead, { room, subject, after }: RoomRequest, view: RoomView): Promise<StateNids> {
     const { engine } = this.#deps;
-    const { departure } = view;
+    const { lastLeave: departure } = view;
     let state: StateNids = new Map();
     if (departure && !room.forgotten && (after === undefined || departure.stream > after)) {
       const wasThere = after !== undefined && view.membershipAt(after) === 'join';

@@ -5,7 +5,7 @@ import type { EventToSend } from '../room-engine/index.ts';
  * Annotations that are being sent: who sends the same at the same time can not find them yet.
  * Source: client-server API, "Avoiding duplicate annotations".
  */
-export class AnnotationsUnderWay {
+export class PendingAnnotations {
   readonly #names = new Set<string>();
 
   /**

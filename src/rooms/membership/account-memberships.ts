@@ -4,31 +4,31 @@ import type { Jobs } from '../../kernel/jobs/index.ts';
 import { MatrixError, serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import { visibleContent } from '../../room-engine/index.ts';
-import { guestsMayJoin } from './guest-access.ts';
+import { guestsMayJoin } from './joining.ts';
 import type { Memberships } from './memberships.ts';
 
 type IsGuest = (userId: string) => Promise<boolean>;
 
 const profileJob = 'rooms/profile';
-const departureJob = 'rooms/departure';
-const guestsJob = 'rooms/guests';
-const forgettingJob = 'rooms/forgetting';
+const leaveAllJob = 'rooms/departure';
+const removeGuestsJob = 'rooms/guests';
+const forgetJob = 'rooms/forgetting';
 
 /**
  * Milliseconds that whoever has changed something waits at most for it to be seen in rooms. Somebody may be in a great
  * many; the rest follows.
  */
-const patience = 5_000;
+const maxWait = 5_000;
 
 /** A room that a user came out of. */
-type Departure = { readonly userId: string; readonly roomId: string };
+type RoomOfUser = { readonly userId: string; readonly roomId: string };
 
 /**
  * Keeps memberships in step with accounts: a new name or avatar goes into all of a user's rooms, and an account that
  * is closed leaves them. As jobs, so that nothing is forgotten when the server stops in between.
  * Source: client-server API, "Profiles" and `POST /account/deactivate`.
  */
-export class MemberUpkeep {
+export class AccountMemberships {
   readonly #jobs: Jobs;
   readonly #clock: Clock;
 
@@ -46,7 +46,7 @@ export class MemberUpkeep {
     memberships: Memberships,
     { database, isGuest }: { database: Database; isGuest: IsGuest },
   ): void {
-    this.#jobs.register<string>(guestsJob, {
+    this.#jobs.register<string>(removeGuestsJob, {
       run: ({ payload: roomId, signal }) => removeGuests(engine, memberships, { roomId, isGuest, signal }),
     });
     engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
@@ -54,17 +54,17 @@ export class MemberUpkeep {
       if (!isRedaction && !stateChanges.some(({ type }) => type === 'm.room.guest_access')) return;
       const schedule = async () => {
         if (isRedaction && !(await redactsGuestAccess(engine, stored.event.redacts))) return;
-        await database.transaction((writer) => this.#schedule(writer, guestsJob, roomId));
+        await database.transaction((writer) => this.#schedule(writer, removeGuestsJob, roomId));
       };
       void schedule().catch(() => undefined);
     });
-    this.#jobs.register<Departure>(forgettingJob, {
-      run: ({ payload: { userId, roomId } }) => memberships.forget(userId, roomId).catch(ignoreRefusal),
+    this.#jobs.register<RoomOfUser>(forgetJob, {
+      run: ({ payload: { userId, roomId } }) => memberships.forget(userId, roomId).catch(ignoreMatrixError),
     });
     this.#jobs.register<string>(profileJob, {
       run: ({ payload: userId, signal }) => updateProfile(engine, memberships, userId, signal),
     });
-    this.#jobs.register<string>(departureJob, {
+    this.#jobs.register<string>(leaveAllJob, {
       run: ({ payload: userId, signal }) => leaveAll(engine, memberships, userId, signal),
     });
   }
@@ -73,19 +73,19 @@ export class MemberUpkeep {
    * From now on local users forget the rooms that somebody on another server removes them from; who acts here sees to
    * it themselves. Source: requirement document 2, "forget_rooms_on_leave".
    */
-  forgetRemovals(engine: RoomReader, database: Database, serverName: string): void {
+  forgetOnRemoteRemoval(engine: RoomReader, database: Database, serverName: string): void {
     const isLocal = (userId: string) => serverOfUser(userId) === serverName;
     engine.stream.subscribe(({ roomId, stored, membershipChanges }) => {
       if (isLocal(stored.event.sender)) return;
-      const departed = membershipChanges.filter(
+      const allRoomsLeft = membershipChanges.filter(
         ({ userId, to }) => (to === 'leave' || to === 'ban') && isLocal(userId),
       );
-      if (departed.length === 0) return;
+      if (allRoomsLeft.length === 0) return;
       const schedule = async (writer: AnyWriter) => {
-        for (const { userId } of departed) {
-          const payload: Departure = { userId, roomId };
+        for (const { userId } of allRoomsLeft) {
+          const payload: RoomOfUser = { userId, roomId };
           const key = `${userId} ${roomId}`;
-          await this.#jobs.schedule(writer, { kind: forgettingJob, key, payload, runAt: this.#clock.now() });
+          await this.#jobs.schedule(writer, { kind: forgetJob, key, payload, runAt: this.#clock.now() });
         }
       };
       void database.transaction(schedule).catch(() => undefined);
@@ -98,18 +98,18 @@ export class MemberUpkeep {
   }
 
   /** Resolves when the user's rooms show the profile, or when that takes too long. */
-  profileShown(userId: string): Promise<void> {
-    return this.#jobs.attempted(profileJob, userId, patience);
+  profilePropagated(userId: string): Promise<void> {
+    return this.#jobs.attempted(profileJob, userId, maxWait);
   }
 
   /** Part of the transaction that closes an account. */
-  accountClosed(writer: AnyWriter, userId: string): Promise<void> {
-    return this.#schedule(writer, departureJob, userId);
+  accountDeactivated(writer: AnyWriter, userId: string): Promise<void> {
+    return this.#schedule(writer, leaveAllJob, userId);
   }
 
   /** Resolves when the user of a closed account has left their rooms, or when that takes too long. */
-  departed(userId: string): Promise<void> {
-    return this.#jobs.attempted(departureJob, userId, patience);
+  allRoomsLeft(userId: string): Promise<void> {
+    return this.#jobs.attempted(leaveAllJob, userId, maxWait);
   }
 
   #schedule(writer: AnyWriter, kind: string, id: string): Promise<void> {
@@ -130,7 +130,7 @@ async function updateProfile(
     const stored = entry && (await engine.events.get(entry.nid));
     if (!stored || entry.membership !== 'join') continue;
     const { displayname: _name, avatar_url: _avatar, reason: _reason, ...given } = visibleContent(stored);
-    await memberships.join(userId, roomId, { given }).catch(ignoreRefusal);
+    await memberships.join(userId, roomId, { given }).catch(ignoreMatrixError);
   }
 }
 
@@ -143,10 +143,10 @@ async function leaveAll(
   for (const { roomId, membership } of (await engine.userRooms.of(userId)).values()) {
     if (signal.aborted) return;
     if (membership !== 'leave' && membership !== 'ban') {
-      await memberships.leave(userId, roomId).catch(ignoreRefusal);
+      await memberships.leave(userId, roomId).catch(ignoreMatrixError);
     }
     // Nobody will come back to it.
-    await memberships.forget(userId, roomId).catch(ignoreRefusal);
+    await memberships.forget(userId, roomId).catch(ignoreMatrixError);
   }
 }
 
@@ -166,11 +166,11 @@ async function removeGuests(
   for (const [userId, membership] of [...head.members]) {
     if (signal.aborted) return;
     if (membership !== 'join' || !(await isGuest(userId))) continue;
-    await memberships.leave(userId, roomId).catch(ignoreRefusal);
+    await memberships.leave(userId, roomId).catch(ignoreMatrixError);
   }
 }
 
 /** What a room does not allow must not keep the others waiting. */
-function ignoreRefusal(error: unknown): void {
+function ignoreMatrixError(error: unknown): void {
   if (!(error instanceof MatrixError)) throw error;
 }

@@ -21,7 +21,7 @@ export interface MembersRequest {
 }
 
 /** Rooms that were joined without their members. */
-export interface Completion {
+export interface StateCompletion {
   /** Resolves when all members of the room are known. */
   whenComplete(roomId: string): Promise<void>;
 }
@@ -30,12 +30,12 @@ export interface Completion {
  * Reads the state of rooms for users: the current one for those who are in the room, the one at the time they left
  * for those who were. Source: client-server API, "Getting events for a room".
  */
-export class StateReading {
+export class StateReader {
   readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
-  readonly #completion: Completion;
+  readonly #completion: StateCompletion;
 
-  constructor(engine: RoomReader, clientEvents: ClientEvents, completion: Completion) {
+  constructor(engine: RoomReader, clientEvents: ClientEvents, completion: StateCompletion) {
     this.#engine = engine;
     this.#clientEvents = clientEvents;
     this.#completion = completion;
@@ -43,7 +43,7 @@ export class StateReading {
 
   /** The whole state. */
   async all(viewer: Viewer, roomId: string): Promise<ClientEvent[]> {
-    await this.#whole(viewer.userId, roomId);
+    await this.#completeState(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
     const events = await this.#engine.events.getMany(await this.#stateNids(view));
     return this.#render(view, viewer, [...events.values()]);
@@ -61,7 +61,7 @@ export class StateReading {
 
   /** The membership events. */
   async members(viewer: Viewer, roomId: string, request: MembersRequest): Promise<ClientEvent[]> {
-    await this.#whole(viewer.userId, roomId);
+    await this.#completeState(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
     const nids =
       request.at === undefined ? await this.#memberNids(view) : await this.#memberNidsAt(view, request.at);
@@ -78,7 +78,7 @@ export class StateReading {
 
   /** Who is in the room, with their profiles. @throws MatrixError M_FORBIDDEN for those who are not in it */
   async joinedMembers(userId: string, roomId: string): Promise<Record<string, JsonObject>> {
-    await this.#whole(userId, roomId);
+    await this.#completeState(userId, roomId);
     const head = await this.#engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
     const nids = [...head.state.values()]
@@ -96,7 +96,7 @@ export class StateReading {
   }
 
   /** Members of the room wait until all of its members are known. */
-  async #whole(userId: string, roomId: string): Promise<void> {
+  async #completeState(userId: string, roomId: string): Promise<void> {
     const head = await this.#engine.heads.get(roomId);
     if (head?.isPartial && head.membership(userId) === 'join') await this.#completion.whenComplete(roomId);
   }
@@ -106,24 +106,24 @@ export class StateReading {
   }
 
   /** The event with which the stay of a user ended who may see the room as it was then; `undefined`: as it is now. */
-  async #lastEvent(view: RoomView): Promise<StoredEvent | undefined> {
-    const { departure } = view;
+  async #leaveEvent(view: RoomView): Promise<StoredEvent | undefined> {
+    const { lastLeave: departure } = view;
     return departure && !(await view.isWorldReadable()) ? departure.event : undefined;
   }
 
   /** The state group that somebody who is not in the room any more may see; `undefined`: the current state. */
-  async #lastGroup(view: RoomView): Promise<number | undefined> {
-    return (await this.#lastEvent(view))?.stateGroup;
+  async #leaveGroup(view: RoomView): Promise<number | undefined> {
+    return (await this.#leaveEvent(view))?.stateGroup;
   }
 
   async #stateNids(view: RoomView): Promise<Iterable<number>> {
-    const group = await this.#lastGroup(view);
+    const group = await this.#leaveGroup(view);
     if (group !== undefined) return (await this.#engine.groups.load(group)).values();
     return [...view.head.state.values()].map(({ nid }) => nid);
   }
 
   async #memberNids(view: RoomView): Promise<Iterable<number>> {
-    const group = await this.#lastGroup(view);
+    const group = await this.#leaveGroup(view);
     if (group !== undefined) return (await this.#engine.groups.load(group)).values();
     return [...view.head.state.values()].filter((entry) => entry.membership).map(({ nid }) => nid);
   }
@@ -133,14 +133,14 @@ export class StateReading {
     const decoded = decodePlace(token);
     const { roomNid } = view.head;
     const asked = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
-    const place = earlier(asked, await this.#lastEvent(view));
+    const place = earlier(asked, await this.#leaveEvent(view));
     const [stored] = await events.history(roomNid, place, { limit: 1, direction: 'backward' });
     if (stored?.stateGroup === undefined) return [];
     return (await groups.load(stored.stateGroup)).values();
   }
 
   async #entryNid(view: RoomView, key: string): Promise<number | undefined> {
-    const group = await this.#lastGroup(view);
+    const group = await this.#leaveGroup(view);
     if (group === undefined) return view.head.state.get(key)?.nid;
     const keyNid = await this.#engine.stateKeys.find(key);
     return keyNid === undefined
@@ -149,7 +149,7 @@ export class StateReading {
   }
 
   async #render(view: RoomView, viewer: Viewer, events: readonly StoredEvent[]): Promise<ClientEvent[]> {
-    return this.#clientEvents.render(await view.state(events), viewer);
+    return this.#clientEvents.render(await view.asState(events), viewer);
   }
 }
 

@@ -3,14 +3,14 @@ import type { TestServer } from '../../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../../test/support/users/test-client.ts';
 
 /** Anna, Ben and Cleo on a server that nobody else uses. */
-export interface Trio {
+export interface ThreeUsers {
   readonly anna: TestClient;
   readonly ben: TestClient;
   readonly cleo: TestClient;
 }
 
 /** Registers the three. */
-export async function registerTrio(server: TestServer): Promise<Trio> {
+export async function registerThreeUsers(server: TestServer): Promise<ThreeUsers> {
   const [anna, ben, cleo] = await Promise.all(
     ['anna', 'ben', 'cleo'].map((name) => TestClient.register(server, name)),
   );
@@ -19,7 +19,7 @@ export async function registerTrio(server: TestServer): Promise<Trio> {
 }
 
 /** A public room of Anna's that Ben is in. @returns its id */
-export async function roomOfTwo({ anna, ben }: Trio): Promise<string> {
+export async function roomOfAnnaAndBen({ anna, ben }: ThreeUsers): Promise<string> {
   const roomId = await anna.createRoom();
   await ben.join(roomId);
   return roomId;
@@ -30,7 +30,7 @@ export const eventOf = (who: TestClient, roomId: string, eventId: string) =>
   who.do('GET', `/rooms/${enc(roomId)}/event/${enc(eventId)}`);
 
 /** Fails unless the request is answered like that. */
-export async function refuses(
+export async function assertRefused(
   who: TestClient,
   method: string,
   path: string,

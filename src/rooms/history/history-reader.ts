@@ -3,8 +3,8 @@ import { type ClientEvent, MatrixError, notFound } from '../../protocol/index.ts
 import type { HistoryPlace, RoomReader } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
+import type { RemoteHistory } from './history-gaps.ts';
 import { decodePlace, encodePlace, placeBefore } from './history-token.ts';
-import type { OlderHistory } from './older-history.ts';
 import { PageState } from './page-state.ts';
 import { type HistorySource, placePast, readPage } from './pages.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
@@ -26,15 +26,15 @@ export interface MessagesRequest {
 }
 
 /** Reads the history of rooms for users. Source: client-server API, "Getting events for a room". */
-export class Reading {
+export class HistoryReader {
   readonly #engine: RoomReader;
   readonly #source: HistorySource;
   readonly #clientEvents: ClientEvents;
   readonly #pageState: PageState;
-  readonly #older: OlderHistory | undefined;
+  readonly #older: RemoteHistory | undefined;
 
   /** @param older fills gaps in the history; absent: they stay */
-  constructor(engine: RoomReader, clientEvents: ClientEvents, older?: OlderHistory) {
+  constructor(engine: RoomReader, clientEvents: ClientEvents, older?: RemoteHistory) {
     this.#engine = engine;
     this.#source = { engine, relations: clientEvents.relations };
     this.#older = older;
@@ -61,7 +61,7 @@ export class Reading {
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
     const next =
-      page.next ?? (request.direction === 'forward' ? await moreMayCome(view, page.events) : undefined);
+      page.next ?? (request.direction === 'forward' ? await nextForward(view, page.events) : undefined);
     // The start is the token that was given: clients compare the two to see that they have not come on.
     const given = request.from ?? encodePlace(start);
     return {
@@ -121,7 +121,7 @@ export class Reading {
     // What is not on disk yet is not in the history either, and may never be.
     const isHere =
       stored?.roomNid === view.head.roomNid && stored.stream !== undefined && events.isSaved(stored);
-    const [visible] = isHere ? await view.shown([stored]) : [];
+    const [visible] = isHere ? await view.displayable([stored]) : [];
     if (!visible) throw notFound('There is no such event');
     return visible;
   }
@@ -143,7 +143,7 @@ export class Reading {
  * Where to go on from the newest events, for those who will see what is said next: a client that follows the room page
  * by page needs the token. A page without events has none: whoever reads on as long as there are tokens comes to an end.
  */
-async function moreMayCome(
+async function nextForward(
   view: RoomView,
   events: readonly VisibleEvent[],
 ): Promise<HistoryPlace | undefined> {
