@@ -21,16 +21,20 @@ function readFilter(json: string | undefined): RoomEventFilter {
 const filterLimits = { maxSize: 65_536, maxDepth: 10 };
 
 /** Client-server API, "Getting events for a room". @param maxEvents the largest page (`filter_timeline_limit`) */
-export function readingRoutes(reading: HistoryReader, stateReading: StateReader, maxEvents: number): Route[] {
+export function readingRoutes(
+  historyReader: HistoryReader,
+  stateReader: StateReader,
+  maxEvents: number,
+): Route[] {
   const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? defaultLimit, maxEvents));
   return [
-    ...pageRoutes(reading, limitOf),
-    ...stateRoutes(stateReading),
-    ...memberRoutes(reading, stateReading),
+    ...pageRoutes(historyReader, limitOf),
+    ...stateRoutes(stateReader),
+    ...memberRoutes(historyReader, stateReader),
   ];
 }
 
-function pageRoutes(reading: HistoryReader, limitOf: (asked: number | undefined) => number): Route[] {
+function pageRoutes(historyReader: HistoryReader, limitOf: (asked: number | undefined) => number): Route[] {
   return [
     route(
       {
@@ -49,7 +53,7 @@ function pageRoutes(reading: HistoryReader, limitOf: (asked: number | undefined)
       },
       ({ params, query, requester }) => {
         const filter = readFilter(query.filter);
-        return reading.messages(requester, params.roomId, {
+        return historyReader.messages(requester, params.roomId, {
           // Clients that do not know where to begin say so with nothing in it, too.
           from: query.from === '' ? undefined : query.from,
           to: query.to === '' ? undefined : query.to,
@@ -74,13 +78,13 @@ function pageRoutes(reading: HistoryReader, limitOf: (asked: number | undefined)
       ({ params, query, requester }) => {
         const filter = readFilter(query.filter);
         const limit = limitOf(query.limit ?? filter.limit);
-        return reading.context(requester, params.roomId, params.eventId, { limit, filter });
+        return historyReader.context(requester, params.roomId, params.eventId, { limit, filter });
       },
     ),
   ];
 }
 
-function stateRoutes(stateReading: StateReader): Route[] {
+function stateRoutes(stateReader: StateReader): Route[] {
   const contract = {
     operationId: 'getRoomStateWithKey',
     method: 'GET',
@@ -99,12 +103,12 @@ function stateRoutes(stateReading: StateReader): Route[] {
         auth: 'guest',
         response: events,
       },
-      ({ params, requester }) => stateReading.all(requester, params.roomId),
+      ({ params, requester }) => stateReader.all(requester, params.roomId),
     ),
     route(
       { ...contract, query, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
       async ({ params, query: { format }, requester }) => {
-        const found = await stateReading.one(requester, params.roomId, params.eventType, params.stateKey);
+        const found = await stateReader.one(requester, params.roomId, params.eventType, params.stateKey);
         return format === 'event' ? found : found.content;
       },
     ),
@@ -120,14 +124,14 @@ function stateRoutes(stateReading: StateReader): Route[] {
         ],
       },
       async ({ params, query: { format }, requester }) => {
-        const found = await stateReading.one(requester, params.roomId, params.eventType, '');
+        const found = await stateReader.one(requester, params.roomId, params.eventType, '');
         return format === 'event' ? found : found.content;
       },
     ),
   ];
 }
 
-function memberRoutes(reading: HistoryReader, stateReading: StateReader): Route[] {
+function memberRoutes(historyReader: HistoryReader, stateReader: StateReader): Route[] {
   return [
     route(
       {
@@ -143,7 +147,7 @@ function memberRoutes(reading: HistoryReader, stateReading: StateReader): Route[
         response: Type.Object({ chunk: events }),
       },
       async ({ params, query, requester }) => ({
-        chunk: await stateReading.members(requester, params.roomId, {
+        chunk: await stateReader.members(requester, params.roomId, {
           at: query.at,
           membership: query.membership,
           notMembership: query.not_membership,
@@ -159,7 +163,7 @@ function memberRoutes(reading: HistoryReader, stateReading: StateReader): Route[
         response: Type.Object({ joined: Type.Unsafe<Record<string, JsonObject>>(Type.Object({})) }),
       },
       async ({ params, requester }) => ({
-        joined: await stateReading.joinedMembers(requester.userId, params.roomId),
+        joined: await stateReader.joinedMembers(requester.userId, params.roomId),
       }),
     ),
     route(
@@ -170,7 +174,7 @@ function memberRoutes(reading: HistoryReader, stateReading: StateReader): Route[
         auth: 'guest',
         response: Type.Object({ joined_rooms: Type.Array(Type.String()) }),
       },
-      async ({ requester }) => ({ joined_rooms: await reading.joinedRooms(requester.userId) }),
+      async ({ requester }) => ({ joined_rooms: await historyReader.joinedRooms(requester.userId) }),
     ),
   ];
 }
