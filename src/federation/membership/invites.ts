@@ -50,13 +50,8 @@ export class Invites {
     const isInRoom = await this.#checkRoom(origin, event, userId);
     await memberships.checkInvitee(event.sender, userId);
     const [verified] = await incoming.verify(version, [event.pdu]);
-<<<<<<< HEAD
     if (!verified || 'error' in verified) throw invalidParam('The signature of the event is invalid');
-    throttle.inviteByOther(roomId, userId);
-=======
-    if (!verified || 'error' in verified) throw invalidParam('The event is not rightly signed');
     throttle.remoteInvite(roomId, userId);
->>>>>>> 62d11ab (Rooms: field's names for readers, account memberships, remote history and pending annotations; small files joined to their only readers)
     const { state, problem } = await readPrejoinState(incoming, { roomId, version }, invite.inviteRoomState);
     if (problem !== undefined && version.roomId === 'create event') {
       throw invalidParam(`invite_room_state is invalid: ${problem}`);
