@@ -8,12 +8,12 @@ import { Reply } from './routing/route.ts';
 const compress = promisify(gzip);
 
 /** Below this many bytes gzip gains nothing. */
-const smallestCompressed = 1024;
+const minCompressedBytes = 1024;
 
 /**
  * CORS headers, which go with every response (client-server API, "Web Browser Clients"), as `writeHead` takes them.
  */
-const crossOrigin = [
+const corsHeaders = [
   'Access-Control-Allow-Origin',
   '*',
   'Access-Control-Allow-Methods',
@@ -44,7 +44,7 @@ export function sendError(response: ServerResponse, error: MatrixError): void {
 function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): void | Promise<void> {
   const { status, body, headers } = reply;
   if (body === undefined) {
-    const head = [...crossOrigin];
+    const head = [...corsHeaders];
     for (const name in headers) addHeader(head, name, headers[name]!);
     if (status !== 204 && status !== 304) head.push('Content-Length', '0');
     response.writeHead(status, head).end();
@@ -65,7 +65,7 @@ function sendText(
   body: string | Uint8Array,
   gzipped: boolean,
 ): void | Promise<void> {
-  if (gzipped && body.length >= smallestCompressed) return sendCompressed(response, status, headers, body);
+  if (gzipped && body.length >= minCompressedBytes) return sendCompressed(response, status, headers, body);
   finish(response, status, headers, body, undefined);
 }
 
@@ -86,7 +86,7 @@ function finish(
   encoding: 'gzip' | undefined,
 ): void {
   const length = Buffer.byteLength(body);
-  const head = [...crossOrigin, 'Content-Length', String(length)];
+  const head = [...corsHeaders, 'Content-Length', String(length)];
   if (encoding !== undefined) head.push('Content-Encoding', encoding, 'Vary', 'Accept-Encoding');
   // What has as many bytes as characters is ASCII, which Node writes faster when it is told so.
   response
@@ -123,7 +123,7 @@ function sendStream(
   headers: Headers,
   body: NodeJS.ReadableStream,
 ): Promise<void> {
-  const head = [...crossOrigin];
+  const head = [...corsHeaders];
   for (const name in headers) addHeader(head, name, headers[name]!);
   response.writeHead(status, head);
   return new Promise((resolve, reject) => {

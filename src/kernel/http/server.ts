@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
-import { type ListenerOptions, type Listening, listen } from './listeners/listeners.ts';
+import { type ListenerOptions, listen, type OpenListener } from './listeners/listeners.ts';
 import { observeRequests } from './monitoring/request-metrics.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
@@ -39,12 +39,12 @@ export interface HttpServer {
 /** Serves routes on listeners. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
   const watched = new Set<Exchange>();
-  const open: Listening[] = [];
+  const open: OpenListener[] = [];
   const logs: Logger[] = [];
 
   return {
     async start() {
-      const deps = dependenciesOf(options);
+      const deps = endpointDepsOf(options);
       for (const listener of options.listeners) {
         const { forwarded, requestIdHeader } = listener;
         const log = options.log.child({ listener: listener.name });
@@ -77,7 +77,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
   };
 }
 
-function dependenciesOf(options: HttpServerOptions): EndpointDeps {
+function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
   const count = options.metrics && observeRequests(options.metrics);
   return {
     authenticator: options.authenticator,
@@ -110,14 +110,14 @@ function logRequest(exchange: Exchange, milliseconds: number): void {
   );
 }
 
-const closing = (server: Listening['server']) =>
+const closing = (server: OpenListener['server']) =>
   new Promise<void>((resolve) => server.close(() => resolve()));
 
 /** How often connections that have become idle are closed while the last requests are answered, in milliseconds. */
 const drainInterval = 20;
 
 async function drain(
-  open: readonly Listening[],
+  open: readonly OpenListener[],
   closed: Promise<unknown>,
   clock: Clock,
   deadline: number,

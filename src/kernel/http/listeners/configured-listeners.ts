@@ -4,7 +4,7 @@ import type { ListenerOptions, TcpBinding, UnixBinding } from './listeners.ts';
 import type { ListenerResource } from './resources.ts';
 
 /** Permissions of a Unix socket when the configuration says nothing. */
-const openToAll = 0o666;
+const defaultSocketMode = 0o666;
 
 /** What a listener of type `metrics` serves. */
 const metricsOnly: readonly ListenerResource[] = [{ names: ['metrics'], compress: false }];
@@ -24,7 +24,7 @@ export function listenersOf(config: HttpConfig): ListenerOptions[] {
 
 function bindingOf(listener: ListenerConfig, config: HttpConfig): TcpBinding | UnixBinding {
   if (listener.path !== null) {
-    return { kind: 'unix', path: listener.path, mode: listener.mode ?? openToAll };
+    return { kind: 'unix', path: listener.path, mode: listener.mode ?? defaultSocketMode };
   }
   const { tls_certificate_path: certificate, tls_private_key_path: key } = config;
   const files = certificate === null || key === null ? undefined : { certificate, key };

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, it } from 'node:test';
-import { type ConnectionLimits, type Listening, listen } from './listeners.ts';
+import { type ConnectionLimits, listen, type OpenListener } from './listeners.ts';
 
-let listening: Listening | undefined;
+let listening: OpenListener | undefined;
 
 /** Listens on a free port. @returns the port */
 async function start(limits?: ConnectionLimits): Promise<number> {

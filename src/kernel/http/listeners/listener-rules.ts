@@ -10,8 +10,8 @@ export const listenerRules: readonly ListenerRule[] = [
   portOrPath,
   socketMode,
   noMetricsOnSockets,
-  meaninglessOnSockets,
-  meaninglessWithoutHttp,
+  ineffectiveOnSockets,
+  ineffectiveWithoutHttp,
   compression,
 ];
 
@@ -46,13 +46,13 @@ function noMetricsOnSockets(
   }
 }
 
-function meaninglessOnSockets(listener: ListenerConfig, path: string, view: RuleView): void {
+function ineffectiveOnSockets(listener: ListenerConfig, path: string, view: RuleView): void {
   if (listener.path === null) return;
   if (listener.bind_addresses !== null) view.warn(`${path}.bind_addresses`, 'has no effect on a Unix socket');
   if (listener.tls) view.warn(`${path}.tls`, 'has no effect on a Unix socket');
 }
 
-function meaninglessWithoutHttp(listener: ListenerConfig, path: string, view: RuleView): void {
+function ineffectiveWithoutHttp(listener: ListenerConfig, path: string, view: RuleView): void {
   if (listener.type === 'http') return;
   const httpOnly = {
     tag: listener.tag !== null,

@@ -40,7 +40,7 @@ export interface UnixBinding {
 }
 
 /** A server that listens, and where. */
-export interface Listening {
+export interface OpenListener {
   readonly server: Server | TlsServer;
   /** `http://127.0.0.1:8008`, `https://[::1]:8448` or `unix:/run/hearth.sock`. */
   readonly address: string;
@@ -72,26 +72,26 @@ export async function listen(
   options: ListenerOptions,
   handler: RequestListener,
   limits = usualLimits,
-): Promise<Listening[]> {
+): Promise<OpenListener[]> {
   const { bind } = options;
   if (bind.kind === 'unix') return [await listenUnix(bind, handler, limits)];
-  const opened: Listening[] = [];
+  const startListening: OpenListener[] = [];
   let { port } = bind;
   let missing: unknown;
   for (const address of bind.addresses) {
     try {
       const listening = await listenTcp(bind, address, port, handler, limits);
       port = portOf(listening.server);
-      opened.push(listening);
+      startListening.push(listening);
     } catch (error) {
       missing = error;
       if (isMissingFamily(address, error)) continue;
-      for (const { server } of opened) server.close();
+      for (const { server } of startListening) server.close();
       throw error;
     }
   }
-  if (opened.length === 0) throw missing;
-  return opened;
+  if (startListening.length === 0) throw missing;
+  return startListening;
 }
 
 async function listenTcp(
@@ -100,7 +100,7 @@ async function listenTcp(
   port: number,
   handler: RequestListener,
   limits: ConnectionLimits,
-): Promise<Listening> {
+): Promise<OpenListener> {
   const { tls } = bind;
   const server =
     tls === undefined
@@ -112,7 +112,7 @@ async function listenTcp(
   return {
     server,
     address: `${tls === undefined ? 'http' : 'https'}://${authority}`,
-    closeIdle: idleCloser(server),
+    closeIdle: closerOfIdleConnections(server),
     reload: async () => {
       if (tls !== undefined) (server as TlsServer).setSecureContext(await readTls(tls));
     },
@@ -123,17 +123,22 @@ async function listenUnix(
   { path, mode }: UnixBinding,
   handler: RequestListener,
   limits: ConnectionLimits,
-): Promise<Listening> {
+): Promise<OpenListener> {
   const server = createServer(limits, handler);
   server.on('clientError', refuseMalformed);
-  if (!(await answers(path))) await rm(path, { force: true });
+  if (!(await isListening(path))) await rm(path, { force: true });
   await opened(server, () => server.listen({ path, backlog: 511 }));
   await chmod(path, mode);
-  return { server, address: `unix:${path}`, closeIdle: idleCloser(server), reload: async () => {} };
+  return {
+    server,
+    address: `unix:${path}`,
+    closeIdle: closerOfIdleConnections(server),
+    reload: async () => {},
+  };
 }
 
 /** Node does not count a connection as idle on which nothing was ever sent, as browsers open them in advance. */
-function idleCloser(server: Server): () => void {
+function closerOfIdleConnections(server: Server): () => void {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
@@ -146,7 +151,7 @@ function idleCloser(server: Server): () => void {
 }
 
 /** Whether somebody listens on a socket; a file that a crash left behind does not. */
-function answers(path: string): Promise<boolean> {
+function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
     socket.once('connect', () => {

@@ -4,7 +4,7 @@ import type { resourceNames } from './listener-options.ts';
 export type ResourceName = (typeof resourceNames)[number];
 
 /** Resources that come with others. */
-const implied: Partial<Record<ResourceName, readonly ResourceName[]>> = {
+const impliedResources: Partial<Record<ResourceName, readonly ResourceName[]>> = {
   client: ['media', 'static'],
   federation: ['media', 'keys', 'openid'],
 };
@@ -41,7 +41,8 @@ export function serviceOf(resources: readonly ListenerResource[], path: string):
   for (const { names, compress } of resources) {
     for (const name of names) {
       if (compress && compressible.has(name) && serves(name, path)) return 'gzip';
-      if (serves(name, path) || implied[name]?.some((other) => serves(other, path))) service = 'plain';
+      if (serves(name, path) || impliedResources[name]?.some((other) => serves(other, path)))
+        service = 'plain';
     }
   }
   return service;

@@ -9,7 +9,7 @@ import { clientAddress, isSecure } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
 
 /** What the exchanges of one listener share. */
-export interface Scope {
+export interface ListenerContext {
   readonly log: Logger;
   readonly clock: Clock;
   /** Take the client's address from `X-Forwarded-For`. */
@@ -39,13 +39,13 @@ export class Exchange implements AuthenticationContext {
   origin: string | undefined;
   allowLocked = false;
   stream: Readable | undefined;
-  readonly scope: Scope;
+  readonly scope: ListenerContext;
   readonly #number = ++exchanges;
   #controller: AbortController | undefined;
   #log: Logger | undefined;
 
   constructor(
-    scope: Scope,
+    scope: ListenerContext,
     raw: IncomingMessage,
     response: ServerResponse,
     params: Readonly<Record<string, string>>,

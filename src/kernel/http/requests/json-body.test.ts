@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { MatrixError } from '../../../protocol/index.ts';
-import { clientJson, parseJson, parseServerBody, serverJson } from './json-body.ts';
+import { clientJsonLimits, parseJson, parseServerBody, serverJsonLimits } from './json-body.ts';
 
 const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth));
 
-function codeOf(bytes: Buffer, limits = clientJson): string | undefined {
+function codeOf(bytes: Buffer, limits = clientJsonLimits): string | undefined {
   try {
     parseJson(bytes, limits);
     return undefined;
@@ -22,7 +22,7 @@ describe('parseJson', () => {
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const text = JSON.stringify(value);
         fc.pre(!text.includes('__proto__') && !/\\ud[89a-f]/i.test(text));
-        assert.deepEqual(parseJson(Buffer.from(text), clientJson), JSON.parse(text));
+        assert.deepEqual(parseJson(Buffer.from(text), clientJsonLimits), JSON.parse(text));
       }),
     );
   });
@@ -37,15 +37,15 @@ describe('parseJson', () => {
 
   it('keeps numbers of other servers as they are written, for signatures cover them', () => {
     const text = '{"a":1.0,"b":[1e3,-0,12345678901234567890],"c":5}';
-    assert.equal(JSON.stringify(parseJson(Buffer.from(text), serverJson)), text);
-    assert.equal(JSON.stringify(parseJson(Buffer.from('[1.0,1e3]'), clientJson)), '[1,1000]');
+    assert.equal(JSON.stringify(parseJson(Buffer.from(text), serverJsonLimits)), text);
+    assert.equal(JSON.stringify(parseJson(Buffer.from('[1.0,1e3]'), clientJsonLimits)), '[1,1000]');
   });
 
   it('bounds nesting, brackets in strings not counted', () => {
-    assert.equal(codeOf(nested(clientJson.depth)), undefined);
-    assert.equal(codeOf(nested(clientJson.depth + 1)), 'M_BAD_JSON');
-    assert.equal(codeOf(nested(serverJson.depth), serverJson), undefined);
-    assert.equal(codeOf(nested(serverJson.depth + 1), serverJson), 'M_BAD_JSON');
+    assert.equal(codeOf(nested(clientJsonLimits.depth)), undefined);
+    assert.equal(codeOf(nested(clientJsonLimits.depth + 1)), 'M_BAD_JSON');
+    assert.equal(codeOf(nested(serverJsonLimits.depth), serverJsonLimits), undefined);
+    assert.equal(codeOf(nested(serverJsonLimits.depth + 1), serverJsonLimits), 'M_BAD_JSON');
     assert.equal(codeOf(nested(1_000_000)), 'M_BAD_JSON');
     for (const text of ['['.repeat(500), `\\"${'{'.repeat(500)}`, `${'{'.repeat(500)}\\\\`]) {
       assert.equal(codeOf(Buffer.from(`{"a":"${text}","b":[[]]}`)), undefined, text);
@@ -60,7 +60,7 @@ describe('parseJson', () => {
     for (const key of ['__proto__', '\\u005f_proto__', '__pr\\u006fto__']) {
       const bytes = Buffer.from(`{"a":[{"${key}":{"admin":true}}]}`);
       assert.equal(codeOf(bytes), 'M_BAD_JSON', key);
-      assert.equal(codeOf(bytes, serverJson), undefined, key);
+      assert.equal(codeOf(bytes, serverJsonLimits), undefined, key);
     }
     assert.equal(codeOf(Buffer.from('{"body":"__proto__"}')), undefined);
     assert.equal(({} as Record<string, unknown>)['admin'], undefined);
@@ -70,7 +70,7 @@ describe('parseJson', () => {
     assert.equal(codeOf(Buffer.from('["\\ud83d\\ude00"]')), undefined);
     assert.equal(codeOf(Buffer.from('["\\ud83d"]')), 'M_BAD_JSON');
     assert.equal(codeOf(Buffer.from('{"\\ude00":1}')), 'M_BAD_JSON');
-    assert.equal(codeOf(Buffer.from('["\\ud83d"]'), serverJson), 'M_BAD_JSON');
+    assert.equal(codeOf(Buffer.from('["\\ud83d"]'), serverJsonLimits), 'M_BAD_JSON');
   });
 
   it('refuses what is no UTF-8', () => {

@@ -18,10 +18,10 @@ export interface JsonLimits {
 }
 
 /** Deep enough for any client, shallow enough for every recursive reader of the result. */
-export const clientJson: JsonLimits = { depth: 128, allowPrototypeKeys: false, numbers: 'values' };
+export const clientJsonLimits: JsonLimits = { depth: 128, allowPrototypeKeys: false, numbers: 'values' };
 
 /** Other servers relay what their users wrote; refusing it would split rooms. */
-export const serverJson: JsonLimits = { depth: 1000, allowPrototypeKeys: true, numbers: 'as written' };
+export const serverJsonLimits: JsonLimits = { depth: 1000, allowPrototypeKeys: true, numbers: 'as written' };
 
 /**
  * Parses a JSON body.
@@ -36,7 +36,7 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
   const value = parse(bytes.toString('utf8'), limits);
   // Only an escape sequence can make a lone surrogate, and only an escape or the plain text the forbidden key.
   if (bytes.includes('\\u') || (!limits.allowPrototypeKeys && bytes.includes('__proto__'))) {
-    inspect(value, limits);
+    rejectForbiddenText(value, limits);
   }
   return value;
 }
@@ -60,16 +60,16 @@ const itemLevel = 3;
  * @throws MatrixError as `parseJson` does
  */
 export function parseServerBody(bytes: Buffer): ServerBody {
-  if (bytes.length <= serverJson.depth * 2 || !nestsDeeperThan(bytes, serverJson.depth)) {
-    return { value: parseJson(bytes, serverJson), text: undefined };
+  if (bytes.length <= serverJsonLimits.depth * 2 || !nestsDeeperThan(bytes, serverJsonLimits.depth)) {
+    return { value: parseJson(bytes, serverJsonLimits), text: undefined };
   }
-  const shallow = withoutDeepItems(bytes, serverJson.depth);
-  return { value: parseJson(shallow, serverJson), text: bytes.toString('utf8') };
+  const shallow = withoutDeepItems(bytes, serverJsonLimits.depth);
+  return { value: parseJson(shallow, serverJsonLimits), text: bytes.toString('utf8') };
 }
 
 /** The text with null in place of each object or list at `itemLevel` in which something is deeper than `limit`. */
 function withoutDeepItems(bytes: Buffer, limit: number): Buffer {
-  const kept: Buffer[] = [];
+  const pieces: Buffer[] = [];
   let [depth, deepest, start, copied] = [0, 0, 0, 0];
   for (let i = 0; i < bytes.length; i++) {
     const byte = bytes[i]!;
@@ -80,16 +80,16 @@ function withoutDeepItems(bytes: Buffer, limit: number): Buffer {
       deepest = Math.max(deepest, depth);
     } else if ((byte | 0x20) === 0x7d) {
       if (depth === itemLevel && deepest > limit) {
-        kept.push(bytes.subarray(copied, start), nothing);
+        pieces.push(bytes.subarray(copied, start), nullBytes);
         copied = i + 1;
       }
       depth--;
     }
   }
-  return Buffer.concat([...kept, bytes.subarray(copied)]);
+  return Buffer.concat([...pieces, bytes.subarray(copied)]);
 }
 
-const nothing = Buffer.from('null');
+const nullBytes = Buffer.from('null');
 
 function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown {
   if (numbers === 'as written') return parseProtocolJson(text, { numbers, maxDepth });
@@ -114,17 +114,17 @@ function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
   return false;
 }
 
-function inspect(value: unknown, limits: JsonLimits): void {
+function rejectForbiddenText(value: unknown, limits: JsonLimits): void {
   if (typeof value === 'string') {
     if (!value.isWellFormed()) throw badJson('The body holds half of a surrogate pair');
   } else if (Array.isArray(value)) {
-    for (const item of value) inspect(item, limits);
+    for (const item of value) rejectForbiddenText(item, limits);
   } else if (value !== null && typeof value === 'object') {
     for (const [key, member] of Object.entries(value)) {
       if (key === '__proto__' && !limits.allowPrototypeKeys)
         throw badJson('A key must not be named __proto__');
-      inspect(key, limits);
-      inspect(member, limits);
+      rejectForbiddenText(key, limits);
+      rejectForbiddenText(member, limits);
     }
   }
 }

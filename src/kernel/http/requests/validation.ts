@@ -18,7 +18,7 @@ class Checker {
   }
 
   /** The first thing that is wrong with a value that was not accepted. */
-  complaint(value: unknown): Complaint {
+  violation(value: unknown): Violation {
     const errors = Compile(this.#schema).Errors(value);
     const [error] = errors;
     const path = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
@@ -30,12 +30,12 @@ class Checker {
     const allowed = errors
       .filter(({ keyword, instancePath }) => keyword === 'const' && instancePath === error?.instancePath)
       .map(({ params }) => JSON.stringify((params as { allowedValue: unknown }).allowedValue));
-    const wish = allowed.length > 0 ? `must be ${allowed.join(' or ')}` : error?.message;
-    return { missing: false, text: `${subject} ${wish ?? 'is not valid'}` };
+    const expectation = allowed.length > 0 ? `must be ${allowed.join(' or ')}` : error?.message;
+    return { missing: false, text: `${subject} ${expectation ?? 'is not valid'}` };
   }
 }
 
-interface Complaint {
+interface Violation {
   readonly missing: boolean;
   readonly text: string;
 }
@@ -61,7 +61,7 @@ export class BodyChecker {
     const value = body === undefined ? {} : body;
     if (this.#checker.accepts(value)) return value;
     if (body === undefined) throw notJson('The body is empty');
-    throw badJson(`The body is not as expected: ${this.#checker.complaint(value).text}`);
+    throw badJson(`The body is not as expected: ${this.#checker.violation(value).text}`);
   }
 }
 
@@ -105,7 +105,7 @@ export class ParameterChecker {
       if (converted !== undefined) value[parameter.name] = converted;
     }
     if (this.#checker.accepts(value)) return value;
-    const { missing, text } = this.#checker.complaint(value);
+    const { missing, text } = this.#checker.violation(value);
     throw (missing ? missingParam : invalidParam)(`${this.#kind} ${text}`);
   }
 }

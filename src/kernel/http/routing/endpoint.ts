@@ -3,7 +3,7 @@ import { redactUrl } from '../../observability/index.ts';
 import { accessTokenOf, authenticate, type ClientAuth } from '../requests/authentication.ts';
 import type { Exchange } from '../requests/exchange.ts';
 import { parseForm, requireFormType } from '../requests/form-body.ts';
-import { clientJson, parseJson, parseServerBody } from '../requests/json-body.ts';
+import { clientJsonLimits, parseJson, parseServerBody } from '../requests/json-body.ts';
 import { hasBody, limitBody, readBody } from '../requests/read-body.ts';
 import type {
   Authenticator,
@@ -18,13 +18,13 @@ import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
 /**
  * Largest JSON body of a client: several times what a batch of encrypted room keys takes. Routes may say otherwise.
  */
-const clientBodyLimit = 4 * 1024 * 1024;
+const maxClientBodyBytes = 4 * 1024 * 1024;
 
 /** Largest body of another server: a full transaction of 50 events of 64 KiB and 100 EDUs of like size. */
-const serverBodyLimit = 200 * 65_536;
+const maxServerBodyBytes = 200 * 65_536;
 
 /** Largest form, in bytes: a page's fields, with room for a signed assertion. Routes may say otherwise. */
-const formBodyLimit = 64 * 1024;
+const maxFormBytes = 64 * 1024;
 
 /** Told about every exchange when it is over. */
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
@@ -156,7 +156,7 @@ export class Endpoint {
   }
 
   async #readBody(exchange: Exchange, checker: BodyChecker): Promise<void> {
-    exchange.body = checker.check(parseJson(await readBody(exchange.raw, this.#bodyLimit), clientJson));
+    exchange.body = checker.check(parseJson(await readBody(exchange.raw, this.#bodyLimit), clientJsonLimits));
   }
 
   async #readForm(exchange: Exchange, checker: ParameterChecker): Promise<void> {
@@ -193,8 +193,8 @@ async function sendErrorPage(exchange: Exchange, error: MatrixError, errorPage: 
 }
 
 function usualBodyLimit({ auth, bodyMode }: RouteContract): number {
-  if (auth === 'server') return serverBodyLimit;
-  return bodyMode === 'form' ? formBodyLimit : clientBodyLimit;
+  if (auth === 'server') return maxServerBodyBytes;
+  return bodyMode === 'form' ? maxFormBytes : maxClientBodyBytes;
 }
 
 const acceptsGzip = (exchange: Exchange) =>

@@ -1,7 +1,7 @@
 import type { RequestListener } from 'node:http';
 import { invalidParam, unrecognized } from '../../../protocol/index.ts';
 import { type ListenerResource, serviceOf } from '../listeners/resources.ts';
-import { Exchange, type Scope } from '../requests/exchange.ts';
+import { Exchange, type ListenerContext } from '../requests/exchange.ts';
 import { Endpoint, type EndpointDeps } from './endpoint.ts';
 import { bothSpellings } from './namespaces.ts';
 import { pathsOf, Reply, type Route } from './route.ts';
@@ -11,7 +11,7 @@ import { type Match, RouteTable } from './route-table.ts';
 export function createRouter(
   routes: readonly Route[],
   resources: readonly ListenerResource[],
-  scope: Scope,
+  scope: ListenerContext,
   deps: EndpointDeps,
 ): RequestListener {
   const table = new RouteTable<Endpoint>();
