@@ -11,7 +11,7 @@ const plain = { isSecure: false };
 const nameOf = fc.stringMatching(/^[A-Za-z_][\w-]{0,20}$/);
 
 describe('setCookie', () => {
-  it('hides cookies from scripts and other sites, and over TLS keeps them on TLS', () => {
+  it('sets HttpOnly and SameSite, and Secure over TLS', () => {
     assert.equal(setCookie(secure, 'session', 'abc'), 'session=abc; Path=/; HttpOnly; Secure; SameSite=Lax');
     assert.equal(
       setCookie(plain, 'session', 'abc', { path: '/_matrix/client', maxAge: 60, sameSite: 'strict' }),
@@ -24,11 +24,11 @@ describe('setCookie', () => {
     assert.match(setCookie(plain, 'a', 'b', { sameSite: 'none' }), /; HttpOnly; SameSite=Lax$/);
   });
 
-  it('deletes a cookie by an empty value that is over at once', () => {
+  it('clearCookie deletes a cookie with an empty value and Max-Age=0', () => {
     assert.equal(clearCookie(plain, 'a', { path: '/x' }), 'a=; Max-Age=0; Path=/x; HttpOnly; SameSite=Lax');
   });
 
-  it('makes one header of any value, which reads the same when it comes back', () => {
+  it('encodes any value into one header, from which parseCookies reads it back', () => {
     fc.assert(
       fc.property(nameOf, fc.string({ unit: 'grapheme' }), (name, value) => {
         const header = setCookie(secure, name, value);
@@ -39,7 +39,7 @@ describe('setCookie', () => {
     );
   });
 
-  it('throws for names and paths that would end the header or add attributes', () => {
+  it('throws for names and paths that would break the header or add attributes', () => {
     for (const name of ['a b', 'a;b', 'a=b', 'a\r\nb', ''])
       assert.throws(() => setCookie(plain, name, 'x'), name);
     assert.throws(() => setCookie(plain, 'a', 'x', { path: '/; Domain=example.org' }));
@@ -47,7 +47,7 @@ describe('setCookie', () => {
 });
 
 describe('parseCookies', () => {
-  it('takes the first of several cookies with one name, and decodes values', () => {
+  it('uses the first of several cookies with one name, and decodes values', () => {
     assert.deepEqual(
       { ...parseCookies('a=1; b="q"; a=2; c=%C3%A9; d=%ff; e') },
       { a: '1', b: '"q"', c: 'é', d: '%ff' },
@@ -55,7 +55,7 @@ describe('parseCookies', () => {
     assert.deepEqual({ ...parseCookies(undefined) }, {});
   });
 
-  it('never throws and never reaches Object.prototype, whatever the header says', () => {
+  it('never throws and never changes Object.prototype, whatever the header contains', () => {
     const piece = fc.oneof(
       fc.constantFrom(';', '=', '; ', '__proto__', 'constructor', '%', '%ff', '"', '\t', ','),
       fc.string({ maxLength: 4 }),
@@ -130,7 +130,7 @@ describe('cookies and redirects over HTTP', () => {
     assert.equal(await response.text(), '{"a":"1","__proto__":"2","b":"{"}');
   });
 
-  it('redirects with an address that cannot break out of its header', async () => {
+  it('percent-encodes line breaks and non-ASCII characters in the Location of a redirect', async () => {
     const response = await get('go');
     assert.equal(response.status, 303);
     assert.equal(response.headers.get('location'), '/there?name=%C3%A9%20%C3%BC%0D%0ASet-Cookie:%20x=y');

@@ -1,25 +1,29 @@
 import { type Cookies, parseCookie, stringifySetCookie } from 'cookie';
 
 export interface CookieOptions {
-  /** Paths below it get the cookie; all paths if absent. Both spellings of a path count separately for browsers. */
+  /**
+   * The cookie is sent for paths below this one; for all paths if absent. To a browser, the two spellings of
+   * a path are different paths.
+   */
   readonly path?: string;
-  /** In seconds; until the browser is closed if absent. */
+  /** Lifetime in seconds; until the browser is closed if absent. */
   readonly maxAge?: number;
   /**
-   * Whether requests that come from other sites carry the cookie: `lax` (the default) links only, `strict` none,
-   * `none` all, which browsers allow over TLS only: without TLS it becomes `lax`.
+   * Which requests from other sites carry the cookie: `lax` (the default) only links, `strict` none, `none`
+   * all. Browsers accept `none` over TLS only, so it becomes `lax` without TLS.
    */
   readonly sameSite?: 'lax' | 'strict' | 'none';
 }
 
-/** Whether the client's own connection uses TLS: a request of a handler. */
+/** The part of a request that decides whether a cookie is `Secure`. */
 interface Connection {
   readonly isSecure: boolean;
 }
 
 /**
- * The value of a `Set-Cookie` header. Scripts cannot read the cookie, and over TLS it is never sent without TLS.
- * @throws TypeError for a name or path that cannot be in a header
+ * Returns the value of a `Set-Cookie` header. Scripts cannot read the cookie. If the request came over TLS,
+ * the cookie is sent over TLS only.
+ * @throws TypeError for a name or path that is not allowed in the header
  */
 export function setCookie(
   { isSecure }: Connection,
@@ -38,12 +42,17 @@ export function setCookie(
   });
 }
 
-/** The value of a `Set-Cookie` header that deletes a cookie; the path is that with which the cookie was set. */
+/**
+ * Returns the value of a `Set-Cookie` header that deletes a cookie; `path` must be the path of the cookie.
+ */
 export function clearCookie(connection: Connection, name: string, options: CookieOptions = {}): string {
   return setCookie(connection, name, '', { ...options, maxAge: 0 });
 }
 
-/** The cookies of a request, as an object without prototype. Of several with one name the first one counts. */
+/**
+ * Parses the `Cookie` header of a request. The result has no prototype; of several cookies with one name it
+ * has the first.
+ */
 export function parseCookies(header: string | undefined): Readonly<Cookies> {
   return parseCookie(header ?? '');
 }

@@ -1,10 +1,10 @@
 import { Reply } from './routing/route.ts';
 
 /**
- * Sends the browser to another address: 302 by default, 303 to make it fetch with GET after a form, 307 or 308 to repeat
- * the request there. Whether the address may be gone to is for the caller to check.
- * @param location absolute or relative URL; what cannot be in a header (line breaks, spaces, other scripts) is
- * percent-encoded
+ * Redirects the browser: 302 by default, 303 to fetch the next page with GET after a form, 307 or 308 to
+ * repeat the request with its method and body. The caller checks whether the target is allowed.
+ * @param location absolute or relative URL; characters that are not allowed in a header (line breaks, spaces,
+ * non-ASCII) are percent-encoded
  */
 export function redirect(
   location: string,

@@ -14,14 +14,14 @@ import {
 const { base, call, fails } = kernelServerForTests();
 
 describe('responses', () => {
-  it('may be streams and redirects', async () => {
+  it('send streams and redirects', async () => {
     const { raw, headers } = await call('GET', '/_matrix/media/v3/download/cat');
     assert.deepEqual([raw, headers.get('content-type')], ['cat!', 'text/plain']);
     const moved = await call('GET', '/_matrix/client/v3/moved');
     assert.deepEqual([moved.status, moved.headers.get('location')], [302, 'https://example.org/']);
   });
 
-  it('are compressed where the listener and the client agree', async () => {
+  it('are compressed with gzip if the listener allows it and the client accepts it', async () => {
     const { headers, body } = await call('GET', '/_matrix/client/v3/large');
     assert.equal(headers.get('content-encoding'), 'gzip');
     assert.equal(String(body['text']).length, 5000);
@@ -31,13 +31,13 @@ describe('responses', () => {
     assert.equal(plain.headers.get('content-encoding'), null);
   });
 
-  it('let web pages see how long to wait', async () => {
+  it('expose Retry-After of a 429 to scripts of other origins', async () => {
     const { headers } = await fails(429, 'M_LIMIT_EXCEEDED', 'GET', '/_matrix/client/v3/later');
     assert.equal(headers.get('retry-after'), '2');
     assert.equal(headers.get('access-control-expose-headers'), 'Retry-After');
   });
 
-  it('do not tell what broke, but the log does', async () => {
+  it('have a request id but no details for an unexpected error, which is logged', async () => {
     logLines.length = 0;
     const answer = await fails(500, 'M_UNKNOWN', 'GET', '/_matrix/client/v3/broken', {
       headers: { 'x-request-id': 'abc-1' },
@@ -50,8 +50,8 @@ describe('responses', () => {
   });
 });
 
-describe('the log', () => {
-  it('has a line for every request, without tokens', async () => {
+describe('the access log', () => {
+  it('has one line per request, with access tokens redacted', async () => {
     logLines.length = 0;
     await call('GET', '/_matrix/client/v3/who/x?access_token=alice-secret&y=1', {
       headers: { 'x-forwarded-for': '203.0.113.7, 10.0.0.1' },
@@ -71,7 +71,7 @@ describe('the log', () => {
 });
 
 describe('long polls', () => {
-  it('end when the client goes away', async () => {
+  it('have their signal aborted when the client disconnects', async () => {
     const seen = longPolls.length;
     const request = httpRequest(`${base()}/_matrix/client/v3/wait`).end();
     request.on('error', () => {});
@@ -80,7 +80,7 @@ describe('long polls', () => {
     while (!longPolls[seen]!.aborted) await delay(5);
   });
 
-  it('are answered when the server stops, and no connection is left', { timeout: 60_000 }, async () => {
+  it('are answered when the server stops, and all connections are closed', { timeout: 60_000 }, async () => {
     const other = createKernelServer();
     const [address] = await other.start();
     const seen = longPolls.length;

@@ -7,11 +7,12 @@ import { Reply } from './routing/route.ts';
 
 const compress = promisify(gzip);
 
-/** Below this many bytes gzip gains nothing. */
+/** Minimum bytes of a compressed body: gzip saves nothing below. */
 const minCompressedBytes = 1024;
 
 /**
- * CORS headers, which go with every response (client-server API, "Web Browser Clients"), as `writeHead` takes them.
+ * CORS headers of every response (client-server API, "Web Browser Clients"), in the form that `writeHead`
+ * takes.
  */
 const corsHeaders = [
   'Access-Control-Allow-Origin',
@@ -22,7 +23,7 @@ const corsHeaders = [
   'X-Requested-With, Content-Type, Authorization, Date',
 ];
 
-/** Sends what a handler returned: a value as JSON with status 200, or a `Reply`. */
+/** Sends the result of a handler: a value as JSON with status 200, or a `Reply`. */
 export function sendResult(
   response: ServerResponse,
   result: unknown,
@@ -32,7 +33,7 @@ export function sendResult(
   return sendText(response, 200, undefined, JSON.stringify(result ?? {}), gzipped);
 }
 
-/** Sends an error; nothing happens when a response is under way already, except that it is broken off. */
+/** Sends an error. If the response has begun already, it is cut off instead. */
 export function sendError(response: ServerResponse, error: MatrixError): void {
   if (response.headersSent) {
     response.destroy();
@@ -88,7 +89,7 @@ function finish(
   const length = Buffer.byteLength(body);
   const head = [...corsHeaders, 'Content-Length', String(length)];
   if (encoding !== undefined) head.push('Content-Encoding', encoding, 'Vary', 'Accept-Encoding');
-  // What has as many bytes as characters is ASCII, which Node writes faster when it is told so.
+  // A body with as many bytes as characters is ASCII, which Node writes faster as latin1.
   response
     .writeHead(status, withDefaults(head, headers))
     .end(body, body.length === length ? 'latin1' : 'utf8');
@@ -100,23 +101,23 @@ function withDefaults(head: string[], headers: Headers | undefined): string[] {
     const lower = name.toLowerCase();
     typed ||= lower === 'content-type';
     cached ||= lower === 'cache-control';
-    // Scripts of web pages see no other headers than the plainest, unless they are told.
+    // CORS hides all but a few headers from scripts unless they are exposed.
     if (lower === 'retry-after') head.push('Access-Control-Expose-Headers', 'Retry-After');
     addHeader(head, name, headers[name]!);
   }
   if (!typed) head.push('Content-Type', 'application/json');
-  // What the API says is true now, for this requester.
+  // Responses of the API are true for this requester at this moment only.
   if (!typed && !cached) head.push('Cache-Control', 'no-store');
   return head;
 }
 
-/** `writeHead` takes names and values in turns. */
+/** Adds a header to a flat list of names and values, as `writeHead` takes it. */
 function addHeader(head: string[], name: string, value: string | readonly string[]): void {
   if (typeof value === 'string') head.push(name, value);
   else for (const each of value) head.push(name, each);
 }
 
-/** Resolves when all was sent or the client is gone; rejects when the stream fails. */
+/** Resolves when everything is sent or the client has disconnected; rejects when the stream fails. */
 function sendStream(
   response: ServerResponse,
   status: number,

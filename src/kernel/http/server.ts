@@ -12,27 +12,30 @@ export interface HttpServerOptions {
   readonly listeners: readonly ListenerOptions[];
   readonly routes: readonly Route[];
   readonly authenticator: Authenticator;
-  /** Absent: every route of other servers answers 401. */
+  /** Absent: requests of other servers are answered with 401. */
   readonly serverAuthenticator?: ServerAuthenticator;
-  /** Absent: all requests of other servers are worked on at once. */
+  /** Absent: all requests of other servers are processed at once. */
   readonly serverAdmission?: ServerAdmission;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Makes the page of an error for routes with `errors: 'page'`; absent: they answer JSON. */
+  /** Renders error pages; absent: routes with `errors: 'page'` respond with JSON. */
   readonly errorPage?: ErrorPage;
   /** Absent: requests are not counted. */
   readonly metrics?: Metrics | undefined;
 }
 
 export interface HttpServer {
-  /** Opens the listeners. @returns where they listen, as URLs or `unix:` with a path */
+  /**
+   * Opens the listeners.
+   * @returns their addresses, as URLs or `unix:` with a path
+   */
   start(): Promise<readonly string[]>;
   /**
-   * Stops accepting connections, aborts the signals of requests that wait, and resolves when everything is answered
-   * or `deadline` milliseconds are over; what is left then is cut off.
+   * Stops accepting connections, aborts the signals of waiting requests, and resolves when all requests are
+   * answered or after `deadline` milliseconds; the remaining connections are then closed.
    */
   stop(deadline?: number): Promise<void>;
-  /** Reads certificate files again, and takes over the level of its logger. */
+  /** Reads the certificate files again, and applies the current log level. */
   reload(): Promise<void>;
 }
 
@@ -92,7 +95,7 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
   };
 }
 
-/** One line for every request, at `debug`: at `info` it would be most of what a busy server writes. */
+/** Logs one line per request at `debug`: at `info` these would be most lines of a busy server. */
 function logRequest(exchange: Exchange, milliseconds: number): void {
   const { log } = exchange.scope;
   if (!log.isLevelEnabled('debug')) return;
@@ -113,7 +116,7 @@ function logRequest(exchange: Exchange, milliseconds: number): void {
 const closing = (server: OpenListener['server']) =>
   new Promise<void>((resolve) => server.close(() => resolve()));
 
-/** How often connections that have become idle are closed while the last requests are answered, in milliseconds. */
+/** Interval in milliseconds at which idle connections are closed while the last requests are answered. */
 const drainInterval = 20;
 
 async function drain(

@@ -3,13 +3,13 @@ import type { ListenerConfig } from './listener-options.ts';
 import type { ListenerOptions, TcpBinding, UnixBinding } from './listeners.ts';
 import type { ListenerResource } from './resources.ts';
 
-/** Permissions of a Unix socket when the configuration says nothing. */
+/** Default permissions of a Unix socket. */
 const defaultSocketMode = 0o666;
 
-/** What a listener of type `metrics` serves. */
+/** The resources of a listener of type `metrics`. */
 const metricsOnly: readonly ListenerResource[] = [{ names: ['metrics'], compress: false }];
 
-/** The HTTP listeners of the configuration; those of the debugging console are not among them. */
+/** Returns the HTTP listeners of the configuration, without those of the debugging console (manhole). */
 export function listenersOf(config: HttpConfig): ListenerOptions[] {
   return config.listeners
     .filter(({ type }) => type !== 'manhole')

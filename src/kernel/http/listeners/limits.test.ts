@@ -29,7 +29,7 @@ const sendAndWait = (port: number, bytes: string) => {
 
 const impatient = { headersTimeout: 50, requestTimeout: 150, connectionsCheckingInterval: 20 };
 
-describe('limits of connections', () => {
+describe('connection limits', () => {
   afterEach(() => {
     listening?.server.closeAllConnections();
     listening?.server.close();
@@ -46,7 +46,7 @@ describe('limits of connections', () => {
     assert.match(await sendAndWait(await start(impatient), head), /^HTTP\/1.1 408 /);
   });
 
-  it('keeps idle connections for 75 seconds, and waits 60 for a head and 300 for a whole request', async () => {
+  it('keeps idle connections for 75 seconds, and waits 60 seconds for a head and 300 for a whole request', async () => {
     const port = await start();
     const socket = connect(port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n');

@@ -5,7 +5,7 @@ type ListenerRule = (listener: ListenerConfig, path: string, view: RuleView) => 
 
 const compressible = new Set<string>(['client', 'consent', 'metrics', 'federation']);
 
-/** What must hold between the fields of one listener. */
+/** Rules between the fields of one listener. */
 export const listenerRules: readonly ListenerRule[] = [
   portOrPath,
   socketMode,

@@ -11,7 +11,7 @@ import { systemClock } from '../../clock.ts';
 import { silentLogger } from '../../observability/index.ts';
 import { createHttpServer, type HttpServer, healthRoute, httpSection, listenersOf, route } from '../index.ts';
 
-/** Certificates that name themselves, for nobody but tests. */
+/** Self-signed certificates for tests. */
 const fixtures = new URL('../../../../test/fixtures/tls/', import.meta.url);
 
 let folder = '';
@@ -33,7 +33,7 @@ async function start(config: Parameters<typeof sectionDefaults<ReturnType<typeof
     routes,
     authenticator: {
       authenticate: () => {
-        throw new Error('nobody logs in here');
+        throw new Error('no request needs authentication');
       },
     },
     log: silentLogger,
@@ -49,7 +49,7 @@ const status = async (url: string) => (await fetch(url)).status;
 describe('listeners', () => {
   afterEach(() => server?.stop(100));
 
-  it('bind several addresses at one port, each listener with its own resources [option: listeners[].bind_addresses, listeners[].resources[].names]', async () => {
+  it('listen on several addresses with one port, each listener with its own resources [option: listeners[].bind_addresses, listeners[].resources[].names]', async () => {
     const addresses = await start({
       listeners: [
         { port: 0, type: 'http', bind_addresses: ['127.0.0.1', '127.0.0.2'], resources: client },
@@ -66,14 +66,14 @@ describe('listeners', () => {
     assert.equal(await status(`${keys}/health`), 200);
   });
 
-  it('listen on every address when none is named', async () => {
+  it('listen on all addresses when none is configured', async () => {
     const [address] = (await start({ listeners: [{ port: 0, type: 'http', resources: client }] })) as [
       string,
     ];
     assert.equal(await status(`http://127.0.0.1:${new URL(address).port}/health`), 200);
   });
 
-  it('listen on Unix sockets with the mode that is asked for, also when a crash left one behind [option: listeners[].path, listeners[].mode]', async () => {
+  it('listen on Unix sockets with the configured mode, also when a crash left the socket file behind [option: listeners[].path, listeners[].mode]', async () => {
     const path = join(folder, 'hearth.sock');
     const listeners = [{ path, mode: 660, type: 'http' as const, resources: client }];
     writeFileSync(path, '');
@@ -100,7 +100,7 @@ describe('listeners', () => {
     );
   });
 
-  it('speak TLS and take over renewed certificates [option: listeners[].tls, tls_certificate_path, tls_private_key_path]', async () => {
+  it('use TLS, and renewed certificates after a reload [option: listeners[].tls, tls_certificate_path, tls_private_key_path]', async () => {
     const [tls_certificate_path, tls_private_key_path] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
     const renew = (name: string) => {
       cpSync(new URL(`${name}.cert.pem`, fixtures), tls_certificate_path);

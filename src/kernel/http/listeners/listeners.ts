@@ -5,28 +5,28 @@ import { connect, type Socket } from 'node:net';
 import { refuseMalformed } from './malformed-requests.ts';
 import type { ListenerResource } from './resources.ts';
 
-/** Where and what one listener serves (requirement document 1, section 2.3). */
+/** Address and resources of one listener (requirement document 1, section 2.3). */
 export interface ListenerOptions {
-  /** For logs: the `tag`, the port or the path. */
+  /** Names the listener in the log: its `tag`, port or path. */
   readonly name: string;
   readonly bind: TcpBinding | UnixBinding;
   readonly resources: readonly ListenerResource[];
-  /** Take the client's address from `X-Forwarded-For`. */
+  /** Whether the address of the client is taken from `X-Forwarded-For`. */
   readonly forwarded: boolean;
-  /** Header of a request that names it in the logs. */
+  /** Request header whose value becomes the request id in the log. */
   readonly requestIdHeader: string | undefined;
 }
 
 export interface TcpBinding {
   readonly kind: 'tcp';
-  /** 0 takes a free one. */
+  /** 0 takes a free port. */
   readonly port: number;
-  /** At least one. */
+  /** Local addresses, at least one. */
   readonly addresses: readonly string[];
   readonly tls: TlsFiles | undefined;
 }
 
-/** Names of PEM files. */
+/** Paths of PEM files. */
 export interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
@@ -39,14 +39,14 @@ export interface UnixBinding {
   readonly mode: number;
 }
 
-/** A server that listens, and where. */
+/** A server that listens, and its address. */
 export interface OpenListener {
   readonly server: Server | TlsServer;
   /** `http://127.0.0.1:8008`, `https://[::1]:8448` or `unix:/run/hearth.sock`. */
   readonly address: string;
-  /** Reads the certificate files again; new connections get the new certificate. */
+  /** Reads the certificate files again; new connections use the new certificate. */
   reload(): Promise<void>;
-  /** Closes connections on which nothing is being answered. */
+  /** Closes idle connections: those without a request that is being answered. */
   closeIdle(): void;
 }
 
@@ -75,23 +75,23 @@ export async function listen(
 ): Promise<OpenListener[]> {
   const { bind } = options;
   if (bind.kind === 'unix') return [await listenUnix(bind, handler, limits)];
-  const startListening: OpenListener[] = [];
+  const opened: OpenListener[] = [];
   let { port } = bind;
   let missing: unknown;
   for (const address of bind.addresses) {
     try {
       const listening = await listenTcp(bind, address, port, handler, limits);
       port = portOf(listening.server);
-      startListening.push(listening);
+      opened.push(listening);
     } catch (error) {
       missing = error;
       if (isMissingFamily(address, error)) continue;
-      for (const { server } of startListening) server.close();
+      for (const { server } of opened) server.close();
       throw error;
     }
   }
-  if (startListening.length === 0) throw missing;
-  return startListening;
+  if (opened.length === 0) throw missing;
+  return opened;
 }
 
 async function listenTcp(
@@ -107,7 +107,7 @@ async function listenTcp(
       ? createServer(limits, handler)
       : createTlsServer({ ...limits, ...(await readTls(tls)) }, handler);
   server.on('clientError', refuseMalformed);
-  await opened(server, () => server.listen({ port, host, backlog: 511, ipv6Only: host === '::' }));
+  await startListening(server, () => server.listen({ port, host, backlog: 511, ipv6Only: host === '::' }));
   const authority = `${host.includes(':') ? `[${host}]` : host}:${portOf(server)}`;
   return {
     server,
@@ -127,7 +127,7 @@ async function listenUnix(
   const server = createServer(limits, handler);
   server.on('clientError', refuseMalformed);
   if (!(await isListening(path))) await rm(path, { force: true });
-  await opened(server, () => server.listen({ path, backlog: 511 }));
+  await startListening(server, () => server.listen({ path, backlog: 511 }));
   await chmod(path, mode);
   return {
     server,
@@ -137,7 +137,10 @@ async function listenUnix(
   };
 }
 
-/** Node does not count a connection as idle on which nothing was ever sent, as browsers open them in advance. */
+/**
+ * Returns a function that closes idle connections. Node does not count a connection as idle on which nothing
+ * was ever sent; browsers open such connections in advance.
+ */
 function closerOfIdleConnections(server: Server): () => void {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -150,7 +153,7 @@ function closerOfIdleConnections(server: Server): () => void {
   };
 }
 
-/** Whether somebody listens on a socket; a file that a crash left behind does not. */
+/** Whether a process listens on a Unix socket. A file that a crash left behind does not answer. */
 function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path);
@@ -162,7 +165,7 @@ function isListening(path: string): Promise<boolean> {
   });
 }
 
-function opened(server: Server, start: () => void): Promise<void> {
+function startListening(server: Server, start: () => void): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.once('listening', () => {
@@ -182,7 +185,10 @@ function portOf(server: Server): number {
   return address !== null && typeof address === 'object' ? address.port : 0;
 }
 
-/** Machines without IPv6 lack its wildcard and loopback addresses; those for IPv4 beside them will do. */
+/**
+ * Whether the machine has no IPv6: it lacks the wildcard and loopback addresses of IPv6, and those of IPv4
+ * suffice.
+ */
 const isMissingFamily = (address: string, error: unknown) =>
   ['::', '::1'].includes(address) &&
   ['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(String((error as NodeJS.ErrnoException).code));

@@ -2,7 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { MatrixError } from '../../../protocol/index.ts';
 
-/** What the parser of HTTP calls what it found. */
+/** Responses by the error codes of Node's HTTP parser. */
 const refusals: Readonly<Record<string, MatrixError>> = {
   HPE_HEADER_OVERFLOW: new MatrixError(431, 'M_TOO_LARGE', 'The URL or a header is too long'),
   ERR_HTTP_REQUEST_TIMEOUT: new MatrixError(408, 'M_UNKNOWN', 'The request took too long to arrive'),
@@ -10,7 +10,7 @@ const refusals: Readonly<Record<string, MatrixError>> = {
 
 const malformed = new MatrixError(400, 'M_UNKNOWN', 'The request is not proper HTTP');
 
-/** Answers what never became a request, and ends the connection. */
+/** Responds to bytes that are no HTTP request, and closes the connection. */
 export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();

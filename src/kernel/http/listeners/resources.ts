@@ -1,9 +1,9 @@
 import type { resourceNames } from './listener-options.ts';
 
-/** What a listener can be asked to serve (requirement document 1, section 2.3). */
+/** Names of the APIs that a listener can serve (requirement document 1, section 2.3). */
 export type ResourceName = (typeof resourceNames)[number];
 
-/** Resources that come with others. */
+/** Resources that a resource includes. */
 const impliedResources: Partial<Record<ResourceName, readonly ResourceName[]>> = {
   client: ['media', 'static'],
   federation: ['media', 'keys', 'openid'],
@@ -23,19 +23,19 @@ const prefixes: Record<ResourceName, readonly string[]> = {
   health: ['/health'],
 };
 
-/** `compress` works for these only. */
+/** The resources whose responses `compress` applies to. */
 const compressible: ReadonlySet<ResourceName> = new Set(['client', 'consent', 'metrics', 'federation']);
 
 export interface ListenerResource {
   readonly names: readonly ResourceName[];
-  /** Answer in gzip where the client takes it. */
+  /** Whether responses are compressed with gzip for clients that accept it. */
   readonly compress: boolean;
 }
 
-/** How a path is served by a listener: not at all, plainly, or with gzip. */
+/** Whether and how a listener serves a path: not at all, uncompressed, or with gzip. */
 export type Service = 'none' | 'plain' | 'gzip';
 
-/** Decides how each path is served by a listener with these resources. Health checks are always there. */
+/** Returns how a listener with these resources serves a path. Every listener serves the health check. */
 export function serviceOf(resources: readonly ListenerResource[], path: string): Service {
   let service: Service = isUnder(path, '/health') ? 'plain' : 'none';
   for (const { names, compress } of resources) {

@@ -1,7 +1,7 @@
 import type { Metrics } from '../../observability/index.ts';
 import { Reply, type Route, route } from '../routing/route.ts';
 
-/** Shows the metrics to listeners with the resource `metrics`. */
+/** Serves the metrics on listeners with the resource `metrics`. */
 export function metricsRoute(metrics: Metrics): Route {
   return route(
     { method: 'GET', path: ['/_server/metrics', '/metrics'], auth: 'none' },

@@ -4,7 +4,7 @@ import { systemClock } from '../../clock.ts';
 import { createMetrics, silentLogger } from '../../observability/index.ts';
 import { createHttpServer, metricsRoute, route } from '../index.ts';
 
-it('counts requests by operation, shown on listeners for metrics only', async () => {
+it('counts requests by operation, and serves the metrics on listeners with the resource metrics only', async () => {
   const metrics = await createMetrics();
   const on = (name: 'client' | 'metrics') => ({
     name,

@@ -33,7 +33,7 @@ const sessions = {
 };
 
 describe('acceptTokens', () => {
-  it('asks each kind of token in turn, without a promise where no kind needs one', async () => {
+  it('tries each kind of token in its order, without a promise if no kind returns one', async () => {
     const sync = acceptTokens([bridges, sessions]);
     const found = sync.authenticate('bridge', { ...context, assertedUserId: '@irc:test' });
     assert.ok(!(found instanceof Promise));
@@ -83,7 +83,7 @@ describe('a route with auth on-demand', () => {
     return [response.status, await response.json()] as const;
   }
 
-  it('finds out the requester when the handler asks, undefined without a token', async () => {
+  it('authenticates the token when the handler asks, and returns undefined without a token', async () => {
     assert.deepEqual(await get('who'), [200, { me: null }]);
     assert.deepEqual(await get('who', 'session'), [200, { me: '@session:test' }]);
     assert.deepEqual(await get('who', 'oauth-1'), [200, { me: '@oauth:test' }]);

@@ -1,10 +1,10 @@
 import { MatrixError } from '../../../protocol/index.ts';
 import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
 
-/** Authenticates one kind of access token: of sessions, of application services, of an authentication service. */
+/** Authenticates one kind of access token, for instance those of sessions or of application services. */
 export interface TokenKind {
   /**
-   * @returns undefined for a token that is of another kind
+   * @returns undefined for a token of another kind
    * @throws MatrixError for a token of this kind that is not accepted, as `Authenticator` does
    */
   authenticate(
@@ -14,8 +14,8 @@ export interface TokenKind {
 }
 
 /**
- * Accepts several kinds of access tokens. They are asked in their order, so a kind that rejects unknown tokens itself is
- * the last one. A token that no kind knows is rejected with 401 M_UNKNOWN_TOKEN.
+ * Accepts several kinds of access tokens, tried in their order: a kind that rejects unknown tokens itself
+ * comes last. A token that no kind knows is rejected with 401 M_UNKNOWN_TOKEN.
  */
 export function acceptTokens(kinds: readonly [...TokenKind[], Authenticator | TokenKind]): Authenticator {
   return {

@@ -2,12 +2,12 @@ import { forbidden, MatrixError } from '../../../protocol/index.ts';
 import type { Auth } from '../routing/route.ts';
 import type { AuthenticationContext, Authenticator, Requester } from './requester.ts';
 
-/** Kinds of authentication that look at the token before the handler runs. */
+/** Kinds of authentication that check the access token before the handler runs. */
 export type ClientAuth = Exclude<Auth, 'none' | 'on-demand' | 'server'>;
 
 /**
- * The access token of a request: from the `Authorization` header or the `access_token` query parameter
- * (client-server API, "Using access tokens"). The header wins.
+ * Returns the access token of a request: from the `Authorization` header or else the `access_token` query
+ * parameter (client-server API, "Using access tokens").
  */
 export function accessTokenOf(authorization: string | undefined, query: string | string[] | undefined) {
   if (authorization !== undefined) {
@@ -18,9 +18,10 @@ export function accessTokenOf(authorization: string | undefined, query: string |
 }
 
 /**
- * Finds out who makes a request and whether they may call a route with this kind of authentication.
- * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_GUEST_ACCESS_FORBIDDEN, M_FORBIDDEN and what else the
- * authenticator says
+ * Authenticates the access token, and checks that its user may call a route with this kind of authentication.
+ * @returns undefined without a token where it is optional
+ * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_GUEST_ACCESS_FORBIDDEN, M_FORBIDDEN and the errors
+ * of the authenticator
  */
 export function authenticate(
   authenticator: Authenticator,

@@ -3,8 +3,9 @@ import { isIP } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 
 /**
- * Address of the client. With `forwarded` it is the first one in `X-Forwarded-For`, which the reverse proxy must
- * set; without (or when that is no address) the peer of the connection. Clients on a Unix socket count as local.
+ * Returns the address of the client. With `forwarded` it is the first address in `X-Forwarded-For`, which the
+ * reverse proxy must set; otherwise, or if that is not an address, the peer of the connection. Clients on a
+ * Unix socket count as local.
  */
 export function clientAddress(request: IncomingMessage, forwarded: boolean): string {
   if (forwarded) {
@@ -19,8 +20,8 @@ export function clientAddress(request: IncomingMessage, forwarded: boolean): str
 }
 
 /**
- * Whether the client's own connection uses TLS. With `forwarded`, a request that comes through the reverse proxy has its
- * scheme in `X-Forwarded-Proto`; a proxy that sets `X-Forwarded-For` alone is taken to be there for TLS.
+ * Whether the client's own connection uses TLS. With `forwarded`, requests from the reverse proxy have the
+ * scheme in `X-Forwarded-Proto`; if a proxy sets `X-Forwarded-For` only, TLS is assumed.
  */
 export function isSecure(request: IncomingMessage, forwarded: boolean): boolean {
   if ((request.socket as Partial<TLSSocket>).encrypted === true) return true;

@@ -8,23 +8,23 @@ import type { ParsedQuery } from '../routing/route-table.ts';
 import { clientAddress, isSecure } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
 
-/** What the exchanges of one listener share. */
+/** What all requests of one listener share. */
 export interface ListenerContext {
   readonly log: Logger;
   readonly clock: Clock;
-  /** Take the client's address from `X-Forwarded-For`. */
+  /** Whether the address of the client is taken from `X-Forwarded-For`. */
   readonly forwarded: boolean;
-  /** Lower-case name of the header that request ids are built on. */
+  /** Lower-case name of the header that contains the request id. */
   readonly requestIdHeader: string | undefined;
-  /** Exchanges that someone watches the signal of: told when the server stops. */
+  /** Exchanges whose `signal` is in use; they are aborted when the server stops. */
   readonly watched: Set<Exchange>;
 }
 
 let exchanges = 0;
 
 /**
- * One request and its response, as handlers and the authenticator see it. What few handlers ask for (signal, logger,
- * address) is made when it is asked for.
+ * One request and its response, as handlers and the authenticator see it. Members that few handlers use
+ * (signal, logger, address) are created on first use.
  */
 export class Exchange implements AuthenticationContext {
   readonly raw: IncomingMessage;
@@ -95,7 +95,7 @@ export class Exchange implements AuthenticationContext {
     return first(this.rawQuery['device_id'] ?? this.rawQuery['org.matrix.msc3202.device_id']);
   }
 
-  /** Names this exchange in the logs: the number of the request, or what a proxy in front calls it. */
+  /** Request id for the log: the value of the configured header, or the method and a number. */
   get id(): string {
     const header = this.scope.requestIdHeader;
     const given = header === undefined ? undefined : this.raw.headers[header];
@@ -107,20 +107,20 @@ export class Exchange implements AuthenticationContext {
     return this.#log;
   }
 
-  /** Aborts when the client goes away or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   get signal(): AbortSignal {
     this.#controller ??= this.#watch();
     return this.#controller.signal;
   }
 
-  /** Whether the client's connection took the whole answer; known when the exchange is over. */
+  /** Resolves when the exchange is over: whether the whole response was sent. */
   get wasSent(): Promise<boolean> {
     const { response } = this;
     if (response.closed || response.destroyed) return Promise.resolve(response.writableFinished);
     return new Promise((resolve) => response.once('close', () => resolve(response.writableFinished)));
   }
 
-  /** Makes the signal abort, if anybody looks at it. */
+  /** Aborts the signal if it is in use. */
   abort(reason: string): void {
     this.#controller?.abort(new Error(reason));
   }
@@ -128,7 +128,7 @@ export class Exchange implements AuthenticationContext {
   #watch(): AbortController {
     const controller = new AbortController();
     const { watched } = this.scope;
-    // Nobody will tell of the end any more.
+    // The 'close' event has been emitted already and will not come again.
     if (this.response.closed || this.response.destroyed) {
       controller.abort(new Error('The client went away'));
       return controller;

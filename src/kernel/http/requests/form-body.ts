@@ -1,7 +1,7 @@
 import { invalidParam, MatrixError } from '../../../protocol/index.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
 
-/** Upper bound of the fields of one form. */
+/** Maximum fields of one form. */
 const maxFields = 1000;
 
 const formType = /^application\/x-www-form-urlencoded\s*(;|$)/i;
@@ -13,9 +13,10 @@ export function requireFormType(contentType: string | undefined): void {
 }
 
 /**
- * Parses an `application/x-www-form-urlencoded` body (URL standard, "application/x-www-form-urlencoded parsing"), but
- * rejects what that would replace by U+FFFD: a changed password or token must not be mistaken for the one that was typed.
- * @returns an object without prototype; values of equal names are a list
+ * Parses an `application/x-www-form-urlencoded` body (URL standard, "application/x-www-form-urlencoded
+ * parsing"). Rejects what the standard replaces by U+FFFD: a changed password or token must not be mistaken
+ * for the sent one.
+ * @returns an object without a prototype; the values of a repeated name are a list
  * @throws MatrixError M_INVALID_PARAM for broken percent-encoding, invalid UTF-8 or more than 1,000 fields
  */
 export function parseForm(bytes: Buffer): ParsedQuery {
@@ -35,7 +36,10 @@ export function parseForm(bytes: Buffer): ParsedQuery {
   return form;
 }
 
-/** @param text one character for each byte: bytes that are not ASCII are percent-encoded, to be decoded as UTF-8 */
+/**
+ * Decodes a name or value.
+ * @param text one character per byte; bytes that are not ASCII are decoded as UTF-8
+ */
 function decode(text: string): string {
   const encoded = text
     .replaceAll('+', ' ')

@@ -17,7 +17,7 @@ function codeOf(bytes: Buffer, limits = clientJsonLimits): string | undefined {
 }
 
 describe('parseJson', () => {
-  it('reads what JSON.stringify writes', () => {
+  it('parses whatever JSON.stringify writes', () => {
     fc.assert(
       fc.property(fc.jsonValue({ noUnicodeString: false }), (value) => {
         const text = JSON.stringify(value);
@@ -27,7 +27,7 @@ describe('parseJson', () => {
     );
   });
 
-  it('answers anything with a value or an error of the protocol', () => {
+  it('returns a value or throws a MatrixError for any input', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
         assert.ok([undefined, 'M_BAD_JSON', 'M_NOT_JSON'].includes(codeOf(Buffer.from(bytes))));
@@ -35,13 +35,13 @@ describe('parseJson', () => {
     );
   });
 
-  it('keeps numbers of other servers as they are written, for signatures cover them', () => {
+  it('keeps numbers of other servers as they are written, since signatures cover them', () => {
     const text = '{"a":1.0,"b":[1e3,-0,12345678901234567890],"c":5}';
     assert.equal(JSON.stringify(parseJson(Buffer.from(text), serverJsonLimits)), text);
     assert.equal(JSON.stringify(parseJson(Buffer.from('[1.0,1e3]'), clientJsonLimits)), '[1,1000]');
   });
 
-  it('bounds nesting, brackets in strings not counted', () => {
+  it('rejects excessive nesting, and does not count brackets in strings', () => {
     assert.equal(codeOf(nested(clientJsonLimits.depth)), undefined);
     assert.equal(codeOf(nested(clientJsonLimits.depth + 1)), 'M_BAD_JSON');
     assert.equal(codeOf(nested(serverJsonLimits.depth), serverJsonLimits), undefined);
@@ -52,11 +52,11 @@ describe('parseJson', () => {
     }
   });
 
-  it('takes many brackets beside each other', () => {
+  it('accepts many brackets that are not nested', () => {
     assert.equal(codeOf(Buffer.from(`[${'[],{},'.repeat(1000)}1]`)), undefined);
   });
 
-  it('refuses prototype keys of clients, however they are written, and not of servers', () => {
+  it('rejects __proto__ keys from clients, also when escaped, and accepts them from servers', () => {
     for (const key of ['__proto__', '\\u005f_proto__', '__pr\\u006fto__']) {
       const bytes = Buffer.from(`{"a":[{"${key}":{"admin":true}}]}`);
       assert.equal(codeOf(bytes), 'M_BAD_JSON', key);
@@ -66,14 +66,14 @@ describe('parseJson', () => {
     assert.equal(({} as Record<string, unknown>)['admin'], undefined);
   });
 
-  it('refuses halves of surrogate pairs in values and keys', () => {
+  it('rejects lone surrogates in values and keys', () => {
     assert.equal(codeOf(Buffer.from('["\\ud83d\\ude00"]')), undefined);
     assert.equal(codeOf(Buffer.from('["\\ud83d"]')), 'M_BAD_JSON');
     assert.equal(codeOf(Buffer.from('{"\\ude00":1}')), 'M_BAD_JSON');
     assert.equal(codeOf(Buffer.from('["\\ud83d"]'), serverJsonLimits), 'M_BAD_JSON');
   });
 
-  it('refuses what is no UTF-8', () => {
+  it('rejects invalid UTF-8 with M_NOT_JSON', () => {
     assert.equal(codeOf(Buffer.from([0x22, 0xc3, 0x28, 0x22])), 'M_NOT_JSON');
     assert.equal(codeOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])), 'M_NOT_JSON');
     assert.equal(codeOf(Buffer.from('')), 'M_NOT_JSON');
@@ -84,7 +84,7 @@ describe('parseServerBody', () => {
   const deep = (levels: number) => `{"a":"}]\\"","b":${'['.repeat(levels)}${']'.repeat(levels)}}`;
   const transaction = (...pdus: string[]) => Buffer.from(`{"edus":[{"x":[1.0]}],"pdus":[${pdus.join(',')}]}`);
 
-  it('leaves out only what is nested too deeply, and keeps the text that is signed', () => {
+  it('replaces only items that are nested too deeply by null, and returns the signed text', () => {
     const body = transaction('{"n":1}', deep(5_000), deep(900), deep(20_000));
     const { value, text } = parseServerBody(body);
     const { pdus, edus } = value as { pdus: unknown[]; edus: unknown[] };
@@ -94,19 +94,19 @@ describe('parseServerBody', () => {
     assert.equal(text, body.toString());
   });
 
-  it('keeps what is not too deep as it is', () => {
+  it('does not change a body without excessive nesting', () => {
     const { value, text } = parseServerBody(transaction(deep(900), deep(990)));
     assert.equal(JSON.stringify(value), transaction(deep(900), deep(990)).toString());
     assert.equal(text, undefined);
   });
 
-  it('refuses what is deep and no JSON', () => {
+  it('rejects deeply nested text that is no JSON', () => {
     for (const text of ['['.repeat(5_000), `{"a":${'['.repeat(5_000)}}`, `${deep(5_000)}}`]) {
       assert.throws(() => parseServerBody(Buffer.from(text)), MatrixError);
     }
   });
 
-  it('answers anything with a value or an error of the protocol', () => {
+  it('returns a value or throws a MatrixError for any input', () => {
     const piece = fc.constantFrom(
       '{"a":',
       '[',

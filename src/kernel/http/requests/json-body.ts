@@ -9,24 +9,24 @@ import {
 } from '../../../protocol/index.ts';
 
 export interface JsonLimits {
-  /** Deepest nesting of objects and arrays. */
+  /** Maximum nesting of objects and arrays. */
   readonly depth: number;
-  /** Whether keys named `__proto__` are let through: rooms of other servers may hold events that have them. */
+  /** Whether keys named `__proto__` are accepted: rooms of other servers may contain events with them. */
   readonly allowPrototypeKeys: boolean;
-  /** Signatures and hashes of other servers cover the digits as they wrote them. */
+  /** Signatures and hashes of other servers cover numbers as they are written. */
   readonly numbers: NonNullable<ParseOptions['numbers']>;
 }
 
-/** Deep enough for any client, shallow enough for every recursive reader of the result. */
+/** Limits for clients: deep enough for every client, shallow enough for every recursive reader. */
 export const clientJsonLimits: JsonLimits = { depth: 128, allowPrototypeKeys: false, numbers: 'values' };
 
-/** Other servers relay what their users wrote; refusing it would split rooms. */
+/** Limits for other servers, which relay what their users wrote: rejecting an event would split the room. */
 export const serverJsonLimits: JsonLimits = { depth: 1000, allowPrototypeKeys: true, numbers: 'as written' };
 
 /**
  * Parses a JSON body.
- * @throws MatrixError M_NOT_JSON when it is no JSON or no UTF-8, M_BAD_JSON when it is nested too deeply, holds lone
- * surrogates or, for clients, a key named `__proto__`.
+ * @throws MatrixError M_NOT_JSON for invalid JSON or UTF-8; M_BAD_JSON for excessive nesting, lone surrogates
+ * or, from clients, a key named `__proto__`
  */
 export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
   if (!isUtf8(bytes)) throw notJson('The body is not valid UTF-8');
@@ -34,29 +34,29 @@ export function parseJson(bytes: Buffer, limits: JsonLimits): unknown {
     throw badJson(`The body is nested deeper than ${limits.depth} levels`);
   }
   const value = parse(bytes.toString('utf8'), limits);
-  // Only an escape sequence can make a lone surrogate, and only an escape or the plain text the forbidden key.
+  // A lone surrogate needs an escape sequence, and the forbidden key an escape sequence or its plain text.
   if (bytes.includes('\\u') || (!limits.allowPrototypeKeys && bytes.includes('__proto__'))) {
     rejectForbiddenText(value, limits);
   }
   return value;
 }
 
-/** A body of another server. */
+/** The body of a request from another server. */
 export interface ServerBody {
   readonly value: unknown;
   /**
-   * Set where something is left out of `value`: the whole text, which is canonical JSON if the server keeps to the
-   * specification, and which its signature covers then.
+   * Set if something is left out of `value`: the whole text, which the signature covers if it is canonical
+   * JSON.
    */
   readonly text: string | undefined;
 }
 
-/** Where the events and EDUs of a transaction are, below the body and its lists. */
+/** Nesting level of the events and EDUs of a transaction: below the body and its lists. */
 const itemLevel = 3;
 
 /**
- * Parses the body of another server. What is nested too deeply in an item of a list, an event for instance, becomes
- * null: it must not keep all else from arriving that its server sends.
+ * Parses the body of a request from another server. An item of a list (an event, for instance) that is nested
+ * too deeply becomes null, so that it does not block the other items.
  * @throws MatrixError as `parseJson` does
  */
 export function parseServerBody(bytes: Buffer): ServerBody {
@@ -67,7 +67,10 @@ export function parseServerBody(bytes: Buffer): ServerBody {
   return { value: parseJson(shallow, serverJsonLimits), text: bytes.toString('utf8') };
 }
 
-/** The text with null in place of each object or list at `itemLevel` in which something is deeper than `limit`. */
+/**
+ * Returns the text with null in place of each object or array at `itemLevel` that is nested deeper than
+ * `limit`.
+ */
 function withoutDeepItems(bytes: Buffer, limit: number): Buffer {
   const pieces: Buffer[] = [];
   let [depth, deepest, start, copied] = [0, 0, 0, 0];
@@ -100,7 +103,7 @@ function parse(text: string, { numbers, depth: maxDepth }: JsonLimits): unknown 
   }
 }
 
-/** Counts brackets outside strings; whether they match is left to the parser. */
+/** Counts brackets outside of strings; whether they match is for the parser to find. */
 function nestsDeeperThan(bytes: Buffer, limit: number): boolean {
   let depth = 0;
   for (let i = 0; i < bytes.length; i++) {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { type Readable, Transform } from 'node:stream';
 import { badJson, tooLarge } from '../../../protocol/index.ts';
 
-/** Whether bytes may follow the head of the request. */
+/** Whether the request can have a body. */
 export function hasBody(request: IncomingMessage): boolean {
   const { headers } = request;
   const length = headers['content-length'];
@@ -12,7 +12,7 @@ export function hasBody(request: IncomingMessage): boolean {
 /**
  * Reads the whole body.
  * @param limit in bytes
- * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client stops in the middle (nobody will read that)
+ * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client disconnects before the end
  */
 export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
@@ -33,8 +33,8 @@ export function readBody(request: IncomingMessage, limit: number): Promise<Buffe
 }
 
 /**
- * The body as a stream that fails with M_TOO_LARGE beyond `limit` bytes. When it is destroyed, what the client still
- * sends is taken in and forgotten, so that it gets to read the answer.
+ * Returns the body as a stream that fails with M_TOO_LARGE beyond `limit` bytes. After it is destroyed, the
+ * rest of the body is read and discarded, so that the client can read the response.
  */
 export function limitBody(request: IncomingMessage, limit: number): Readable {
   if (declaredLength(request) > limit) throw bodyTooLarge(limit);
@@ -47,7 +47,7 @@ export function limitBody(request: IncomingMessage, limit: number): Readable {
     },
   });
   request.on('error', (error) => bounded.destroy(error));
-  // It may fail before its reader begins, who is then told; nobody listening must not bring the process down.
+  // The stream may fail before a reader attaches: avoids an unhandled 'error' event.
   bounded.on('error', () => undefined);
   bounded.once('close', () => {
     request.unpipe(bounded);

@@ -1,19 +1,19 @@
-/** Who makes a request, after the access token was checked. */
+/** The user who makes a request, after the access token was checked. */
 export interface Requester {
   readonly userId: string;
   /** Absent for application services that act without a device. */
   readonly deviceId: string | undefined;
   readonly isGuest: boolean;
   readonly isAdmin: boolean;
-  /** The account is suspended: its user may read, and little else. */
+  /** Whether the account is suspended: its user may read, and little else. */
   readonly isSuspended?: boolean;
   /** Id of the application service whose token was used. */
   readonly appservice: string | undefined;
-  /** Identifies the access token (not the token itself), for scoping transaction ids and refresh. */
+  /** Identifies the access token (it is not the token itself); scopes transaction ids and refresh. */
   readonly tokenId: number | undefined;
 }
 
-/** Finds out who a token belongs to; declared here, supplied by the accounts slice at composition. */
+/** Authenticates access tokens; declared here, supplied by the accounts slice at composition. */
 export interface Authenticator {
   /**
    * @param token the access token as sent
@@ -28,21 +28,24 @@ export interface AuthenticationContext {
   readonly assertedDeviceId: string | undefined;
   readonly ip: string;
   readonly userAgent: string | undefined;
-  /** The route is for users too whose account is locked. */
+  /** Whether users with a locked account may call the route, too. */
   readonly allowLocked?: boolean;
 }
 
-/** Checks the signature of a request of another server; supplied by the federation slice at composition. */
+/** Checks signatures of requests from other servers; supplied by the federation slice at composition. */
 export interface ServerAuthenticator {
-  /** @returns the name of the server; throws MatrixError 401 M_UNAUTHORIZED otherwise. */
+  /**
+   * @returns the name of the server
+   * @throws MatrixError 401 M_UNAUTHORIZED
+   */
   authenticateServer(request: SignedRequest): Promise<string>;
 }
 
-/** Decides how many requests of other servers are worked on; supplied at composition. */
+/** Limits how many requests of each remote server are processed at once; supplied at composition. */
 export interface ServerAdmission {
   /**
-   * Resolves when it is the turn of a request of that server.
-   * @returns to be called when the request is over
+   * Resolves when the request may be processed.
+   * @returns a function to call when the request is over
    * @throws MatrixError M_LIMIT_EXCEEDED
    */
   admit(serverName: string, signal: AbortSignal): Promise<() => void>;
@@ -50,11 +53,11 @@ export interface ServerAdmission {
 
 export interface SignedRequest {
   readonly method: string;
-  /** The URI exactly as it was sent. */
+  /** The URI exactly as sent. */
   readonly url: string;
   readonly authorization: readonly string[];
-  /** The parsed JSON body, `undefined` when there was none. */
+  /** The parsed JSON body; `undefined` without a body. */
   readonly body: unknown;
-  /** The body as it was sent, where it is not all in `body`. */
+  /** The body as sent, if `body` does not contain all of it. */
   readonly bodyText?: string | undefined;
 }

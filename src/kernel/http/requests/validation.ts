@@ -3,7 +3,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { badJson, invalidParam, missingParam, notJson } from '../../../protocol/index.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
 
-/** Checks values of one schema; compiled when the first value comes, to keep the start short. */
+/** Checks values against one schema, which is compiled for the first value to keep the start short. */
 class Checker {
   readonly #schema: TSchema;
   #compiled: Validator | undefined;
@@ -17,7 +17,7 @@ class Checker {
     return this.#compiled.Check(value);
   }
 
-  /** The first thing that is wrong with a value that was not accepted. */
+  /** Describes the first violation of the schema by a rejected value. */
   violation(value: unknown): Violation {
     const errors = Compile(this.#schema).Errors(value);
     const [error] = errors;
@@ -45,16 +45,16 @@ export class BodyChecker {
   readonly #checker: Checker;
   readonly #isNeeded: boolean;
 
-  /** @param isNeeded an absent body does not stand for `{}` */
+  /** @param isNeeded whether an absent body is rejected instead of read as `{}` */
   constructor(schema: TSchema, isNeeded = false) {
     this.#checker = new Checker(schema);
     this.#isNeeded = isNeeded;
   }
 
   /**
-   * @param body `undefined` when none was sent, which stands for `{}` where the schema is content with that
+   * @param body `undefined` if none was sent: it stands for `{}` where the schema accepts that
    * @returns the body
-   * @throws MatrixError M_BAD_JSON, or M_NOT_JSON when there is none
+   * @throws MatrixError M_BAD_JSON, or M_NOT_JSON for an absent body
    */
   check(body: unknown): unknown {
     if (this.#isNeeded && body === undefined) throw notJson('The body is empty');
@@ -81,15 +81,15 @@ interface Parameter {
 }
 
 /**
- * Checks query parameters or the fields of a form against a schema. Integers, numbers and booleans are converted, a parameter that is an
- * array takes every occurrence, any other the first one, and `default`s of the schema are filled in.
+ * Checks query parameters or form fields against a schema. Converts integers, numbers and booleans, and fills
+ * in each `default` of the schema. A parameter that is an array gets all its values, any other the first one.
  */
 export class ParameterChecker {
   readonly #checker: Checker;
   readonly #parameters: readonly Parameter[];
   readonly #kind: string;
 
-  /** @param kind names the parameters in errors */
+  /** @param kind names the parameters in error messages */
   constructor(schema: TSchema, kind: 'Query parameter' | 'Form field') {
     this.#checker = new Checker(schema);
     this.#kind = kind;

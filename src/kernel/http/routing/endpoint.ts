@@ -16,37 +16,42 @@ import { sendError, sendResult } from '../responses.ts';
 import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
 
 /**
- * Largest JSON body of a client: several times what a batch of encrypted room keys takes. Routes may say otherwise.
+ * Maximum bytes of a client's JSON body unless the route says otherwise: several times a batch of encrypted
+ * room keys.
  */
 const maxClientBodyBytes = 4 * 1024 * 1024;
 
-/** Largest body of another server: a full transaction of 50 events of 64 KiB and 100 EDUs of like size. */
+/**
+ * Maximum bytes of another server's body: a full transaction of 50 events of 64 KiB and 100 EDUs of like
+ * size.
+ */
 const maxServerBodyBytes = 200 * 65_536;
 
-/** Largest form, in bytes: a page's fields, with room for a signed assertion. Routes may say otherwise. */
+/** Maximum bytes of a form unless the route says otherwise: room for a signed assertion. */
 const maxFormBytes = 64 * 1024;
 
-/** Told about every exchange when it is over. */
+/** Called after every exchange. */
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
 
 export interface EndpointDeps {
   readonly authenticator: Authenticator;
   readonly serverAuthenticator: ServerAuthenticator | undefined;
-  /** Absent: all are worked on at once. */
+  /** Absent: all requests are processed at once. */
   readonly serverAdmission: ServerAdmission | undefined;
-  /** Milliseconds that only ever grow. */
+  /** Milliseconds of a clock that only grows. */
   readonly monotonic: () => number;
   readonly observe: Observer;
-  /** Makes the page of an error; absent: routes with `errors: 'page'` answer JSON. */
+  /** Renders error pages; absent: routes with `errors: 'page'` respond with JSON. */
   readonly errorPage?: ErrorPage | undefined;
 }
 
 /**
- * @param requestId names the request in the log
+ * Renders the page of an error.
+ * @param requestId identifies the request in the log
  */
 export type ErrorPage = (error: MatrixError, requestId: string) => Promise<Reply>;
 
-/** A route made ready to answer: its schemas, its way to authenticate, its handler. */
+/** A route that is ready to answer: its compiled schemas, authentication and handler. */
 export class Endpoint {
   readonly #route: Route;
   readonly #deps: EndpointDeps;
@@ -69,7 +74,7 @@ export class Endpoint {
     this.#bodyLimit = contract.bodyLimit ?? usualBodyLimit(contract);
   }
 
-  /** Answers one request; never rejects. What is known at once is not waited for: most requests are short. */
+  /** Answers one request; never rejects. Uses results that are no promises at once: most requests are short. */
   async serve(exchange: Exchange): Promise<void> {
     const { response } = exchange;
     let finished: (() => void) | undefined;
@@ -121,7 +126,7 @@ export class Endpoint {
     if (this.#route.contract.refuseSuspended && requester?.isSuspended) throw suspended();
   }
 
-  /** The signature covers the body, so that is read first. */
+  /** Reads the body first, since the signature covers it. */
   async #authenticateServer(exchange: Exchange): Promise<void> {
     let bodyText: string | undefined;
     if (hasBody(exchange.raw)) {
@@ -182,7 +187,7 @@ export class Endpoint {
   }
 }
 
-/** Falls back to JSON when the page of the error cannot be made. */
+/** Sends the page of an error, or JSON if the page cannot be rendered. */
 async function sendErrorPage(exchange: Exchange, error: MatrixError, errorPage: ErrorPage): Promise<void> {
   try {
     await sendResult(exchange.response, await errorPage(error, exchange.id), false);

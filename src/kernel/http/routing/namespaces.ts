@@ -1,6 +1,7 @@
 /**
- * The protocol has two spellings: that of the requirement documents (`/_proto`, `/_server`), in which routes are
- * declared, and that of the wider ecosystem (`/_matrix`, `/_synapse`). This module alone knows that there are two.
+ * The protocol has two spellings of paths: that of the requirement documents (`/_proto`, `/_server`), in
+ * which routes are declared, and that of the wider ecosystem (`/_matrix`, `/_synapse`). No other module of
+ * the server side knows both.
  */
 const spellings = [
   { documents: '/_proto/', ecosystem: '/_matrix/' },
@@ -8,7 +9,7 @@ const spellings = [
   { documents: '/.well-known/proto/', ecosystem: '/.well-known/matrix/' },
 ] as const;
 
-/** The URL (path and query) in the documents' spelling; unchanged when it is so already. */
+/** Returns the URL (path and query) in the documents' spelling. */
 export function toDocumentsSpelling(url: string): string {
   for (const { documents, ecosystem } of spellings) {
     if (url.startsWith(ecosystem)) return documents + url.slice(ecosystem.length);
@@ -16,7 +17,7 @@ export function toDocumentsSpelling(url: string): string {
   return url;
 }
 
-/** The URL (path and query) in the ecosystem's spelling; unchanged when it is so already. */
+/** Returns the URL (path and query) in the ecosystem's spelling. */
 export function toEcosystemSpelling(url: string): string {
   for (const { documents, ecosystem } of spellings) {
     if (url.startsWith(documents)) return ecosystem + url.slice(documents.length);
@@ -24,7 +25,9 @@ export function toEcosystemSpelling(url: string): string {
   return url;
 }
 
-/** The path (in the documents' spelling) in each of its spellings; most paths outside of the namespaces have one. */
+/**
+ * Returns the spellings of a path that is in the documents' spelling: two inside the namespaces, one outside.
+ */
 export function bothSpellings(path: string): readonly string[] {
   const ecosystem = toEcosystemSpelling(path);
   return ecosystem === path ? [path] : [path, ecosystem];

@@ -4,14 +4,14 @@ import { serviceOf } from '../listeners/resources.ts';
 import { bothSpellings, toDocumentsSpelling, toEcosystemSpelling } from './namespaces.ts';
 import { RouteTable } from './route-table.ts';
 
-describe('namespaces', () => {
+describe('spellings of paths', () => {
   const pairs = [
     ['/_proto/client/versions?a=/_matrix/', '/_matrix/client/versions?a=/_matrix/'],
     ['/_server/admin/v1/users', '/_synapse/admin/v1/users'],
     ['/.well-known/proto/client', '/.well-known/matrix/client'],
   ] as const;
 
-  it('maps one spelling to the other and back', () => {
+  it('converts each spelling to the other and back', () => {
     for (const [documents, ecosystem] of pairs) {
       assert.equal(toDocumentsSpelling(ecosystem), documents);
       assert.equal(toDocumentsSpelling(documents), documents);
@@ -20,7 +20,7 @@ describe('namespaces', () => {
     }
   });
 
-  it('leaves other paths alone', () => {
+  it('does not change other paths', () => {
     for (const url of ['/', '/_matrix', '/_matrixx/client', '/x/_matrix/client', '/.well-known/other', '*']) {
       assert.equal(toDocumentsSpelling(url), url);
       assert.equal(toEcosystemSpelling(url), url);
@@ -33,11 +33,11 @@ describe('namespaces', () => {
   });
 });
 
-describe('resources', () => {
+describe('serviceOf', () => {
   const service = (names: Parameters<typeof serviceOf>[0][0]['names'], path: string, compress = false) =>
     serviceOf([{ names, compress }], path);
 
-  it('serve what they imply', () => {
+  it('serves the paths of a resource and of the resources that it includes', () => {
     for (const path of [
       '/_proto/client/v3/sync',
       '/_proto/media/v3/upload',
@@ -57,7 +57,7 @@ describe('resources', () => {
     assert.equal(service(['media'], '/_proto/client/v1/media/download/:server/:id'), 'plain');
   });
 
-  it('serve nothing else, but health checks everywhere', () => {
+  it('serves no paths of other resources, except the health check', () => {
     assert.equal(service(['client'], '/_proto/federation/v1/version'), 'none');
     assert.equal(service(['federation'], '/_proto/client/v3/sync'), 'none');
     assert.equal(service(['openid'], '/_proto/federation/v1/version'), 'none');
@@ -67,7 +67,7 @@ describe('resources', () => {
     assert.equal(service(['metrics'], '/health'), 'plain');
   });
 
-  it('compress what may be compressed', () => {
+  it('compresses only resources to which compress applies', () => {
     assert.equal(service(['client'], '/_proto/client/v3/sync', true), 'gzip');
     assert.equal(service(['media'], '/_proto/media/v3/download', true), 'plain');
     assert.equal(service(['client'], '/_proto/media/v3/download', true), 'plain');

@@ -5,54 +5,61 @@ import type { Requester } from '../requests/requester.ts';
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
 /**
- * Who may call a route:
- * - `none`: every client; the token is not looked at;
- * - `optional`: every client; a token, when there is one, must be good;
- * - `on-demand`: every client; a token is looked at only when the handler calls `request.authenticate()`;
- * - `user`: a logged-in user, guests not (`M_GUEST_ACCESS_FORBIDDEN`);
- * - `guest`: a logged-in user or guest;
- * - `admin`: a server administrator;
- * - `server`: another homeserver, by its signature (X-Matrix);
- * - `appservice`: an application service by its own token.
+ * Which clients may call a route:
+ * - `none`: all; the token is ignored;
+ * - `optional`: all; a token, if there is one, must be valid;
+ * - `on-demand`: all; the token is authenticated only when the handler calls `request.authenticate()`;
+ * - `user`: logged-in users, except guests (`M_GUEST_ACCESS_FORBIDDEN`);
+ * - `guest`: logged-in users and guests;
+ * - `admin`: server administrators;
+ * - `server`: other homeservers, by their signature (X-Matrix);
+ * - `appservice`: application services, by their own token.
  */
 export type Auth = 'none' | 'optional' | 'on-demand' | 'user' | 'guest' | 'admin' | 'server' | 'appservice';
 
-/** A route as data. Paths are written in the documents' spelling: `/_proto/client/v3/rooms/:roomId/join`. */
+/** A route as data. Paths are in the documents' spelling: `/_proto/client/v3/rooms/:roomId/join`. */
 export interface RouteContract {
-  /** The specification's `operationId`; absent for what the specification does not know. */
+  /** The specification's `operationId`; absent for endpoints outside of the specification. */
   readonly operationId?: string;
   readonly method: Method;
-  /** One path, or several that mean the same (`r0` and `v3`). Parameters as `:name`, the rest as `*`. */
+  /**
+   * One path, or several with the same meaning (`r0` and `v3`). Parameters are `:name`, the rest of a path is
+   * `*`.
+   */
   readonly path: string | readonly string[];
   readonly auth: Auth;
-  /** Also for users whose account is locked, as logging out is (client-server API, "Account locking"). */
+  /**
+   * Users with a locked account may call it, for instance to log out (client-server API, "Account locking").
+   */
   readonly allowLocked?: boolean;
-  /** Not for users whose account is suspended (client-server API, "Account suspension"). */
+  /** Users with a suspended account are rejected (client-server API, "Account suspension"). */
   readonly refuseSuspended?: boolean;
-  /** Query parameters: an object; integers, booleans and arrays are converted, `default`s filled in. */
+  /**
+   * Query parameters, an object; integers, booleans and arrays are converted, each `default` is filled in.
+   */
   readonly query?: TSchema;
   /**
-   * The body: JSON, or the fields of a form with `bodyMode: 'form'`. No body stands for `{}` where the schema takes that.
-   * Absent: the body is not looked at.
+   * The body: JSON, or the fields of a form with `bodyMode: 'form'`. An absent body stands for `{}` where the
+   * schema accepts that. Without a schema the body is ignored.
    */
   readonly body?: TSchema;
-  /** No body is M_NOT_JSON, although the schema would take `{}`. */
+  /** Rejects an absent body with M_NOT_JSON, also if the schema accepts `{}`. */
   readonly needsBody?: boolean;
-  /** What a 200 looks like. Checked in the tests only. */
+  /** The body of a 200 response; checked in the tests only. */
   readonly response?: TSchema;
-  /** Largest body in bytes, when it is not the listener's usual bound. */
+  /** Maximum bytes of the body, if it differs from the usual limit. */
   readonly bodyLimit?: number;
   /**
-   * - `json`: JSON, whatever its content type says;
-   * - `form`: `application/x-www-form-urlencoded`, converted and checked as `query` is;
-   * - `stream`: not parsed but handed on as `request.stream`.
+   * - `json`: parsed as JSON, whatever the content type;
+   * - `form`: `application/x-www-form-urlencoded`, converted and checked like `query`;
+   * - `stream`: not parsed, passed on as `request.stream`.
    */
   readonly bodyMode?: 'json' | 'form' | 'stream';
-  /** `page`: errors are shown as a page, because a browser makes the request and not a client. */
+  /** `page`: errors are shown as an HTML page, for routes that browsers request. */
   readonly errors?: 'json' | 'page';
 }
 
-/** The `:name` parameters of a path, decoded. `*` is the rest of the path. */
+/** The names of the `:name` parameters of a path, and `*` for its rest. */
 type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParamNames<Rest>
   : P extends `${string}:${infer Name}`
@@ -76,41 +83,42 @@ type RequesterOf<A extends Auth> = A extends 'user' | 'guest' | 'admin' | 'appse
     : undefined;
 
 /**
+ * Authenticates the access token of the request.
  * @returns undefined for a request without a token
- * @throws MatrixError M_UNKNOWN_TOKEN and what else the authenticator throws
+ * @throws MatrixError M_UNKNOWN_TOKEN and the other errors of the authenticator
  */
 export type Authenticate = () => Requester | undefined | Promise<Requester | undefined>;
 
-/** What a handler is given: the parts of the request that its contract names, parsed and checked. */
+/** The request that a handler gets: the parts that its contract names, parsed and checked. */
 export interface RouteRequest<C extends RouteContract = RouteContract> {
   readonly params: Params<C>;
   readonly query: Part<C, 'query'>;
   readonly body: Part<C, 'body'>;
   readonly requester: RequesterOf<C['auth']>;
-  /** Finds out who makes the request; only with `auth: 'on-demand'`. */
+  /** Authenticates the access token; only with `auth: 'on-demand'`. */
   readonly authenticate: C['auth'] extends 'on-demand' ? Authenticate : undefined;
   /** Name of the server that signed the request; only with `auth: 'server'`. */
   readonly origin: C['auth'] extends 'server' ? string : undefined;
-  /** Method and URL exactly as they were sent (before the namespace rewrite). */
+  /** Method and URL exactly as sent. */
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Address of the client, as the listener's `x_forwarded` says. */
+  /** Address of the client, according to the listener's `x_forwarded`. */
   readonly ip: string;
-  /** Whether the client's own connection uses TLS, as the listener and its reverse proxy say. */
+  /** Whether the client's own connection uses TLS, according to the listener and its reverse proxy. */
   readonly isSecure: boolean;
   /** Cookies of the request, by name. */
   readonly cookies: Readonly<Record<string, string | undefined>>;
-  /** Whether the client's connection took the whole answer; known when the exchange is over. */
+  /** Resolves when the exchange is over: whether the whole response was sent. */
   readonly wasSent: Promise<boolean>;
-  /** Aborts when the client goes away or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
   readonly log: Logger;
   /** The raw body with `bodyMode: 'stream'`. */
   readonly stream: NodeJS.ReadableStream | undefined;
 }
 
-/** A value to be serialised as JSON with status 200, or a `Reply`. */
+/** Returns a value that is sent as JSON with status 200, or a `Reply`. */
 export type Handler<C extends RouteContract> = (request: RouteRequest<C>) => Promise<unknown> | unknown;
 
 export interface Route {
@@ -118,7 +126,7 @@ export interface Route {
   readonly handler: (request: RouteRequest) => Promise<unknown> | unknown;
 }
 
-/** The paths of a route: one, or several that mean the same. */
+/** The paths of a route: one, or several with the same meaning. */
 export function pathsOf({ contract: { path } }: Route): readonly string[] {
   return typeof path === 'string' ? [path] : path;
 }
@@ -129,13 +137,13 @@ export function route<const C extends RouteContract>(contract: C, handler: Handl
 }
 
 /**
- * An answer that is not simply JSON with status 200: another status or headers, text that is serialised already
- * (`content-type` must then be among the headers unless it is JSON), bytes, or a stream.
+ * A response other than JSON with status 200: another status or headers, text that is serialised already
+ * (with `content-type` among the headers unless it is JSON), bytes, or a stream.
  */
 export class Reply {
   readonly status: number;
   readonly body: string | Uint8Array | NodeJS.ReadableStream | object | undefined;
-  /** A list makes one header line of each value, as `Set-Cookie` needs. */
+  /** A list is sent as one header line per value, as `Set-Cookie` needs. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
 
   constructor(status: number, body?: Reply['body'], headers: Reply['headers'] = {}) {

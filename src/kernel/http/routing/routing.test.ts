@@ -8,7 +8,7 @@ import { bearer, kernelServerForTests } from '../../../../test/support/servers/k
 const { base, call, fails } = kernelServerForTests();
 
 describe('routing', () => {
-  it('serves both spellings', async () => {
+  it('serves both spellings of a path', async () => {
     for (const prefix of ['/_matrix', '/_proto']) {
       assert.deepEqual((await call('GET', `${prefix}/client/versions`)).body, { versions: ['v1.1'] });
     }
@@ -21,13 +21,13 @@ describe('routing', () => {
     assert.match(await text(socket), /^HTTP\/1.1 200 .*"v1.1"/s);
   });
 
-  it('keeps the URL as it was sent and decodes parameters', async () => {
+  it('passes the URL to the handler as sent, with decoded path parameters', async () => {
     const url = '/_matrix/client/r0/who/%40b%2Fob%25:test?x=1';
     const { body } = await call('GET', url, bearer('alice-secret'));
     assert.deepEqual(body, { user: '@b/ob%:test', me: '@alice:test', url, ip: '127.0.0.1' });
   });
 
-  it('hands parameters on exactly as they were encoded', async () => {
+  it('decodes path parameters to exactly what the client encoded', async () => {
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }), async (name) => {
         fc.pre(name.isWellFormed() && name !== '.' && name !== '..');
@@ -42,7 +42,7 @@ describe('routing', () => {
     }
   });
 
-  it('knows a path however it is encoded, and reads its query alike', async () => {
+  it('finds a path however it is percent-encoded, and parses its query in the same way', async () => {
     const query = fc.oneof(
       fc.string({ unit: fc.constantFrom(...'&=+%#?;f4dirlmt[]é') }),
       fc.webQueryParameters(),
@@ -60,19 +60,19 @@ describe('routing', () => {
     assert.equal((await call('GET', '/_matrix/client/v3/l%69st?dir=f')).status, 200);
   });
 
-  it('tells unknown paths from wrong methods', async () => {
+  it('answers 404 for an unknown path and 405 for a wrong method, both M_UNRECOGNIZED', async () => {
     await fails(404, 'M_UNRECOGNIZED', 'GET', '/_matrix/client/v3/nothing');
     await fails(404, 'M_UNRECOGNIZED', 'GET', '/else');
     await fails(405, 'M_UNRECOGNIZED', 'DELETE', '/_matrix/client/versions');
     await fails(405, 'M_UNRECOGNIZED', 'PATCH', '/_matrix/client/v3/who/x');
   });
 
-  it('refuses bad percent encoding', async () => {
+  it('answers 400 M_INVALID_PARAM for broken percent-encoding in a path', async () => {
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/who/%ff', bearer('alice-secret'));
     await fails(400, 'M_INVALID_PARAM', 'GET', '/_matrix/client/v3/who/%', bearer('alice-secret'));
   });
 
-  it('answers preflights without looking at the route', async () => {
+  it('answers CORS preflights with 204 for every path', async () => {
     const answer = await call('OPTIONS', '/_matrix/client/v3/members');
     assert.equal(answer.status, 204);
     assert.equal(answer.headers.get('access-control-allow-origin'), '*');
@@ -87,8 +87,8 @@ describe('routing', () => {
   });
 });
 
-describe('authentication', () => {
-  it('takes the token from the header or the query', async () => {
+describe('authentication of requests', () => {
+  it('accepts the access token in the Authorization header or the query', async () => {
     const { body } = await call('GET', '/_matrix/client/v3/who/x?access_token=alice-secret');
     assert.equal(body['me'], '@alice:test');
     await fails(401, 'M_MISSING_TOKEN', 'GET', '/_matrix/client/v3/who/x');
@@ -105,7 +105,7 @@ describe('authentication', () => {
     assert.equal(error['soft_logout'], false);
   });
 
-  it('knows guests, administrators and application services', async () => {
+  it('answers 403 to guests, users and clients for routes of others, and asserts users for application services', async () => {
     await fails(403, 'M_GUEST_ACCESS_FORBIDDEN', 'GET', '/_matrix/client/v3/members', bearer('guest-secret'));
     assert.equal((await call('GET', '/_matrix/client/v3/who/x', bearer('guest-secret'))).status, 200);
     await fails(403, 'M_FORBIDDEN', 'POST', '/_server/admin/v1/purge', bearer('alice-secret'));
@@ -119,7 +119,7 @@ describe('authentication', () => {
     assert.deepEqual((await call('GET', '/_matrix/client/v3/maybe')).body, { me: null });
   });
 
-  it('lets no server in without a way to check signatures', async () => {
+  it('answers 401 M_UNAUTHORIZED to other servers when signatures cannot be checked', async () => {
     await fails(401, 'M_UNAUTHORIZED', 'PUT', '/_matrix/federation/v1/send/1', { body: '{}' });
   });
 });
