@@ -73,7 +73,7 @@ describe('hearth serve that cannot start', () => {
     [
       'names an invalid signing key file',
       '',
-      /^hearth: the signing key file \S+example\.org\.signing\.key can not be used: Line 1: expected [^\n]+\n$/,
+      /^hearth: cannot use the signing key file \S+example\.org\.signing\.key: Line 1: expected [^\n]+\n$/,
       (directory) => writeFileSync(join(directory, 'example.org.signing.key'), 'nonsense\n'),
     ],
     [

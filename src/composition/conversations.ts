@@ -26,7 +26,7 @@ import type { People } from './people.ts';
 import { prejoinKeys } from './rooms.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** What goes on in rooms besides their events: tier 3, and sync, which tells clients of everything. */
+/** What happens in rooms besides their events (tier 3), and sync, which delivers all of it to clients. */
 export interface Conversations {
   readonly receipts: Receipts;
   readonly typing: Typing;
@@ -34,7 +34,7 @@ export interface Conversations {
   readonly sync: SyncServices;
 }
 
-/** Page size where the operator sets no limit: memory has one. */
+/** Upper bound of a page where the operator sets no limit: memory is limited. */
 const maxEventsWithoutLimit = 1_000;
 
 function maxEvents({ configuration }: Kernel): number {
@@ -69,7 +69,7 @@ export async function startConversations(
     ...kernel,
     rooms,
     accountData,
-    // The order of the members of an answer.
+    // The members of a sync response have this order.
     sources: [
       ...encryption.syncSources,
       pushRulesSyncSource(pushRules),
@@ -89,7 +89,7 @@ export async function startConversations(
   return { receipts, typing, presence: presence.presence, sync };
 }
 
-/** Presence, and what syncs tell of it. */
+/** Starts presence, and makes its part of sync responses. */
 async function startPresence(kernel: Kernel, people: People, { engine }: ReadingRooms, shutdown: Shutdown) {
   const { configuration, userLimiter, log } = kernel;
   const { enabled, include_offline_users_on_sync } = configuration.presence.presence;
@@ -104,7 +104,7 @@ async function startPresence(kernel: Kernel, people: People, { engine }: Reading
   return { presence, events: new PresenceEvents(sources, include_offline_users_on_sync) };
 }
 
-/** Read markers are account data of rooms. Source: client-server API, "Fully read markers". */
+/** Stores read markers as account data of rooms. Source: client-server API, "Fully read markers". */
 function fullyReadMarkers({ accountData }: People) {
   const key = (userId: string, roomId: string) => ({ userId, roomId, type: 'm.fully_read' });
   return {

@@ -17,7 +17,7 @@ export interface Directories {
   readonly routes: readonly Route[];
 }
 
-/** Opens the directories of rooms and users; before jobs are started. */
+/** Opens the directories of rooms and users; to be called before jobs are started. */
 export async function startDirectories(
   kernel: Kernel,
   { accounts, profiles, userIndex, notices }: People,

@@ -20,10 +20,10 @@ interface Deps {
   readonly toDevice: ToDevice;
 }
 
-/** Of how many devices of other servers' users it is known that they were looked at. */
+/** Devices of remote users that are remembered as already checked. */
 const devicesInMemory = 50_000;
 
-/** Lets other servers have part in encryption. @returns what they may ask */
+/** Connects end-to-end encryption with remote servers. @returns the routes for their requests */
 export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promise<Route[]> {
   const { kernel, people, rooms, federation, e2ee, toDevice } = deps;
   const { eduHandlers: edus, outbox, destinations } = federation;
@@ -42,21 +42,26 @@ export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promis
     shutdown.add('device lists of other servers', () => lists.settled());
     edus.register('m.device_list_update', (origin, content) => lists.takeUpdate(origin, content));
     edus.register('m.signing_key_update', (origin, content) => lists.takeSigningKeys(origin, content));
-    // As it was called before it was part of the specification; some servers send nothing else.
+    // The name from before it was part of the specification; some servers send only this one.
     edus.register('org.matrix.signing_key_update', (origin, content) =>
       lists.takeSigningKeys(origin, content),
     );
     destinations.onReturn((server) => {
       lists
         .serverIsBack(server)
-        .catch((error: unknown) => log.error({ err: error, server }, 'device lists could not be ordered'));
+        .catch((error: unknown) =>
+          log.error({ err: error, server }, 'Failed to schedule the download of device lists'),
+        );
     });
     followSenders(deps, sawDevice);
   }
   return deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer });
 }
 
-/** Who encrypts on a device that is not known here has a list that something is missing of. */
+/**
+ * Requests the device list of a sender who encrypts on a device that is not known: the cached list is
+ * outdated.
+ */
 function followSenders(
   { kernel, rooms }: Deps,
   sawDevice: (userId: string, deviceId: string) => Promise<unknown>,
@@ -72,7 +77,7 @@ function followSenders(
     if (seen.has(key)) return;
     seen.set(key, true);
     sawDevice(sender, deviceId).catch((error: unknown) =>
-      log.error({ err: error, sender }, 'a device could not be looked at'),
+      log.error({ err: error, sender }, 'Failed to check the device of a sender'),
     );
   });
 }

@@ -11,16 +11,16 @@ import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** What the server does for end-to-end encryption. */
+/** The server's part in end-to-end encryption. */
 export interface Encryption {
   readonly e2ee: E2ee;
   readonly toDevice: ToDevice;
   readonly syncSources: readonly SyncSource[];
-  /** For other servers. */
+  /** Routes for remote servers. */
   readonly federationRoutes: readonly Route[];
 }
 
-/** Before jobs are started. */
+/** Opens end-to-end encryption; to be called before jobs are started. */
 export async function startEncryption(
   kernel: Kernel,
   people: People,
@@ -29,7 +29,7 @@ export async function startEncryption(
   shutdown: Shutdown,
 ): Promise<Encryption> {
   const { accounts, keyUpkeep, messageQueues } = people;
-  const parts = {
+  const deps = {
     ...kernel,
     log: kernel.namedLog('e2ee'),
     devices: accounts.devices,
@@ -38,8 +38,8 @@ export async function startEncryption(
     queues: messageQueues,
     reauthenticator: accounts.reauthenticator,
   };
-  const e2ee = await openE2ee({ ...parts, remote: new KeysApi(federation.requests) });
-  const toDevice = new ToDevice({ ...parts, remote: new DirectToDeviceSender(federation.outbox) });
+  const e2ee = await openE2ee({ ...deps, remote: new KeysApi(federation.requests) });
+  const toDevice = new ToDevice({ ...deps, remote: new DirectToDeviceSender(federation.outbox) });
   const shared = { kernel, people, rooms, federation, e2ee, toDevice };
   const syncSources = [toDeviceSyncSource(messageQueues), ...e2ee.syncSources];
   return { e2ee, toDevice, syncSources, federationRoutes: await federateEncryption(shared, shutdown) };

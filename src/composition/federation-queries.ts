@@ -20,7 +20,7 @@ import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 
-/** What is looked up at other servers while somebody waits for it. */
+/** Lookups at remote servers for which a client's request waits. */
 export interface RemoteLookups {
   readonly profiles: RemoteProfiles;
   readonly aliases: RemoteAliases;
@@ -38,10 +38,10 @@ export function openRemoteLookups(kernel: Kernel, { requests }: Federation): Rem
   };
 }
 
-/** What other servers ask of this one. */
+/** Routes by which remote servers read from this one. */
 export function federationReadRoutes(
   kernel: Kernel,
-  parts: {
+  deps: {
     readonly people: People;
     readonly rooms: Rooms;
     readonly directory: Directory;
@@ -49,7 +49,7 @@ export function federationReadRoutes(
   },
 ): Route[] {
   const { serverName, clock, configuration, database } = kernel;
-  const { rooms, people, directory, openIdTokens } = parts;
+  const { rooms, people, directory, openIdTokens } = deps;
   const access = new RoomAccess({ ...rooms, serverName });
   const { history, state } = openServing(rooms.engine, database);
   return [

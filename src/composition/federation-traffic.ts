@@ -32,7 +32,10 @@ interface Deps<Sources extends EduSources = Conversations> {
 
 type EduDeps = Deps<EduSources>;
 
-/** Lets events and EDUs go to other servers and come from them. Before jobs are started. */
+/**
+ * Starts sending events and EDUs to remote servers and receiving theirs; to be called before jobs are
+ * started.
+ */
 export async function startFederationTraffic(deps: Deps, shutdown: Shutdown): Promise<Route[]> {
   const { kernel, federation, rooms } = deps;
   const log = kernel.namedLog('federation');
@@ -70,14 +73,14 @@ function openMetrics({ metrics, clock, configuration, database, serverName }: Ke
   return traffic;
 }
 
-/** Lets other servers hear of who types, has read and is online, and hears of it from them. */
+/** Exchanges EDUs about typing, receipts and presence with remote servers. */
 export function exchangeEdus(deps: EduDeps, sender: FederationSender, shutdown: Shutdown): void {
-  takeEdus(deps);
-  tellEdus(deps, sender, shutdown);
+  receiveEdus(deps);
+  sendEdus(deps, sender, shutdown);
 }
 
-/** What other servers tell of who types, has read, and is online. */
-function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }: EduDeps): void {
+/** Registers handlers for the EDUs of remote servers. */
+function receiveEdus({ kernel, federation: { eduHandlers }, rooms, conversations }: EduDeps): void {
   const rates = new EduRates(kernel.clock);
   const shared = { ...kernel, ...rooms, ...conversations, rates };
   eduHandlers.register('m.typing', typingHandler(shared));
@@ -85,8 +88,8 @@ function takeEdus({ kernel, federation: { eduHandlers }, rooms, conversations }:
   eduHandlers.register('m.presence', presenceHandler(shared));
 }
 
-/** What they are told. */
-function tellEdus(
+/** Starts the senders of EDUs. */
+function sendEdus(
   { kernel, rooms, conversations }: EduDeps,
   sender: FederationSender,
   shutdown: Shutdown,
@@ -98,6 +101,6 @@ function tellEdus(
   const typing = new TypingEduSender(shared);
   const receipts = new ReceiptEduSender({ ...shared, transactionsPerSecond });
   new PresenceEduSender(shared);
-  shutdown.add('typing for other servers', () => typing.stop());
-  shutdown.add('receipts for other servers', () => receipts.stop());
+  shutdown.add('typing EDUs', () => typing.stop());
+  shutdown.add('receipt EDUs', () => receipts.stop());
 }

@@ -7,20 +7,20 @@ import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
 
-/** The way to other servers. */
+/** The federation client, and what requests of remote servers need before rooms are open. */
 export interface Federation extends FederationClientSlice {
-  /** For requests that are not of the federation: push gateways and the like. */
+  /** For requests outside the federation, for instance to push gateways. */
   readonly http: OutboundHttp;
-  /** Whether there is federation with a server that is not this one. */
+  /** Whether a server name is valid, not this server's own, and allowed by the whitelist. */
   readonly isDestination: (serverName: string) => boolean;
-  /** EDUs that must arrive. */
+  /** Queue of EDUs that must be delivered. */
   readonly outbox: EduOutbox;
-  /** What is done with the EDUs of other servers. */
+  /** Handlers of received EDUs by type. */
   readonly eduHandlers: EduHandlers;
   readonly routes: readonly Route[];
 }
 
-/** Opens what speaks with other servers. It is there before the rooms are, and after them. */
+/** Opens the connection to remote servers. It starts before the rooms and stops after them. */
 export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promise<Federation> {
   const { configuration, resolver = systemResolver } = kernel;
   const { authorities } = kernel;

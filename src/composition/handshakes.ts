@@ -17,7 +17,10 @@ import { prejoinKeys } from './rooms.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { ThirdPartyServices } from './third-party-invites.ts';
 
-/** Lets users into rooms of other servers, and users of other servers into rooms of this one. Before jobs are started. */
+/**
+ * Connects joins, knocks and leaves with remote servers, in both directions; to be called before jobs are
+ * started.
+ */
 export async function openHandshakes(
   kernel: Kernel,
   federation: Federation,

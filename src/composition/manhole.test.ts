@@ -5,7 +5,7 @@ import { testConfiguration } from '../../test/support/servers/server.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { type Manhole, openManhole } from './manhole.ts';
 
-describe('the debugging console', () => {
+describe('openManhole', () => {
   let manhole: Manhole | undefined;
   afterEach(() => manhole?.close());
 
@@ -21,12 +21,12 @@ describe('the debugging console', () => {
     return text;
   }
 
-  it('is closed unless the configuration opens it', async () => {
+  it('opens no debugging console unless the configuration asks for one', async () => {
     manhole = await openManhole(testConfiguration(), {}, silentLogger);
     assert.equal(manhole, undefined);
   });
 
-  it('shows the inside to those who log in [option: manhole, manhole_settings.username, manhole_settings.password]', async () => {
+  it('runs JavaScript for users with the right password only [option: manhole, manhole_settings.username, manhole_settings.password]', async () => {
     const settings = { manhole: 0, manhole_settings: { username: 'me', password: 'open sesame' } };
     manhole = await openManhole(testConfiguration({ process: settings }), { answer: 42 }, silentLogger);
     assert.match(await session(['me', 'open sesame', 'answer + 1', '.exit']), /43/);
@@ -35,7 +35,7 @@ describe('the debugging console', () => {
     assert.doesNotMatch(refused, /43/);
   });
 
-  it('may be a listener [option: listeners[].type]', async () => {
+  it('opens a debugging console on a listener of the type manhole [option: listeners[].type]', async () => {
     const listeners = [{ port: 0, type: 'manhole' as const, bind_addresses: ['127.0.0.1'] }];
     manhole = await openManhole(testConfiguration({ http: { listeners } }), {}, silentLogger);
     assert.match(manhole!.addresses[0]!, /^127\.0\.0\.1:\d+$/);

@@ -5,14 +5,17 @@ import { start } from 'node:repl';
 import type { HearthConfiguration } from '../configuration.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 
-/** What the settings stand for when they are null: known to everybody, so the port must not be open to others. */
+/**
+ * Credentials where the settings are null. They are publicly known, so the port must not be reachable from
+ * outside.
+ */
 const builtIn = { username: 'hearth', password: 'manhole' };
 
-/** What can be looked at from inside; names become variables. */
+/** Objects that the console can inspect; names become variables. */
 export type ManholeContext = Readonly<Record<string, unknown>>;
 
 export interface Manhole {
-  /** Where it listens, as `address:port`. */
+  /** Addresses of the listeners, as `address:port`. */
   readonly addresses: readonly string[];
   close(): Promise<void>;
 }

@@ -14,14 +14,14 @@ import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** What others need of media. */
+/** The media repository, as the other slices need it. */
 export interface Media {
-  /** Absent where another process has the media repository. */
+  /** Absent where another process runs the media repository. */
   readonly repository: MediaSlice | undefined;
   readonly routes: readonly Route[];
 }
 
-/** Opens the media repository, unless another process has it. */
+/** Opens the media repository, unless another process runs it. */
 export async function startMedia(kernel: Kernel, federation: Federation, shutdown: Shutdown): Promise<Media> {
   const { media: options, rateLimits } = kernel.configuration;
   if (!options.enable_media_repo) return { repository: undefined, routes: [] };
@@ -42,25 +42,29 @@ export async function startMedia(kernel: Kernel, federation: Federation, shutdow
   return { repository, routes: repository.routes };
 }
 
-/** Redirects on the way to where a server has said that its media is. */
+/** Redirects that are followed to the URL at which a remote server offers its media. */
 const maxRedirects = 3;
 
-/** Milliseconds, when the signal does not end it before. */
-const longestFetch = 15 * 60_000;
+/** Milliseconds, when the signal does not abort earlier. */
+const fetchTimeout = 15 * 60_000;
 
 function mediaServers({ requests, http }: Federation): MediaServers {
   const api = new MediaApi(requests);
   return {
-    download: ({ serverName, mediaId }, request) => told(request, api.download(serverName, mediaId, request)),
+    download: ({ serverName, mediaId }, request) =>
+      forClient(request, api.download(serverName, mediaId, request)),
     downloadOpenly: ({ serverName, mediaId }, request) =>
-      told(request, api.downloadUnauthenticated(serverName, mediaId, request)),
+      forClient(request, api.downloadUnauthenticated(serverName, mediaId, request)),
     fetch: (url, { maxBody, signal }) =>
-      told({ signal }, http.open(url, { timeout: longestFetch, maxBody, signal, redirects: maxRedirects })),
+      forClient(
+        { signal },
+        http.open(url, { timeout: fetchTimeout, maxBody, signal, redirects: maxRedirects }),
+      ),
   };
 }
 
-/** An answer, or what clients are told when there is none. */
-async function told<T>({ signal }: Pick<MediaRequest, 'signal'>, answer: Promise<T>): Promise<T> {
+/** Returns a response; turns its failure into the error for the client. */
+async function forClient<T>({ signal }: Pick<MediaRequest, 'signal'>, answer: Promise<T>): Promise<T> {
   try {
     return await answer;
   } catch (error) {
@@ -79,8 +83,8 @@ function errorAboutMedia(error: unknown): unknown {
     (cause instanceof OutboundError && cause.failure === 'too-large');
   if (isTooLarge) return tooLargeElsewhere();
   if (error instanceof RemoteError && error.status === 404) {
-    return new MatrixError(404, 'M_NOT_FOUND', 'There is no such media');
+    return new MatrixError(404, 'M_NOT_FOUND', 'Media not found');
   }
-  if (cause instanceof OutboundError) return unknown('The media could not be fetched', 502);
+  if (cause instanceof OutboundError) return unknown('Failed to fetch the media', 502);
   return errorForClient(error);
 }

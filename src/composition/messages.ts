@@ -23,14 +23,17 @@ export interface MessageSurroundings {
   readonly shutdown: Shutdown;
 }
 
-/** What others need of these slices. */
+/** What other slices use of these. */
 export interface Messages {
   readonly delayedEvents: DelayedEvents;
   readonly openIdTokens: OpenIdTokens;
   readonly routes: readonly Route[];
 }
 
-/** Opens what clients do with messages beyond sending and reading them; before jobs are started. */
+/**
+ * Opens relations, search, notifications, reports, delayed events and OpenID; to be called before jobs are
+ * started.
+ */
 export async function startMessages(surroundings: MessageSurroundings): Promise<Messages> {
   const { kernel, people, rooms } = surroundings;
   const { rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
@@ -67,7 +70,7 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
   return { delayedEvents, openIdTokens, routes };
 }
 
-/** Those who follow a room to the one that replaces it keep what they have set for it. */
+/** Copies the settings of users for a room when they join its replacement. */
 async function startSettingsTransfer({
   kernel,
   people,
@@ -81,10 +84,10 @@ async function startSettingsTransfer({
     transfer: (userId, from, to) => transferSettings(people, userId, from, to),
   });
   await following.start();
-  shutdown.add('settings of replaced rooms', () => following.stop());
+  shutdown.add('settings of upgraded rooms', () => following.stop());
 }
 
-/** `undefined` when nobody may search: then nothing is indexed either. */
+/** Starts search; `undefined` when the operator has disabled it: nothing is indexed then either. */
 async function startSearch({ kernel, rooms, shutdown }: MessageSurroundings) {
   if (!kernel.configuration.search.enable_search) return undefined;
   const index = new SearchIndex({ ...kernel, log: kernel.namedLog('search'), engine: rooms.engine });

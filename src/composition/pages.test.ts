@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { openPages, templateFolders } from './pages.ts';
 
 describe('openPages', () => {
-  it('has no template name in two built-in folders, where one would hide the other', () => {
+  it('finds each template name in one built-in folder only', () => {
     const names = templateFolders.flatMap((folder) => globSync('**/*.*', { cwd: folder }));
     assert.deepEqual(names.length, new Set(names).size, names.join(' '));
     assert.ok(names.includes('welcome.html') && names.includes('error.html'));

@@ -4,10 +4,13 @@ import { Pages, pageStaticFiles, pageTemplates, staticFiles } from '../kernel/pa
 import { Templates } from '../kernel/templates/index.ts';
 import { welcomeTemplates } from '../welcome/index.ts';
 
-/** Folders of built-in templates; each name is in one of them only. */
+/** Folders of built-in templates; each name occurs in one of them only. */
 export const templateFolders: readonly string[] = [pageTemplates, welcomeTemplates];
 
-/** @param custom folder of the operator's templates, which win over built-in ones */
+/**
+ * Opens the templates of pages. @param custom folder of the operator's templates, which are preferred to
+ * built-in ones
+ */
 export function openPages(custom: string | null): Pages {
   const folders = custom === null ? templateFolders : [resolve(custom), ...templateFolders];
   return new Pages(new Templates({ folders }));

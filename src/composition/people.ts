@@ -38,7 +38,7 @@ import { MessageQueues } from '../to-device/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** The slices about users: tier 1. */
+/** The slices about users (tier 1). */
 export interface People {
   readonly accounts: AccountsSlice;
   readonly profiles: Profiles;
@@ -48,23 +48,23 @@ export interface People {
   readonly invitePermissions: InvitePermissions;
   readonly filters: Filters;
   readonly pushRules: PushRules;
-  /** Lets rooms follow accounts and profiles. */
+  /** Updates memberships when accounts and profiles change. */
   readonly accountMemberships: AccountMemberships;
   readonly erasedUsers: ErasedUsers;
   readonly autoJoin: AutoJoin;
-  /** Drops the keys of devices and accounts with them. */
+  /** Deletes the keys of deleted devices and accounts. */
   readonly keyUpkeep: KeyUpkeep;
   readonly messageQueues: MessageQueues;
   readonly threadSubscriptions: ThreadSubscriptions;
-  /** Lets the directory of users follow them. */
+  /** Feeds the user directory with changes of accounts and profiles. */
   readonly userIndex: UserIndex;
-  /** In whose name the server talks to its users; absent: it does not. */
+  /** The user who sends server notices; absent when notices are disabled. */
   readonly notices: NoticesUser | undefined;
-  /** Lets the rooms in which it does that go with their users. */
+  /** Closes the server notice rooms of deactivated users. */
   readonly departedUsers: DepartedUsers;
 }
 
-/** Opens accounts and what is kept for them. */
+/** Opens accounts and what is stored for them. */
 export function startPeople(
   kernel: Kernel,
   shutdown: Shutdown,
@@ -166,7 +166,7 @@ function limitsOf({ configuration, limiter }: Kernel) {
   };
 }
 
-/** @param rooms knows who shares rooms */
+/** @param rooms answers whether two users share a room */
 export function peopleRoutes(
   { configuration, limitOverrides, serverName }: Kernel,
   people: People,

@@ -9,16 +9,16 @@ import { migrations } from './kernel.ts';
 import { roomRows } from './room-purge.ts';
 
 /**
- * Tables that name rooms and are not a room's: reports stay for moderators, key backups belong to their users, and
- * these are deleted with the room by the purge itself.
+ * Tables with room ids that no slice registers: reports stay for moderators, key backups belong to users, and
+ * the purge itself deletes the rows of the others.
  */
 const others = ['reports', 'room_keys', 'rooms', 'events', 'state_groups'];
 
-/** Tables whose rows name events only. */
+/** Tables whose rows refer to events only. */
 const ofEvents = ['event_auth', 'redacted_events'];
 
 forEachDatabase((open) => {
-  describe('deleting a room', () => {
+  describe('RoomPurge over all slices', () => {
     let play: RoomsUnderTest;
     let purge: RoomPurge;
     before(async () => {
@@ -38,7 +38,7 @@ forEachDatabase((open) => {
       return rows;
     };
 
-    it('speaks for all tables that name rooms', async () => {
+    it('covers all tables with a column of room ids', async () => {
       const database = await open(migrations);
       const rows = await columnsOf(database.reader<never>());
       const naming = rows
@@ -46,14 +46,14 @@ forEachDatabase((open) => {
         .map(({ table_name: name }) => name);
       purge = new RoomPurge({ database, engine: play.engine });
       for (const slice of roomRows(database)) purge.register(slice);
-      const spokenFor = [
+      const covered = [
         ...purge.tables.map(({ table }) => table),
         ...others,
         'event_times',
         'event_relations',
       ];
-      assert.deepEqual([...new Set(naming)].filter((name) => !spokenFor.includes(name)).sort(), []);
-      assert.ok(naming.length > 15, 'the tables could not be read');
+      assert.deepEqual([...new Set(naming)].filter((name) => !covered.includes(name)).sort(), []);
+      assert.ok(naming.length > 15, 'no tables found');
       const known = new Map(Map.groupBy(rows, ({ table_name: name }) => name));
       for (const { table, column, key } of purge.tables) {
         const columns = known.get(table)?.map(({ column_name: name }) => name) ?? [];
@@ -65,8 +65,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('a room that is deleted', () => {
-    it('leaves nothing behind, and other rooms as they are', async (context) => {
+  describe('RoomPurge.purge()', () => {
+    it('deletes all rows of a room, and none of other rooms', async (context) => {
       const all = migrations.filter(({ name }) => !/^(streams|rooms)\//.test(name));
       const play = await RoomsUnderTest.open(open, all);
       context.after(() => play.engine.close());
@@ -103,8 +103,8 @@ forEachDatabase((open) => {
       assert.ok(await engine.heads.get(room));
       assert.equal(await purge.purge(where, async () => true, interrupted.signal), false);
       assert.equal(await engine.heads.get(room), undefined);
-      const unasked = async () => assert.fail('its deletion has begun');
-      assert.equal(await purge.purge(where, unasked, never), true);
+      const mustNotAsk = async () => assert.fail('a purge that has begun must not ask again');
+      assert.equal(await purge.purge(where, mustNotAsk, never), true);
 
       for (const { table, column, holds } of purge.tables) {
         assert.equal(await count(table, column, holds === 'room id' ? room : roomNid), 0, table);
@@ -115,7 +115,7 @@ forEachDatabase((open) => {
       const left = await Promise.all(ofEvents.map(total));
       for (const [index, name] of ofEvents.entries()) assert.equal(left[index]! * 2, totals[index], name);
       assert.equal((await engine.userRooms.of(alice)).has(room), false);
-      await assert.rejects(play.say(alice, room, 'anybody?'), { errcode: 'M_NOT_FOUND' });
+      await assert.rejects(play.say(alice, room, 'hello?'), { errcode: 'M_NOT_FOUND' });
       await play.say(alice, kept, 'still here');
     });
   });

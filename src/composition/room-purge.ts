@@ -13,7 +13,7 @@ import { syncRoomRows } from '../sync/index.ts';
 import { threadSubscriptionRoomRows } from '../thread-subscriptions/index.ts';
 import type { Kernel } from './kernel.ts';
 
-/** What all slices keep of rooms. */
+/** The rows that the slices store for rooms. */
 export const roomRows = (database: Database): readonly RoomRows[] => [
   accountDataRoomRows,
   delayedEventRoomRows,
@@ -28,7 +28,7 @@ export const roomRows = (database: Database): readonly RoomRows[] => [
   threadSubscriptionRoomRows,
 ];
 
-/** Deletes rooms, with what all slices keep of them; before jobs are started. */
+/** Deletes rooms with the rows of all slices; to be called before jobs are started. */
 export function openRoomPurge(kernel: Kernel, { engine }: Rooms): RoomPurge {
   const purge = new RoomPurge({ ...kernel, engine });
   for (const rows of roomRows(kernel.database)) purge.register(rows);

@@ -7,10 +7,13 @@ import {
 } from '../protocol/index.ts';
 import type { People } from './people.ts';
 
-/** Kinds of push rules that clients name after a room: for it, and to mute it. */
+/** Kinds of push rules that clients name after a room: notifications for the room, and muting it. */
 const kinds = ['room', 'override'] as const;
 
-/** Gives a user in a room the tags and push rules that they have for another one, and calls it direct if that is. */
+/**
+ * Copies a user's tags and push rules from one room to another, and marks the other as direct chat if the
+ * first is one.
+ */
 export async function transferSettings(
   { tags, pushRules, accountData }: Pick<People, 'tags' | 'pushRules' | 'accountData'>,
   userId: string,
@@ -47,7 +50,7 @@ function withRulesFor(rules: UserPushRules, from: string, to: string): UserPushR
   return changed;
 }
 
-/** `undefined` when the room that is replaced is nobody's direct one. */
+/** Returns `m.direct` with the new room; `undefined` when the old room is no direct chat. */
 function withDirectRoom(content: JsonObject, from: string, to: string): JsonObject | undefined {
   const concerns = (rooms: JsonValue | undefined): rooms is JsonValue[] =>
     Array.isArray(rooms) && rooms.includes(from) && !rooms.includes(to);

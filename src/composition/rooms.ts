@@ -29,7 +29,7 @@ function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimit
   };
 }
 
-/** Opens rooms and lets them follow accounts and profiles. */
+/** Opens rooms and connects them with accounts and profiles. */
 export async function startRooms(
   kernel: Kernel,
   people: People,
@@ -81,7 +81,7 @@ export async function startRooms(
   return rooms;
 }
 
-/** State that people see who are invited or who knock, by default. Source: "room_prejoin_state". */
+/** Event types of the stripped state of invites and knocks, by default. Source: "room_prejoin_state". */
 const defaultPrejoinTypes = [
   'm.room.join_rules',
   'm.room.canonical_alias',
@@ -92,7 +92,7 @@ const defaultPrejoinTypes = [
   'm.room.topic',
 ];
 
-/** What of a room's state people see before they are in it. */
+/** State events that users receive with invites and knocks. */
 export function prejoinKeys({ configuration }: Kernel): PrejoinKeys {
   const { disable_default_event_types, additional_event_types } = configuration.rooms.room_prejoin_state;
   const types = disable_default_event_types ? [] : defaultPrejoinTypes;

@@ -5,12 +5,12 @@ import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 
 export interface Notices {
-  /** For whoever has something to tell users in the name of the server. */
+  /** Sends server notices; for other slices. */
   readonly serverNotices: ServerNotices;
   readonly routes: readonly Route[];
 }
 
-/** Lets the server talk to its users, if the options say in whose name; before jobs are started. */
+/** Opens server notices if the options enable them; to be called before jobs are started. */
 export async function startServerNotices(kernel: Kernel, people: People, rooms: Rooms): Promise<Notices> {
   const { accounts } = people.accounts;
   const sending = noticeSending(kernel, people, rooms);
@@ -26,7 +26,7 @@ export async function startServerNotices(kernel: Kernel, people: People, rooms: 
     const fields = { user: sending.user.userId };
     kernel.log.warn(
       fields,
-      'server_notices.system_mxid_localpart names an account: whoever has it speaks for the server',
+      'server_notices.system_mxid_localpart names an existing account: its owner can send notices in the name of the server',
     );
   }
   return { serverNotices, routes: serverNoticeRoutes(serverNotices) };

@@ -3,13 +3,16 @@ import { StartFailure, startStep } from '../kernel/start-failure.ts';
 import { readSigningKeys, type SigningKey } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
 
-/** The key that signs events and requests to other servers: the first one of the file `signing_key_path`. */
+/**
+ * Loads the key that signs events and requests to remote servers: the first one of the file
+ * `signing_key_path`.
+ */
 export async function loadSigningKey(kernel: Kernel): Promise<SigningKey> {
   const [key] = await loadSigningKeys(kernel);
   return key;
 }
 
-/** The keys that are published as those in use: all of the file `signing_key_path`. */
+/** Loads the keys that are published as valid: all of the file `signing_key_path`. */
 export async function loadSigningKeys({
   configuration,
 }: Kernel): Promise<readonly [SigningKey, ...SigningKey[]]> {
@@ -18,16 +21,16 @@ export async function loadSigningKeys({
   return readKeys(path);
 }
 
-/** The keys that sign what is said about those of other servers. */
+/** Loads the keys that sign responses about the keys of remote servers, as a notary server. */
 export async function loadNotaryKeys(kernel: Kernel): Promise<readonly SigningKey[]> {
   const { key_server_signing_keys_path: path } = kernel.configuration.federationClient;
   return path === null ? [await loadSigningKey(kernel)] : readKeys(path);
 }
 
 async function readKeys(path: string): Promise<readonly [SigningKey, ...SigningKey[]]> {
-  const [first, ...more] = await startStep(`the signing key file ${path} can not be used`, async () =>
+  const [first, ...more] = await startStep(`cannot use the signing key file ${path}`, async () =>
     readSigningKeys(await readFile(path, 'utf8')),
   );
-  if (!first) throw new StartFailure(`${path} holds no signing key`);
+  if (!first) throw new StartFailure(`${path} contains no signing key`);
   return [first, ...more];
 }

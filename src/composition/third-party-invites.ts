@@ -7,15 +7,15 @@ import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { People } from './people.ts';
 
-/** What others need of third-party invites. */
+/** Third-party invites, as the other slices need them. */
 export interface ThirdPartyServices {
   readonly inviting: ThirdPartyInviting;
-  /** For the servers of those who were invited. */
+  /** For requests of the invited users' servers. */
   readonly redemption: Redemption;
   readonly routes: readonly Route[];
 }
 
-/** Opens invites of mail addresses and phone numbers. */
+/** Opens invites by mail address and phone number. */
 export function openThirdPartyInvites(
   kernel: Kernel,
   people: People,

@@ -7,7 +7,7 @@ import type { ServerNoticeTables } from './tables.ts';
 
 const job = 'server-notices/close-room';
 
-/** Closes the rooms of users who give their accounts up, so that nothing keeps them for ever. */
+/** Closes the notice rooms of deactivated users, so that they can be purged. */
 export class DepartedUsers {
   readonly #jobs: Jobs;
   readonly #clock: Clock;
@@ -17,12 +17,12 @@ export class DepartedUsers {
     this.#clock = clock;
   }
 
-  /** Registers how the job is done; before jobs are started. */
+  /** Registers the job; to be called before jobs are started. */
   register(rooms: ClosingDeps): void {
     this.#jobs.register<string>(job, { run: ({ payload: roomId }) => closeRoom(rooms, roomId) });
   }
 
-  /** Part of the transaction that closes an account. */
+  /** Runs in the transaction that deactivates an account. */
   async deactivated(writer: AnyWriter, _publish: unknown, { userId }: { userId: string }): Promise<void> {
     const roomId = await readNoticeRoom(writerFor<ServerNoticeTables>(writer), userId);
     if (roomId === undefined) return;

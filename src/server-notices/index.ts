@@ -1,4 +1,4 @@
-/** Notices: what the server itself tells its users, each in a room of their own. */
+/** Server notices: messages of the server to its users, each in a room of their own. */
 export type { NoticeOptions } from './config.ts';
 export { DepartedUsers } from './departed-users.ts';
 export { serverNoticeMigrations } from './migrations.ts';

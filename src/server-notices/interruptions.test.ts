@@ -21,9 +21,9 @@ function noticeRooms({ database, streams, rooms }: RoomsUnderTest): NoticeRooms 
 }
 
 forEachDatabase((open) => {
-  describe('a room for notices that was not finished', () => {
+  describe('NoticeRooms after a crash', () => {
     for (const missing of ['invite', 'join']) {
-      it(`is the one for the next notice, when the ${missing} is missing`, async () => {
+      it(`prepares the unfinished room for the next notice when the ${missing} is missing`, async () => {
         let unreliable: UnreliableDatabase | undefined;
         const first = await RoomsUnderTest.open(open, migrations, {
           wrapDatabase: (database) => (unreliable = new UnreliableDatabase(database)),

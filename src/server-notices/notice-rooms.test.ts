@@ -12,7 +12,7 @@ import type { NoticeOptions } from './config.ts';
 const path = '/_synapse/admin/v1/send_server_notice';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('rooms for server notices, as the operator changes their mind', () => {
+  describe('NoticeRooms after changes of the configuration', () => {
     let server: TestServer;
     let admin: TestClient;
     let options: (Partial<NoticeOptions> & Pick<NoticeOptions, 'system_mxid_localpart'>) | null = null;
@@ -69,7 +69,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         events: events.length,
       };
     };
-    /** What the tables of the server say of somebody in a room. */
+    /** Reads the membership of a user in a room, and whether it is forgotten, from the database. */
     const membershipOf = async (userId: string, roomId: string) => {
       const tables = await openContents(server.databaseOptions);
       try {
@@ -83,14 +83,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
     };
 
-    it('are not made while nobody is named to send notices', async () => {
+    it('makes no notice room while notices are disabled', async () => {
       const user = await TestClient.register(server, 'early');
       const { status, body } = await ask(user);
       assert.deepEqual([status, body['errcode']], [400, 'M_UNKNOWN']);
       assert.equal((await user.call('GET', '/profile/@notices:test')).status, 404);
     });
 
-    it('take a new look with the next notice and not before [option: server_notices.room_name, server_notices.room_topic, server_notices.room_avatar_url, server_notices.system_mxid_display_name, server_notices.system_mxid_avatar_url, server_notices.auto_join]', async () => {
+    it('updates name, topic and avatar with the next notice after a change of the configuration [option: server_notices.room_name, server_notices.room_topic, server_notices.room_avatar_url, server_notices.system_mxid_display_name, server_notices.system_mxid_avatar_url, server_notices.auto_join]', async () => {
       await change({
         system_mxid_avatar_url: 'mxc://test/sender',
         room_topic: 'What you should know',
@@ -116,7 +116,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(
         timeline.events.map(({ type }) => type),
         ['m.room.message'],
-        'nothing is said twice',
+        'unchanged state is not sent again',
       );
       await change({
         system_mxid_display_name: 'The office',
@@ -133,7 +133,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await user.do('GET', '/profile/@notices:test'))['displayname'], 'The office');
       await change({ system_mxid_display_name: 'The office', room_name: 'News' });
       await notify(user);
-      assert.deepEqual(await contents(user, roomId), renewed, 'nothing is said of topic and avatar');
+      assert.deepEqual(await contents(user, roomId), renewed, 'topic and avatar are left alone');
       const other = await TestClient.register(server, 'ben');
       await notify(other);
       await other.join(await onlyRoom(other, 'invite'));
@@ -142,7 +142,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await onlyRoom(user), roomId);
     });
 
-    it('are joined by those who were only invited, once everybody is joined', async () => {
+    it('joins users to the room to which they were only invited, once auto_join is enabled', async () => {
       await change({});
       const user = await TestClient.register(server, 'carl');
       await notify(user);
@@ -152,7 +152,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await onlyRoom(user), roomId);
     });
 
-    it('are replaced by others when their users could leave them', async () => {
+    it('makes another notice room for a user who left the first while notices were disabled', async () => {
       await change({ auto_join: true });
       const user = await TestClient.register(server, 'dora');
       await notify(user);
@@ -166,7 +166,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await membershipOf('@notices:test', roomId), ['leave', 1]);
     });
 
-    it('are replaced by others when somebody else sends the notices', async () => {
+    it('makes other notice rooms when another user is configured to send notices', async () => {
       await change({ auto_join: true });
       const user = await TestClient.register(server, 'emil');
       await notify(user);
@@ -181,7 +181,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(refused.body['errcode'], 'M_CANNOT_LEAVE_SERVER_NOTICE_ROOM');
     });
 
-    it('are sent by whom the options name, though somebody has had that name before', async () => {
+    it('sends notices as the configured user, though an account of that name exists', async () => {
       const before = await TestClient.register(server, 'gazette');
       const search = async (user: TestClient) =>
         (await user.do('POST', '/user_directory/search', { search_term: 'gazette' }))['results'] as unknown[];
@@ -193,7 +193,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         auto_join: true,
       });
       const warned = warnings.some((line) => line.includes('@gazette:test'));
-      assert.ok(warned, 'the operator is told');
+      assert.ok(warned, 'no warning in the log');
       await notify(user);
       const roomId = await onlyRoom(user);
       const { joined } = await user.do('GET', `/rooms/${enc(roomId)}/joined_members`);
@@ -202,7 +202,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await ask(before)).status, 404);
     });
 
-    it('end with the accounts of their users', async () => {
+    it('closes the notice room of a deactivated user', async () => {
       await change({ auto_join: true });
       const user = await TestClient.register(server, 'frida');
       await notify(user);

@@ -10,7 +10,7 @@ import { noticePowerLevels, roomTraits } from './room-design.ts';
 import { readNoticeRoom, writeNoticeRoom } from './store.ts';
 import type { ServerNoticeTables } from './tables.ts';
 
-/** Tags that users give to rooms; declared here, supplied at composition. */
+/** Tags that users give to rooms; implemented by account data. */
 export interface RoomTags {
   list(userId: string, roomId: string): Promise<JsonObject>;
   set(userId: string, roomId: string, tag: string, info: JsonObject): Promise<void>;
@@ -26,31 +26,31 @@ export interface NoticeRoomsDeps {
   readonly roomVersion: string;
 }
 
-/** By which clients know the room. Source: client-server API, "Server Notices". */
+/** Marks the room for clients. Source: client-server API, "Server Notices". */
 const noticeTag = 'm.server_notice';
 
 /**
- * The rooms in which the server talks to its users, one for each of them. They are for users of this server only
- * (`m.federate`), and never encrypted, for the server has no keys.
+ * The rooms in which the server sends notices, one per user. They do not federate (`m.federate`), and are
+ * never encrypted, since the server has no encryption keys.
  */
 export class NoticeRooms {
   readonly #deps: NoticeRoomsDeps;
-  /** A second notice waits until the room for the first is there. */
+  /** A second notice waits until the room is created for the first. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: NoticeRoomsDeps) {
     this.#deps = deps;
   }
 
-  /** The room of a user who has been sent notices. */
+  /** Returns the id of a user's notice room, if one was made. */
   of(userId: string): Promise<string | undefined> {
     return readNoticeRoom(this.#deps.database.reader<ServerNoticeTables>(), userId);
   }
 
   /**
-   * Makes a user's room ready for a notice: makes it if there is none that they are in or invited to, gives it the
-   * present name, topic and avatar, and invites them.
-   * @param userId an active user of this server
+   * Prepares a user's room for a notice: makes one if the user is neither joined nor invited to an existing
+   * one, updates its name, topic and avatar, and invites the user.
+   * @param userId an active local user
    * @returns the room id
    */
   prepare(userId: string): Promise<string> {
@@ -69,7 +69,10 @@ export class NoticeRooms {
     });
   }
 
-  /** Whether the user hears what is said there, or would if invited: nobody has invited them yet after a crash. */
+  /**
+   * Whether the user receives events of the room, or will when invited: a crash may have prevented the
+   * invite.
+   */
   #isOpen(head: RoomHead, userId: string): boolean {
     const membership = head.membership(userId);
     const isReached = membership === undefined || membership === 'invite' || membership === 'join';
@@ -93,7 +96,7 @@ export class NoticeRooms {
     return roomId;
   }
 
-  /** Gives an existing room what the options say now. What is as it should be is not sent again. */
+  /** Updates the state of an existing room to the configuration. Unchanged state is not sent again. */
   async #renew(head: RoomHead): Promise<void> {
     const { rooms, user, options } = this.#deps;
     const { timeline } = rooms.engine;
@@ -107,8 +110,8 @@ export class NoticeRooms {
   }
 
   /**
-   * Tags the room, and invites the user: whatever `block_non_admin_invites` says, and without asking whom they take
-   * invites from.
+   * Tags the room, and invites the user in spite of `block_non_admin_invites` and of the invites that the
+   * user blocks.
    */
   async #bring(userId: string, roomId: string): Promise<void> {
     const { rooms, tags, user, options } = this.#deps;

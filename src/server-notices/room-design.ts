@@ -1,16 +1,17 @@
 import { getRoomVersion, type JsonObject } from '../protocol/index.ts';
 import type { NoticeOptions } from './config.ts';
 
-/** What a room for notices shows of itself. */
+/** A state event that describes a notice room. */
 export interface RoomTrait {
   readonly type: 'm.room.name' | 'm.room.topic' | 'm.room.avatar';
   readonly content: JsonObject;
-  /** It takes away what is there: where nothing is, it is not needed. */
+  /** It removes a value, and is not needed where there is none. */
   readonly removes: boolean;
 }
 
 /**
- * Name, topic and avatar of the rooms. A topic and an avatar of which the options say nothing are left as they are.
+ * Returns name, topic and avatar of notice rooms. A topic or avatar that the options leave out is not
+ * changed.
  * Source: requirement document 2, "server_notices"; client-server API, `m.room.topic`, `m.room.avatar`.
  */
 export function roomTraits({ room_name: name, room_topic: topic, room_avatar_url: url }: NoticeOptions) {
@@ -23,14 +24,14 @@ export function roomTraits({ room_name: name, room_topic: topic, room_avatar_url
   return traits;
 }
 
-/** The topic as text and, for clients that know it, as `m.topic`. */
+/** Returns the topic as plain text and, for clients that support it, as `m.topic`. */
 function topicContent(topic: string): JsonObject {
   return { topic, 'm.topic': { 'm.text': topic === '' ? [] : [{ mimetype: 'text/plain', body: topic }] } };
 }
 
 /**
- * Who may do what: the notices user everything, everybody else nothing but read. All of it is said, so that no
- * `default_power_level_content_override` lets users speak.
+ * Returns power levels that allow the notices user everything and all other users only to read. All levels
+ * are given, so that `default_power_level_content_override` cannot let users send.
  */
 export function noticePowerLevels(noticesUserId: string, roomVersion: string): JsonObject {
   const isImplied = getRoomVersion(roomVersion)?.privilegedCreators === true;

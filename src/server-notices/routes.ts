@@ -8,14 +8,14 @@ const path = '/_server/admin/v1/send_server_notice';
 const body = Type.Object({
   user_id: Type.String(),
   type: Type.Optional(Type.String({ minLength: 1 })),
-  /** Tools send null where there is none. */
+  /** Some tools send null for events that are not state. */
   state_key: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   content: Type.Unsafe<JsonObject>(Type.Object({})),
 });
 
 type Notice = { user_id: string; type?: string; state_key?: string | null; content: JsonObject };
 
-/** How administrators send notices, as the tools for them expect it. With a transaction id: once. */
+/** Routes by which administrators send notices. A notice with a transaction id is sent once. */
 export function serverNoticeRoutes(notices: ServerNotices): Route[] {
   const send = async (notice: Notice, { userId, deviceId }: Requester, txnId?: string) => ({
     event_id: await notices.send(notice.user_id, notice.content, {

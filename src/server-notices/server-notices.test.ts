@@ -10,7 +10,7 @@ const notices = '@notices:test';
 const text = (body: string) => ({ msgtype: 'm.text', body });
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('server notices', () => {
+  describe('send_server_notice', () => {
     let server: TestServer;
     let admin: TestClient;
     before(async () => {
@@ -18,7 +18,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         database: kind,
         config: {
           serverNotices: { server_notices: { system_mxid_localpart: 'notices' } },
-          // None of it is for rooms of the server itself.
+          // None of these options applies to notice rooms.
           rooms: {
             block_non_admin_invites: true,
             encryption_enabled_by_default_for_room_type: 'all',
@@ -39,13 +39,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return String(answer.body['event_id']);
     };
     const invitesOf = async (user: TestClient) => (await user.sync()).rooms?.invite ?? {};
-    /** The room to which a user is invited, and nothing else. */
+    /** Returns the only room to which a user is invited. */
     const invited = async (user: TestClient) => {
       const rooms = Object.keys(await invitesOf(user));
       assert.equal(rooms.length, 1);
       return rooms[0]!;
     };
-    /** A user in the room of their notices, in which they were sent one. */
+    /** Registers a user and joins them to their notice room. */
     const reader = async () => {
       const user = await newcomer();
       await notify(user, 'welcome');
@@ -65,7 +65,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       body['errcode'],
     ];
 
-    it('invite users to a room of their own [option: server_notices.system_mxid_localpart, server_notices.system_mxid_display_name, server_notices.room_name]', async () => {
+    it('invites the user to a notice room and sends the notice there [option: server_notices.system_mxid_localpart, server_notices.system_mxid_display_name, server_notices.room_name]', async () => {
       const user = await newcomer();
       const eventId = await notify(user, 'maintenance at noon');
       const invites = await invitesOf(user);
@@ -92,7 +92,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(topic.status, 404);
     });
 
-    it('come one after the other into the same room, also when sent at the same time', async () => {
+    it('sends concurrent notices to a user into the same room', async () => {
       const user = await newcomer();
       const bodies = ['one', 'two', 'three', 'four'];
       await Promise.all(bodies.map((body) => notify(user, body)));
@@ -103,7 +103,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(Object.keys(await invitesOf(user)).length, 0);
     });
 
-    it('may be events of any kind, also of the state, but none about members', async () => {
+    it('sends message and state events as notices, but no memberships and redactions', async () => {
       const { user, roomId } = await reader();
       const limit = {
         msgtype: 'm.server_notice',
@@ -128,7 +128,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
     });
 
-    it('are sent once for each transaction id, also after a restart', async () => {
+    it('sends a notice once per transaction id, also after a restart', async () => {
       const { user, roomId } = await reader();
       const put = async (txnId: string, body: string) => {
         const answer = await admin.ask('PUT', `${path}/${txnId}`, { user_id: user.id, content: text(body) });
@@ -143,7 +143,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await bodiesIn(user, roomId), ['other', 'once', 'welcome']);
     });
 
-    it('are read and not answered', async () => {
+    it('rejects all changes by users to their notice room with 403 M_FORBIDDEN', async () => {
       const { user, roomId } = await reader();
       const room = `/rooms/${enc(roomId)}`;
       const other = await newcomer();
@@ -164,7 +164,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(chunk, []);
     });
 
-    it('are in a room that is not left, and whose invite is not rejected', async () => {
+    it('rejects leaving a notice room and rejecting its invite with 403 M_CANNOT_LEAVE_SERVER_NOTICE_ROOM', async () => {
       const code = 'M_CANNOT_LEAVE_SERVER_NOTICE_ROOM';
       const user = await newcomer();
       await notify(user, 'welcome');
@@ -185,7 +185,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await user.leave(own);
     });
 
-    it('reach users who take no invites from anybody', async () => {
+    it('invites users to notice rooms who block all invites', async () => {
       const user = await newcomer();
       await user.do('PUT', `/user/${user.id}/account_data/m.invite_permission_config`, {
         default_action: 'block',
@@ -194,7 +194,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await invited(user);
     });
 
-    it('have a sender whose name nobody can take, and whom no directory lists', async () => {
+    it('reserves the name of the notices user, and leaves that user out of the user directory', async () => {
       const auth = { type: 'm.login.dummy' };
       const body = { username: 'Notices', password: 'correct horse', auth };
       const registered = await server.api('POST', '/_matrix/client/v3/register', { body });
@@ -215,7 +215,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(change.status, 404);
     });
 
-    it('are sent by administrators, to users who are here', async () => {
+    it('sends notices of administrators to local users only', async () => {
       const user = await newcomer();
       const body = { user_id: user.id, content: text('x') };
       const ask = async (asked: object, who = admin) => codeOf(await who.ask('POST', path, asked));

@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { ServerNoticeTables } from './tables.ts';
 
-/** The id of the room in which a user was sent the last notice; `undefined` for one who was never sent any. */
+/** Returns the id of a user's latest notice room; `undefined` for a user without one. */
 export async function readNoticeRoom(
   reader: Reader<ServerNoticeTables>,
   userId: string,
@@ -14,7 +14,7 @@ export async function readNoticeRoom(
   return row?.room_id;
 }
 
-/** From now on it is this room. */
+/** Sets the notice room of a user. */
 export async function writeNoticeRoom(
   writer: Writer<ServerNoticeTables>,
   userId: string,

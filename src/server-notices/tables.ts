@@ -1,9 +1,9 @@
 /** The table of server notices. */
 export interface ServerNoticeTables {
   server_notice_rooms: {
-    /** Whom the server talks to. */
+    /** Recipient of the notices. */
     user_id: string;
-    /** Where. */
+    /** The user's latest notice room. */
     room_id: string;
   };
 }

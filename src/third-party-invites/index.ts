@@ -1,4 +1,4 @@
-/** Third-party invites: of people whose address is known, and not who they are here. */
+/** Third-party invites: invites by mail address or phone number. */
 export { OnBind } from './on-bind.ts';
 export { type Exchange, Redemption } from './redemption.ts';
 export { onBindRoute } from './routes.ts';

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../protocol/index.ts';
 import { type RoomHead, type RoomReader, visibleContent } from '../room-engine/index.ts';
 
-/** Where each member comes from: type of the state, and member of its content. */
+/** Member of the request, and the type and content member of the state event from which it is copied. */
 const sources = [
   ['room_alias', 'm.room.canonical_alias', 'alias'],
   ['room_avatar_url', 'm.room.avatar', 'url'],
@@ -11,7 +11,7 @@ const sources = [
 ] as const;
 
 /**
- * What an identity server is told of a room and of who invites, so that the mail can say it.
+ * Returns what an identity server needs to describe the room and the inviter in its mail.
  * Source: identity service API, `POST /store-invite`.
  */
 export async function inviteDetails(

@@ -6,17 +6,17 @@ import type { Redemption } from './redemption.ts';
 export interface OnBindDeps {
   readonly redemption: Redemption;
   readonly serverName: string;
-  /** Against whoever makes this server ask others again and again. */
+  /** Limits the requests to other servers that notifications can cause. */
   readonly limit: ActionLimit;
   readonly log: Logger;
 }
 
-/** Invites that one notice may bring. */
+/** Invites of one notification that are handled. */
 const maxInvites = 100;
 
 /**
- * An identity server tells that a user of this server has an address that was invited to rooms. Anybody can say so:
- * what counts is what is signed.
+ * Handles the notification of an identity server that a local user has bound an address with pending invites.
+ * Requests are not authenticated: only the signatures in the invites count.
  * Source: server-server API, `PUT /3pid/onbind`.
  */
 export class OnBind {
@@ -26,16 +26,19 @@ export class OnBind {
     this.#deps = deps;
   }
 
-  /** What can not be done for one room does not keep the others waiting. @throws MatrixError M_FORBIDDEN, M_LIMIT_EXCEEDED */
+  /**
+   * Redeems the invites. One that fails does not prevent the others. @throws MatrixError M_FORBIDDEN,
+   * M_LIMIT_EXCEEDED
+   */
   async bound(userId: string, invites: readonly JsonValue[]): Promise<void> {
     const { serverName, limit, log } = this.#deps;
-    if (serverOfUser(userId) !== serverName) throw forbidden('This is no user of this server');
+    if (serverOfUser(userId) !== serverName) throw forbidden('The user is not of this server');
     for (const invite of invites.slice(0, maxInvites)) {
       limit.take(`bound ${userId}`);
       try {
         await this.#redeem(userId, invite);
       } catch (error) {
-        log.info({ err: error, userId }, 'An invite of an address could not be redeemed');
+        log.info({ err: error, userId }, 'Failed to redeem a third-party invite');
       }
     }
   }
@@ -45,7 +48,7 @@ export class OnBind {
     const { room_id: roomId, sender, signed } = invite;
     if (typeof roomId !== 'string' || typeof sender !== 'string' || !isJsonObject(signed)) return;
     if (signed['mxid'] !== userId)
-      throw new MatrixError(403, 'M_FORBIDDEN', 'This is signed for another user');
+      throw new MatrixError(403, 'M_FORBIDDEN', 'The invite is signed for another user');
     await this.#deps.redemption.invite(roomId, sender, signed);
   }
 }

@@ -11,7 +11,7 @@ import {
 import { isResident, type RoomHead, type RoomWriter, visibleContent } from '../room-engine/index.ts';
 import type { Memberships } from '../rooms/index.ts';
 
-/** Asks the server of somebody who has invited an address to invite the user who has it. */
+/** Asks the server of the inviter to send the invite for the user who has the address. */
 export type Exchange = (server: string, roomId: string, event: JsonObject) => Promise<void>;
 
 export interface RedemptionDeps {
@@ -22,14 +22,14 @@ export interface RedemptionDeps {
   readonly serverName: string;
 }
 
-/** What an identity server has signed: that a user has the address that a token stands for. */
+/** What an identity server signs: that a user owns the address to which the token belongs. */
 interface Signed extends JsonObject {
   readonly mxid: string;
   readonly token: string;
 }
 
 /**
- * Makes invites of users of what were invites of their addresses.
+ * Turns invites of addresses into invites of users.
  * Source: client-server API, "Third-party invites"; server-server API, "Third-party invites".
  */
 export class Redemption {
@@ -39,27 +39,27 @@ export class Redemption {
     this.#deps = deps;
   }
 
-  /** A user joins with what an identity server has signed for them. @throws MatrixError M_BAD_JSON, M_FORBIDDEN */
+  /** Invites a user who joins with `third_party_signed`. @throws MatrixError M_BAD_JSON, M_FORBIDDEN */
   async byJoining(userId: string, roomId: string, given: JsonObject): Promise<void> {
     const { sender } = given;
     const signed = readSigned(given);
-    if (!isUserId(sender)) throw badJson('third_party_signed must name its sender');
-    if (signed.mxid !== userId) throw forbidden('This is signed for another user');
+    if (!isUserId(sender)) throw badJson('third_party_signed must have a valid sender');
+    if (signed.mxid !== userId) throw forbidden('The invite is signed for another user');
     const membership = (await this.#deps.engine.heads.get(roomId))?.membership(userId);
     if (membership === 'join' || membership === 'invite') return;
     await this.#invite(roomId, sender, signed, true);
   }
 
   /**
-   * Invites the user whom `signed` names, in the name of the user who has invited the address.
+   * Invites the user whom `signed` names, on behalf of the inviter of the address.
    * @param given `third_party_signed`, or `signed` of a third-party invite
-   * @throws MatrixError M_BAD_JSON, M_FORBIDDEN when it does not fit an invite of the room
+   * @throws MatrixError M_BAD_JSON, M_FORBIDDEN when it does not match an invite of the room
    */
   invite(roomId: string, sender: string, given: JsonObject): Promise<void> {
     return this.#invite(roomId, sender, readSigned(given), false);
   }
 
-  /** @param isWanted the user asks for it, whoever else may not invite them */
+  /** @param isWanted whether the user asks for the invite: then limits and rules for inviters do not apply */
   async #invite(roomId: string, sender: string, signed: Signed, isWanted: boolean): Promise<void> {
     const { engine, memberships, exchange, serverName } = this.#deps;
     const head = await engine.heads.get(roomId);
@@ -72,7 +72,7 @@ export class Redemption {
       return;
     }
     const server = serverOfUser(sender);
-    if (isOurs || server === undefined) throw forbidden('There is no such invite');
+    if (isOurs || server === undefined) throw forbidden('There is no such third-party invite');
     await exchange(server, roomId, {
       type: 'm.room.member',
       room_id: roomId,
@@ -82,21 +82,20 @@ export class Redemption {
     });
   }
 
-  /** @returns the member `third_party_invite` of the invite */
+  /** @returns `third_party_invite` for the content of the membership event */
   async #check(head: RoomHead, sender: string, signed: Signed): Promise<JsonObject> {
     const entry = head.entry('m.room.third_party_invite', signed.token);
     const earlier = entry && (await this.#deps.engine.events.get(entry.nid));
-    if (earlier?.event.sender !== sender) throw forbidden('There is no such invite');
+    if (earlier?.event.sender !== sender) throw forbidden('There is no such third-party invite');
     const content = visibleContent(earlier);
     const key = readInviteKeys(content).find(({ publicKey }) => isSignedWithAnyKey(signed, [publicKey]));
-    if (!key) throw forbidden('No key of the invite has signed this');
-    if (!(await this.#isStillValid(key)))
-      throw forbidden('The key that has signed this does not count any more');
+    if (!key) throw forbidden('The signature does not match any key of the third-party invite');
+    if (!(await this.#isStillValid(key))) throw forbidden('The key of the signature is not valid any more');
     const { display_name: displayName } = content;
     return { ...(typeof displayName === 'string' && { display_name: displayName }), signed: { ...signed } };
   }
 
-  /** A key without an address for that question counts as long as the invite does. */
+  /** Keys without `key_validity_url` are valid as long as the invite is. */
   async #isStillValid({ publicKey, validityUrl }: InviteKey): Promise<boolean> {
     return validityUrl === undefined || this.#deps.identityServers.isKeyValid(validityUrl, publicKey);
   }
@@ -105,7 +104,7 @@ export class Redemption {
 function readSigned(given: JsonObject): Signed {
   const { mxid, token, signatures } = given;
   if (!isUserId(mxid) || typeof token !== 'string' || !isJsonObject(signatures)) {
-    throw badJson('mxid, token and signatures are needed');
+    throw badJson('mxid, token and signatures are required');
   }
   return { ...given, mxid, token };
 }

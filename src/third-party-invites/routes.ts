@@ -3,7 +3,9 @@ import { type Route, route } from '../kernel/http/index.ts';
 import type { JsonValue } from '../protocol/index.ts';
 import type { OnBind } from './on-bind.ts';
 
-/** Server-server API, "Third-party invites": what identity servers tell. They sign no requests. */
+/**
+ * Server-server API, "Third-party invites": notifications of identity servers, whose requests are not signed.
+ */
 export function onBindRoute(onBind: OnBind): Route {
   return route(
     {

@@ -28,7 +28,7 @@ forServerDatabases(import.meta.url, (open) => {
   const startServer = (config: ConfigurationOverrides = local) =>
     startTestServer({ database: open.kind, config, resolver, authorities: [authority.pem] });
 
-  describe('invites of addresses', () => {
+  describe('third-party invites', () => {
     let server: TestServer;
     let identity: IdentityServerUnderTest;
     let [anna, ben]: TestClient[] = [];
@@ -44,7 +44,7 @@ forServerDatabases(import.meta.url, (open) => {
       await identity.stop();
     });
     beforeEach(async () => {
-      address = `somebody${addresses++}@example.org`;
+      address = `invited${addresses++}@example.org`;
       room = await anna!.createRoom({ preset: 'private_chat', name: 'A room' });
       identity.asked.length = 0;
       identity.answers.clear();
@@ -65,11 +65,11 @@ forServerDatabases(import.meta.url, (open) => {
       anna!.call('GET', `/rooms/${enc(room)}/state/${type}/${enc(key)}`);
     const membershipOf = async ({ id }: TestClient) => (await state('m.room.member', id)).body['membership'];
     const last = () => identity.invites.at(-1)!;
-    /** What the identity server gives a user who follows the invite. */
+    /** Returns what the identity server gives a user for a pending invite. */
     const signedFor = (user: TestClient, token = last().token, more: object = {}) =>
       identity.sign({ mxid: user.id, sender: anna!.id, token, ...more });
 
-    it('invite the user who has the address, however it is written', async () => {
+    it('invites the user who has bound the address, in any spelling of the address', async () => {
       identity.bound.set(`${address} email`, ben!.id);
       assert.equal((await invite({ address: ` ${address.toUpperCase()} ` })).status, 200);
       assert.equal(await membershipOf(ben!), 'invite');
@@ -83,7 +83,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await membershipOf(ben!), 'invite');
     });
 
-    it('wait in the room for the user who will have it', async () => {
+    it('stores a pending m.room.third_party_invite for an address without user', async () => {
       await anna!.do('PUT', `/profile/${enc(anna!.id)}/displayname`, { displayname: 'Anna' });
       assert.equal((await invite()).status, 200);
       const { token, room_name, room_join_rules, sender, sender_display_name, medium } = last();
@@ -100,7 +100,7 @@ forServerDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('are redeemed by joining with what the identity server has signed', async () => {
+    it('redeems an invite by a join with third_party_signed', async () => {
       await invite();
       const join = (third_party_signed: unknown) =>
         ben!.call('POST', `/join/${enc(room)}`, { third_party_signed });
@@ -110,7 +110,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(codeOf(await join({ ...signedFor(ben!), sender: ben!.id })), [403, 'M_FORBIDDEN']);
       assert.deepEqual(codeOf(await join({ mxid: ben!.id })), [400, 'M_BAD_JSON']);
       const inviter = { ...signedFor(ben!), sender: '@someone:127.0.0.1:1' };
-      assert.deepEqual(codeOf(await join(inviter)), [502, 'M_UNKNOWN'], 'their server can not be asked');
+      assert.deepEqual(codeOf(await join(inviter)), [502, 'M_UNKNOWN'], 'their server cannot be reached');
       identity.keysAreValid = false;
       assert.deepEqual(codeOf(await join(signedFor(ben!))), [403, 'M_FORBIDDEN']);
       assert.equal(await membershipOf(ben!), undefined);
@@ -128,7 +128,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([signed, display_name, invited?.sender], [signedFor(ben!), 'a...@b...', anna!.id]);
     });
 
-    it('are redeemed when the identity server tells of a new owner, whoever else it tells of', async () => {
+    it('redeems an invite when the identity server reports a bound address, and ignores invalid invites', async () => {
       await invite();
       const notice = (mxid: string, invites: unknown[]) =>
         server.api('PUT', '/_matrix/federation/v1/3pid/onbind', {
@@ -154,14 +154,14 @@ forServerDatabases(import.meta.url, (open) => {
       await ben!.join(room);
     });
 
-    it('can be taken back before that', async () => {
+    it('rejects a join with third_party_signed after the invite is revoked', async () => {
       await invite();
       await anna!.setState(room, 'm.room.third_party_invite', {}, last().token);
       const refused = await ben!.call('POST', `/join/${enc(room)}`, { third_party_signed: signedFor(ben!) });
       assert.deepEqual(codeOf(refused), [403, 'M_FORBIDDEN']);
     });
 
-    it('come with new rooms, which are there whatever becomes of them', async () => {
+    it('creates a room with invite_3pid even if an invite fails afterwards, but not if the lookup fails', async () => {
       const third = inviteBody();
       const created = await anna!.createRoom({ preset: 'private_chat', invite_3pid: [third] });
       assert.equal(last()['room_id'], created);
@@ -175,14 +175,14 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(refused.status, 502);
     });
 
-    it('ask again with a new pepper, once', async () => {
+    it('repeats the lookup once when the identity server has a new pepper', async () => {
       const stale = { status: 200, body: { algorithms: ['sha256'], lookup_pepper: 'old' } };
       identity.answers.set('/hash_details', stale);
       assert.equal((await invite()).status, 502);
       assert.equal(identity.asked.length, 4);
     });
 
-    it('pass on what clients can do something about, and never that a session has ended', async () => {
+    it('passes errors of the identity server on, but no 401 that would end the session of the client', async () => {
       assert.deepEqual(codeOf(await invite({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
       const terms = { status: 403, body: { errcode: 'M_TERMS_NOT_SIGNED', error: 'Read them' } };
       identity.answers.set('/hash_details', terms);
@@ -205,7 +205,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await invite({ id_server: 'unknown.example' })).status, 502);
     });
 
-    it('ask no identity server for those who may not invite, or when they make no sense', async () => {
+    it('asks no identity server for malformed invites or without the power level for them', async () => {
       assert.deepEqual(codeOf(await invite({}, ben!)), [403, 'M_FORBIDDEN']);
       await anna!.membership('invite', room, ben!);
       await ben!.join(room);
@@ -216,7 +216,7 @@ forServerDatabases(import.meta.url, (open) => {
         { id_server: 'user@id.example' },
         { id_access_token: 'two words' },
         { medium: 'Post' },
-        { address: 'nobody' },
+        { address: 'no-address' },
         { address: 'some body@example.org' },
         { medium: 'msisdn', address: '12' },
       ]) {
@@ -231,8 +231,8 @@ forServerDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('the operator', () => {
-    /** What becomes of two invites of the same address. */
+  describe('options for third-party invites', () => {
+    /** Invites the same address twice. */
     const trial = async (config: ConfigurationOverrides) => {
       const [server, identity] = [await startServer(config), await IdentityServerUnderTest.start(authority)];
       try {
@@ -253,7 +253,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     };
 
-    it('keeps users from looking up addresses [option: enable_3pid_lookup]', async () => {
+    it('disables the lookup of addresses [option: enable_3pid_lookup]', async () => {
       const { codes, asked } = await trial({ ...local, accounts: { enable_3pid_lookup: false } });
       assert.deepEqual([codes[0], asked], [[403, 'M_FORBIDDEN'], 0]);
     });
@@ -267,7 +267,7 @@ forServerDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('says which web client is for those who are invited [option: email.invite_client_location]', async () => {
+    it("sends the web client's location to the identity server [option: email.invite_client_location]", async () => {
       const email = {
         notif_from: 'Hearth <hearth@example.org>',
         invite_client_location: 'https://app.test/',
@@ -277,12 +277,12 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(invites[0]?.['org.matrix.web_client_location'], 'https://app.test/');
     });
 
-    it('keeps requests from private addresses', async () => {
+    it('sends no requests to identity servers at private addresses', async () => {
       const { codes, asked } = await trial({});
       assert.deepEqual([codes[0]?.[0], asked], [502, 0]);
     });
 
-    it('lets nobody but administrators invite', async () => {
+    it('rejects invites by users who are not administrators with block_non_admin_invites', async () => {
       const { codes, asked } = await trial({ ...local, rooms: { block_non_admin_invites: true } });
       assert.deepEqual([codes[0], asked], [[403, 'M_FORBIDDEN'], 0]);
     });

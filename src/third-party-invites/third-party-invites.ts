@@ -39,7 +39,7 @@ export interface ThirdPartyInvitesDeps {
   readonly log: Logger;
 }
 
-/** Invites people by mail address or phone number. Source: client-server API, "Third-party invites". */
+/** Invites users by mail address or phone number. Source: client-server API, "Third-party invites". */
 export class ThirdPartyInvites implements ThirdPartyInviting {
   readonly #deps: ThirdPartyInvitesDeps;
 
@@ -80,7 +80,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     return this.#deps.redemption.byJoining(userId, roomId, signed);
   }
 
-  /** The room is there: that somebody can not be invited must not hide it from its creator. */
+  /** Logs failed invites without throwing: the room exists, and its creator must get its id. */
   async #inviteOthers(sender: string, roomId: string, addresses: readonly ThirdPartyId[]): Promise<void> {
     for (const address of addresses) {
       try {
@@ -89,17 +89,19 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
         if (!(error instanceof MatrixError)) throw error;
         this.#deps.log.warn(
           { err: error, roomId, server: address.server },
-          'An address could not be invited',
+          'Failed to invite a third-party address',
         );
       }
     }
   }
 
-  /** Nobody has the address yet: the identity server tells who does when that is known. */
+  /**
+   * Stores an invite for an address without user: the identity server reports the user who binds it later.
+   */
   async #inviteLater(sender: string, roomId: string, address: ThirdPartyId): Promise<void> {
     const { engine, memberships, identityServers, options } = this.#deps;
     const head = await engine.heads.get(roomId);
-    if (!head) throw notFound('Unknown room');
+    if (!head) throw notFound('Room not found');
     const profile = await memberships.profileContent(sender);
     const details = await inviteDetails(engine, head, { sender, profile, webClient: options.webClient });
     const { token, displayName, keys } = await identityServers.storeInvite(address, details);
@@ -125,7 +127,7 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
     }
   }
 
-  /** What the room refuses needs no identity server. */
+  /** Checks the rules of the room before the identity server is asked. */
   async #checkMayInviteTo(userId: string, head: RoomHead | undefined): Promise<void> {
     if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
     const current = async (type: string): Promise<RoomEvent | undefined> => {
@@ -133,7 +135,8 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
       return entry && (await this.#deps.engine.events.get(entry.nid))?.event;
     };
     const levels = new PowerLevels(await current('m.room.create'), await current('m.room.power_levels'));
-    if (!levels.reaches(userId, 'invite')) throw forbidden('You may not invite to this room');
+    if (!levels.reaches(userId, 'invite'))
+      throw forbidden('You do not have permission to invite users to this room');
   }
 
   #count(requester: RequestingUser): void {

@@ -13,7 +13,7 @@ const path = '/_synapse/admin/v1/send_server_notice';
 const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('server notices, seen from other servers', () => {
+  describe('notice rooms and remote servers', () => {
     let several: SeveralServers;
     let [a, b]: FederatedServer[] = [];
     let other: ScriptedServer;
@@ -48,21 +48,21 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       return String(answer.body['event_id']);
     };
 
-    it('do not reach them', async () => {
+    it('does not send server notices to remote servers', async () => {
       await notify('a secret of this server');
-      await anna!.say(shared, 'everybody hears this');
-      const heard = () => visitor.received.some(({ content }) => content['body'] === 'everybody hears this');
+      await anna!.say(shared, 'everybody reads this');
+      const heard = () => visitor.received.some(({ content }) => content['body'] === 'everybody reads this');
       await until(heard);
       await notify('another');
       const last = await anna!.say(shared, 'and this');
       await until(() => visitor.received.some(({ eventId }) => eventId === last));
       const all = JSON.stringify(other.asked.map(({ path: asked, body }) => [asked, body]));
       for (const secret of [notices, '@notices:a.test', 'secret', 'another']) {
-        assert.ok(!all.includes(secret), `other servers hear of ${secret}`);
+        assert.ok(!all.includes(secret), `remote servers received ${secret}`);
       }
     });
 
-    it('are in rooms that other servers get nothing of, and into which they do not get', async () => {
+    it('rejects requests of remote servers for notice rooms and joins to them', async () => {
       const event = await notify('unseen');
       const room = enc(notices);
       const vera = enc('@vera:other.test');
@@ -92,7 +92,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.ok(status === 403 || status === 404, `${status} ${JSON.stringify(body)}`);
         assert.ok(!JSON.stringify(body).includes('unseen'));
       }
-      // It is taken, looked at, and left out.
+      // The event is accepted into the queue, checked, and rejected.
       await visitor.send(message.event.pdu);
       const tables = await openContents(a!.databaseOptions);
       try {
@@ -108,7 +108,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.ok(!listed.includes(notices));
     });
 
-    it('are for nobody else: users of other servers are not invited, even with the power to', async () => {
+    it('rejects invites of remote users to notice rooms, even with the power level for them', async () => {
       const invite = async () => {
         const answer = await anna!.call('POST', `/rooms/${enc(notices)}/invite`, { user_id: ben!.id });
         return [answer.status, answer.body['errcode']];
