@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { Readable } from 'node:stream';
 import { after, before, describe, it } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { createKernelServer } from '../../../test/support/servers/kernel-server.ts';
 import { clearCookie, parseCookies, setCookie } from './cookies.ts';
@@ -123,6 +127,30 @@ describe('cookies and redirects over HTTP', () => {
     assert.equal(await isSecure({ 'x-forwarded-for': '203.0.113.1' }), true);
     assert.equal(await isSecure({ 'x-forwarded-for': '203.0.113.1', 'x-forwarded-proto': 'http' }), false);
     assert.equal(await isSecure({}), false);
+  });
+
+  it('marks cookies Secure on a listener with TLS', async () => {
+    const fixture = (name: string) =>
+      fileURLToPath(new URL(`../../../test/fixtures/tls/${name}`, import.meta.url));
+    const tls = { certificate: fixture('first.cert.pem'), key: fixture('first.key.pem') };
+    const secureServer = createKernelServer({
+      routes: [page('text', (request) => new Reply(200, 'text', headers(request)))],
+      listeners: [
+        {
+          name: 'tls',
+          bind: { kind: 'tcp', port: 0, addresses: ['127.0.0.1'], tls },
+          resources: [{ names: ['client'], compress: false }],
+          forwarded: false,
+          requestIdHeader: undefined,
+        },
+      ],
+    });
+    const [address] = await secureServer.start();
+    const sent = httpsRequest(`${address}/_matrix/client/text`, { rejectUnauthorized: false }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    response.resume();
+    assert.match(response.headers['set-cookie']![0]!, /; HttpOnly; Secure; SameSite=Lax$/);
+    await secureServer.stop(100);
   });
 
   it('reads the cookies of a request', async () => {
