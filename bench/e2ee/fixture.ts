@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { Devices, deviceMigrations } from '../../src/devices/index.ts';
 import { e2eeMigrations, KeyUpkeep } from '../../src/e2ee/index.ts';
-import { KeyClaiming } from '../../src/e2ee/keys/claiming.ts';
-import { KeyClaims } from '../../src/e2ee/keys/key-claims.ts';
+import { KeyClaiming } from '../../src/e2ee/keys/key-claiming.ts';
 import { KeyQuery } from '../../src/e2ee/keys/key-query.ts';
 import { KeyUpload } from '../../src/e2ee/keys/key-upload.ts';
+import { LocalKeyClaims } from '../../src/e2ee/keys/local-key-claims.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import {
   type Database,
@@ -56,7 +56,7 @@ export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture>
   const { keyStream } = upkeep;
   const keyIds = await Sequence.open(database, 'one_time_keys');
   const upload = new KeyUpload({ ...kernel, devices, keyStream, keyIds });
-  const claims = new KeyClaims(database, streams, keyStream);
+  const claims = new LocalKeyClaims(database, streams, keyStream);
   return {
     database,
     upload,

@@ -36,15 +36,15 @@ export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promis
   };
   const announcer = await DeviceListAnnouncer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
   shutdown.add('announcements of devices', () => announcer.stop());
-  const sawDevice = async (userId: string, deviceId: string) => lists?.missed(userId, deviceId);
+  const sawDevice = async (userId: string, deviceId: string) => lists?.fetchIfDeviceMissing(userId, deviceId);
   edus.register('m.direct_to_device', directToDeviceHandler(toDevice, kernel.serverName, sawDevice));
   if (lists) {
     shutdown.add('device lists of other servers', () => lists.settled());
-    edus.register('m.device_list_update', (origin, content) => lists.takeUpdate(origin, content));
-    edus.register('m.signing_key_update', (origin, content) => lists.takeSigningKeys(origin, content));
+    edus.register('m.device_list_update', (origin, content) => lists.receiveUpdate(origin, content));
+    edus.register('m.signing_key_update', (origin, content) => lists.receiveSigningKeys(origin, content));
     // The name from before it was part of the specification; some servers send only this one.
     edus.register('org.matrix.signing_key_update', (origin, content) =>
-      lists.takeSigningKeys(origin, content),
+      lists.receiveSigningKeys(origin, content),
     );
     destinations.onReturn((server) => {
       lists

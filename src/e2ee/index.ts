@@ -1,7 +1,7 @@
-/** End-to-end encryption as far as a server sees it: keys, signatures and backups, and who has to learn of them. */
+/** End-to-end encryption as a server sees it: keys, signatures and backups, and who has to learn of them. */
 export type { DeviceListChanges, DeviceLists, SignatureChange } from './device-lists/device-lists.ts';
 export { KeyUpkeep } from './key-upkeep.ts';
-export type { KeyCounts, KeySupply } from './keys/key-counts.ts';
+export type { DeviceKeyCounts, KeyCounts } from './keys/key-counts.ts';
 export type { DeviceAddress } from './keys/one-time-key-store.ts';
 export type { RemoteKeys } from './keys/remote-keys.ts';
 export { e2eeMigrations } from './migrations.ts';

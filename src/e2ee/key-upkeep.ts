@@ -5,7 +5,7 @@ import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import { readCrossSigningKeys, writeCrossSigningKey } from './cross-signing/store.ts';
 import { deleteKeysOfDevices } from './keys/device-key-store.ts';
 import type { DeviceAddress } from './keys/one-time-key-store.ts';
-import { signaturesBy, signedAnew } from './keys/signed-object.ts';
+import { signaturesBy, withSignatures } from './keys/signed-object.ts';
 import type { E2eeTables } from './tables.ts';
 
 /** Drops what is kept for devices and accounts when they go. Made before them, as they are told of it. */
@@ -44,7 +44,7 @@ async function dropSignatures(
   const signatures = Object.entries(signaturesBy(master.object, userId));
   const kept = signatures.filter(([keyId]) => !gone.has(keyId));
   if (kept.length === signatures.length) return;
-  const object = signedAnew(master.object, userId, Object.fromEntries(kept));
+  const object = withSignatures(master.object, userId, Object.fromEntries(kept));
   await writeCrossSigningKey(writer, userId, 'master', { ...master, object });
 }
 

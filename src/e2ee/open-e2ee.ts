@@ -10,7 +10,7 @@ import type { RoomReader } from '../room-engine/index.ts';
 import type { MessageQueues } from '../to-device/index.ts';
 import { KeyBackups } from './backup/key-backups.ts';
 import { backupRoutes } from './backup/routes.ts';
-import { CrossSigning, type ProofOfIdentity } from './cross-signing/cross-signing.ts';
+import { CrossSigning, type Reauthenticator } from './cross-signing/cross-signing.ts';
 import { crossSigningRoutes } from './cross-signing/routes.ts';
 import { SignatureUpload } from './cross-signing/signature-upload.ts';
 import { DehydratedDevices } from './dehydrated/dehydrated-devices.ts';
@@ -18,11 +18,11 @@ import { dehydratedDeviceRoutes } from './dehydrated/routes.ts';
 import { DeviceLists, type SignatureChange } from './device-lists/device-lists.ts';
 import { deviceListSyncSource } from './device-lists/sync-source.ts';
 import type { KeyUpkeep } from './key-upkeep.ts';
-import { KeyClaiming } from './keys/claiming.ts';
-import { KeyClaims } from './keys/key-claims.ts';
+import { KeyClaiming } from './keys/key-claiming.ts';
 import { KeyCounts } from './keys/key-counts.ts';
 import { KeyQuery } from './keys/key-query.ts';
 import { KeyUpload } from './keys/key-upload.ts';
+import { LocalKeyClaims } from './keys/local-key-claims.ts';
 import type { RemoteKeys } from './keys/remote-keys.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { keyCountSyncSource } from './keys/sync-source.ts';
@@ -37,7 +37,7 @@ export interface E2eeDeps {
   readonly upkeep: KeyUpkeep;
   readonly queues: MessageQueues;
   readonly serverName: string;
-  readonly reauthenticator: ProofOfIdentity;
+  readonly reauthenticator: Reauthenticator;
   readonly clock: Clock;
   readonly log: Logger;
   /** Without it, other servers are answered for as unreachable. */
@@ -67,7 +67,7 @@ export async function openE2ee(deps: E2eeDeps) {
     dehydrated: new DehydratedDevices({ ...deps, upload }),
     crossSigning: new CrossSigning(deps),
     signatures: new SignatureUpload({ ...deps, query, signatureStream }),
-    claiming: new KeyClaiming({ ...deps, remote, claims: new KeyClaims(database, streams, keyStream) }),
+    claiming: new KeyClaiming({ ...deps, remote, claims: new LocalKeyClaims(database, streams, keyStream) }),
     /** Absent where nothing is kept of other servers. */
     remoteLists: lists,
   };

@@ -1,7 +1,7 @@
 /** Messages from device to device: queued until the device has acknowledged them. */
-export { isFitContent, type MessageMap } from './message-map.ts';
+export { isContentWithinLimit, type MessageMap } from './message-map.ts';
 export { toDeviceMigrations } from './migrations.ts';
 export { type DeviceAddress, MessageQueues, type PendingMessages } from './queues.ts';
 export { toDeviceRoutes } from './routes.ts';
 export { toDeviceSyncSource } from './sync-source.ts';
-export { type Outgoing, type RemoteDelivery, ToDevice, type ToDeviceDeps } from './to-device.ts';
+export { type OutgoingMessages, type RemoteDelivery, ToDevice, type ToDeviceDeps } from './to-device.ts';

@@ -7,10 +7,10 @@ export type MessageMap = ReadonlyMap<string, ReadonlyMap<string, JsonObject>>;
 export const allDevices = '*';
 
 /** UTF-8 bytes of the content of one message: as much as an event may have. */
-export const largestContent = 65_536;
+export const maxContentBytes = 65_536;
 
 /** Characters of a type, and of a transaction id. */
-const longestName = 255;
+const maxNameLength = 255;
 
 /**
  * Reads the messages of `PUT /sendToDevice`.
@@ -19,7 +19,7 @@ const longestName = 255;
 export function parseMessageMap(messages: JsonObject): MessageMap {
   const parsed = new Map<string, Map<string, JsonObject>>();
   for (const [userId, devices] of Object.entries(messages)) {
-    if (!isUserId(userId)) throw invalidParam(`'${userId.slice(0, longestName)}' is not a user id`);
+    if (!isUserId(userId)) throw invalidParam(`'${userId.slice(0, maxNameLength)}' is not a user id`);
     if (!isJsonObject(devices)) throw invalidParam(`The messages for ${userId} must be an object`);
     const contents = new Map<string, JsonObject>();
     for (const [deviceId, content] of Object.entries(devices)) {
@@ -34,19 +34,19 @@ export function parseMessageMap(messages: JsonObject): MessageMap {
 /** The message as the device will see it. Throws MatrixError M_TOO_LARGE. */
 export function messageText(sender: string, type: string, content: JsonObject): string {
   const text = JSON.stringify(content);
-  if (Buffer.byteLength(text) > largestContent) {
-    throw tooLarge(`The content of a message has at most ${largestContent} bytes`);
+  if (Buffer.byteLength(text) > maxContentBytes) {
+    throw tooLarge(`The content of a message has at most ${maxContentBytes} bytes`);
   }
   return `{"sender":${JSON.stringify(sender)},"type":${JSON.stringify(type)},"content":${text}}`;
 }
 
 /** Whether the content of a message is not too large. */
-export const isFitContent = (content: JsonObject) =>
-  Buffer.byteLength(JSON.stringify(content)) <= largestContent;
+export const isContentWithinLimit = (content: JsonObject) =>
+  Buffer.byteLength(JSON.stringify(content)) <= maxContentBytes;
 
 /** @throws MatrixError M_INVALID_PARAM unless it is fit for a type or a transaction id */
-export function checkName(name: string, what: string): void {
-  if (name === '' || name.length > longestName) {
-    throw invalidParam(`${what} has between 1 and ${longestName} characters`);
+export function checkNameLength(name: string, what: string): void {
+  if (name === '' || name.length > maxNameLength) {
+    throw invalidParam(`${what} has between 1 and ${maxNameLength} characters`);
   }
 }

@@ -2,16 +2,16 @@ import type { DeviceCleanup } from '../devices/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
-import { goTogether } from './one-by-one.ts';
 import {
+  deleteAllButNewest,
   deleteDevices,
   deleteUpTo,
   insertMessages,
-  keepNewest,
   oldestPosition,
   readMessages,
   type StoredMessage,
 } from './store.ts';
+import { syncBatchSize } from './sync-batch.ts';
 import type { ToDeviceTables } from './tables.ts';
 
 /** A device whose queue has grown. */
@@ -74,7 +74,7 @@ export class MessageQueues implements DeviceCleanup {
     const queues = writerFor<ToDeviceTables>(writer);
     await insertMessages(queues, rows);
     for (const { userId, deviceId } of messages.filter((message) => this.#isDue(message))) {
-      await keepNewest(queues, userId, deviceId, this.#bounds.longestQueue);
+      await deleteAllButNewest(queues, userId, deviceId, this.#bounds.longestQueue);
     }
     afterCommit(writer, () => {
       this.#growth++;
@@ -103,7 +103,7 @@ export class MessageQueues implements DeviceCleanup {
   ): Promise<PendingMessages> {
     const rows = await this.#read({ userId, deviceId }, { after, upTo, limit });
     const messages = rows.map(({ message }) => message);
-    const together = goTogether(messages);
+    const together = syncBatchSize(messages);
     const end = together < rows.length ? rows[together - 1]?.position : endOf(rows, limit);
     return { messages: messages.slice(0, together), position: end ?? upTo };
   }

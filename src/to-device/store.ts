@@ -79,7 +79,7 @@ export async function deleteUpTo(
 }
 
 /** Deletes the oldest messages of a device, so that the newest `kept` stay. */
-export async function keepNewest(
+export async function deleteAllButNewest(
   writer: Writer<ToDeviceTables>,
   userId: string,
   deviceId: string,
@@ -144,7 +144,7 @@ export async function deleteTransactionsBefore(
 }
 
 /** Forgets what a server has sent but for the newest. */
-export async function keepNewestTransactions(
+export async function deleteAllButNewestTransactions(
   writer: Writer<ToDeviceTables>,
   origin: string,
   kept: number,

@@ -6,9 +6,9 @@ import { silentLogger } from '../kernel/observability/index.ts';
 import { LocalStreams } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { toDeviceMigrations, toDeviceRoutes } from './index.ts';
-import { largestContent, parseMessageMap } from './message-map.ts';
+import { maxContentBytes, parseMessageMap } from './message-map.ts';
 import { MessageQueues } from './queues.ts';
-import { type Outgoing, ToDevice } from './to-device.ts';
+import { type OutgoingMessages, ToDevice } from './to-device.ts';
 
 const hour = 3_600_000;
 
@@ -16,7 +16,7 @@ forEachDatabase((open) => {
   let server: AccountsServer;
   let queues: MessageQueues;
   let toDevice: ToDevice;
-  let remote: { messageId: string; messages: Outgoing['messages'] }[];
+  let remote: { messageId: string; messages: OutgoingMessages['messages'] }[];
   afterEach(() => server.stop());
 
   async function start(bounds?: { longestQueue: number; checkEvery: number }): Promise<void> {
@@ -334,7 +334,7 @@ forEachDatabase((open) => {
         [{ '@a\0:test': { '*': {} } }, 400, 'M_INVALID_PARAM'],
         [{ [alice.userId]: [] }, 400, 'M_INVALID_PARAM'],
         [own('text'), 400, 'M_INVALID_PARAM'],
-        [own({ n: 'x'.repeat(largestContent) }), 413, 'M_TOO_LARGE'],
+        [own({ n: 'x'.repeat(maxContentBytes) }), 413, 'M_TOO_LARGE'],
         [own({ n: 'x'.repeat(5 * 1024 * 1024) }), 413, 'M_TOO_LARGE'],
       ];
       for (const [messages, status, code] of cases) {

@@ -5,13 +5,13 @@ import type { Clock } from '../kernel/clock.ts';
 import type { AnyWriter, Writer } from '../kernel/database/index.ts';
 import type { Publish, StreamWriter } from '../kernel/streams/index.ts';
 import { serverOfUser, tooLarge } from '../protocol/index.ts';
-import { allDevices, checkName, type MessageMap, messageText } from './message-map.ts';
+import { allDevices, checkNameLength, type MessageMap, messageText } from './message-map.ts';
 import type { MessageQueues, QueuedMessage } from './queues.ts';
-import { deleteTransactionsBefore, insertTransaction, keepNewestTransactions } from './store.ts';
+import { deleteAllButNewestTransactions, deleteTransactionsBefore, insertTransaction } from './store.ts';
 import type { ToDeviceTables } from './tables.ts';
 
 /** Messages of one type from one sender. */
-export interface Outgoing {
+export interface OutgoingMessages {
   readonly sender: string;
   /** Whose transaction ids these are: a device of this server, or another server. */
   readonly origin: { readonly name: string; readonly deviceId: string | undefined };
@@ -71,10 +71,10 @@ export class ToDevice {
    * Resolves when every message is on disk; devices that do not exist get none.
    * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
    */
-  async send(outgoing: Outgoing): Promise<void> {
+  async send(outgoing: OutgoingMessages): Promise<void> {
     const { sender, origin, txnId, type } = outgoing;
-    checkName(type, 'A type');
-    checkName(txnId, 'A transaction id');
+    checkNameLength(type, 'A type');
+    checkNameLength(txnId, 'A transaction id');
     const digest = createHash('sha256')
       .update(JSON.stringify([type, txnId, sender]))
       .digest('base64url');
@@ -83,7 +83,7 @@ export class ToDevice {
     await this.#deps.streams.write<ToDeviceTables, void>(async (writer, publish) => {
       if (!(await insertTransaction(writer, transaction, now))) return;
       if (origin.deviceId === undefined && this.#isDue(origin.name)) {
-        await keepNewestTransactions(writer, origin.name, remembered);
+        await deleteAllButNewestTransactions(writer, origin.name, remembered);
       }
       await this.#sendIn(writer, publish, outgoing, digest);
     });
@@ -93,7 +93,7 @@ export class ToDevice {
   async #sendIn(
     writer: Writer<ToDeviceTables>,
     publish: Publish,
-    { sender, origin, type, messages }: Outgoing,
+    { sender, origin, type, messages }: OutgoingMessages,
     digest: string,
   ): Promise<void> {
     const { devices, queues, serverName, remote } = this.#deps;

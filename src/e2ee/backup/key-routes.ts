@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { KeyBackups } from './key-backups.ts';
-import { checkNames, keyText, parseRoom, parseRooms, parseSession } from './room-keys.ts';
+import { checkRoomKeyIds, keyText, parseRoom, parseRooms, parseSession } from './room-keys.ts';
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
@@ -73,14 +73,14 @@ function getRoutes(backups: KeyBackups): Route[] {
     route(
       { operationId: 'getRoomKeysByRoomId', path: paths.room, ...get },
       async ({ requester, query, params: { roomId } }) => {
-        checkNames(roomId);
+        checkRoomKeyIds(roomId);
         return new Reply(200, await backups.room(requester.userId, query.version, roomId), json);
       },
     ),
     route(
       { operationId: 'getRoomKeyBySessionId', path: paths.session, ...get },
       async ({ requester, query, params: { roomId, sessionId } }) => {
-        checkNames(roomId, sessionId);
+        checkRoomKeyIds(roomId, sessionId);
         const key = await backups.key(requester.userId, query.version, roomId, sessionId);
         return new Reply(200, keyText(key));
       },
@@ -97,14 +97,14 @@ function deleteRoutes(backups: KeyBackups): Route[] {
     route(
       { operationId: 'deleteRoomKeysByRoomId', path: paths.room, ...remove },
       ({ requester, query, params: { roomId } }) => {
-        checkNames(roomId);
+        checkRoomKeyIds(roomId);
         return backups.deleteKeys(requester.userId, query.version, { roomId });
       },
     ),
     route(
       { operationId: 'deleteRoomKeyBySessionId', path: paths.session, ...remove },
       ({ requester, query, params: { roomId, sessionId } }) => {
-        checkNames(roomId, sessionId);
+        checkRoomKeyIds(roomId, sessionId);
         return backups.deleteKeys(requester.userId, query.version, { roomId, sessionId });
       },
     ),

@@ -37,7 +37,7 @@ export function parseRoom(roomId: string, { sessions }: JsonObject): SessionKey[
 }
 
 export function parseSession(roomId: string, sessionId: string, key: unknown): SessionKey {
-  checkNames(roomId, sessionId);
+  checkRoomKeyIds(roomId, sessionId);
   if (!isJsonObject(key)) throw invalidParam(`The key of ${sessionId} must be an object`);
   const { first_message_index, forwarded_count, is_verified, session_data } = key;
   if (!isCount(first_message_index)) throw invalidParam('first_message_index must be a number of messages');
@@ -57,7 +57,7 @@ export function parseSession(roomId: string, sessionId: string, key: unknown): S
 }
 
 /** @throws MatrixError M_INVALID_PARAM unless they can name a room and a session */
-export function checkNames(roomId: string, sessionId?: string): void {
+export function checkRoomKeyIds(roomId: string, sessionId?: string): void {
   if (!isRoomId(roomId)) throw invalidParam('This is not a room id');
   if (sessionId === undefined) return;
   if (sessionId === '' || sessionId.length > longestId || sessionId.includes('\0')) {

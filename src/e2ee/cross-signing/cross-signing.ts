@@ -12,10 +12,16 @@ import {
 } from '../../protocol/index.ts';
 import { readDeviceKeysOf, writeDeviceKeys } from '../keys/device-key-store.ts';
 import { signingKeyOf } from '../keys/key-upload.ts';
-import { signaturesBy, signedAnew } from '../keys/signed-object.ts';
+import { signaturesBy, withSignatures } from '../keys/signed-object.ts';
 import type { E2eeTables } from '../tables.ts';
 import { type CrossSigningKey, parseCrossSigningKey } from './cross-signing-key.ts';
-import { deviceSignatures, masterSignature, needProof, newKeys, type StoredKeys } from './key-set.ts';
+import {
+  deviceSignatures,
+  masterSignature,
+  needsReauthentication,
+  newKeys,
+  type StoredKeys,
+} from './key-set.ts';
 import { deleteCrossSigningKey, readCrossSigningKeys, writeCrossSigningKey } from './store.ts';
 import { deleteSignaturesBy, deleteSignaturesOf } from './user-signatures.ts';
 
@@ -28,7 +34,7 @@ export interface CrossSigningBody {
 }
 
 /** Has a user prove who they are; the accounts slice does. */
-export interface ProofOfIdentity {
+export interface Reauthenticator {
   confirm(confirmation: AccountConfirmation): Promise<void>;
 }
 
@@ -36,7 +42,7 @@ export interface CrossSigningDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly devices: Devices;
-  readonly reauthenticator: ProofOfIdentity;
+  readonly reauthenticator: Reauthenticator;
 }
 
 /** Takes the cross-signing keys of users. Source: client-server API, "Cross-signing". */
@@ -60,7 +66,7 @@ export class CrossSigning {
       const stored = await readCrossSigningKeys(database.reader<E2eeTables>(), userId);
       checkChain(sent, stored, userId);
       if (newKeys(sent, stored).length === 0) return;
-      if (!isProven && needProof(sent, stored)) {
+      if (!isProven && needsReauthentication(sent, stored)) {
         const operation = 'POST /keys/device_signing/upload';
         await reauthenticator.confirm({ requester, operation, body, ip, always: true });
         isProven = true;
@@ -80,7 +86,7 @@ export class CrossSigning {
     { userId, sent, proven }: { userId: string; sent: readonly CrossSigningKey[]; proven: boolean },
   ): Promise<boolean> {
     const stored = await readCrossSigningKeys(writer, userId);
-    if (!proven && needProof(sent, stored)) return false;
+    if (!proven && needsReauthentication(sent, stored)) return false;
     checkChain(sent, stored, userId);
     const added = newKeys(sent, stored);
     const usages = new Set(added.map(({ usage }) => usage));
@@ -121,7 +127,7 @@ export class CrossSigning {
       key.usage === 'master'
         ? deviceSignatures(key.object, userId, await readSigningKeys(writer, userId))
         : masterSignature(key, userId, masterOf(sent, stored));
-    return signedAnew(key.object, userId, signatures);
+    return withSignatures(key.object, userId, signatures);
   }
 }
 
@@ -137,7 +143,7 @@ async function dropForeignSignatures(writer: Writer<E2eeTables>, userId: string)
     const own = all.filter(([id]) => id === `ed25519:${deviceId}`);
     if (own.length === all.length) continue;
     changed.push(deviceId);
-    await writeDeviceKeys(writer, userId, deviceId, signedAnew(object, userId, Object.fromEntries(own)));
+    await writeDeviceKeys(writer, userId, deviceId, withSignatures(object, userId, Object.fromEntries(own)));
   }
   return changed;
 }

@@ -25,7 +25,7 @@ export function newKeys(sent: readonly CrossSigningKey[], stored: StoredKeys): C
  * Whether the user has to prove who they are: not for the first keys, nor to send again what is there.
  * Source: client-server API, `POST /keys/device_signing/upload`.
  */
-export function needProof(sent: readonly CrossSigningKey[], stored: StoredKeys): boolean {
+export function needsReauthentication(sent: readonly CrossSigningKey[], stored: StoredKeys): boolean {
   return stored.has('master') && newKeys(sent, stored).length > 0;
 }
 

@@ -27,7 +27,7 @@ export interface CheckedSignatures {
  * Checks what a user has signed of their own: a device, with the self-signing key; or the master key, with devices.
  * @throws MatrixError M_NOT_FOUND, M_INVALID_SIGNATURE, M_BAD_JSON
  */
-export function checkOwn(signer: Signer, targetKey: string, object: JsonObject): CheckedSignatures {
+export function checkOwnSignatures(signer: Signer, targetKey: string, object: JsonObject): CheckedSignatures {
   const { userId, crossSigning, devices, signingKeys } = signer;
   const device = devices.get(targetKey);
   const target = { targetUserId: userId, targetKey };
@@ -49,7 +49,7 @@ export function checkOwn(signer: Signer, targetKey: string, object: JsonObject):
  * @param master the other user's master key
  * @throws MatrixError M_NOT_FOUND, M_INVALID_SIGNATURE, M_BAD_JSON
  */
-export function checkOther(
+export function checkOtherUserSignature(
   { userId, crossSigning }: Signer,
   { targetUserId, targetKey }: { targetUserId: string; targetKey: string },
   object: JsonObject,

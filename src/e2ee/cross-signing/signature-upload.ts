@@ -14,9 +14,14 @@ import { readDeviceKeys, readDeviceKeysOf, writeDeviceKeys } from '../keys/devic
 import type { KeyQuery } from '../keys/key-query.ts';
 import { signingKeyOf } from '../keys/key-upload.ts';
 import { failureOf } from '../keys/remote-keys.ts';
-import { coveredText, signaturesBy, signedAnew } from '../keys/signed-object.ts';
+import { coveredText, signaturesBy, withSignatures } from '../keys/signed-object.ts';
 import type { E2eeTables } from '../tables.ts';
-import { type CheckedSignatures, checkOther, checkOwn, type Signer } from './signature-check.ts';
+import {
+  type CheckedSignatures,
+  checkOtherUserSignature,
+  checkOwnSignatures,
+  type Signer,
+} from './signature-check.ts';
 import { readCrossSigningKeys, readCrossSigningKeysOf, writeCrossSigningKey } from './store.ts';
 import { readUserSignatures, writeUserSignature } from './user-signatures.ts';
 
@@ -73,7 +78,9 @@ export class SignatureUpload {
         if (master instanceof MatrixError) throw master;
         const isOwn = targetUserId === userId;
         checked.push(
-          isOwn ? checkOwn(signer, targetKey, object) : checkOther(signer, signed, object, master),
+          isOwn
+            ? checkOwnSignatures(signer, targetKey, object)
+            : checkOtherUserSignature(signer, signed, object, master),
         );
       } catch (error) {
         if (!(error instanceof MatrixError)) throw error;
@@ -110,7 +117,7 @@ export class SignatureUpload {
     servers.delete(serverName);
     await Promise.all(
       [...servers].map(async ([server, users]) => {
-        const { keys, failure } = await query.remote(
+        const { keys, failure } = await query.queryRemote(
           server,
           new Map(users.map((id) => [id, []])),
           remoteTimeout,
@@ -176,7 +183,7 @@ async function storeOwn(
   const present = signaturesBy(stored, userId);
   const added = Object.entries(signatures).filter(([keyId, signature]) => present[keyId] !== signature);
   if (added.length === 0) return false;
-  const object = signedAnew(stored, userId, { ...present, ...Object.fromEntries(added) });
+  const object = withSignatures(stored, userId, { ...present, ...Object.fromEntries(added) });
   if (kind === 'device') await writeDeviceKeys(writer, userId, targetKey, object);
   else await writeCrossSigningKey(writer, userId, 'master', { publicKey: targetKey, object });
   return true;

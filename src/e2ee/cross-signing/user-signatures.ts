@@ -52,7 +52,7 @@ export async function writeUserSignature(
 }
 
 /** Whom a user has signed after a position. */
-export async function signedSince(
+export async function usersSignedSince(
   reader: Reader<E2eeTables>,
   userId: string,
   after: number,

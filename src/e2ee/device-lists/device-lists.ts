@@ -3,10 +3,10 @@ import type { Database } from '../../kernel/database/index.ts';
 import { RecentChanges } from '../../kernel/recent-changes.ts';
 import type { Stream, StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
-import { signedSince } from '../cross-signing/user-signatures.ts';
+import { usersSignedSince } from '../cross-signing/user-signatures.ts';
 import type { E2eeTables } from '../tables.ts';
-import { Company } from './company.ts';
-import { type Passage, Passages, recentCapacity } from './passages.ts';
+import { MembershipHistory, type MembershipTransition, recentCapacity } from './membership-history.ts';
+import { UsersSharingRooms } from './users-sharing-rooms.ts';
 
 /** Whose keys a client has to ask for again, and whom it need not follow any more. */
 export interface DeviceListChanges {
@@ -42,7 +42,7 @@ const usersAtOnce = 100;
  */
 export class DeviceLists {
   readonly #deps: DeviceListsDeps;
-  readonly #passages: Passages;
+  readonly #passages: MembershipHistory;
   /** Ids of users whose devices or cross-signing keys have changed. */
   readonly #changes: RecentChanges<string>;
   readonly #signatures: RecentChanges<SignatureChange>;
@@ -50,7 +50,7 @@ export class DeviceLists {
   constructor(deps: DeviceListsDeps) {
     const { streams, devices, engine, signatureStream, capacity = recentCapacity } = deps;
     this.#deps = deps;
-    this.#passages = new Passages(engine, streams, capacity);
+    this.#passages = new MembershipHistory(engine, streams, capacity);
     this.#changes = new RecentChanges(streams.current, capacity);
     this.#signatures = new RecentChanges(streams.current, capacity);
     devices.deviceListStream.subscribe(({ userId }, position) => this.#changes.add(userId, position));
@@ -83,7 +83,7 @@ export class DeviceLists {
     const boundary = streams.current;
     const past = this.#passages.recent(after)
       ? []
-      : await this.#passages.past(
+      : await this.#passages.read(
           [...own.values()].filter(({ membership, stream }) => membership === 'join' || stream > after),
           after,
           boundary,
@@ -93,16 +93,16 @@ export class DeviceLists {
     const others = [...new Set([...updated, ...moved])].filter((other) => other !== userId);
     const rooms = await this.#roomsOf(others);
     // Nothing is awaited from here: rooms and passages must fit each other.
-    const company = new Company(own, passages(), userId);
+    const company = new UsersSharingRooms(own, passages(), userId);
     const changed = new Set(signed);
     if (updated.has(userId)) changed.add(userId);
     const left: string[] = [];
     for (const other of others) {
-      const now = company.has(other, rooms.get(other)!, end);
-      const before = moved.has(other) ? company.has(other, rooms.get(other)!, after) : now;
+      const now = company.shareRoomAt(other, rooms.get(other)!, end);
+      const before = moved.has(other) ? company.shareRoomAt(other, rooms.get(other)!, after) : now;
       // What changed while they were apart nobody has told this server of.
       const wereApart = () =>
-        moved.has(other) && company.wasInterrupted(other, rooms.get(other)!, after, end);
+        moved.has(other) && company.stoppedSharing(other, rooms.get(other)!, after, end);
       if (now && (!before || updated.has(other) || wereApart())) changed.add(other);
       if (!now && before && moved.has(other)) left.push(other);
     }
@@ -118,11 +118,15 @@ export class DeviceLists {
 
   async #signed(userId: string, after: number): Promise<string[]> {
     const recent = this.#signatures.between(after);
-    if (!recent) return signedSince(this.#deps.database.reader<E2eeTables>(), userId, after);
+    if (!recent) return usersSignedSince(this.#deps.database.reader<E2eeTables>(), userId, after);
     return recent.filter((change) => change.userId === userId).map(({ targetUserId }) => targetUserId);
   }
 
-  #all(past: readonly Passage[], after: number, boundary: number): readonly Passage[] {
+  #all(
+    past: readonly MembershipTransition[],
+    after: number,
+    boundary: number,
+  ): readonly MembershipTransition[] {
     const recent = this.#passages.recent(past.length > 0 ? boundary : after);
     return [...past, ...(recent ?? this.#passages.recent(boundary) ?? [])];
   }
@@ -130,7 +134,7 @@ export class DeviceLists {
   /** Users whose company with this one may have begun or ended. */
   async #moved(
     userId: string,
-    passages: readonly Passage[],
+    passages: readonly MembershipTransition[],
     after: number,
     upTo: number,
   ): Promise<ReadonlySet<string>> {

@@ -52,7 +52,7 @@ forEachDatabase((open) => {
       await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });
       const wanted = new Map([[alice.userId, []]]);
       const unsignedOf = async (withNames: boolean) =>
-        (await server.e2ee.query.local(wanted, withNames)).device_keys[alice.userId]![alice.deviceId]!
+        (await server.e2ee.query.queryLocal(wanted, withNames)).device_keys[alice.userId]![alice.deviceId]!
           .unsigned;
       assert.equal(await unsignedOf(false), undefined);
       assert.deepEqual(await unsignedOf(true), { device_display_name: 'Phone' });

@@ -45,7 +45,7 @@ export async function readFallbackKey(
 }
 
 /** @returns whether the key was unused until now */
-export async function markUsed(
+export async function markFallbackKeyUsed(
   writer: Writer<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
   { algorithm, digest }: OneTimeKey,

@@ -10,14 +10,14 @@ forEachDatabase((open) => {
   const start = async () => {
     server = await E2eeServer.start(open);
   };
-  const { upload, claim, supply } = keyCalls(() => server);
+  const { upload, claim, keyCounts } = keyCalls(() => server);
 
   describe('fallback keys', () => {
     it('are known by their old name too', async () => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { 'org.matrix.msc2732.fallback_keys': alice.client.oneTimeKeys(1) });
-      assert.deepEqual((await supply(alice)).unused, [curve]);
+      assert.deepEqual((await keyCounts(alice)).unused, [curve]);
     });
 
     it('are used until they are replaced by another one', async () => {
@@ -27,9 +27,9 @@ forEachDatabase((open) => {
       await upload(alice, { fallback_keys });
       await claim(alice, alice);
       await upload(alice, { fallback_keys });
-      assert.deepEqual((await supply(alice)).unused, []);
+      assert.deepEqual((await keyCounts(alice)).unused, []);
       await upload(alice, { fallback_keys: alice.client.oneTimeKeys(1, 1) });
-      assert.deepEqual((await supply(alice)).unused, [curve]);
+      assert.deepEqual((await keyCounts(alice)).unused, [curve]);
       assert.equal(await server.rows('fallback_keys'), 1);
     });
   });

@@ -10,7 +10,7 @@ forEachDatabase((open) => {
   const start = async () => {
     server = await E2eeServer.start(open);
   };
-  const { upload, claim, supply } = keyCalls(() => server);
+  const { upload, claim, keyCounts } = keyCalls(() => server);
 
   describe('what a device is told of its keys', () => {
     it('comes from memory, and announces each change', async () => {
@@ -18,15 +18,15 @@ forEachDatabase((open) => {
       const alice = await server.user('alice');
       const facts: string[] = [];
       server.upkeep.keyStream.subscribe(({ deviceId }) => facts.push(deviceId));
-      await supply(alice);
+      await keyCounts(alice);
       const { reads } = server.server.database.statistics;
-      await supply(alice);
+      await keyCounts(alice);
       assert.equal(server.server.database.statistics.reads, reads);
       await upload(alice, {});
       assert.deepEqual(facts, []);
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(1) });
       assert.deepEqual(facts, [alice.deviceId]);
-      assert.deepEqual(await supply(alice), { counts: { [curve]: 1 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 1 }, unused: [] });
       await claim(alice, alice);
       await claim(alice, alice);
       assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
@@ -38,9 +38,9 @@ forEachDatabase((open) => {
       const fallback_keys = second.client.oneTimeKeys(1, 5);
       await upload(second, { one_time_keys: second.client.oneTimeKeys(2), fallback_keys });
       await claim(alice, second);
-      await supply(second);
+      await keyCounts(second);
       await server.call(second, 'POST', '/logout', {});
-      assert.deepEqual(await supply(second), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(second), { counts: { [curve]: 0 }, unused: [] });
       for (const table of ['one_time_keys', 'claimed_one_time_keys', 'fallback_keys']) {
         assert.equal(await server.rows(table), 0);
       }

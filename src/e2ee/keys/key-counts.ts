@@ -6,7 +6,7 @@ import { unusedFallbackTypes } from './fallback-key-store.ts';
 import { countKeys, type DeviceAddress } from './one-time-key-store.ts';
 
 /** What a device is told of its keys on the server. */
-export interface KeySupply {
+export interface DeviceKeyCounts {
   /** Unclaimed one-time keys by algorithm. */
   readonly oneTimeKeyCounts: Readonly<Record<string, number>>;
   readonly unusedFallbackKeyTypes: readonly string[];
@@ -21,7 +21,7 @@ const usualAlgorithm = 'signed_curve25519';
 /** How many keys devices have left, from memory where nothing has changed. */
 export class KeyCounts {
   readonly #database: Database;
-  readonly #cache: Cache<string, KeySupply>;
+  readonly #cache: Cache<string, DeviceKeyCounts>;
 
   constructor(database: Database, caches: CacheRegistry, keyStream: Stream<DeviceAddress>) {
     this.#database = database;
@@ -30,18 +30,21 @@ export class KeyCounts {
   }
 
   /** The counts of one-time keys by algorithm, and the fallback keys that were not used yet. */
-  supply(userId: string, deviceId: string): KeySupply | Promise<KeySupply> {
+  get(userId: string, deviceId: string): DeviceKeyCounts | Promise<DeviceKeyCounts> {
     return this.#cache.getOrLoad(`${userId} ${deviceId}`, () => this.#load({ userId, deviceId }));
   }
 
-  async #load(device: DeviceAddress): Promise<KeySupply> {
+  async #load(device: DeviceAddress): Promise<DeviceKeyCounts> {
     const reader = this.#database.reader<E2eeTables>();
     const [counts, unusedFallbackKeyTypes] = await Promise.all([
       countKeys(reader, device),
       unusedFallbackTypes(reader, device),
     ]);
-    return { oneTimeKeyCounts: withUsual(counts), unusedFallbackKeyTypes };
+    return { oneTimeKeyCounts: withDefaultAlgorithm(counts), unusedFallbackKeyTypes };
   }
 }
 
-export const withUsual = (counts: Readonly<Record<string, number>>) => ({ [usualAlgorithm]: 0, ...counts });
+export const withDefaultAlgorithm = (counts: Readonly<Record<string, number>>) => ({
+  [usualAlgorithm]: 0,
+  ...counts,
+});

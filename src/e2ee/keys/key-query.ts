@@ -7,7 +7,6 @@ import { readUserSignatures } from '../cross-signing/user-signatures.ts';
 import type { RemoteDeviceLists } from '../remote-lists/remote-device-lists.ts';
 import type { RemoteListWithDevices } from '../remote-lists/remote-list.ts';
 import type { E2eeTables } from '../tables.ts';
-import { withDeadline } from './deadline.ts';
 import { readDeviceKeysOf } from './device-key-store.ts';
 import {
   type ByUser,
@@ -15,14 +14,15 @@ import {
   noKeys,
   type QueriedKeys,
   type RemoteKeys,
-  soundKeys,
+  validKeys,
 } from './remote-keys.ts';
+import { withTimeout } from './timeout.ts';
 
 /** User id to the ids of the devices that are wanted; none stand for all. */
-export type WantedDevices = ReadonlyMap<string, readonly string[]>;
+export type RequestedDevices = ReadonlyMap<string, readonly string[]>;
 
 /** The answer to `POST /keys/query`. */
-export interface QueryAnswer extends QueriedKeys {
+export interface QueryResponse extends QueriedKeys {
   /** The user-signing key of the user who asks. */
   readonly user_signing_keys: ByUser;
   /** By the name of the server that could not be asked. */
@@ -41,7 +41,7 @@ export interface KeyQueryDeps {
 }
 
 /** What is known of the keys of users of another server. */
-export interface RemoteAnswer {
+export interface RemoteKeysResult {
   readonly keys: QueriedKeys;
   /** Why the server could not be asked. */
   readonly failure: JsonObject | undefined;
@@ -62,15 +62,15 @@ export class KeyQuery {
    * @param viewer the user who asks
    * @param timeout milliseconds to wait for other servers
    */
-  async query(viewer: string, wanted: WantedDevices, timeout: number): Promise<QueryAnswer> {
+  async query(viewer: string, wanted: RequestedDevices, timeout: number): Promise<QueryResponse> {
     const servers = Map.groupBy(wanted, ([userId]): string => serverOfUser(userId));
     const local = new Map(servers.get(this.#deps.serverName));
     servers.delete(this.#deps.serverName);
     const failures: Record<string, JsonObject> = {};
     const answers = await Promise.all([
-      this.local(local),
+      this.queryLocal(local),
       ...[...servers].map(async ([server, users]) => {
-        const { keys, failure } = await this.remote(server, new Map(users), timeout);
+        const { keys, failure } = await this.queryRemote(server, new Map(users), timeout);
         if (failure) failures[server] = failure;
         return keys;
       }),
@@ -84,7 +84,7 @@ export class KeyQuery {
    * The keys of local users.
    * @param withNames adds the names of their devices, which not everybody may know
    */
-  async local(wanted: WantedDevices, withNames = true): Promise<QueriedKeys> {
+  async queryLocal(wanted: RequestedDevices, withNames = true): Promise<QueriedKeys> {
     const answer = noKeys();
     const userIds = [...wanted.keys()];
     for (let start = 0; start < userIds.length; start += usersAtOnce) {
@@ -100,7 +100,7 @@ export class KeyQuery {
    * would take the devices that are not in it for gone.
    * @param timeout milliseconds
    */
-  async remote(server: string, wanted: WantedDevices, timeout: number): Promise<RemoteAnswer> {
+  async queryRemote(server: string, wanted: RequestedDevices, timeout: number): Promise<RemoteKeysResult> {
     const { lists } = this.#deps;
     const known = (await lists?.read([...wanted.keys()])) ?? new Map<string, RemoteListWithDevices>();
     const others = [...wanted].filter(([userId]) => known.get(userId)?.stale !== false);
@@ -109,11 +109,11 @@ export class KeyQuery {
       wanted,
     );
     if (others.length === 0) return { keys: current, failure: undefined };
-    const asked = others.map(([userId]) => userId);
+    const otherUserIds = others.map(([userId]) => userId);
     try {
-      await lists?.asked(asked);
+      await lists?.recordRemoteQuery(otherUserIds);
       const answers = await this.#ask(server, others, timeout);
-      await lists?.want(asked);
+      await lists?.fetchMissing(otherUserIds);
       return { keys: merge([current, ...answers]), failure: undefined };
     } catch (error) {
       return { keys: current, failure: failureOf(error) };
@@ -130,11 +130,11 @@ export class KeyQuery {
     const parts = Array.from({ length: Math.ceil(users.length / usersAtOnce) }, (_, part) =>
       users.slice(part * usersAtOnce, (part + 1) * usersAtOnce),
     );
-    return withDeadline(clock, timeout, (signal) =>
+    return withTimeout(clock, timeout, (signal) =>
       Promise.all(
         parts.map(async (part) => {
           const wanted = new Map(part);
-          return soundKeys(await remote.query(server, wanted, { timeout, signal }), wanted);
+          return validKeys(await remote.query(server, wanted, { timeout, signal }), wanted);
         }),
       ),
     );
@@ -143,7 +143,7 @@ export class KeyQuery {
   async #addLocal(
     answer: QueriedKeys,
     userIds: readonly string[],
-    wanted: WantedDevices,
+    wanted: RequestedDevices,
     withNames: boolean,
   ): Promise<void> {
     const { devices } = this.#deps;
@@ -182,7 +182,7 @@ export class KeyQuery {
     }
   }
 
-  async #userSigningKey(viewer: string, wanted: WantedDevices): Promise<ByUser> {
+  async #userSigningKey(viewer: string, wanted: RequestedDevices): Promise<ByUser> {
     if (!wanted.has(viewer)) return {};
     const keys = (await readCrossSigningKeysOf(this.#reader, [viewer])).get(viewer);
     const key = keys?.get('user_signing');
@@ -194,7 +194,7 @@ export class KeyQuery {
   }
 }
 
-function keysOf(lists: readonly RemoteListWithDevices[], wanted: WantedDevices): QueriedKeys {
+function keysOf(lists: readonly RemoteListWithDevices[], wanted: RequestedDevices): QueriedKeys {
   const answer = noKeys();
   for (const { userId, devices, masterKey, selfSigningKey } of lists) {
     const chosen = new Set(wanted.get(userId));

@@ -15,16 +15,16 @@ import type { E2eeTables } from '../tables.ts';
 import { deleteOneTimeKeysOfDevices, readDeviceKeys, writeDeviceKeys } from './device-key-store.ts';
 import { type DeviceKeys, haveSameIdentity, parseDeviceKeys } from './device-keys.ts';
 import { writeFallbackKey } from './fallback-key-store.ts';
-import { withUsual } from './key-counts.ts';
+import { withDefaultAlgorithm } from './key-counts.ts';
 import {
   countKeys,
   type DeviceAddress,
-  forgetClaimed,
+  deleteOldClaimed,
   insertOneTimeKeys,
   readDigests,
 } from './one-time-key-store.ts';
 import { type OneTimeKey, parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
-import { coveredText, isSignedBy, signaturesBy, signedAnew } from './signed-object.ts';
+import { coveredText, isSignedBy, signaturesBy, withSignatures } from './signed-object.ts';
 
 /** What a client uploads. */
 export interface KeyUploadBody {
@@ -102,7 +102,7 @@ export class KeyUpload {
       throw tooLarge(`A device has at most ${maxKeys} one-time keys`);
     }
     if (deviceKeys || oneTimeKeys.length > 0 || fallbackKeys.length > 0) publish(keyStream, device);
-    return withUsual(counts);
+    return withDefaultAlgorithm(counts);
   }
 
   async #storedSigningKey(userId: string, deviceId: string): Promise<VerifyKey | undefined> {
@@ -131,7 +131,7 @@ export class KeyUpload {
       const isGood = name === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
       if (isGood) signatures[keyId] = signature;
     }
-    const kept = signedAnew(object, userId, signatures);
+    const kept = withSignatures(object, userId, signatures);
     if (isUnchanged && JSON.stringify(signaturesBy(stored, userId)) === JSON.stringify(signatures)) return;
     if (stored && !haveSameIdentity(stored, object)) {
       await deleteOneTimeKeysOfDevices(writer, userId, [deviceId]);
@@ -164,7 +164,7 @@ export class KeyUpload {
       writer,
       added.map((key) => ({ ...device, ...key, id: this.#deps.keyIds.next() })),
     );
-    await forgetClaimed(writer, device, claimedRemembered);
+    await deleteOldClaimed(writer, device, claimedRemembered);
   }
 }
 

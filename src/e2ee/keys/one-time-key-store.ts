@@ -9,7 +9,7 @@ export interface DeviceAddress {
 }
 
 /** A one-time key as it is stored. */
-export interface StoredKey extends OneTimeKey, DeviceAddress {
+export interface StoredOneTimeKey extends OneTimeKey, DeviceAddress {
   /** Keys that were uploaded earlier have lower ones. */
   readonly id: number;
 }
@@ -38,7 +38,7 @@ export async function readDigests(
 
 export async function insertOneTimeKeys(
   writer: Writer<E2eeTables>,
-  keys: readonly StoredKey[],
+  keys: readonly StoredOneTimeKey[],
 ): Promise<void> {
   for (let start = 0; start < keys.length; start += chunk) {
     const rows = keys
@@ -62,7 +62,7 @@ export async function insertOneTimeKeys(
 }
 
 /** The ids of the oldest keys of a device. */
-export async function oldestKeys(
+export async function oldestKeyIds(
   reader: Reader<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
   algorithm: string,
@@ -81,8 +81,11 @@ export async function oldestKeys(
 }
 
 /** Deletes keys and remembers that they were claimed. @returns those that were there, oldest first */
-export async function takeKeys(writer: Writer<E2eeTables>, ids: readonly number[]): Promise<StoredKey[]> {
-  const taken: StoredKey[] = [];
+export async function claimKeys(
+  writer: Writer<E2eeTables>,
+  ids: readonly number[],
+): Promise<StoredOneTimeKey[]> {
+  const taken: StoredOneTimeKey[] = [];
   for (let start = 0; start < ids.length; start += chunk) {
     const rows = await writer
       .deleteFrom('one_time_keys')
@@ -107,7 +110,7 @@ export async function takeKeys(writer: Writer<E2eeTables>, ids: readonly number[
 }
 
 /** Forgets all claimed keys of a device but the newest. */
-export async function forgetClaimed(
+export async function deleteOldClaimed(
   writer: Writer<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
   kept: number,

@@ -5,7 +5,7 @@ import { codeOf, E2eeServer } from '../../../test/support/servers/e2ee-server.ts
 import { ClientDevice, publicKey } from '../../../test/support/users/client-device.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { LocalStreams } from '../../kernel/streams/index.ts';
-import { KeyClaims } from './key-claims.ts';
+import { LocalKeyClaims } from './local-key-claims.ts';
 import { curve, keyCalls } from './test/key-calls.ts';
 
 forEachDatabase((open) => {
@@ -14,7 +14,7 @@ forEachDatabase((open) => {
   const start = async () => {
     server = await E2eeServer.start(open);
   };
-  const { upload, claim, supply } = keyCalls(() => server);
+  const { upload, claim, keyCounts } = keyCalls(() => server);
 
   describe('one-time keys', () => {
     it('are handed out once each, oldest first, and then the fallback key', async () => {
@@ -28,10 +28,10 @@ forEachDatabase((open) => {
       assert.deepEqual(body, { one_time_key_counts: { [curve]: 2 } });
       assert.deepEqual(await claim(bob, alice), first);
       assert.deepEqual(await claim(bob, alice), second);
-      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [curve] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [curve] });
       assert.deepEqual(await claim(bob, alice), fallback);
       assert.deepEqual(await claim(bob, alice), fallback);
-      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [] });
       assert.equal(await claim(bob, alice, 'other'), undefined);
     });
 
@@ -51,7 +51,7 @@ forEachDatabase((open) => {
         .flatMap((key) => Object.keys(key));
       assert.equal(names.length, 800);
       assert.equal(new Set(names).size, 800);
-      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [] });
     });
 
     if (open.kind === 'postgres')
@@ -62,8 +62,8 @@ forEachDatabase((open) => {
         const { database, streams } = server.server;
         const other = await open.openAgain(database);
         const claims = [
-          new KeyClaims(database, streams, server.upkeep.keyStream),
-          new KeyClaims(other, streams, server.upkeep.keyStream),
+          new LocalKeyClaims(database, streams, server.upkeep.keyStream),
+          new LocalKeyClaims(other, streams, server.upkeep.keyStream),
         ];
         const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
         const keys = await Promise.all(Array.from({ length: 240 }, (_, n) => claims[n % 2]!.claim(wish)));
@@ -79,7 +79,7 @@ forEachDatabase((open) => {
       const first = [await claim(alice, alice), await claim(alice, alice)];
       const database = await open.restart(server.server.database);
       const streams = await LocalStreams.open({ database, clock: server.server.clock, log: silentLogger });
-      const claims = new KeyClaims(database, streams, server.upkeep.keyStream);
+      const claims = new LocalKeyClaims(database, streams, server.upkeep.keyStream);
       const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
       const rest = await Promise.all(Array.from({ length: 6 }, () => claims.claim(wish)));
       const names = rest.filter((key) => key !== undefined).map(({ keyId }) => `${curve}:${keyId}`);
@@ -180,7 +180,7 @@ forEachDatabase((open) => {
       }
       const two = alice.client.oneTimeKeys(2);
       assert.deepEqual(codeOf(await upload(alice, { fallback_keys: two })), [400, 'M_INVALID_PARAM']);
-      assert.deepEqual(await supply(alice), { counts: { [curve]: 0 }, unused: [] });
+      assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [] });
     });
 
     it('do not pile up: neither those that wait nor the memory of those that are gone', async () => {
@@ -195,7 +195,7 @@ forEachDatabase((open) => {
       const { claiming } = server.e2ee;
       const wishes = new Map([[alice.userId, new Map([[alice.deviceId, 'curve25519']])]]);
       for (let round = 1; round < 3; round++) {
-        await Promise.all(Array.from({ length: 700 }, () => claiming.local(wishes)));
+        await Promise.all(Array.from({ length: 700 }, () => claiming.claimLocal(wishes)));
         await upload(alice, { one_time_keys: some(700 * round) });
       }
       assert.equal(await server.rows('claimed_one_time_keys'), 1000);

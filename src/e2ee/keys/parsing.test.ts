@@ -6,7 +6,7 @@ import { ClientDevice } from '../../../test/support/users/client-device.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { parseDeviceKeys } from './device-keys.ts';
 import { parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
-import { soundKeys, soundOneTimeKeys } from './remote-keys.ts';
+import { validKeys, validOneTimeKeys } from './remote-keys.ts';
 
 const alice = new ClientDevice('@alice:test', 'DEVICE');
 const owner = { userId: alice.userId, deviceId: alice.deviceId, signingKey: alice.key.publicKey };
@@ -72,12 +72,12 @@ describe('answers of other servers', () => {
   it('hold nothing but what was asked for, whatever they are', () => {
     fc.assert(
       fc.property(fc.oneof(anyObject, mutated(answer)), (object) => {
-        const sound = soundKeys(object, users);
+        const sound = validKeys(object, users);
         assert.ok(Object.keys(sound.device_keys).every((userId) => userId === alice.userId));
         for (const [deviceId, keys] of Object.entries(sound.device_keys[alice.userId] ?? {})) {
           assert.deepEqual([keys['user_id'], keys['device_id']], [alice.userId, deviceId]);
         }
-        const claimed = soundOneTimeKeys(object, wishes);
+        const claimed = validOneTimeKeys(object, wishes);
         for (const keys of Object.values(claimed[alice.userId] ?? {})) {
           assert.ok(Object.keys(keys)[0]!.startsWith('signed_curve25519:'));
         }

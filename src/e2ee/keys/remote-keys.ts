@@ -61,14 +61,14 @@ const longestText = 255;
  * Those of another server's keys that were asked for and are what they claim to be; the rest is dropped. Of users whom
  * the answer does not name nothing is said, as clients take an empty list for one without devices.
  */
-export function soundKeys(answer: JsonObject, users: ReadonlyMap<string, readonly string[]>): QueriedKeys {
+export function validKeys(answer: JsonObject, users: ReadonlyMap<string, readonly string[]>): QueriedKeys {
   const sound = noKeys();
   for (const [userId, wanted] of users) {
     const chosen = new Set(wanted);
-    const answered = memberOf(answer['device_keys'], userId);
+    const answered = objectProperty(answer['device_keys'], userId);
     const devices = Object.entries(answered ?? {}).flatMap(([id, keys]) => {
       const isWanted = chosen.size === 0 || chosen.has(id);
-      const device = isWanted && isJsonObject(keys) ? soundDevice(keys, userId, id) : undefined;
+      const device = isWanted && isJsonObject(keys) ? validDeviceKeys(keys, userId, id) : undefined;
       return device ? [[id, device] as const] : [];
     });
     if (answered) sound.device_keys[userId] = Object.fromEntries(devices.slice(0, maxDevices));
@@ -76,7 +76,7 @@ export function soundKeys(answer: JsonObject, users: ReadonlyMap<string, readonl
       ['master_keys', 'master'],
       ['self_signing_keys', 'self_signing'],
     ] as const) {
-      const key = soundCrossSigningKey(memberOf(answer[section], userId), userId, usage);
+      const key = validCrossSigningKey(objectProperty(answer[section], userId), userId, usage);
       if (key) sound[section][userId] = key;
     }
   }
@@ -87,14 +87,14 @@ export function soundKeys(answer: JsonObject, users: ReadonlyMap<string, readonl
  * Those of another server's one-time keys that were asked for: of each device one of the right algorithm. Whether the
  * signature is right is for the client to say, who knows the device.
  */
-export function soundOneTimeKeys(
+export function validOneTimeKeys(
   answer: JsonObject,
   wishes: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): ByUser<Record<string, JsonObject>> {
   const sound: ByUser<Record<string, JsonObject>> = {};
   for (const [userId, devices] of wishes) {
     const found = [...devices].flatMap(([deviceId, algorithm]) => {
-      const keys = memberOf(memberOf(answer['one_time_keys'], userId), deviceId) ?? {};
+      const keys = objectProperty(objectProperty(answer['one_time_keys'], userId), deviceId) ?? {};
       const named = Object.entries(keys).find(([name]) => name.startsWith(`${algorithm}:`));
       const key = named && soundOneTimeKey(algorithm, named[1], userId, deviceId);
       return key === undefined ? [] : [[deviceId, { [named![0]]: key }] as const];
@@ -114,7 +114,7 @@ export function failureOf(error: unknown): JsonObject {
  * The identity keys of a device of another server's user as they are given to clients, with the user's own signatures
  * only; `undefined` when they are of somebody else, or no such keys.
  */
-export function soundDevice(keys: JsonObject, userId: string, deviceId: string): JsonObject | undefined {
+export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: string): JsonObject | undefined {
   if (keys['user_id'] !== userId || keys['device_id'] !== deviceId) return undefined;
   if (!isDeviceId(deviceId) || !isSmall(keys, largestKeys)) return undefined;
   const { algorithms } = keys;
@@ -122,13 +122,13 @@ export function soundDevice(keys: JsonObject, userId: string, deviceId: string):
   if (!isJsonObject(keys['keys']) || !Object.values(keys['keys']).every((key) => typeof key === 'string')) {
     return undefined;
   }
-  const name = memberOf(keys, 'unsigned')?.['device_display_name'];
+  const name = objectProperty(keys, 'unsigned')?.['device_display_name'];
   const unsigned = typeof name === 'string' ? { device_display_name: name.slice(0, longestText) } : {};
   return { ...keys, signatures: { [userId]: signaturesBy(keys, userId) }, unsigned };
 }
 
 /** As `soundDevice`, for a master or self-signing key: there is one key, named by itself. */
-export function soundCrossSigningKey(
+export function validCrossSigningKey(
   key: JsonObject | undefined,
   userId: string,
   usage: 'master' | 'self_signing',
@@ -168,7 +168,7 @@ function isSmall(object: JsonObject, largest: number): boolean {
   return text.length <= largest && !exceedsDepth(text, deepest);
 }
 
-export function memberOf(value: unknown, name: string): JsonObject | undefined {
+export function objectProperty(value: unknown, name: string): JsonObject | undefined {
   if (!isJsonObject(value) || !Object.hasOwn(value, name)) return undefined;
   const member = value[name];
   return isJsonObject(member) ? member : undefined;

@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { decodePosition } from '../../kernel/streams/index.ts';
 import { invalidParam, isUserId, missingParam } from '../../protocol/index.ts';
 import type { DeviceLists } from '../device-lists/device-lists.ts';
-import type { KeyClaiming } from './claiming.ts';
+import type { KeyClaiming } from './key-claiming.ts';
 import type { KeyQuery } from './key-query.ts';
 import type { KeyUpload, KeyUploadBody } from './key-upload.ts';
 

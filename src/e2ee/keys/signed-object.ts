@@ -36,7 +36,7 @@ export function isSignedBy(object: JsonObject, userId: string, keyId: string, ke
 }
 
 /** The object with these signatures of a user instead of all that it had, and without `unsigned`. */
-export function signedAnew(object: JsonObject, userId: string, signatures: UserSignatures): JsonObject {
+export function withSignatures(object: JsonObject, userId: string, signatures: UserSignatures): JsonObject {
   const { signatures: _signatures, unsigned: _unsigned, ...covered } = object;
   return { ...covered, signatures: { [userId]: signatures } };
 }

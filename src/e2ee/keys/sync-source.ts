@@ -1,13 +1,13 @@
 import type { Stream } from '../../kernel/streams/index.ts';
 import { whenReady } from '../../kernel/when-ready.ts';
 import type { DeviceRef, SyncSource } from '../../sync-contract/index.ts';
-import type { KeyCounts, KeySupply } from './key-counts.ts';
+import type { DeviceKeyCounts, KeyCounts } from './key-counts.ts';
 import type { DeviceAddress } from './one-time-key-store.ts';
 
-const noKeys: KeySupply = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] };
+const noKeys: DeviceKeyCounts = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] };
 
 /** Texts of the counts in memory: an idle client gets the same ones again and again. */
-const texts = new WeakMap<KeySupply, string>();
+const texts = new WeakMap<DeviceKeyCounts, string>();
 
 /**
  * How many keys of the device are left on the server. Every answer has the counts: clients take an algorithm that is not
@@ -16,7 +16,7 @@ const texts = new WeakMap<KeySupply, string>();
 export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAddress>): SyncSource {
   const constant = ({ userId, deviceId }: DeviceRef) => {
     if (deviceId === undefined) return textOf(noKeys);
-    return whenReady(counts.supply(userId, deviceId), textOf);
+    return whenReady(counts.get(userId, deviceId), textOf);
   };
   return {
     name: 'key counts',
@@ -30,7 +30,7 @@ export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAd
   };
 }
 
-function textOf(supply: KeySupply): string {
+function textOf(supply: DeviceKeyCounts): string {
   const known = texts.get(supply);
   if (known !== undefined) return known;
   const text =

@@ -8,11 +8,18 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import { maxDevices, type RemoteKeys } from '../keys/remote-keys.ts';
 import type { E2eeTables } from '../tables.ts';
-import { AskedUsers } from './asked-users.ts';
-import { Departures } from './departures.ts';
+import {
+  appendStreamId,
+  classifyUpdate,
+  type DeviceListUpdate,
+  parseDeviceListUpdate,
+  parseSigningKeyUpdate,
+  type SigningKeyUpdate,
+} from './parse-updates.ts';
 import type { RemoteList, RemoteListWithDevices } from './remote-list.ts';
+import { RemotelyQueriedUsers } from './remotely-queried-users.ts';
 import { Resync } from './resync.ts';
-import { Sharing } from './sharing.ts';
+import { SharedRooms } from './shared-rooms.ts';
 import {
   countDevices,
   deleteDevice,
@@ -25,14 +32,7 @@ import {
   writeSigningKeys,
   writeStreamIds,
 } from './store.ts';
-import {
-  type DeviceListUpdate,
-  parseDeviceListUpdate,
-  parseSigningKeyUpdate,
-  placeOf,
-  remembered,
-  type SigningKeyUpdate,
-} from './updates.ts';
+import { TrackedUsers } from './tracked-users.ts';
 
 export interface RemoteDeviceListsDeps {
   readonly database: Database;
@@ -53,50 +53,54 @@ export interface RemoteDeviceListsDeps {
  */
 export class RemoteDeviceLists {
   readonly #deps: RemoteDeviceListsDeps;
-  readonly #sharing: Sharing;
+  readonly #sharedRooms: SharedRooms;
   readonly #resync: Resync;
-  readonly #departures: Departures;
-  readonly #asked = new AskedUsers();
+  readonly #trackedUsers: TrackedUsers;
+  readonly #remotelyQueried = new RemotelyQueriedUsers();
 
   /** Before `jobs` are started. */
   constructor(deps: RemoteDeviceListsDeps) {
     this.#deps = deps;
-    this.#sharing = new Sharing(deps.engine, deps.serverName);
-    this.#resync = new Resync({ ...deps, sharing: this.#sharing, asked: this.#asked });
-    this.#departures = new Departures({
+    this.#sharedRooms = new SharedRooms(deps.engine, deps.serverName);
+    this.#resync = new Resync({
       ...deps,
-      sharing: this.#sharing,
-      wanted: (users) => this.want(users),
+      sharedRooms: this.#sharedRooms,
+      remotelyQueried: this.#remotelyQueried,
+    });
+    this.#trackedUsers = new TrackedUsers({
+      ...deps,
+      sharedRooms: this.#sharedRooms,
+      fetchMissing: (users) => this.fetchMissing(users),
     });
   }
 
   /** Begins to follow who comes and goes. Before `jobs` are started. */
   start(): Promise<void> {
-    return this.#departures.start();
+    return this.#trackedUsers.start();
   }
 
   /** Resolves when those who have come or gone are dealt with. */
   settled(): Promise<void> {
-    return this.#departures.settled();
+    return this.#trackedUsers.settled();
   }
 
   /** The lists of those users who share a room with a local one; also stale ones. */
   async read(userIds: readonly string[]): Promise<ReadonlyMap<string, RemoteListWithDevices>> {
     const lists = await readLists(this.#reader, userIds);
-    const sharing = await this.#sharing.of(lists.map(({ userId }) => userId));
+    const sharing = await this.#sharedRooms.usersSharing(lists.map(({ userId }) => userId));
     return new Map(
       lists.filter(({ userId }) => sharing.has(userId)).map((list) => [list.userId, list] as const),
     );
   }
 
   /** A client is about to be told of users by their own server, because their lists are not current. */
-  async asked(userIds: readonly string[]): Promise<void> {
-    this.#asked.add(await this.#sharing.of(userIds));
+  async recordRemoteQuery(userIds: readonly string[]): Promise<void> {
+    this.#remotelyQueried.add(await this.#sharedRooms.usersSharing(userIds));
   }
 
   /** Has the lists of those users fetched who share a room with a local one and have none, in the background. */
-  async want(userIds: readonly string[]): Promise<void> {
-    const sharing = await this.#sharing.of(userIds);
+  async fetchMissing(userIds: readonly string[]): Promise<void> {
+    const sharing = await this.#sharedRooms.usersSharing(userIds);
     if (sharing.size === 0) return;
     await this.#deps.database.transaction<E2eeTables, void>(async (writer) => {
       const known = await usersWithList(writer, [...sharing]);
@@ -108,13 +112,13 @@ export class RemoteDeviceLists {
 
   /** The server can be reached again: what could not be fetched from it is fetched now. */
   serverIsBack(server: string): Promise<void> {
-    return this.#resync.hasten(server);
+    return this.#resync.fetchNow(server);
   }
 
   /** Takes `m.device_list_update` of another server. What is wrong with it is ignored. */
-  async takeUpdate(origin: string, content: JsonObject): Promise<void> {
+  async receiveUpdate(origin: string, content: JsonObject): Promise<void> {
     const update = parseDeviceListUpdate(origin, content);
-    if (!update || !(await this.#sharing.has(update.userId))) return;
+    if (!update || !(await this.#sharedRooms.isSharing(update.userId))) return;
     await this.#deps.streams.write<E2eeTables, void>(async (writer, publish) => {
       const list = await readList(writer, update.userId);
       const isNew = !list || (await this.#applyUpdate(writer, list, update));
@@ -123,19 +127,19 @@ export class RemoteDeviceLists {
   }
 
   /** Takes `m.signing_key_update` of another server. What is wrong with it is ignored. */
-  async takeSigningKeys(origin: string, content: JsonObject): Promise<void> {
+  async receiveSigningKeys(origin: string, content: JsonObject): Promise<void> {
     const update = parseSigningKeyUpdate(origin, content);
-    if (!update || !(await this.#sharing.has(update.userId))) return;
+    if (!update || !(await this.#sharedRooms.isSharing(update.userId))) return;
     await this.#deps.streams.write<E2eeTables, void>((writer, publish) =>
       this.#applySigningKeys(writer, publish, update),
     );
   }
 
   /** Something is known of a user's device that their list does not have: it is fetched anew. */
-  async missed(userId: string, deviceId: string): Promise<void> {
+  async fetchIfDeviceMissing(userId: string, deviceId: string): Promise<void> {
     const list = await readList(this.#reader, userId);
     if (!list || list.stale || (await readDevice(this.#reader, userId, deviceId)) !== undefined) return;
-    await this.#deps.database.transaction<E2eeTables, void>((writer) => this.#fetchAnew(writer, list));
+    await this.#deps.database.transaction<E2eeTables, void>((writer) => this.#fetchAgain(writer, list));
   }
 
   /** @returns whether clients have to look again */
@@ -145,13 +149,13 @@ export class RemoteDeviceLists {
     update: DeviceListUpdate,
   ): Promise<boolean> {
     const { userId, deviceId, streamId, keys } = update;
-    const place = placeOf(list, update);
+    const place = classifyUpdate(list, update);
     if (place === 'known') return false;
     if (place === 'gap' || streamId === undefined) {
-      await this.#fetchAnew(writer, list);
+      await this.#fetchAgain(writer, list);
       return true;
     }
-    await writeStreamIds(writer, userId, remembered(list.streamIds, streamId));
+    await writeStreamIds(writer, userId, appendStreamId(list.streamIds, streamId));
     const before = await readDevice(writer, userId, deviceId);
     if (keys === undefined) {
       await deleteDevice(writer, userId, deviceId);
@@ -170,7 +174,7 @@ export class RemoteDeviceLists {
     { userId, masterKey, selfSigningKey }: SigningKeyUpdate,
   ): Promise<void> {
     const list = await readList(writer, userId);
-    if (list?.stale) await this.#fetchAnew(writer, list);
+    if (list?.stale) await this.#fetchAgain(writer, list);
     else if (list) {
       const keys = {
         masterKey: masterKey ?? list.masterKey,
@@ -181,7 +185,7 @@ export class RemoteDeviceLists {
     await this.#deps.devices.recordListChange(writer, publish, userId);
   }
 
-  async #fetchAnew(writer: Writer<E2eeTables>, { userId, stale }: RemoteList): Promise<void> {
+  async #fetchAgain(writer: Writer<E2eeTables>, { userId, stale }: RemoteList): Promise<void> {
     await markStale(writer, [userId], this.#deps.clock.now());
     await this.#resync.schedule(writer, userId, stale);
   }

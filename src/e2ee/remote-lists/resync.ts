@@ -4,14 +4,14 @@ import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { JobAttempt, Jobs } from '../../kernel/jobs/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import type { JsonValue } from '../../protocol/index.ts';
-import { withDeadline } from '../keys/deadline.ts';
 import type { RemoteKeys } from '../keys/remote-keys.ts';
+import { withTimeout } from '../keys/timeout.ts';
 import type { E2eeTables } from '../tables.ts';
-import type { AskedUsers } from './asked-users.ts';
+import { parseUserDevices } from './parse-updates.ts';
 import type { RemoteListWithDevices, RemoteSnapshot } from './remote-list.ts';
-import type { Sharing } from './sharing.ts';
+import type { RemotelyQueriedUsers } from './remotely-queried-users.ts';
+import type { SharedRooms } from './shared-rooms.ts';
 import { deleteList, readList, readLists, replaceList, staleUsers } from './store.ts';
-import { parseUserDevices } from './updates.ts';
 
 export interface ResyncDeps {
   readonly database: Database;
@@ -20,8 +20,8 @@ export interface ResyncDeps {
   readonly jobs: Jobs;
   readonly devices: Devices;
   readonly remote: RemoteKeys;
-  readonly sharing: Sharing;
-  readonly asked: AskedUsers;
+  readonly sharedRooms: SharedRooms;
+  readonly remotelyQueried: RemotelyQueriedUsers;
 }
 
 const kind = 'e2ee/fetch-device-list';
@@ -70,7 +70,7 @@ export class Resync {
   }
 
   /** Fetches at once what could not be fetched from a server. */
-  async hasten(server: string): Promise<void> {
+  async fetchNow(server: string): Promise<void> {
     const { database, jobs, clock } = this.#deps;
     for (let after = ''; ; ) {
       const page = await staleUsers(database.reader<E2eeTables>(), server, after, pageSize);
@@ -85,14 +85,14 @@ export class Resync {
   }
 
   async #run({ key: userId, signal }: JobAttempt<JsonValue>): Promise<void> {
-    const { database, clock, remote, sharing } = this.#deps;
+    const { database, clock, remote, sharedRooms } = this.#deps;
     const [list] = userId === null ? [] : await readLists(database.reader<E2eeTables>(), [userId]);
     if (!list?.stale) return;
-    if (!(await sharing.has(list.userId))) {
+    if (!(await sharedRooms.isSharing(list.userId))) {
       await database.transaction<E2eeTables, void>((writer) => deleteList(writer, list.userId));
       return;
     }
-    const answer = await withDeadline(clock, timeout, (late) =>
+    const answer = await withTimeout(clock, timeout, (late) =>
       remote.devices(list.server, list.userId, { timeout, signal: AbortSignal.any([late, signal]) }),
     );
     const snapshot = parseUserDevices(answer, list.userId);
@@ -101,7 +101,7 @@ export class Resync {
   }
 
   async #store(before: RemoteListWithDevices, snapshot: RemoteSnapshot): Promise<void> {
-    const { streams, devices, asked } = this.#deps;
+    const { streams, devices, remotelyQueried } = this.#deps;
     const { userId, revision } = before;
     await streams.write<E2eeTables, void>(async (writer, publish) => {
       const now = await readList(writer, userId);
@@ -110,7 +110,7 @@ export class Resync {
       // Who was told of nothing and has not asked will ask, and gets this answer. Nobody knows who asked before a
       // restart, and the revision is the time at which the list was begun.
       const isFirst = before.streamIds.length === 0 && before.devices.size === 0;
-      const wasAsked = asked.take(userId) || (isFirst && revision < this.#startedAt);
+      const wasAsked = remotelyQueried.take(userId) || (isFirst && revision < this.#startedAt);
       const isNews = wasAsked || (!isFirst && isDifferent(before, snapshot));
       if (isNews) await devices.recordListChange(writer, publish, userId);
     });

@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { AnyWriter } from '../../kernel/database/index.ts';
 import { isJsonObject, isServerName, isUserId, type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import { isFitContent, type MessageMap, type RemoteDelivery, type ToDevice } from '../../to-device/index.ts';
+import {
+  isContentWithinLimit,
+  type MessageMap,
+  type RemoteDelivery,
+  type ToDevice,
+} from '../../to-device/index.ts';
 import type { EduHandler } from '../edus/edu-handlers.ts';
 import { isEduUserOf } from '../edus/edu-users.ts';
 import type { Outbox } from './device-list-announcer.ts';
@@ -110,7 +115,7 @@ function readMessages(value: unknown, serverName: string): MessageMap {
     const contents = new Map<string, JsonObject>();
     for (const [deviceId, content] of Object.entries(devices)) {
       if (++count > maxMessages) return messages;
-      if (isJsonObject(content) && isFitContent(content)) contents.set(deviceId, content);
+      if (isJsonObject(content) && isContentWithinLimit(content)) contents.set(deviceId, content);
     }
     if (contents.size > 0) messages.set(userId, contents);
   }

@@ -25,7 +25,10 @@ export async function readLocalDevices(
   userId: string,
 ): Promise<LocalDevices> {
   const names = (await devices.names([userId])).get(userId) ?? new Map<string, string | undefined>();
-  const { device_keys, master_keys, self_signing_keys } = await query.local(new Map([[userId, []]]), false);
+  const { device_keys, master_keys, self_signing_keys } = await query.queryLocal(
+    new Map([[userId, []]]),
+    false,
+  );
   return {
     keys: device_keys[userId] ?? {},
     names: sendDisplayNames ? names : new Map([...names.keys()].map((deviceId) => [deviceId, undefined])),

@@ -69,7 +69,7 @@ function queryRoute({ query, sendDisplayNames, serverName }: DeviceQueryDeps): R
     ({ body }) => {
       const users = Object.entries(body.device_keys).filter(([userId]) => isOf(serverName, userId));
       if (users.length > maxUsers) throw tooLarge(`Query at most ${maxUsers} users at once`);
-      return query.local(new Map(users), sendDisplayNames);
+      return query.queryLocal(new Map(users), sendDisplayNames);
     },
   );
 }
@@ -95,7 +95,7 @@ function claimRoute({ claiming, serverName }: DeviceQueryDeps): Route {
       });
       const count = requests.reduce((sum, [, devices]) => sum + devices.size, 0);
       if (count > maxClaims) throw tooLarge(`Claim at most ${maxClaims} keys at once`);
-      return { one_time_keys: await claiming.local(new Map(requests)) };
+      return { one_time_keys: await claiming.claimLocal(new Map(requests)) };
     },
   );
 }

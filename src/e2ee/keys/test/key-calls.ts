@@ -21,9 +21,9 @@ export function keyCalls(server: () => E2eeServer) {
     },
 
     /** What the device is told of its own keys. */
-    supply: async ({ userId, deviceId }: UserWithKeys) => {
+    keyCounts: async ({ userId, deviceId }: UserWithKeys) => {
       const { counts } = server().e2ee;
-      const { oneTimeKeyCounts, unusedFallbackKeyTypes } = await counts.supply(userId, deviceId);
+      const { oneTimeKeyCounts, unusedFallbackKeyTypes } = await counts.get(userId, deviceId);
       return { counts: oneTimeKeyCounts, unused: unusedFallbackKeyTypes };
     },
   };

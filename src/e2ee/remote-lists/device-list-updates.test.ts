@@ -4,61 +4,61 @@ import { forServerDatabases } from '../../../test/support/databases/databases.ts
 import type { E2eeServer } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientDevice, ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import { DistantLists } from './test/distant-lists.ts';
+import { RemoteListsFixture } from './test/remote-lists-fixture.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   let server: E2eeServer;
   afterEach(() => server.stop());
-  const acquainted = async () => {
-    const play = await DistantLists.acquainted(open);
-    ({ server } = play);
-    return play;
+  const startSharingRoom = async () => {
+    const fixture = await RemoteListsFixture.startSharingRoom(open);
+    ({ server } = fixture);
+    return fixture;
   };
 
   describe('device lists of other servers', () => {
     it('follow what their server sends, without asking it', async () => {
-      const { bob, changedSince, distant, idsOf, lists, query } = await acquainted();
+      const { bob, changedSince, remoteServer, deviceIds, lists, query } = await startSharingRoom();
       const mark = server.position;
-      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate());
+      await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());
       assert.deepEqual(await changedSince(mark), [bob.userId]);
-      assert.deepEqual(await idsOf(), ['D0', 'D1']);
-      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ device_display_name: 'Telephone' }));
+      assert.deepEqual(await deviceIds(), ['D0', 'D1']);
+      await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ device_display_name: 'Telephone' }));
       assert.deepEqual((await query()).devices['D2']!['unsigned'], { device_display_name: 'Telephone' });
-      await lists.takeUpdate('elsewhere', bob.deleteDeviceUpdate('D1'));
-      assert.deepEqual(await idsOf(), ['D0', 'D2']);
-      assert.deepEqual(distant.asked, []);
+      await lists.receiveUpdate('elsewhere', bob.deleteDeviceUpdate('D1'));
+      assert.deepEqual(await deviceIds(), ['D0', 'D2']);
+      assert.deepEqual(remoteServer.asked, []);
     });
 
     it('take what follows several updates, and what comes twice once', async () => {
-      const { bob, changedSince, distant, fetched, idsOf, lists } = await acquainted();
+      const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       const [one, other] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
-      await lists.takeUpdate('elsewhere', one);
-      await lists.takeUpdate('elsewhere', other);
-      await lists.takeUpdate('elsewhere', { ...bob.addDeviceUpdate(), prev_id: [2, 3] });
-      assert.deepEqual(await idsOf(), ['D0', 'D1', 'D2', 'D3']);
+      await lists.receiveUpdate('elsewhere', one);
+      await lists.receiveUpdate('elsewhere', other);
+      await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), prev_id: [2, 3] });
+      assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
       const mark = server.position;
-      await lists.takeUpdate('elsewhere', { ...one, deleted: true });
+      await lists.receiveUpdate('elsewhere', { ...one, deleted: true });
       assert.deepEqual(await changedSince(mark), []);
-      await fetched();
-      assert.deepEqual(await idsOf(), ['D0', 'D1', 'D2', 'D3']);
-      assert.deepEqual(distant.asked, []);
+      await fetchesDone();
+      assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
+      assert.deepEqual(remoteServer.asked, []);
     });
 
     it('take nothing from servers about users of others, and nothing unsound', async () => {
-      const { alice, bob, changedSince, distant, lists } = await acquainted();
+      const { alice, bob, changedSince, remoteServer, lists } = await startSharingRoom();
       const mark = server.position;
-      await lists.takeUpdate('evil', bob.addDeviceUpdate());
-      await lists.takeUpdate('elsewhere', { ...bob.addDeviceUpdate(), user_id: alice.userId });
-      await lists.takeSigningKeys('evil', { user_id: bob.userId, master_key: bob.identity.masterKey() });
+      await lists.receiveUpdate('evil', bob.addDeviceUpdate());
+      await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), user_id: alice.userId });
+      await lists.receiveSigningKeys('evil', { user_id: bob.userId, master_key: bob.identity.masterKey() });
       for (const device_id of [undefined, 5, '', 'x\0y', 'x'.repeat(256)]) {
-        await lists.takeUpdate('elsewhere', { ...bob.addDeviceUpdate(), device_id } as JsonObject);
+        await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), device_id } as JsonObject);
       }
       assert.deepEqual(await changedSince(mark), []);
-      assert.deepEqual(distant.asked, []);
+      assert.deepEqual(remoteServer.asked, []);
     });
 
     it('leave out keys that are of another user or device, or too large, and signatures of others', async () => {
-      const { bob, distant, lists, query } = await acquainted();
+      const { bob, remoteServer, lists, query } = await startSharingRoom();
       const eve = new ClientDevice('@eve:evil', 'D1');
       const other = new ClientDevice(bob.userId, 'OTHER');
       const large = new ClientDevice(bob.userId, 'D3').deviceKeys({ more: 'x'.repeat(20_000) });
@@ -67,23 +67,23 @@ forServerDatabases(import.meta.url, (open) => {
       const tooDeep = new ClientDevice(bob.userId, 'D4').deviceKeys({ deep });
       bob.streamId = 1;
       for (const keys of [eve.deviceKeys(), other.deviceKeys(), large, tooDeep]) {
-        await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ keys }));
+        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ keys }));
       }
       const good = bob.addDeviceUpdate();
       const keys = good['keys'] as JsonObject;
       const signatures = { ...(keys.signatures as JsonObject), '@eve:evil': { 'ed25519:x': 'x' } };
-      await lists.takeUpdate('elsewhere', { ...good, keys: { ...keys, signatures } });
+      await lists.receiveUpdate('elsewhere', { ...good, keys: { ...keys, signatures } });
       const { devices } = await query();
       assert.deepEqual(Object.keys(devices), ['D0', 'D5']);
       assert.deepEqual(Object.keys(devices['D5']!.signatures as object), [bob.userId]);
-      assert.deepEqual(distant.asked, []);
+      assert.deepEqual(remoteServer.asked, []);
     });
 
     it('have new cross-signing keys when the server says so', async () => {
-      const { bob, changedSince, lists, query } = await acquainted();
+      const { bob, changedSince, lists, query } = await startSharingRoom();
       bob.identity = new ClientIdentity(bob.userId);
       const mark = server.position;
-      await lists.takeSigningKeys('elsewhere', {
+      await lists.receiveSigningKeys('elsewhere', {
         user_id: bob.userId,
         master_key: bob.identity.masterKey(),
         self_signing_key: bob.identity.selfSigningKey(),
@@ -93,23 +93,23 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(master!['keys'], bob.identity.masterKey()['keys']);
       assert.deepEqual(selfSigning!['keys'], bob.identity.selfSigningKey()['keys']);
       const eves = new ClientIdentity('@eve:evil');
-      await lists.takeSigningKeys('elsewhere', { user_id: bob.userId, master_key: eves.masterKey() });
+      await lists.receiveSigningKeys('elsewhere', { user_id: bob.userId, master_key: eves.masterKey() });
       assert.deepEqual((await query()).master, master);
     });
 
     it('of thousands of devices are cut, and do no harm', async () => {
-      const { bob, distant, fetched, idsOf, lists } = await acquainted();
+      const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       const [device] = bob.keys.values();
       const named = (n: number): JsonObject => ({ ...device, device_id: `X${n}` });
-      distant.devicesAnswer = (user) => ({
+      remoteServer.devicesAnswer = (user) => ({
         ...user.deviceList(),
         devices: Array.from({ length: 6_000 }, (_, n) => ({ device_id: `X${n}`, keys: named(n) })),
       });
-      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [] }));
-      await fetched();
-      assert.equal((await idsOf()).length, 2_000);
-      await lists.takeUpdate('elsewhere', bob.addDeviceUpdate());
-      assert.equal((await idsOf()).length, 2_000);
+      await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [] }));
+      await fetchesDone();
+      assert.equal((await deviceIds()).length, 2_000);
+      await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());
+      assert.equal((await deviceIds()).length, 2_000);
     });
   });
 });

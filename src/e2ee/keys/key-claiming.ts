@@ -1,23 +1,23 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { isJsonObject, type JsonObject, MatrixError, serverOfUser } from '../../protocol/index.ts';
-import { withDeadline } from './deadline.ts';
-import type { KeyClaims } from './key-claims.ts';
-import { type ByUser, failureOf, type RemoteKeys, soundOneTimeKeys } from './remote-keys.ts';
+import type { LocalKeyClaims } from './local-key-claims.ts';
+import { type ByUser, failureOf, type RemoteKeys, validOneTimeKeys } from './remote-keys.ts';
+import { withTimeout } from './timeout.ts';
 
 /** User id to device id to the algorithm of the key that is wanted. */
-export type KeyWishes = ReadonlyMap<string, ReadonlyMap<string, string>>;
+export type KeyRequests = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** User id to device id to `<algorithm>:<key id>` to the key. */
 type ClaimedKeys = ByUser<Record<string, JsonObject>>;
 
 /** The answer to `POST /keys/claim`. */
-export interface ClaimAnswer {
+export interface ClaimResponse {
   readonly one_time_keys: ClaimedKeys;
   readonly failures: Record<string, JsonObject>;
 }
 
 export interface KeyClaimingDeps {
-  readonly claims: KeyClaims;
+  readonly claims: LocalKeyClaims;
   readonly serverName: string;
   readonly clock: Clock;
   /** Without it, servers are answered for as unreachable. */
@@ -33,13 +33,13 @@ export class KeyClaiming {
   }
 
   /** @param timeout milliseconds to wait for other servers */
-  async claim(wishes: KeyWishes, timeout: number): Promise<ClaimAnswer> {
+  async claim(wishes: KeyRequests, timeout: number): Promise<ClaimResponse> {
     const servers = Map.groupBy(wishes, ([userId]): string => serverOfUser(userId));
-    const local = new Map(servers.get(this.#deps.serverName));
+    const localRequests = new Map(servers.get(this.#deps.serverName));
     servers.delete(this.#deps.serverName);
     const failures: Record<string, JsonObject> = {};
     const answers = await Promise.all([
-      this.local(local),
+      this.claimLocal(localRequests),
       ...[...servers].map(async ([server, users]) => {
         try {
           return await this.#remote(server, new Map(users), timeout);
@@ -53,7 +53,7 @@ export class KeyClaiming {
   }
 
   /** Claims keys of local users. */
-  async local(wishes: KeyWishes): Promise<ClaimedKeys> {
+  async claimLocal(wishes: KeyRequests): Promise<ClaimedKeys> {
     const wanted = [...wishes].flatMap(([userId, devices]) =>
       [...devices].map(([deviceId, algorithm]) => ({ userId, deviceId, algorithm })),
     );
@@ -69,12 +69,12 @@ export class KeyClaiming {
     return keys;
   }
 
-  async #remote(server: string, wishes: KeyWishes, timeout: number): Promise<ClaimedKeys> {
+  async #remote(server: string, wishes: KeyRequests, timeout: number): Promise<ClaimedKeys> {
     const { remote, clock } = this.#deps;
     if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
-    const answer = await withDeadline(clock, timeout, (signal) =>
+    const answer = await withTimeout(clock, timeout, (signal) =>
       remote.claim(server, wishes, { timeout, signal }),
     );
-    return isJsonObject(answer) ? soundOneTimeKeys(answer, wishes) : {};
+    return isJsonObject(answer) ? validOneTimeKeys(answer, wishes) : {};
   }
 }

@@ -1,23 +1,23 @@
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import type { Publish, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import type { E2eeTables } from '../tables.ts';
-import { markUsed, readFallbackKey } from './fallback-key-store.ts';
-import { type DeviceAddress, oldestKeys, type StoredKey, takeKeys } from './one-time-key-store.ts';
+import { markFallbackKeyUsed, readFallbackKey } from './fallback-key-store.ts';
+import { claimKeys, type DeviceAddress, oldestKeyIds, type StoredOneTimeKey } from './one-time-key-store.ts';
 import type { OneTimeKey } from './one-time-keys.ts';
 
 /** Asks for one key of a device. */
-export interface KeyWish extends DeviceAddress {
+export interface KeyRequest extends DeviceAddress {
   readonly algorithm: string;
 }
 
-interface Claim extends KeyWish {
+interface Claim extends KeyRequest {
   readonly resolve: (key: OneTimeKey | undefined) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** The claims of one kind of key of one device, first come first. */
 interface Demand {
-  readonly wish: KeyWish;
+  readonly wish: KeyRequest;
   readonly claims: Claim[];
   /** The oldest keys, as many as there are claims, or all that there are. */
   ids: readonly number[];
@@ -28,14 +28,14 @@ interface Demand {
 /** How many claims share a transaction. */
 const maxAtOnce = 5_000;
 
-const nameOf = ({ userId, deviceId, algorithm }: KeyWish) => `${userId}\0${deviceId}\0${algorithm}`;
+const nameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
 
 /**
  * Hands out one-time keys, each at most once: it is deleted from the disk before anybody learns of it. Claims that come
  * while a transaction is under way share the next one.
  * Source: client-server API, "One-time and fallback keys".
  */
-export class KeyClaims {
+export class LocalKeyClaims {
   readonly #database: Database;
   readonly #streams: StreamWriter;
   readonly #keyStream: Stream<DeviceAddress>;
@@ -49,7 +49,7 @@ export class KeyClaims {
   }
 
   /** The device's oldest key of that algorithm, or else its fallback key; `undefined` when it has neither. */
-  claim({ userId, deviceId, algorithm }: KeyWish): Promise<OneTimeKey | undefined> {
+  claim({ userId, deviceId, algorithm }: KeyRequest): Promise<OneTimeKey | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ userId, deviceId, algorithm, resolve, reject });
       if (!this.#running) void this.#run();
@@ -80,7 +80,7 @@ export class KeyClaims {
     const taken =
       found.length === 0
         ? []
-        : await this.#streams.write<E2eeTables, StoredKey[]>((writer, publish) =>
+        : await this.#streams.write<E2eeTables, StoredOneTimeKey[]>((writer, publish) =>
             this.#take(writer, publish, found),
           );
     const keys = Map.groupBy(taken, nameOf);
@@ -90,7 +90,7 @@ export class KeyClaims {
   async #find(demand: Demand): Promise<void> {
     const { wish, claims } = demand;
     const reader = this.#database.reader<E2eeTables>();
-    demand.ids = await oldestKeys(reader, wish, wish.algorithm, claims.length);
+    demand.ids = await oldestKeyIds(reader, wish, wish.algorithm, claims.length);
     if (demand.ids.length < claims.length) {
       demand.fallback = await readFallbackKey(reader, wish, wish.algorithm);
     }
@@ -100,13 +100,13 @@ export class KeyClaims {
     writer: Writer<E2eeTables>,
     publish: Publish,
     demands: readonly Demand[],
-  ): Promise<StoredKey[]> {
-    const taken = await takeKeys(
+  ): Promise<StoredOneTimeKey[]> {
+    const taken = await claimKeys(
       writer,
       demands.flatMap(({ ids }) => ids),
     );
     for (const { wish, ids, fallback } of demands) {
-      const isNewlyUsed = fallback !== undefined && (await markUsed(writer, wish, fallback));
+      const isNewlyUsed = fallback !== undefined && (await markFallbackKeyUsed(writer, wish, fallback));
       const { userId, deviceId } = wish;
       if (ids.length > 0 || isNewlyUsed) publish(this.#keyStream, { userId, deviceId });
     }
@@ -114,7 +114,7 @@ export class KeyClaims {
   }
 
   /** Gives each claim its key. Those that another process was faster for ask again. */
-  #answer({ claims, ids, fallback }: Demand, keys: readonly StoredKey[]): void {
+  #answer({ claims, ids, fallback }: Demand, keys: readonly StoredOneTimeKey[]): void {
     for (const [index, claim] of claims.entries()) {
       const key = keys[index];
       if (key) claim.resolve(key);

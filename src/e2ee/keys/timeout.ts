@@ -6,7 +6,7 @@ import { MatrixError } from '../../protocol/index.ts';
  * @param timeout milliseconds
  * @throws MatrixError with status 504
  */
-export async function withDeadline<T>(
+export async function withTimeout<T>(
   clock: Clock,
   timeout: number,
   work: (signal: AbortSignal) => Promise<T>,

@@ -4,7 +4,7 @@ import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/inde
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 
 /** Somebody came into a room or went out of it. */
-export interface Passage {
+export interface MembershipTransition {
   readonly position: number;
   readonly roomId: string;
   readonly userId: string;
@@ -16,9 +16,9 @@ export interface Passage {
 export const recentCapacity = 20_000;
 
 /** Who came and went where: from memory, or for longer ago from the history of the rooms. */
-export class Passages {
+export class MembershipHistory {
   readonly #engine: RoomReader;
-  readonly #recent: RecentChanges<Passage>;
+  readonly #recent: RecentChanges<MembershipTransition>;
 
   constructor(engine: RoomReader, streams: StreamReader, capacity = recentCapacity) {
     this.#engine = engine;
@@ -37,27 +37,27 @@ export class Passages {
   }
 
   /** Everything after a position, oldest first; `undefined` when memory does not reach back that far. */
-  recent(after: number): readonly Passage[] | undefined {
+  recent(after: number): readonly MembershipTransition[] | undefined {
     return this.#recent.between(after);
   }
 
   /** What happened in rooms in `(after, upTo]`, from the database. */
-  async past(rooms: readonly UserRoom[], after: number, upTo: number): Promise<Passage[]> {
+  async read(rooms: readonly UserRoom[], after: number, upTo: number): Promise<MembershipTransition[]> {
     const grown = await this.#engine.events.changedRooms(
       rooms.map(({ roomNid }) => roomNid),
       after,
     );
-    const passages: Passage[] = [];
+    const passages: MembershipTransition[] = [];
     for (const room of rooms) {
       if (grown.has(room.roomNid)) passages.push(...(await this.#ofRoom(room, after, upTo)));
     }
     return passages.sort((a, b) => a.position - b.position);
   }
 
-  async #ofRoom({ roomId, roomNid }: UserRoom, after: number, upTo: number): Promise<Passage[]> {
+  async #ofRoom({ roomId, roomNid }: UserRoom, after: number, upTo: number): Promise<MembershipTransition[]> {
     const deltas = await this.#engine.stateDeltas(roomNid, after, upTo);
     const keys = await this.#engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
-    const passages: Passage[] = [];
+    const passages: MembershipTransition[] = [];
     for (const [type, userId] of keys.map(splitStateMapKey)) {
       if (type !== 'm.room.member') continue;
       passages.push(...(await this.#ofMember(roomNid, roomId, userId, after, upTo)));
@@ -71,9 +71,9 @@ export class Passages {
     userId: string,
     after: number,
     upTo: number,
-  ): Promise<Passage[]> {
+  ): Promise<MembershipTransition[]> {
     const history = await this.#engine.stateHistory(roomNid, stateMapKey('m.room.member', userId));
-    const passages: Passage[] = [];
+    const passages: MembershipTransition[] = [];
     let before = false;
     for (const { stream, event } of history) {
       const joined = event !== undefined && membershipOf(event.event.content) === 'join';

@@ -1,5 +1,11 @@
 import { isCompliantUserId, isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
-import { isDeviceId, maxDevices, memberOf, soundCrossSigningKey, soundDevice } from '../keys/remote-keys.ts';
+import {
+  isDeviceId,
+  maxDevices,
+  objectProperty,
+  validCrossSigningKey,
+  validDeviceKeys,
+} from '../keys/remote-keys.ts';
 import type { RemoteList, RemoteSnapshot } from './remote-list.ts';
 
 /** One device of a user of another server has changed. Source: server-server API, `m.device_list_update`. */
@@ -29,7 +35,7 @@ const [maxRemembered, maxPrevious] = [32, 32];
 export function parseDeviceListUpdate(origin: string, content: JsonObject): DeviceListUpdate | undefined {
   const { user_id: userId, device_id: deviceId, stream_id: streamId } = content;
   if (!isUserOf(origin, userId) || !isDeviceId(deviceId)) return undefined;
-  const keys = memberOf(content, 'keys');
+  const keys = objectProperty(content, 'keys');
   const unsigned = { device_display_name: content['device_display_name'] };
   return {
     userId,
@@ -39,7 +45,7 @@ export function parseDeviceListUpdate(origin: string, content: JsonObject): Devi
     keys:
       keys === undefined || content['deleted'] === true
         ? undefined
-        : soundDevice({ ...keys, unsigned } as JsonObject, userId, deviceId),
+        : validDeviceKeys({ ...keys, unsigned } as JsonObject, userId, deviceId),
   };
 }
 
@@ -57,10 +63,10 @@ export function parseUserDevices(answer: JsonObject, userId: string): RemoteSnap
   const sound = new Map<string, JsonObject>();
   for (const device of devices as unknown[]) {
     if (sound.size >= maxDevices) break;
-    const keys = memberOf(device, 'keys');
+    const keys = objectProperty(device, 'keys');
     if (!isJsonObject(device) || !keys || !isDeviceId(device['device_id'])) continue;
     const unsigned = { device_display_name: device['device_display_name'] };
-    const kept = soundDevice({ ...keys, unsigned } as JsonObject, userId, device['device_id']);
+    const kept = validDeviceKeys({ ...keys, unsigned } as JsonObject, userId, device['device_id']);
     if (kept) sound.set(device['device_id'], kept);
   }
   const streamIds = isStreamId(streamId) ? [streamId] : [];
@@ -71,7 +77,7 @@ export function parseUserDevices(answer: JsonObject, userId: string): RemoteSnap
  * What an update means for a list: it is contained already, it is the next one, or others are missing in between.
  * Source: server-server API, "Device Management".
  */
-export function placeOf(
+export function classifyUpdate(
   { stale, streamIds }: RemoteList,
   { streamId, previous }: DeviceListUpdate,
 ): 'known' | 'next' | 'gap' {
@@ -83,13 +89,13 @@ export function placeOf(
   return streamId > Math.max(...streamIds) ? 'next' : 'gap';
 }
 
-export const remembered = (streamIds: readonly number[], next: number) =>
+export const appendStreamId = (streamIds: readonly number[], next: number) =>
   [...streamIds, next].slice(-maxRemembered);
 
 function signingKeys(content: JsonObject, userId: string) {
   return {
-    masterKey: soundCrossSigningKey(memberOf(content, 'master_key'), userId, 'master'),
-    selfSigningKey: soundCrossSigningKey(memberOf(content, 'self_signing_key'), userId, 'self_signing'),
+    masterKey: validCrossSigningKey(objectProperty(content, 'master_key'), userId, 'master'),
+    selfSigningKey: validCrossSigningKey(objectProperty(content, 'self_signing_key'), userId, 'self_signing'),
   };
 }
 

@@ -4,7 +4,7 @@ import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 const usersAtOnce = 500;
 
 /** Knows which users of other servers are in a room with a user of this one: theirs are the devices that matter. */
-export class Sharing {
+export class SharedRooms {
   readonly #engine: RoomReader;
   readonly #serverName: string;
 
@@ -13,12 +13,12 @@ export class Sharing {
     this.#serverName = serverName;
   }
 
-  async has(userId: string): Promise<boolean> {
-    return (await this.of([userId])).has(userId);
+  async isSharing(userId: string): Promise<boolean> {
+    return (await this.usersSharing([userId])).has(userId);
   }
 
   /** Those of the users who are in a room with a local user now. */
-  async of(userIds: readonly string[]): Promise<Set<string>> {
+  async usersSharing(userIds: readonly string[]): Promise<Set<string>> {
     const sharing = new Set<string>();
     const ours = new Map<string, boolean>();
     for (let start = 0; start < userIds.length; start += usersAtOnce) {
@@ -26,7 +26,7 @@ export class Sharing {
       const some = userIds.slice(start, start + usersAtOnce);
       for (const [userId, rooms] of await this.#engine.userRooms.joinedIds(some)) {
         for (const roomId of rooms) {
-          if (!ours.has(roomId)) ours.set(roomId, await this.#isOurs(roomId));
+          if (!ours.has(roomId)) ours.set(roomId, await this.#isLocalUserIn(roomId));
           if (!ours.get(roomId)) continue;
           sharing.add(userId);
           break;
@@ -40,7 +40,7 @@ export class Sharing {
    * `of` for all that there are, as it is now: for work that nobody waits for.
    * @returns picks those who share a room out of some users
    */
-  async everybody(): Promise<(userIds: readonly string[]) => Promise<Set<string>>> {
+  async snapshot(): Promise<(userIds: readonly string[]) => Promise<Set<string>>> {
     const { userRooms } = this.#engine;
     const ours = await userRooms.joinedNidsOfServer(this.#serverName);
     return async (userIds) => {
@@ -50,12 +50,12 @@ export class Sharing {
   }
 
   /** Whether a user of this server is in the room. */
-  isIn(head: RoomHead): boolean {
+  hasLocalUser(head: RoomHead): boolean {
     return head.servers.has(this.#serverName);
   }
 
-  async #isOurs(roomId: string): Promise<boolean> {
+  async #isLocalUserIn(roomId: string): Promise<boolean> {
     const head = await this.#engine.heads.get(roomId);
-    return head !== undefined && this.isIn(head);
+    return head !== undefined && this.hasLocalUser(head);
   }
 }

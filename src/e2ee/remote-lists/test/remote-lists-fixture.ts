@@ -8,39 +8,41 @@ import type { RemoteDeviceLists } from '../remote-device-lists.ts';
 type Keys = Record<string, Record<string, JsonObject>>;
 
 /** Alice on this server, Bob on another, and what is known here of his devices. */
-export class DistantLists {
+export class RemoteListsFixture {
   readonly server: E2eeServer;
-  readonly distant: FakeRemoteKeys;
+  readonly remoteServer: FakeRemoteKeys;
   readonly lists: RemoteDeviceLists;
   readonly alice: UserWithKeys;
   readonly bob: RemoteUser;
 
-  private constructor(server: E2eeServer, distant: FakeRemoteKeys, alice: UserWithKeys) {
+  private constructor(server: E2eeServer, remoteServer: FakeRemoteKeys, alice: UserWithKeys) {
     this.server = server;
-    this.distant = distant;
+    this.remoteServer = remoteServer;
     this.lists = server.e2ee.remoteLists!;
     this.alice = alice;
-    this.bob = distant.addUser('@bob:elsewhere');
+    this.bob = remoteServer.addUser('@bob:elsewhere');
   }
 
-  static async start(open: OpenDatabase): Promise<DistantLists> {
-    const distant = new FakeRemoteKeys();
-    const server = await E2eeServer.start(open, { remote: distant });
-    return new DistantLists(server, distant, await server.user('alice'));
+  static async start(open: OpenDatabase): Promise<RemoteListsFixture> {
+    const remoteServer = new FakeRemoteKeys();
+    const server = await E2eeServer.start(open, { remote: remoteServer });
+    return new RemoteListsFixture(server, remoteServer, await server.user('alice'));
   }
 
   /** The same, with a room in which both are; the list of Bob's devices is known here. */
-  static async acquainted(open: OpenDatabase): Promise<DistantLists & { readonly roomId: string }> {
-    const play = await DistantLists.start(open);
-    const roomId = await play.server.room(play.alice);
-    await play.member(play.bob.userId, roomId, 'join');
-    await play.query();
-    await play.fetched();
-    play.distant.asked = [];
-    return Object.assign(play, { roomId });
+  static async startSharingRoom(
+    open: OpenDatabase,
+  ): Promise<RemoteListsFixture & { readonly roomId: string }> {
+    const fixture = await RemoteListsFixture.start(open);
+    const roomId = await fixture.server.room(fixture.alice);
+    await fixture.setMembership(fixture.bob.userId, roomId, 'join');
+    await fixture.query();
+    await fixture.fetchesDone();
+    fixture.remoteServer.asked = [];
+    return Object.assign(fixture, { roomId });
   }
 
-  readonly member = (userId: string, roomId: string, membership: string) =>
+  readonly setMembership = (userId: string, roomId: string, membership: string) =>
     this.server.rooms.engine.timeline.append(roomId, {
       type: 'm.room.member',
       stateKey: userId,
@@ -49,7 +51,7 @@ export class DistantLists {
     });
 
   /** Resolves when what is to be fetched within ten seconds was fetched. */
-  readonly fetched = async (): Promise<void> => {
+  readonly fetchesDone = async (): Promise<void> => {
     await this.lists.settled();
     this.server.server.clock.advance(10_000);
     await this.server.jobs.settled();
@@ -71,9 +73,9 @@ export class DistantLists {
   };
 
   /** The ids of the devices of Bob that Alice is told of. */
-  readonly idsOf = async () => Object.keys((await this.query()).devices).sort();
+  readonly deviceIds = async () => Object.keys((await this.query()).devices).sort();
 
   /** Whose lists Alice is told to have changed since a position. */
-  readonly changedSince = async (mark: number) =>
-    (await this.server.e2ee.deviceLists.changes(this.alice.userId, mark, this.server.position)).changed;
+  readonly changedSince = async (since: number) =>
+    (await this.server.e2ee.deviceLists.changes(this.alice.userId, since, this.server.position)).changed;
 }

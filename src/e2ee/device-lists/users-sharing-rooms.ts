@@ -1,22 +1,22 @@
 import type { UserRoom } from '../../room-engine/index.ts';
-import type { Passage } from './passages.ts';
+import type { MembershipTransition } from './membership-history.ts';
 
 /** The rooms of a user, by id, as they are now. */
 type Rooms = ReadonlyMap<string, UserRoom>;
 
 /** With whom a user was in a room at a time, from where everybody is now and who came and went since. */
-export class Company {
+export class UsersSharingRooms {
   readonly #own: Rooms;
   readonly #userId: string;
   /** Of each user the passages in each room, oldest first. */
-  readonly #passages = new Map<string, Map<string, Passage[]>>();
+  readonly #passages = new Map<string, Map<string, MembershipTransition[]>>();
 
   /** @param passages all since the earliest time that will be asked for, oldest first */
-  constructor(own: Rooms, passages: readonly Passage[], userId: string) {
+  constructor(own: Rooms, passages: readonly MembershipTransition[], userId: string) {
     this.#own = own;
     this.#userId = userId;
     for (const passage of passages) {
-      const ofUser = this.#passages.get(passage.userId) ?? new Map<string, Passage[]>();
+      const ofUser = this.#passages.get(passage.userId) ?? new Map<string, MembershipTransition[]>();
       this.#passages.set(passage.userId, ofUser);
       const inRoom = ofUser.get(passage.roomId);
       if (inRoom) inRoom.push(passage);
@@ -25,7 +25,7 @@ export class Company {
   }
 
   /** Whether both were in one of the rooms at that position. */
-  has(other: string, rooms: Rooms, position: number): boolean {
+  shareRoomAt(other: string, rooms: Rooms, position: number): boolean {
     const candidates = [...rooms.keys(), ...(this.#passages.get(other)?.keys() ?? [])];
     return candidates.some(
       (roomId) =>
@@ -34,11 +34,11 @@ export class Company {
   }
 
   /** Whether there was a time in `(after, upTo]` at which they were not. */
-  wasInterrupted(other: string, rooms: Rooms, after: number, upTo: number): boolean {
+  stoppedSharing(other: string, rooms: Rooms, after: number, upTo: number): boolean {
     return [other, this.#userId]
       .flatMap((userId) => [...(this.#passages.get(userId)?.values() ?? [])].flat())
       .filter(({ joined, position }) => !joined && position > after && position <= upTo)
-      .some(({ position }) => !this.has(other, rooms, position));
+      .some(({ position }) => !this.shareRoomAt(other, rooms, position));
   }
 
   #wasIn(userId: string, rooms: Rooms, roomId: string, position: number): boolean {

@@ -5,7 +5,7 @@ import { mutated } from '../../../test/support/inputs/mutated.ts';
 import { ClientDevice, ClientIdentity } from '../../../test/support/users/client-device.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { parseCrossSigningKey } from './cross-signing-key.ts';
-import { checkOther, checkOwn, type Signer } from './signature-check.ts';
+import { checkOtherUserSignature, checkOwnSignatures, type Signer } from './signature-check.ts';
 
 const alice = new ClientDevice('@alice:test', 'DEVICE');
 const identity = new ClientIdentity(alice.userId);
@@ -28,9 +28,9 @@ const signed = {
 };
 const target = { targetUserId: bobs.userId, targetKey: bobs.master.name };
 const check = {
-  device: (object: JsonObject) => checkOwn(signer, alice.deviceId, object),
-  master: (object: JsonObject) => checkOwn(signer, identity.master.name, object),
-  other: (object: JsonObject) => checkOther(signer, target, object, bobs.masterKey()),
+  device: (object: JsonObject) => checkOwnSignatures(signer, alice.deviceId, object),
+  master: (object: JsonObject) => checkOwnSignatures(signer, identity.master.name, object),
+  other: (object: JsonObject) => checkOtherUserSignature(signer, target, object, bobs.masterKey()),
 };
 const kinds = ['device', 'master', 'other'] as const;
 

@@ -14,7 +14,7 @@ const isEncrypted = (head: string) => head.endsWith('"type":"m.room.encrypted"')
  * said before can not be read any more. Decision 0040.
  * @param messages each `{sender, type, content}` as JSON, in the order of arrival
  */
-export function goTogether(messages: readonly string[]): number {
+export function syncBatchSize(messages: readonly string[]): number {
   if (messages.length > few) return messages.length;
   const senders = new Set<string>();
   for (const [index, message] of messages.entries()) {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
 import { RemoteUser } from '../../../test/support/other-servers/remote-users.ts';
 import type { JsonObject } from '../../protocol/index.ts';
-import { parseDeviceListUpdate, parseSigningKeyUpdate, parseUserDevices } from './updates.ts';
+import { parseDeviceListUpdate, parseSigningKeyUpdate, parseUserDevices } from './parse-updates.ts';
 
 const bob = new RemoteUser('@bob:elsewhere');
 const anyObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<JsonObject>;

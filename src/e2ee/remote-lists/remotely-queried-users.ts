@@ -6,22 +6,22 @@ const most = 10_000;
  * be another one than the list that is fetched then, and updates that this list contains are told to nobody: so
  * clients have to look again when it has come. In memory, and bounded: what it has lost counts as asked for.
  */
-export class AskedUsers {
+export class RemotelyQueriedUsers {
   readonly #users = new Set<string>();
-  #isEverybody = false;
+  #hasOverflowed = false;
 
   add(userIds: Iterable<string>): void {
     for (const userId of userIds) {
-      if (this.#isEverybody) return;
+      if (this.#hasOverflowed) return;
       this.#users.add(userId);
       if (this.#users.size <= most) continue;
       this.#users.clear();
-      this.#isEverybody = true;
+      this.#hasOverflowed = true;
     }
   }
 
   /** @returns whether clients may have another answer; from then on they have this one */
   take(userId: string): boolean {
-    return this.#users.delete(userId) || this.#isEverybody;
+    return this.#users.delete(userId) || this.#hasOverflowed;
   }
 }

@@ -6,10 +6,10 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { MembershipChange, RoomFact, RoomReader } from '../../room-engine/index.ts';
 import type { E2eeTables } from '../tables.ts';
-import type { Sharing } from './sharing.ts';
+import type { SharedRooms } from './shared-rooms.ts';
 import { deleteList, listedUsers, usersWithList } from './store.ts';
 
-export interface DeparturesDeps {
+export interface TrackedUsersDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
@@ -17,9 +17,9 @@ export interface DeparturesDeps {
   readonly devices: Devices;
   readonly engine: RoomReader;
   readonly serverName: string;
-  readonly sharing: Sharing;
+  readonly sharedRooms: SharedRooms;
   /** Has lists fetched. */
-  readonly wanted: (userIds: readonly string[]) => Promise<void>;
+  readonly fetchMissing: (userIds: readonly string[]) => Promise<void>;
 }
 
 const kind = 'e2ee/drop-device-lists';
@@ -38,11 +38,11 @@ const maxAwaited = 20;
  * then on, and has those fetched of users who come into an encrypted room. What a crash leaves undone is made up for
  * after the next start, before anybody can have come back.
  */
-export class Departures {
-  readonly #deps: DeparturesDeps;
+export class TrackedUsers {
+  readonly #deps: TrackedUsersDeps;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(deps: DeparturesDeps) {
+  constructor(deps: TrackedUsersDeps) {
     this.#deps = deps;
     deps.jobs.register(kind, { run: () => this.#sweep() });
     deps.jobs.every(`${kind}/daily`, day, { run: () => this.#sweep() });
@@ -77,17 +77,18 @@ export class Departures {
   }
 
   async #settle(roomId: string, moves: readonly MembershipChange[]): Promise<void> {
-    const { engine, sharing, serverName, wanted } = this.#deps;
+    const { engine, sharedRooms, serverName, fetchMissing } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (!head) return;
     const isLocal = ({ userId }: MembershipChange) => serverOfUser(userId) === serverName;
     const gone = moves.filter((move) => !isLocal(move) && move.to !== 'join').map(({ userId }) => userId);
     const come = moves.filter((move) => !isLocal(move) && move.to === 'join').map(({ userId }) => userId);
-    const isOver = moves.some((move) => isLocal(move) && move.to !== 'join') && !sharing.isIn(head);
+    const isOver =
+      moves.some((move) => isLocal(move) && move.to !== 'join') && !sharedRooms.hasLocalUser(head);
     if (isOver) await this.#dropUnshared([...(await this.#listed([...head.members.keys()]))]);
     await this.#dropUnshared(gone);
     const isEncrypted = head.entry('m.room.encryption', '') !== undefined;
-    if (isEncrypted && come.length > 0 && come.length <= maxAwaited) await wanted(come);
+    if (isEncrypted && come.length > 0 && come.length <= maxAwaited) await fetchMissing(come);
   }
 
   #listed(userIds: readonly string[]): Promise<Set<string>> {
@@ -97,7 +98,7 @@ export class Departures {
   async #dropUnshared(userIds: readonly string[]): Promise<void> {
     for (let start = 0; start < userIds.length; start += pageSize) {
       const page = userIds.slice(start, start + pageSize);
-      const shared = await this.#deps.sharing.of(page);
+      const shared = await this.#deps.sharedRooms.usersSharing(page);
       await this.#drop(page.filter((userId) => !shared.has(userId)));
     }
   }
@@ -115,8 +116,8 @@ export class Departures {
 
   /** Looks at everybody of whom something is kept. */
   async #sweep(): Promise<void> {
-    const { database, devices, serverName, sharing } = this.#deps;
-    const shared = await sharing.everybody();
+    const { database, devices, serverName, sharedRooms } = this.#deps;
+    const shared = await sharedRooms.snapshot();
     const lists = (after: string) => listedUsers(database.reader<E2eeTables>(), after, pageSize);
     const changes = (after: string) => devices.usersWithListChange(after, pageSize);
     for (const read of [lists, changes]) {
