@@ -2,38 +2,33 @@ import { duplicateAnnotation, relationOf } from '../protocol/index.ts';
 import type { EventToSend } from '../room-engine/index.ts';
 
 /**
- * Annotations that are being sent: who sends the same at the same time can not find them yet.
+ * Annotations that are being sent. The check for duplicates in the database cannot find them before they are stored.
  * Source: client-server API, "Avoiding duplicate annotations".
  */
 export class PendingAnnotations {
-  readonly #names = new Set<string>();
+  readonly #keys = new Set<string>();
 
   /**
-   * @param send sends the event; calls `claim` before it looks for one like it that was sent earlier
-   * @throws MatrixError M_DUPLICATE_ANNOTATION from `claim`, when the same is under way
+   * Claims the annotation until `release`. Must be called before the database is checked for a duplicate.
+   * @returns the claim; `undefined` for an event that is not an annotation
+   * @throws MatrixError M_DUPLICATE_ANNOTATION when the same annotation is being sent
    */
-  guard<T>(roomId: string, draft: EventToSend, send: (claim: () => void) => Promise<T>): Promise<T> {
-    const name = nameOf(roomId, draft);
-    return name === undefined ? send(() => undefined) : this.#guarded(name, send);
+  claim(roomId: string, draft: EventToSend): string | undefined {
+    const key = annotationKey(roomId, draft);
+    if (key === undefined) return undefined;
+    if (this.#keys.has(key)) throw duplicateAnnotation();
+    this.#keys.add(key);
+    return key;
   }
 
-  async #guarded<T>(name: string, send: (claim: () => void) => Promise<T>): Promise<T> {
-    let isOurs = false;
-    const claim = () => {
-      if (this.#names.has(name)) throw duplicateAnnotation();
-      this.#names.add(name);
-      isOurs = true;
-    };
-    try {
-      return await send(claim);
-    } finally {
-      if (isOurs) this.#names.delete(name);
-    }
+  /** Ends a claim: the annotation is stored, or was refused. */
+  release(claim: string | undefined): void {
+    if (claim !== undefined) this.#keys.delete(claim);
   }
 }
 
-/** What may be there once only; `undefined` for what is no annotation. */
-function nameOf(roomId: string, { type, sender, content }: EventToSend): string | undefined {
+/** Room, type, sender, annotated event and key; `undefined` for an event that is not an annotation. */
+function annotationKey(roomId: string, { type, sender, content }: EventToSend): string | undefined {
   const relation = relationOf(content);
   if (relation?.relType !== 'm.annotation' || relation.key === undefined) return undefined;
   return JSON.stringify([roomId, type, sender, relation.eventId, relation.key]);

@@ -9,7 +9,7 @@ import {
   type RoomEvent,
   suspended,
 } from '../protocol/index.ts';
-import type { RoomHead, RoomWriter } from '../room-engine/index.ts';
+import type { AppendOptions, RoomHead, RoomWriter, StoredEvent } from '../room-engine/index.ts';
 import { type EventToSend, isStorableText, transactionScope } from '../room-engine/index.ts';
 import type { EventRelations } from './event-relations.ts';
 import type { RequestingUser, Throttle } from './limits.ts';
@@ -18,7 +18,7 @@ import type { Memberships } from './membership/memberships.ts';
 import { PendingAnnotations } from './pending-annotations.ts';
 import type { StateChecks } from './state-checks.ts';
 
-/** Who sends. */
+/** The user who sends an event, with the device. */
 export interface Sender extends RequestingUser {
   readonly deviceId: string | undefined;
 }
@@ -31,7 +31,18 @@ export interface SendingDeps {
   readonly throttle: Throttle;
 }
 
-/** Sends events for local users. Source: client-server API, "Sending events to a room" and "Redactions". */
+/**
+ * Sends events for local users. The checks of an event, in this order:
+ * 1. The sender is not suspended (for redactions: step 4).
+ * 2. The transaction id is new; a repeated one answers with the earlier event id, without any of the later checks.
+ * 3. The rate limit allows it (`Throttle`).
+ * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
+ *    the sender may redact, a state event has valid content (`StateChecks`).
+ * 5. The engine applies the authorization rules and its own checks when it appends the event.
+ *
+ * For redactions, steps 3 and 4 come together, since the rate limit depends on the target.
+ * Source: client-server API, "Sending events to a room" and "Redactions".
+ */
 export class Sending {
   readonly #deps: SendingDeps;
   readonly #annotations = new PendingAnnotations();
@@ -41,9 +52,10 @@ export class Sending {
   }
 
   /**
-   * Sends a message event, once for each transaction id.
-   * @param txnId absent: whenever it is asked for
+   * Sends a message event, once for each transaction id. `m.room.redaction` is sent as `redact` does.
+   * @param txnId absent: every call sends an event
    * @returns the event id
+   * @throws MatrixError M_USER_SUSPENDED, M_LIMIT_EXCEEDED, M_DUPLICATE_ANNOTATION, M_BAD_JSON, M_FORBIDDEN
    */
   async message(
     sender: Sender,
@@ -54,24 +66,21 @@ export class Sending {
     const { type, content, originServerTs } = message;
     if (type === 'm.room.redaction') {
       const { redacts } = content;
-      if (typeof redacts !== 'string') throw badJson('redacts must be the id of an event');
+      if (typeof redacts !== 'string') throw badJson('redacts must be an event id');
       return this.redact(sender, roomId, redacts, content, txnId, originServerTs);
     }
     if (sender.isSuspended) throw suspended();
     const draft: EventToSend = { type, sender: sender.userId, content, originServerTs };
-    return this.#annotations.guard(roomId, draft, (claim) =>
-      this.#once(sender, roomId, draft, txnId, () => {
-        this.#deps.throttle.message(sender);
-        claim();
-        return this.#deps.relations.check(roomId, draft);
-      }),
+    return this.#once(sender, roomId, draft, txnId, (options) =>
+      this.#appendMessage(sender, roomId, draft, options),
     );
   }
 
   /**
-   * Redacts an event: one's own, or with the power to.
-   * @returns the id of the redaction
-   * @throws MatrixError M_INVALID_PARAM for what is no event id, M_FORBIDDEN, M_NOT_FOUND for an event of another room
+   * Redacts an event of the sender, or of another user if the sender has the `redact` power level.
+   * @returns the event id of the redaction
+   * @throws MatrixError M_INVALID_PARAM for an invalid event id, M_FORBIDDEN, M_NOT_FOUND for an event of another room,
+   *   M_USER_SUSPENDED, M_LIMIT_EXCEEDED
    */
   async redact(
     sender: Sender,
@@ -81,7 +90,7 @@ export class Sending {
     txnId?: string,
     originServerTs?: number,
   ): Promise<string> {
-    if (!isEventId(eventId)) throw invalidParam('This is not an event id');
+    if (!isEventId(eventId)) throw invalidParam('Invalid event ID');
     const { redacts: _redacts, ...rest } = content;
     const draft = {
       type: 'm.room.redaction',
@@ -90,12 +99,15 @@ export class Sending {
       redacts: eventId,
       originServerTs,
     };
-    return this.#once(sender, roomId, draft, txnId, () => this.#checkRedaction(sender, roomId, eventId));
+    return this.#once(sender, roomId, draft, txnId, async (options) => {
+      await this.#checkRedaction(sender, roomId, eventId);
+      return this.#deps.engine.timeline.append(roomId, draft, options);
+    });
   }
 
   /**
-   * Sets an entry of the room's state; memberships are changed as their own endpoints do.
-   * @returns the id of the event that says so, which may be an earlier one
+   * Sends a state event; `m.room.member` does what the membership endpoints do.
+   * @returns the event id; that of an earlier event when the membership does not change
    */
   async state(
     sender: Sender,
@@ -108,7 +120,7 @@ export class Sending {
     content: JsonObject,
   ): Promise<string> {
     const { engine, throttle } = this.#deps;
-    if (type === 'm.room.redaction') throw invalidParam('Redactions are not part of the state');
+    if (type === 'm.room.redaction') throw invalidParam('m.room.redaction cannot be sent as a state event');
     const isOwnLeave =
       type === 'm.room.member' && stateKey === sender.userId && content['membership'] === 'leave';
     if (sender.isSuspended && !isOwnLeave) throw suspended();
@@ -122,30 +134,43 @@ export class Sending {
     return (await engine.timeline.append(roomId, draft)).event.eventId;
   }
 
-  /** @param check throws when the event may not be sent; not asked when it has been sent before */
+  /**
+   * Sends an event, or returns the id of the event that the transaction id has sent before.
+   * @param append checks and appends the event; not called for a repeated transaction id
+   */
   async #once(
     sender: Sender,
     roomId: string,
     draft: EventToSend,
     txnId: string | undefined,
-    check: () => void | Promise<void>,
+    append: (options?: AppendOptions) => Promise<StoredEvent>,
   ): Promise<string> {
+    if (txnId === undefined) return (await append()).event.eventId;
     const { engine } = this.#deps;
-    if (txnId === undefined) {
-      await check();
-      return (await engine.timeline.append(roomId, draft)).event.eventId;
-    }
-    if (!isStorableText(txnId)) throw invalidParam('The transaction id is not text');
+    if (!isStorableText(txnId)) throw invalidParam('The transaction ID contains invalid characters');
     const scope = transactionScope(sender.userId, sender.deviceId);
     const path = `${roomId}/${draft.type}/${draft.redacts ?? ''}`;
-    const sent = await engine.transactions.once(scope, path, txnId, async (transaction) => {
-      const checking = check();
-      if (checking) await checking;
-      return engine.timeline.append(roomId, draft, { transaction });
-    });
+    const sent = await engine.transactions.once(scope, path, txnId, (transaction) => append({ transaction }));
     const stored = typeof sent === 'number' ? await engine.events.get(sent) : sent;
-    if (!stored) throw new Error('an event of a transaction is missing');
+    if (!stored) throw new Error('the event of a transaction id is missing');
     return stored.event.eventId;
+  }
+
+  async #appendMessage(
+    sender: Sender,
+    roomId: string,
+    draft: EventToSend,
+    options: AppendOptions | undefined,
+  ): Promise<StoredEvent> {
+    const { engine, relations, throttle } = this.#deps;
+    throttle.message(sender);
+    const claim = this.#annotations.claim(roomId, draft);
+    try {
+      await relations.check(roomId, draft);
+      return await engine.timeline.append(roomId, draft, options);
+    } finally {
+      this.#annotations.release(claim);
+    }
   }
 
   async #checkRedaction(sender: Sender, roomId: string, eventId: string): Promise<void> {
@@ -153,11 +178,11 @@ export class Sending {
     const head = await engine.heads.get(roomId);
     if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
     const target = await engine.events.getById(eventId);
-    if (target && target.event.roomId !== roomId) throw notFound('There is no such event in this room');
-    if (target?.event.type === 'm.room.create') throw forbidden('A room can not lose its beginning');
-    // Without its lists it would shut out every server.
+    if (target && target.event.roomId !== roomId) throw notFound('The event is not in this room');
+    if (target?.event.type === 'm.room.create') throw forbidden('m.room.create cannot be redacted');
+    // Redaction removes the lists, which would deny every server.
     if (target?.event.type === 'm.room.server_acl')
-      throw forbidden('The rules about servers can only be replaced');
+      throw forbidden('m.room.server_acl cannot be redacted: send a new one instead');
     if (target?.event.sender === sender.userId) return throttle.message(sender);
     if (sender.isSuspended) throw suspended();
     throttle.redactionOfOthers(sender);
@@ -165,7 +190,7 @@ export class Sending {
       await this.#current(head, 'm.room.create'),
       await this.#current(head, 'm.room.power_levels'),
     );
-    if (!levels.reaches(sender.userId, 'redact')) throw forbidden('You may not redact events of others');
+    if (!levels.reaches(sender.userId, 'redact')) throw forbidden('You do not have the power level to redact events of other users');
   }
 
   async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {
