@@ -10,7 +10,7 @@ const many = { per_second: 1e6, burst_count: 1e6 };
 
 type Limits = Record<string, unknown>;
 
-/** Does the same until it is refused. @returns how often it was not */
+/** Repeats a request until it is refused. @returns how often it succeeded */
 async function timesUntilRefused(
   act: (index: number) => Promise<{ status: number; body: Record<string, unknown> }>,
 ) {
@@ -24,7 +24,7 @@ async function timesUntilRefused(
   return 10;
 }
 
-describe('limits on what is done in rooms', () => {
+describe('rate limits of actions in rooms', () => {
   let server: TestServer | undefined;
   const open = async (limits: Limits) => {
     server = await startTestServer({
@@ -102,7 +102,7 @@ describe('limits on what is done in rooms', () => {
     assert.equal(await timesUntilRefused(() => anna.call('POST', '/createRoom', {})), 2);
   });
 
-  it('hold neither for application services nor for the server itself', () => {
+  it('do not apply to application services and the server itself', () => {
     const full = { take: () => assert.fail('limited'), check: () => assert.fail('limited') };
     const throttle = new Throttle({
       rc_message: full,

@@ -1,15 +1,15 @@
-/** How often something may be done; supplied at composition. */
+/** A rate limit; supplied at composition. */
 export interface ActionLimit {
-  /** Counts an action of that weight. @throws MatrixError M_LIMIT_EXCEEDED; the action is then not counted */
+  /** Counts an action of weight `cost`. @throws MatrixError M_LIMIT_EXCEEDED, without counting it */
   take(key: string, cost?: number): void;
-  /** Refuses like `take`, and counts nothing. */
+  /** Throws as `take` does, and counts nothing. */
   check(key: string, cost?: number): void;
 }
 
-/** The limits on what is done in rooms, named after their options. */
+/** Rate limits of actions in rooms, named after their options. */
 export interface RoomLimits {
   readonly rc_message: ActionLimit;
-  /** Absent: `rc_message` holds for redactions of others' messages, too. */
+  /** Absent: `rc_message` limits redactions of other users' events as well. */
   readonly rc_admin_redaction: ActionLimit | undefined;
   readonly rc_joins: ActionLimit;
   /** Joins of rooms that this server is not in. */
@@ -21,41 +21,41 @@ export interface RoomLimits {
     readonly per_issuer: ActionLimit;
   };
   readonly rc_room_creation: ActionLimit;
-  /** What administrators have decided for a user: no limits at all, or another one for messages. */
+  /** Overrides by administrators for a user: no limits, or another limit for messages. */
   readonly overrideOf?: (userId: string) => 'none' | ActionLimit | undefined;
 }
 
-/** Who asks for something to be done. What the server does of its own accord, nobody asks for. */
+/** The user who makes a request. Actions of the server itself have none. */
 export interface RequestingUser {
   readonly userId: string;
   readonly isGuest?: boolean;
-  /** They may leave rooms and redact what they sent, and nothing else here. */
+  /** Suspended users may only leave rooms and redact their own events. */
   readonly isSuspended?: boolean;
-  /** Application services are not limited. */
+  /** Present for application services, which are not limited. */
   readonly appservice?: string | undefined;
 }
 
-/** Holds requests against the limits. Every method throws MatrixError M_LIMIT_EXCEEDED. */
+/** Applies the rate limits. Every method throws MatrixError M_LIMIT_EXCEEDED. */
 export class Throttle {
   readonly #limits: RoomLimits | undefined;
 
-  /** @param limits absent: none */
+  /** @param limits absent: nothing is limited */
   constructor(limits: RoomLimits | undefined) {
     this.#limits = limits;
   }
 
-  /** A message or another event that is sent. */
+  /** Counts a message or state event. */
   message(requester: RequestingUser): void {
     this.#forMessages(requester)?.take(requester.userId);
   }
 
-  /** A redaction of somebody else's event. */
+  /** Counts a redaction of another user's event. */
   redactionOfOthers(requester: RequestingUser): void {
     const limits = this.#for(requester);
     (limits?.rc_admin_redaction ?? this.#forMessages(requester))?.take(requester.userId);
   }
 
-  /** A join of a room that this server is in. */
+  /** Counts a join of a room that this server is in. */
   join(requester: RequestingUser | undefined, roomId: string): void {
     const limits = this.#for(requester);
     if (!limits || !requester) return;
@@ -64,17 +64,17 @@ export class Throttle {
     limits.rc_joins_per_room.take(roomId);
   }
 
-  /** A join of a room that this server is not in. */
+  /** Counts a join of a room that this server is not in. */
   remoteJoin(requester: RequestingUser | undefined): void {
     if (requester) this.#for(requester)?.rc_remote_joins.take(requester.userId);
   }
 
-  /** A join of a user of another server, with the help of this one. */
+  /** Counts a join of a remote user through this server. */
   remoteUserJoin(roomId: string): void {
     this.#limits?.rc_joins_per_room.take(roomId);
   }
 
-  /** An invite of a local user by another server. */
+  /** Counts an invite of a local user by a remote user. */
   remoteInvite(roomId: string, userId: string): void {
     if (!this.#limits) return;
     const { per_room, per_user } = this.#limits.rc_invites;
@@ -94,7 +94,7 @@ export class Throttle {
     per_user.take(userId);
   }
 
-  /** A new room. @param invites how many are invited with it; together they must fit the limit of one room */
+  /** Counts a new room. @param invites number of invited users, which must fit the per-room limit together */
   creation(requester: RequestingUser | undefined, invites: number): void {
     const limits = this.#for(requester);
     if (!limits || !requester) return;

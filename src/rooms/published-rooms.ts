@@ -2,7 +2,7 @@ import type { Database } from '../kernel/database/index.ts';
 import type { RoomTables } from '../room-engine/index.ts';
 import type { DirectoryRules, RoomAliases } from './aliases/room-aliases.ts';
 
-/** Which rooms are in the public directory. Source: client-server API, "Published room directory". */
+/** Rooms in the public room directory. Source: client-server API, "Published room directory". */
 export class PublishedRooms {
   readonly #database: Database;
   readonly #aliases: RoomAliases;
@@ -19,14 +19,14 @@ export class PublishedRooms {
     return isPublished(this.#database, roomId);
   }
 
-  /** Whether the rules of the operator let the user publish the room. */
+  /** Whether the operator's rules allow the user to publish the room. */
   async mayPublish(userId: string, roomId: string): Promise<boolean> {
     return this.#rules.mayPublish(userId, roomId, await this.#aliases.of(roomId));
   }
 
   /**
-   * Puts a room into the directory, or takes it out.
-   * @param network of an application service; by default the server's own list
+   * Publishes a room, or removes it from the directory.
+   * @param network list of an application service; by default the server's own list
    */
   async set(roomId: string, isPublished: boolean, network = ''): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
@@ -46,12 +46,12 @@ export class PublishedRooms {
     });
   }
 
-  /** Publishes a room that was just made with `visibility: public`, if the rules allow it. */
+  /** Publishes a new room with `visibility: public`, if the rules allow it. */
   async publishNew(creator: string, roomId: string): Promise<void> {
     if (await this.mayPublish(creator, roomId)) await this.set(roomId, true);
   }
 
-  /** The ids of the rooms in a list, to be part of a query. @param network absent: in any list */
+  /** Query for the ids of the rooms in a list, for use as a subquery. @param network absent: all lists */
   roomIds(network: string | undefined) {
     const query = this.#database.reader<RoomTables>().selectFrom('published_rooms').select('room_id');
     return network === undefined ? query : query.where('network', '=', network);

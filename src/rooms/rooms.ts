@@ -47,29 +47,29 @@ export interface RoomsDeps {
   readonly profiles: MemberProfiles;
   readonly users: LocalUsers;
   readonly options: CreationOptions & MembershipOptions & AliasOptions & EngineOptions;
-  /** By default there are none. */
+  /** By default every alias and every publication is allowed. */
   readonly directoryRules?: DirectoryRules;
-  /** By default there is no other server to ask. */
+  /** By default only local aliases are resolved. */
   readonly remoteAliases?: RemoteAliases;
-  /** By default there is no other server. */
+  /** By default this server does not federate. */
   readonly otherServers?: OtherServers;
-  /** By default nobody is told what went wrong. */
+  /** By default nothing is logged. */
   readonly log?: Logger;
   readonly metrics?: Metrics | undefined;
   /** Written with the events; by default nothing is indexed. */
   readonly eventIndex?: EventIndex;
   /** By default events have no relations. */
   readonly relations?: OpenRelations;
-  /** By default nobody ignores anybody. */
+  /** By default no user ignores another. */
   readonly ignored?: IgnoredUserLists;
-  /** By default nobody has asked for their events to be forgotten. */
+  /** By default no user is erased. */
   readonly erased?: Erasures;
-  /** By default everybody may invite everybody. */
+  /** By default all invites are allowed. */
   readonly invitePolicy?: InvitePolicy;
-  /** How often things may be done; absent: as often as anybody likes. */
+  /** Rate limits; absent: nothing is limited. */
   readonly limits?: RoomLimits;
   readonly caches: CacheRegistry;
-  /** How many events are kept in memory at factor 1 (`event_cache_size`). */
+  /** Maximum number of events in the cache at factor 1 (`event_cache_size`). */
   readonly eventCacheSize: number;
 }
 
@@ -89,11 +89,14 @@ export interface Rooms extends ReadingRooms {
   readonly clientEvents: ClientEvents;
   readonly serverAcls: ServerAcls;
   readonly incoming: Incoming;
-  /** Completes rooms that were joined without their members. */
+  /** Completes the state of rooms that were joined with partial state. */
   readonly completion: StateCompletion;
 }
 
-/** Puts the parts of rooms together; events of other servers that wait from before are taken up. */
+/**
+ * Opens the services of rooms, and resumes the processing of received PDUs that were pending at the last
+ * stop.
+ */
 export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   const { database, clock, randomness, options } = deps;
   const { serverName } = deps.signer;

@@ -190,7 +190,8 @@ export class Sending {
       await this.#current(head, 'm.room.create'),
       await this.#current(head, 'm.room.power_levels'),
     );
-    if (!levels.reaches(sender.userId, 'redact')) throw forbidden('You do not have the power level to redact events of other users');
+    if (!levels.reaches(sender.userId, 'redact'))
+      throw forbidden('You do not have the power level to redact events of other users');
   }
 
   async #current(head: RoomHead, type: string): Promise<RoomEvent | undefined> {

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../../test/support/servers/ser
 import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('state that users send', () => {
+  describe('PUT /rooms/{roomId}/state', () => {
     let server: TestServer;
     let anna: TestClient;
     let ben: TestClient;
@@ -26,7 +26,7 @@ forServerDatabases(import.meta.url, (open) => {
       [400, 'M_INVALID_PARAM'],
     ];
 
-    it('is refused as malformed where it is, and not for want of power', async () => {
+    it('refuses malformed content with 400 M_BAD_JSON instead of 403', async () => {
       const roomId = await anna.createRoom();
       await ben.join(roomId);
       for (const content of [
@@ -50,20 +50,20 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('keeps the levels of old rooms as they were written there', async () => {
+    it('accepts power levels as strings in room version 9', async () => {
       const roomId = await anna.createRoom({ room_version: '9' });
       const levels = await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.power_levels`);
       assert.deepEqual(await put(anna, roomId, 'm.room.power_levels', { ...levels, ban: '50' }), fine);
     });
 
-    it('tells those who are not in a room nothing of who has made it', async () => {
+    it('answers users who are not joined with 403, without disclosing the creators', async () => {
       const roomId = await anna.createRoom({ room_version: '12' });
       const users = { users: { [anna.id]: 100 } };
       assert.deepEqual(await put(anna, roomId, 'm.room.power_levels', users), malformed);
       assert.deepEqual(await put(ben, roomId, 'm.room.power_levels', users), [403, 'M_FORBIDDEN']);
     });
 
-    it('does not shut out its own server, not even by taking the rules back', async () => {
+    it('refuses server ACLs that deny this server, and the redaction of a server ACL', async () => {
       const roomId = await anna.createRoom();
       for (const content of [{}, { allow: ['elsewhere'] }, { allow: ['*'], deny: ['te*'] }, { allow: '*' }]) {
         assert.deepEqual(await put(anna, roomId, 'm.room.server_acl', content), invalid);
@@ -75,7 +75,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.server_acl`), rules);
     });
 
-    it('names aliases that lead to the room, and forgets those that are removed', async () => {
+    it('accepts only aliases of the room in m.room.canonical_alias, and removes deleted ones', async () => {
       const roomId = await anna.createRoom();
       const set = (content: object) => put(anna, roomId, 'm.room.canonical_alias', content);
       const [first, second] = [`#first-${open.kind}:test`, `#second-${open.kind}:test`];
@@ -95,7 +95,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(named, { alt_aliases: [second], note: 'x' });
     });
 
-    it('loses no alias by the hand of those who may not name the room', async () => {
+    it('keeps a deleted alias in m.room.canonical_alias when the user lacks the power level', async () => {
       const roomId = await anna.createRoom();
       await ben.join(roomId);
       const alias = `#of-ben-${open.kind}:test`;

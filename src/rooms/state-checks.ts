@@ -19,11 +19,12 @@ export interface StateChecksDeps {
   readonly serverName: string;
 }
 
-/** Aliases of other servers that one event may bring: each is asked for at its server. */
+/** Maximum number of new remote aliases in one event: each is resolved at its server. */
 const maxForeignAliases = 20;
 
 /**
- * Checks state that local users send for what the authorization rules do not look at, or would call a lack of power.
+ * Checks state events of local users for errors that the authorization rules do not find, or would report as
+ * a lack of power.
  * Source: client-server API, `PUT /rooms/{roomId}/state/{eventType}/{stateKey}`.
  */
 export class StateChecks {
@@ -34,14 +35,14 @@ export class StateChecks {
   }
 
   /**
-   * Checks an entry with an empty state key; most types are free.
-   * @throws MatrixError M_BAD_JSON and M_INVALID_PARAM for what is malformed, M_BAD_ALIAS
+   * Checks a state event with an empty state key; most types have no checks.
+   * @throws MatrixError M_BAD_JSON and M_INVALID_PARAM for malformed content, M_BAD_ALIAS
    */
   async check(sender: string, roomId: string, type: string, content: JsonObject): Promise<void> {
     if (type === 'm.room.server_acl') checkAcl(content, this.#deps.serverName);
     if (type !== 'm.room.canonical_alias' && type !== 'm.room.power_levels') return;
     const head = await this.#deps.engine.heads.get(roomId);
-    // Those who are not in the room learn nothing of it here; the authorization rules refuse them.
+    // Users who are not joined must not learn state from these errors; the authorization rules refuse them.
     if (head?.membership(sender) !== 'join') return;
     if (type === 'm.room.power_levels') await this.#checkLevels(head, content);
     else await this.#checkAliases(head, content);
@@ -53,7 +54,7 @@ export class StateChecks {
     if (error !== undefined) throw badJson(error);
   }
 
-  /** Aliases that are new must exist and point here. Source: `m.room.canonical_alias`, "alt_aliases". */
+  /** New aliases must exist and point to this room. Source: `m.room.canonical_alias`, "alt_aliases". */
   async #checkAliases(head: RoomHead, content: JsonObject): Promise<void> {
     const present = await this.#current(head, 'm.room.canonical_alias');
     const before = new Set(present ? aliasesIn(present.content) : []);
@@ -83,10 +84,13 @@ export class StateChecks {
   }
 }
 
-/** Nobody of this server could take that back. @throws MatrixError M_INVALID_PARAM */
+/**
+ * Refuses a server ACL that denies this server: no local user could revert it. @throws MatrixError
+ * M_INVALID_PARAM
+ */
 export function checkAcl(content: JsonObject, serverName: string): void {
   if (!isServerAllowed(compileServerAcl(content), serverName)) {
-    throw invalidParam('These rules would shut out this server itself');
+    throw invalidParam('The server ACL would deny this server');
   }
 }
 

@@ -16,34 +16,34 @@ import { withoutAlias } from './canonical-alias.ts';
 
 const canonicalAlias = 'm.room.canonical_alias';
 
-/** Most servers that the answer to a look-up names. */
+/** Maximum number of servers in the response to an alias look-up. */
 const maxServers = 20;
 
-/** What the operator allows of names and listings; declared here, supplied at composition. */
+/** Rules of the operator for aliases and the room directory; supplied at composition. */
 export interface DirectoryRules {
-  /** @param roomId absent for a room that is about to be made */
+  /** @param roomId absent for a room that is being created */
   mayCreateAlias(userId: string, alias: string, roomId: string | undefined): boolean | Promise<boolean>;
-  /** @param aliases those that the room has on this server */
+  /** @param aliases local aliases of the room */
   mayPublish(userId: string, roomId: string, aliases: readonly string[]): boolean | Promise<boolean>;
 }
 
-/** Everybody may do everything. */
+/** Allows every alias and every publication. */
 export const noDirectoryRules: DirectoryRules = { mayCreateAlias: () => true, mayPublish: () => true };
 
 export interface AliasOptions {
   readonly require_membership_for_aliases: boolean;
 }
 
-/** Asks other servers for the rooms behind their aliases; declared here, supplied at composition. */
+/** Resolves aliases of other servers; supplied at composition. */
 export interface RemoteAliases {
-  /** @throws MatrixError M_NOT_FOUND; 502 when the other server can not be asked */
+  /** @throws MatrixError M_NOT_FOUND; 502 when the other server does not respond */
   resolve(alias: string): Promise<ResolvedAlias>;
 }
 
-/** Where an alias leads. */
+/** The room that an alias points to. */
 export interface ResolvedAlias {
   readonly roomId: string;
-  /** Servers that are likely to know the room. */
+  /** Servers that are likely to be in the room. */
   readonly servers: readonly string[];
 }
 
@@ -53,11 +53,11 @@ export interface RoomAliasesDeps {
   readonly serverName: string;
   readonly options: AliasOptions;
   readonly rules: DirectoryRules;
-  /** By default there is no other server. */
+  /** Absent: only local aliases are resolved. */
   readonly remote?: RemoteAliases | undefined;
 }
 
-/** The names of rooms on this server. Source: client-server API, "Room aliases". */
+/** Local room aliases. Source: client-server API, "Room aliases". */
 export class RoomAliases {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;
@@ -77,7 +77,7 @@ export class RoomAliases {
     this.#remote = remote;
   }
 
-  /** The room behind an alias of this server, `undefined` when there is none. */
+  /** The room id of a local alias; `undefined` when the alias does not exist. */
   async find(alias: string): Promise<string | undefined> {
     if (!isRoomAlias(alias)) return undefined;
     const row = await this.#reader
@@ -88,7 +88,7 @@ export class RoomAliases {
     return row?.room_id;
   }
 
-  /** The aliases that this server has for a room, in order. */
+  /** Local aliases of a room, sorted. */
   async of(roomId: string): Promise<string[]> {
     const rows = await this.#reader
       .selectFrom('room_aliases')
@@ -99,15 +99,20 @@ export class RoomAliases {
     return rows.map((row) => row.alias);
   }
 
-  /** Like `of`, for a user. @throws MatrixError M_FORBIDDEN when they may not read the room */
+  /**
+   * Local aliases of a room, for a user. @throws MatrixError M_FORBIDDEN when the user may not read the room
+   */
   async listFor(userId: string, roomId: string): Promise<string[]> {
     const view = await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
-    // Those who have left hear of no aliases that the room was given since.
+    // Users who have left must not learn aliases that were added later.
     if (!view.isJoined && !(await view.isWorldReadable())) throw forbidden('You are not in this room');
     return this.of(roomId);
   }
 
-  /** Servers with users in the room, this one first if it is among them, then those with the most. */
+  /**
+   * Servers in the room: this server first if it is in the room, then by number of joined users, highest
+   * first.
+   */
   async serversOf(roomId: string): Promise<string[]> {
     const head = await this.#engine.heads.get(roomId);
     const others = [...(head?.servers ?? [])]
@@ -118,46 +123,46 @@ export class RoomAliases {
     return [...own, ...others].slice(0, maxServers);
   }
 
-  /** The room behind an alias of this server. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  /** Resolves a local alias. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
   async resolveLocal(alias: string): Promise<ResolvedAlias> {
-    if (!isRoomAlias(alias)) throw invalidParam('This is not a room alias');
+    if (!isRoomAlias(alias)) throw invalidParam('Invalid room alias');
     const roomId = await this.find(alias);
     if (roomId === undefined) throw notFound(`Room alias ${alias} not found`);
     return { roomId, servers: await this.serversOf(roomId) };
   }
 
   /**
-   * The room behind an alias of any server.
-   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the other server can not be asked
+   * Resolves a local or remote alias.
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM; 502 when the other server does not respond
    */
   async locate(alias: string): Promise<ResolvedAlias> {
     const isOwn = !this.#remote || parseRoomAlias(alias)?.serverName === this.#serverName;
     return isOwn ? this.resolveLocal(alias) : this.#remote!.resolve(alias);
   }
 
-  /** The id of the room behind an alias of any server, as `locate`. */
+  /** Resolves a local or remote alias to a room id. @throws MatrixError as `locate` */
   async resolve(alias: string): Promise<string> {
     return (await this.locate(alias)).roomId;
   }
 
   /**
-   * The full alias for a localpart that somebody wants to give a room.
-   * @param roomId absent for a room that is about to be made
+   * Checks that a user may create an alias, and returns the full alias of its localpart.
+   * @param roomId absent for a room that is being created
    * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_ROOM_IN_USE
    */
   async checkNew(userId: string, localpart: string, roomId?: string): Promise<string> {
     const alias = `#${localpart}:${this.#serverName}`;
     if (localpart === '' || /[\s:\0]/.test(localpart) || !fitsBytes(alias) || !isRoomAlias(alias)) {
-      throw invalidParam('This can not be the name of a room');
+      throw invalidParam('Invalid room alias');
     }
     if (!(await this.#rules.mayCreateAlias(userId, alias, roomId))) {
-      throw forbidden('You may not make this alias on this server');
+      throw forbidden('You may not create this alias on this server');
     }
     if ((await this.find(alias)) !== undefined) throw inUse(alias);
     return alias;
   }
 
-  /** @throws MatrixError M_ROOM_IN_USE when the alias exists, also for the same room */
+  /** Stores an alias. @throws MatrixError M_ROOM_IN_USE when the alias exists, even for the same room */
   async put(userId: string, alias: string, roomId: string): Promise<void> {
     const created = await this.#database.transaction<RoomTables, boolean>(async (writer) => {
       const result = await writer
@@ -170,10 +175,13 @@ export class RoomAliases {
     if (!created) throw inUse(alias);
   }
 
-  /** For `PUT /directory/room/{roomAlias}`. */
+  /**
+   * Creates an alias for `PUT /directory/room/{roomAlias}`.
+   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_FORBIDDEN, 409 M_UNKNOWN when the alias exists
+   */
   async create(userId: string, alias: string, roomId: string): Promise<void> {
     const parts = parseRoomAlias(alias);
-    if (!parts) throw invalidParam('This is not a room alias');
+    if (!parts) throw invalidParam('Invalid room alias');
     if (parts.serverName !== this.#serverName) throw invalidParam('The alias belongs to another server');
     const head = await this.#engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
@@ -184,7 +192,7 @@ export class RoomAliases {
     await this.put(userId, full, roomId).catch(asConflict);
   }
 
-  /** Lets the aliases of a room point to another one. */
+  /** Points all local aliases of a room to another room. */
   async moveAll(roomId: string, toRoomId: string): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer
@@ -196,14 +204,16 @@ export class RoomAliases {
   }
 
   /**
-   * For `DELETE /directory/room/{roomAlias}`: who made the alias, may send canonical aliases, or is an admin. The
-   * canonical alias of the room is that no more, where the user has the power to say so.
+   * Deletes an alias for `DELETE /directory/room/{roomAlias}`. The creator of the alias, users with the power
+   * to send `m.room.canonical_alias` and administrators may do so. If the user has that power, the alias is
+   * also removed from the canonical alias event of the room.
+   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN
    */
   async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
     const row = isStorableText(alias) ? await this.#row(alias) : undefined;
     if (!row) throw notFound(`Room alias ${alias} not found`);
     if (row.creator !== userId && !isAdmin && !(await this.#maySetCanonicalAlias(userId, row.room_id))) {
-      throw forbidden('You may not remove this alias');
+      throw forbidden('You may not delete this alias');
     }
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
@@ -215,7 +225,7 @@ export class RoomAliases {
     return this.#reader.selectFrom('room_aliases').selectAll().where('alias', '=', alias).executeTakeFirst();
   }
 
-  /** Takes an alias that is gone out of the state of the room, when the user has the power to. */
+  /** Removes a deleted alias from `m.room.canonical_alias`, if the user has the power to send that event. */
   async #removeFromCanonicalAlias(userId: string, roomId: string, alias: string): Promise<void> {
     if (!(await this.#maySetCanonicalAlias(userId, roomId))) return;
     const entry = (await this.#engine.heads.get(roomId))?.entry(canonicalAlias, '');
@@ -224,12 +234,12 @@ export class RoomAliases {
     if (!content) return;
     const draft = { type: canonicalAlias, stateKey: '', sender: userId, content };
     await this.#engine.timeline.append(roomId, draft).catch((error: unknown) => {
-      // The alias is gone all the same.
+      // The alias itself is deleted already: a refused state event does not fail the request.
       if (!(error instanceof MatrixError)) throw error;
     });
   }
 
-  /** Whether the user has the power to send `m.room.canonical_alias`. */
+  /** Whether the user is joined and has the power to send `m.room.canonical_alias`. */
   async #maySetCanonicalAlias(userId: string, roomId: string): Promise<boolean> {
     const head = await this.#engine.heads.get(roomId);
     if (head?.membership(userId) !== 'join') return false;
@@ -245,7 +255,7 @@ export class RoomAliases {
 
 const inUse = (alias: string) => new MatrixError(400, 'M_ROOM_IN_USE', `Room alias ${alias} is taken`);
 
-/** What `createRoom` calls M_ROOM_IN_USE is a 409 M_UNKNOWN for `PUT /directory/room`. */
+/** Translates M_ROOM_IN_USE, which is for `createRoom`, to the 409 M_UNKNOWN of `PUT /directory/room`. */
 function asConflict(error: unknown): never {
   if (error instanceof MatrixError && error.errcode === 'M_ROOM_IN_USE') {
     throw new MatrixError(409, 'M_UNKNOWN', error.message);

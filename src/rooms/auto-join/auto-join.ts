@@ -24,13 +24,16 @@ export interface AutoJoinDeps {
   readonly log: Logger;
   readonly serverName: string;
   readonly options: AutoJoinOptions;
-  /** Whether nobody else has an account, guests aside; asked inside the transaction that makes one. */
+  /**
+   * Whether this is the only account on the server, without guests; called in the transaction that creates
+   * it.
+   */
   isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
 }
 
 const job = 'rooms/auto-join';
 
-/** Milliseconds that new users wait at most to be in their rooms. */
+/** Maximum wait of a registration for the joins, in milliseconds. */
 const maxWait = 5_000;
 
 interface NewUser {
@@ -40,8 +43,8 @@ interface NewUser {
 }
 
 /**
- * Lets new users find themselves in the rooms that the operator names; as a job, so that nobody is left outside when
- * the server stops in between. Source: requirement document 2, "auto_join_rooms".
+ * Joins new users to the rooms of `auto_join_rooms`. Runs as a job, so that a restart does not lose it.
+ * Source: requirement document 2, "auto_join_rooms".
  */
 export class AutoJoin {
   readonly #deps: AutoJoinDeps;
@@ -50,7 +53,7 @@ export class AutoJoin {
     this.#deps = deps;
   }
 
-  /** Registers how the job is done; before jobs are started. */
+  /** Registers the job handler. Must be called before jobs are started. */
   register(rooms: Rooms): void {
     const { jobs, log, options } = this.#deps;
     jobs.register<NewUser>(job, {
@@ -58,16 +61,19 @@ export class AutoJoin {
         for (const room of options.auto_join_rooms) {
           if (signal.aborted) return;
           await this.#joinOrCreate(rooms, newcomer, room).catch((error: unknown) => {
-            // What one room does not allow must not keep the user from the others.
+            // A refused join must not prevent the joins of the other rooms.
             if (!(error instanceof MatrixError)) throw error;
-            log.warn({ err: error, user: newcomer.userId, room }, 'A new user could not be joined to a room');
+            log.warn(
+              { err: error, user: newcomer.userId, room },
+              'Failed to join a new user to an auto-join room',
+            );
           });
         }
       },
     });
   }
 
-  /** Part of the transaction that makes an account. */
+  /** Schedules the joins in the transaction that creates the account. */
   async registered(
     writer: AnyWriter,
     _publish: unknown,
@@ -79,7 +85,7 @@ export class AutoJoin {
     await jobs.schedule(writer, { kind: job, key: userId, payload, runAt: clock.now() });
   }
 
-  /** Guests may have been brought to fewer rooms. */
+  /** Joins a guest who becomes a user to the rooms that guests are not joined to. */
   upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
     return this.registered(writer, publish, { userId, isGuest: false });
   }
@@ -94,7 +100,7 @@ export class AutoJoin {
     if (roomId !== undefined) return this.#join(rooms, userId, roomId);
     const isOurs = alias?.serverName === this.#deps.serverName;
     if (!alias || !isOurs || !isFirst || !this.#deps.options.autocreate_auto_join_rooms) {
-      throw notFound('There is no such room');
+      throw notFound('Room not found');
     }
     const created = await this.#create(rooms, userId, alias.localpart);
     await this.#join(rooms, userId, created);
@@ -112,7 +118,7 @@ export class AutoJoin {
 
   async #join(rooms: Rooms, userId: string, roomId: string): Promise<void> {
     const head = await rooms.engine.heads.get(roomId);
-    if (!head) throw notFound('There is no such room');
+    if (!head) throw notFound('Room not found');
     const membership = head.membership(userId);
     if (membership === 'join') return;
     const host = this.#inviter();
@@ -127,7 +133,7 @@ export class AutoJoin {
     await rooms.memberships.join(userId, roomId);
   }
 
-  /** Who makes the rooms and invites to them. */
+  /** The user who creates the rooms and invites to them; `undefined`: not configured. */
   #inviter(): string | undefined {
     const { options, serverName } = this.#deps;
     const localpart = options.auto_join_mxid_localpart;
@@ -138,7 +144,7 @@ export class AutoJoin {
 const isPublic = async (rooms: Rooms, head: RoomHead) =>
   (await contentOf(rooms, head, 'm.room.join_rules'))['join_rule'] === 'public';
 
-/** Gives a user the power of those who made the room, if `host` did. */
+/** Gives a user power level 100 in a room that `host` has created. */
 async function grantCreatorLevel(rooms: Rooms, head: RoomHead, host: string, userId: string): Promise<void> {
   const creation = head.entry('m.room.create', '');
   const created = creation && (await rooms.engine.events.get(creation.nid));

@@ -31,7 +31,7 @@ export interface RoomRequest {
   readonly power_level_content_override?: JsonObject;
 }
 
-/** Options that shape new rooms. */
+/** Options of new rooms. */
 export interface CreationOptions {
   readonly default_room_version: string;
   readonly encryption_enabled_by_default_for_room_type: 'all' | 'invite' | 'off';
@@ -51,13 +51,13 @@ export interface RoomCreationDeps {
   readonly randomness: Randomness;
 }
 
-/** What the server decides of a room that it makes of its own accord. */
+/** Properties of rooms that the server creates itself. */
 export interface RoomOverrides {
   /** Never encrypted, whatever `encryption_enabled_by_default_for_room_type` says. */
   readonly unencrypted?: boolean;
 }
 
-/** What a room will be like. */
+/** The validated request. */
 interface RoomPlan extends RoomOverrides {
   readonly version: RoomVersion;
   readonly preset: Preset;
@@ -67,7 +67,7 @@ interface RoomPlan extends RoomOverrides {
 
 const levelsKey = stateMapKey('m.room.power_levels', '');
 
-/** Makes rooms. Source: client-server API, `POST /createRoom`. */
+/** Creates rooms. Source: client-server API, `POST /createRoom`. */
 export class RoomCreation {
   readonly #deps: RoomCreationDeps;
 
@@ -76,11 +76,11 @@ export class RoomCreation {
   }
 
   /**
-   * Makes a room with all its first events, in the order that the specification gives, or not at all.
-   * @param requester absent when the server acts of its own accord
+   * Creates a room with all its first events, in the order that the specification gives, or not at all.
+   * @param requester absent when the server acts by itself
    * @returns the room id
-   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_ROOM_IN_USE, M_INVALID_ROOM_STATE, M_INVALID_PARAM, and for
-   * users who can not be invited what an invitation throws
+   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_ROOM_IN_USE, M_INVALID_ROOM_STATE, M_INVALID_PARAM,
+   * M_LIMIT_EXCEEDED, and the errors of an invite for users who cannot be invited
    */
   async create(
     creator: string,
@@ -92,7 +92,7 @@ export class RoomCreation {
     const version = this.#version(request);
     const preset = request.preset ?? presetOfVisibility(request.visibility ?? 'private');
     const invitees = [...new Set(request.invite)];
-    if (invitees.includes(creator)) throw invalidParam('You can not invite yourself');
+    if (invitees.includes(creator)) throw invalidParam('You cannot invite yourself');
     for (const userId of invitees) await memberships.checkInvitee(creator, userId);
     const name = request.room_alias_name;
     const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
@@ -110,7 +110,10 @@ export class RoomCreation {
     return serverOfUser(userId) === this.#deps.serverName;
   }
 
-  /** Users of other servers, whom these have to accept first. The room is made whether they do or not. */
+  /**
+   * Invites users of other servers, whose servers must accept the invites. Refused invites do not fail the
+   * creation.
+   */
   async #inviteOthers(
     creator: string,
     roomId: string,
@@ -128,7 +131,7 @@ export class RoomCreation {
     const id = request.room_version ?? this.#deps.options.default_room_version;
     const version = getRoomVersion(id);
     if (!version)
-      throw new MatrixError(400, 'M_UNSUPPORTED_ROOM_VERSION', `Room version ${id} is not known here`);
+      throw new MatrixError(400, 'M_UNSUPPORTED_ROOM_VERSION', `Room version ${id} is not supported`);
     return version;
   }
 
@@ -147,7 +150,7 @@ export class RoomCreation {
     }
   }
 
-  /** What comes after `m.room.create`. */
+  /** The events after `m.room.create`. */
   async #firstEvents(creator: string, request: RoomRequest, facts: RoomPlan): Promise<EventToSend[]> {
     const { memberships } = this.#deps;
     const join = { ...(await memberships.profileContent(creator)), membership: 'join' };
@@ -180,7 +183,10 @@ export class RoomCreation {
     ]);
   }
 
-  /** What preset, `initial_state`, name and topic set: later ones replace earlier ones, in their place. */
+  /**
+   * State of the preset, `initial_state`, name and topic; a later source replaces an earlier one and takes
+   * its later place.
+   */
   #presetState(
     request: RoomRequest,
     { preset, unencrypted }: RoomPlan,
@@ -216,7 +222,7 @@ function stateEvent(sender: string, type: string, content: JsonObject): EventToS
 const inviteContent = ({ is_direct: isDirect }: RoomRequest): JsonObject =>
   isDirect === true ? { is_direct: true } : {};
 
-/** The topic as text and, for clients that know it, as `m.topic`. Source: client-server API, `m.room.topic`. */
+/** The topic as text and as `m.topic`. Source: client-server API, `m.room.topic`. */
 function topicContent(topic: string): JsonObject {
   return { topic, 'm.topic': { 'm.text': [{ mimetype: 'text/plain', body: topic }] } };
 }

@@ -10,9 +10,9 @@ export interface InitialState {
 }
 
 /**
- * Checks what a new room is to begin with for what would be refused as a later event, and the authorization rules do not
- * look at.
- * @param alias the one that the room will have: no other can lead to it yet
+ * Checks `initial_state` for content that the state endpoint would refuse and the authorization rules do not
+ * check.
+ * @param alias the alias that the room gets; no other alias can point to it yet
  * @throws MatrixError M_INVALID_ROOM_STATE
  */
 export function checkInitialState(
@@ -37,4 +37,4 @@ function checkAliases(content: JsonObject, alias: string | undefined): void {
 }
 
 export const invalidRoomState = (reason: string) =>
-  new MatrixError(400, 'M_INVALID_ROOM_STATE', `The room can not be set up so: ${reason}`);
+  new MatrixError(400, 'M_INVALID_ROOM_STATE', `Invalid initial room state: ${reason}`);

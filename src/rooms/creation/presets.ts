@@ -2,13 +2,13 @@ import type { JsonObject, RoomVersion } from '../../protocol/index.ts';
 
 export type Preset = 'private_chat' | 'trusted_private_chat' | 'public_chat';
 
-/** What a preset sets. Source: client-server API, `POST /createRoom`, "preset". */
+/** Settings of a preset. Source: client-server API, `POST /createRoom`, "preset". */
 export interface PresetRules {
   readonly joinRule: 'invite' | 'public';
   readonly guestAccess: 'can_join' | 'forbidden';
-  /** Everybody who is invited gets the power of the creator. */
+  /** Invited users get the power level of the creator. */
   readonly inviteesAreTrusted: boolean;
-  /** Power level that inviting needs. */
+  /** Power level that is required to invite. */
   readonly inviteLevel: number;
 }
 
@@ -23,16 +23,16 @@ export const presetRules: Readonly<Record<Preset, PresetRules>> = {
   public_chat: { joinRule: 'public', guestAccess: 'forbidden', inviteesAreTrusted: false, inviteLevel: 50 },
 };
 
-/** The preset that a room's directory visibility stands for. */
+/** The default preset for a directory visibility. */
 export function presetOfVisibility(visibility: 'public' | 'private'): Preset {
   return visibility === 'public' ? 'public_chat' : 'private_chat';
 }
 
 /**
  * The power levels of a new room.
- * @param trusted users besides the creator who get the creator's level, where the room version knows no
+ * @param trusted users besides the creator who get the creator's level, in room versions without
  * `additional_creators`
- * @param overrides later ones win, key by key; null values of the operator's override keep what is there
+ * @param overrides applied in order, key by key; null values keep the present value
  * Source: requirement document 2, "default_power_level_content_override".
  */
 export function initialPowerLevels(

@@ -12,7 +12,7 @@ import { DummyEvents } from './dummy-events.ts';
 const minute = 60_000;
 
 forEachDatabase((open) => {
-  /** A room of another server, with so many loose ends after alice has joined. */
+  /** A remote room with `ends` forward extremities after alice has joined. */
   const frayed = async (ends: number, threshold: number) => {
     const under = await RoomsUnderTest.open(open, jobMigrations);
     const { engine, database, clock } = under;
@@ -29,7 +29,7 @@ forEachDatabase((open) => {
     };
     await fork(ends);
     const extremities = async () => (await engine.heads.get(room.roomId))?.extremities.length;
-    /** Lets the time of the job come, which is ordered or not, and waits for what becomes of it. */
+    /** Advances the clock past the delay of the job and waits for the result. */
     const later = async (isOrdered = true) => {
       const orders = () => jobs.list({ kind: 'rooms/dummy-events' });
       if (isOrdered) await eventually('the job', async () => (await orders()).length > 0);
@@ -50,8 +50,8 @@ forEachDatabase((open) => {
     return { under, room, fork, extremities, later, dummies, stop };
   };
 
-  describe('a room with many loose ends', () => {
-    it('is tied together by a local user [option: dummy_events_threshold]', async () => {
+  describe('DummyEvents', () => {
+    it('merges forward extremities as a local user [option: dummy_events_threshold]', async () => {
       const { under, room, extremities, later, dummies, stop } = await frayed(25, 5);
       assert.equal(await extremities(), 25);
       assert.ok(((await later()) ?? 9) < 5);
@@ -69,7 +69,7 @@ forEachDatabase((open) => {
       await stop();
     });
 
-    it('is left alone below the threshold, and when it is tied together in time', async () => {
+    it('sends nothing below the threshold, or when an ordinary event has merged the extremities', async () => {
       const few = await frayed(4, 5);
       assert.equal(await few.later(false), 4);
       assert.equal((await few.dummies()).length, 0);
@@ -85,7 +85,7 @@ forEachDatabase((open) => {
       await stop();
     });
 
-    it('is left alone for an hour when nobody here may send to it', async () => {
+    it('pauses for an hour when no local user may send to the room', async () => {
       const { under, room, fork, later, dummies, stop } = await frayed(1, 5);
       const levels = {
         type: 'm.room.power_levels',

@@ -25,30 +25,32 @@ export interface DummyEventsDeps {
 
 const job = 'rooms/dummy-events';
 
-/** Milliseconds in which what somebody says may tie the ends together by itself. */
+/** Milliseconds to wait, since the next ordinary event merges the extremities as well. */
 const delay = 30_000;
 
-/** Milliseconds for which a room is left alone in which nobody here may send. */
+/**
+ * Milliseconds before the next attempt in a room where no dummy event could be sent, or it merged nothing.
+ */
 const pause = 3_600_000;
 
-/** Rooms that are remembered to be left alone, and events that are sent to a room at a time. */
+/** Maximum number of paused rooms, and of dummy events that one job sends to a room. */
 const [maxPausedRooms, maxEvents] = [10_000, 10];
 
 /**
- * Ties the loose ends of rooms together (`dummy_events_threshold`): each event that comes after many others means that
- * their states are resolved, so a history must not fray. In the name of a local user who may send to the room.
+ * Merges forward extremities with dummy events when a room has too many (`dummy_events_threshold`): each
+ * event after several others requires state resolution. The sender is a local user who may send to the room.
  */
 export class DummyEvents {
   readonly #deps: DummyEventsDeps;
   readonly #scheduled = new Set<string>();
-  /** Until when. */
+  /** End of the pause by room id, in milliseconds since the epoch. */
   readonly #pausedUntil = new RecentlyUsed<string, number>({ max: maxPausedRooms });
 
   constructor(deps: DummyEventsDeps) {
     this.#deps = deps;
   }
 
-  /** Says how the work is done, and watches rooms for it; before jobs are started. */
+  /** Registers the job handler and follows the rooms' stream. Must be called before jobs are started. */
   register(): void {
     const { jobs, engine } = this.#deps;
     jobs.register<string>(job, { run: ({ payload: roomId }) => this.#mergeExtremities(roomId), parallel: 1 });
@@ -68,12 +70,12 @@ export class DummyEvents {
     if (this.#scheduled.has(roomId) || (this.#pausedUntil.get(roomId) ?? 0) > clock.now()) return;
     this.#scheduled.add(roomId);
     const order = { kind: job, key: roomId, payload: roomId, runAt: clock.now() + delay };
-    // Whoever sends next makes it be ordered again.
+    // On failure, the next event in the room schedules it again.
     void database
       .transaction((writer) => jobs.schedule(writer, order))
       .catch((error: unknown) => {
         this.#scheduled.delete(roomId);
-        log.warn({ err: error, roomId }, 'Loose ends of a room could not be noted');
+        log.warn({ err: error, roomId }, 'Failed to schedule the merge of forward extremities');
       });
   }
 
@@ -104,7 +106,7 @@ export class DummyEvents {
     }
   }
 
-  /** A local user in the room who may send it. */
+  /** A joined local user with the power to send the dummy event. */
   async #sender(head: RoomHead): Promise<string | undefined> {
     const { serverName, engine } = this.#deps;
     const current = async (type: string): Promise<RoomEvent | undefined> => {

@@ -13,7 +13,7 @@ const { timeline: filter } = noFilter.room;
 const read = ({ under, room }: JoinedRoom, limit: number, from?: string) =>
   under.rooms.historyReader.messages(viewer, room.roomId, { direction: 'backward', limit, filter, from });
 
-/** All that can be read backward, newest first. */
+/** Pages backward to the end. @returns event ids, newest first */
 async function readAll(joined: JoinedRoom, limit = 10): Promise<string[]> {
   const ids: string[] = [];
   let from: string | undefined;
@@ -31,8 +31,8 @@ const talk = (count: number) => (room: RemoteRoom) => {
 };
 
 forEachDatabase((open) => {
-  describe('older history', () => {
-    it('comes from other servers as somebody reads it, to its beginning and in order', async () => {
+  describe('history of other servers', () => {
+    it('is backfilled in order down to m.room.create while a user reads it', async () => {
       for (const version of ['1', '10', '12']) {
         const joined = await joinedRoom(open, { version, prepare: talk(60) });
         const all = [...joined.room.events.keys()].toReversed();
@@ -44,7 +44,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('is asked for by the event that it comes before, of the server with most members first', async () => {
+    it('is requested by backward extremity, from the server with the most members first', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.join('@second:b.example') });
       const [before = ''] = joined.room.get(joined.join).event.prevEventIds;
       await read(joined, 50);
@@ -53,7 +53,7 @@ forEachDatabase((open) => {
       assert.deepEqual(args.slice(1, 4), [joined.room.roomId, [before], 50]);
     });
 
-    it('is not asked of servers that are left alone, or that the room does not admit', async () => {
+    it('is not requested from servers in backoff or denied by the server ACL', async () => {
       const joined = await joinedRoom(open, {
         prepare(room) {
           for (const user of ['c1', 'c2', 'c3']) room.join(`@${user}:c.example`);
@@ -66,7 +66,7 @@ forEachDatabase((open) => {
       assert.deepEqual(new Set(joined.peers.asked.map(({ server }) => server)), new Set(['a.example']));
     });
 
-    it('has no forged events in it, and no others than lead back', async () => {
+    it('excludes forged events and events that do not precede the extremity', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
       const { room, peers, join } = joined;
       const aside = room.say(creator, 'aside', { prev: [room.get(join).event.prevEventIds[0]!] });
@@ -88,14 +88,14 @@ forEachDatabase((open) => {
       assert.deepEqual(await readAll(forged), [forged.join]);
     });
 
-    it('is shared by all who ask at the same time', async () => {
+    it('is requested once for concurrent readers', async () => {
       const joined = await joinedRoom(open, { prepare: talk(20) });
       const pages = await Promise.all([1, 2, 3, 4].map(() => read(joined, 10)));
       assert.equal(joined.peers.count('backfill'), 1);
       for (const { chunk } of pages) assert.equal(chunk.length, 10);
     });
 
-    it('lets nobody wait for long: a page has what there is, and its end leads on', async () => {
+    it('delays a page by at most 10 seconds, and the token continues later', async () => {
       const joined = await joinedRoom(open, { prepare: talk(5) });
       const { peers, under, join } = joined;
       const { promise: stuck, resolve: release } = Promise.withResolvers<void>();
@@ -123,7 +123,7 @@ forEachDatabase((open) => {
       assert.equal(rest.end, undefined);
     });
 
-    it('that nobody has is not asked for again and again', async () => {
+    it('is not requested again for a while when no server has it', async () => {
       const joined = await joinedRoom(open, { prepare: talk(5) });
       const { peers, under, join } = joined;
       peers.down.add('a.example').add('b.example');
@@ -135,7 +135,7 @@ forEachDatabase((open) => {
       assert.equal((await readAll(joined)).length, joined.room.events.size);
     });
 
-    it('comes with the context of an event', async () => {
+    it('is backfilled for /context', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
       const { under, room, join } = joined;
       const context = await under.rooms.historyReader.context(viewer, room.roomId, join, {
@@ -145,7 +145,7 @@ forEachDatabase((open) => {
       assert.equal(context.events_before.length, 5);
     });
 
-    it('costs a room without other servers nothing', async () => {
+    it('costs no extra reads in a room without other servers', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const page = () =>
@@ -159,8 +159,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('an event that is looked for by its time', () => {
-    it('comes from other servers where this one has a gap', async () => {
+  describe('timestamp_to_event with other servers', () => {
+    it('returns an event of another server where the stored history has a gap', async () => {
       const joined = await joinedRoom(open, { prepare: talk(50) });
       const { under, room, peers } = joined;
       const ids = [...room.events.keys()];
@@ -183,7 +183,7 @@ forEachDatabase((open) => {
       assert.deepEqual(new Set(await readAll(joined)), new Set(ids));
     });
 
-    it('is what is known here when others say what is not true, or nothing', async () => {
+    it('returns the stored event when other servers answer wrongly or not at all', async () => {
       const joined = await joinedRoom(open, { prepare: talk(10) });
       const { under, room, peers, join } = joined;
       const [first = '', second = ''] = room.events.keys();

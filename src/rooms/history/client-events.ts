@@ -12,7 +12,7 @@ import { delayedEventsDevice, erasedEvents, transactionScope } from '../../room-
 import { type EventRelations, noRelations, type Viewer } from '../event-relations.ts';
 import type { VisibleEvent } from './room-view.ts';
 
-/** Whether events stand alone or under their room, as in a sync; or as servers exchange them. */
+/** Format of rendered events: with `room_id`, without it (as in /sync), or as PDUs. */
 export type ClientFormat = 'with room id' | 'without room id' | 'federation';
 
 const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObject) => JsonObject>> = {
@@ -21,10 +21,13 @@ const makers: Readonly<Record<ClientFormat, (event: RoomEvent, unsigned: JsonObj
   federation: ({ pdu }, unsigned) => ({ ...pdu, unsigned }),
 };
 
-/** Makes the relations of a server's rooms; bundling renders events for clients in turn. */
+/**
+ * Opens the relations of events; they need `ClientEvents`, since bundled aggregations contain rendered
+ * events.
+ */
 export type OpenRelations = (engine: RoomReader, clientEvents: ClientEvents) => EventRelations;
 
-/** Makes events ready for clients. Source: client-server API, "Room event format" and "Size limits". */
+/** Renders events for clients. Source: client-server API, "Room event format" and "Size limits". */
 export class ClientEvents {
   readonly relations: EventRelations;
   readonly #engine: RoomReader;
@@ -37,7 +40,7 @@ export class ClientEvents {
     this.relations = openRelations(engine, this);
   }
 
-  /** The events as the viewer gets them, in the same order. */
+  /** Renders the events for the viewer, in the same order. */
   async render(events: readonly VisibleEvent[], viewer: Viewer): Promise<ClientEvent[]>;
   async render(events: readonly VisibleEvent[], viewer: Viewer, format: ClientFormat): Promise<JsonObject[]>;
   async render(
@@ -86,12 +89,12 @@ export class ClientEvents {
     return delayId === undefined ? undefined : { delay_id: delayId, 'org.matrix.msc4140.delay_id': delayId };
   }
 
-  /** What each state event replaced, by the nid of what it replaced. */
+  /** Replaced state events by nid. */
   async #previousState(events: readonly VisibleEvent[]): Promise<Map<number, StoredEvent>> {
     const nids = events.map(({ stored }) => stored.replaces).filter((nid) => nid !== undefined);
     const previous = await this.#engine.events.getMany(nids);
     const positions = await this.#engine.erased.positions();
-    // How somebody looked who has asked to be forgotten is not told again to anybody.
+    // The earlier profile of an erased user is not disclosed.
     for (const stored of erasedEvents([...previous.values()], positions).keys()) previous.delete(stored.nid);
     return previous;
   }

@@ -6,7 +6,7 @@ import { startTestServer, type TestServer, type TestUser } from '../../../test/s
 import { TestRoom } from '../../../test/support/users/test-room.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('the event at a time', () => {
+  describe('GET /rooms/{roomId}/timestamp_to_event', () => {
     const clock = manualClock();
     let server: TestServer;
     let [alice, bob]: TestUser[] = [];
@@ -24,7 +24,7 @@ forServerDatabases(import.meta.url, (open) => {
         : [answer.status, answer.body['errcode']];
     };
 
-    it('is the closest in either direction', async () => {
+    it('returns the closest event in either direction', async () => {
       const talk = await TestRoom.create(server, alice!);
       await clock.advance(1_000);
       const first = clock.now();
@@ -40,7 +40,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await find(talk, alice!, 0, 'b'), [404, 'M_NOT_FOUND']);
     });
 
-    it('is one that the user may see', async () => {
+    it('returns only events that the user may see', async () => {
       const visibility = { type: 'm.room.history_visibility', content: { history_visibility: 'joined' } };
       const talk = await TestRoom.create(server, alice!, [], {
         preset: 'public_chat',
@@ -59,7 +59,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(ts, hidden + 1_000);
     });
 
-    it('is asked for with a time and a direction', async () => {
+    it('refuses a malformed timestamp or direction with 400', async () => {
       const talk = await TestRoom.create(server, alice!);
       assert.equal((await find(talk, alice!, 1, 'x'))[0], 400);
       assert.equal((await find(talk, alice!, 'noon', 'f'))[0], 400);

@@ -3,23 +3,24 @@ import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.
 import type { RemoteHistory } from './history-gaps.ts';
 import { RoomView } from './room-view.ts';
 
-/** Finds events by the time at which their senders say they were sent. */
+/** Finds events by `origin_server_ts`. */
 export class EventByTime {
   readonly #engine: RoomReader;
   readonly #older: RemoteHistory | undefined;
 
-  /** @param older knows of events that are missing here; absent: nobody does */
+  /** @param older finds events that are not stored here; absent: only stored events are found */
   constructor(engine: RoomReader, older?: RemoteHistory) {
     this.#older = older;
     this.#engine = engine;
   }
 
   /**
-   * The event closest to a time, at it or after it (`forward`), or at it or before it. Where the history has a gap at
-   * that time, other servers are asked for an event that is closer, which takes ten seconds at the most.
+   * The event closest to a time: at or after it (`forward`), or at or before it (`backward`). Where the
+   * stored history has a gap at that time, asks other servers for a closer event, for at most ten seconds.
    * Source: client-server API, `GET /rooms/{roomId}/timestamp_to_event`.
    * @param ts milliseconds since the epoch
-   * @throws MatrixError M_NOT_FOUND when there is none that the user may see, M_FORBIDDEN
+   * @throws MatrixError M_NOT_FOUND when the user can see no such event, M_FORBIDDEN when they may not read
+   * the room
    */
   async find(
     userId: string,
@@ -36,7 +37,7 @@ export class EventByTime {
     return event ?? found ?? noneIsClose();
   }
 
-  /** An event that other servers have and that is closer than what was found here. */
+  /** An event of another server that is closer than the stored one. */
   async #closer(
     head: RoomHead,
     ts: number,
@@ -47,7 +48,10 @@ export class EventByTime {
     return this.#older.eventByTime(head, { ts, direction, closestKnownTs: found?.event.originServerTs });
   }
 
-  /** Whether something may be missing between the time and what was found: before the first event after that time. */
+  /**
+   * Whether events may be missing between the time and the stored event: before the first event after that
+   * time.
+   */
   async #hasGapAt(head: RoomHead, ts: number, found: StoredEvent | undefined): Promise<boolean> {
     const missing = new Set(await this.#engine.backwardExtremities(head.roomId));
     if (missing.size === 0 || !found) return missing.size > 0;
@@ -57,5 +61,5 @@ export class EventByTime {
 }
 
 function noneIsClose(): never {
-  throw notFound('There is no event that is close to this time');
+  throw notFound('No event found for this timestamp');
 }

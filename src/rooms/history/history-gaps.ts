@@ -1,16 +1,16 @@
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { TimestampQuery } from '../../room-federation/index.ts';
 
-/** Where the parts of a room's history come from that this server does not have. */
+/** Fetches history that is not stored here from other servers. */
 export interface RemoteHistory {
-  /** Whether there is anybody to ask: a look into memory. */
+  /** Whether there is a server to ask. Reads memory only. */
   canBackfill(head: RoomHead): boolean;
-  /** @returns whether there is more to read than before */
+  /** Backfills before the events. @returns whether events were added */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean>;
   eventByTime(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined>;
 }
 
-/** Fills the gaps that the reading of one page comes upon. A room without other servers costs nothing. */
+/** Backfills the gaps that reading one page finds. Costs nothing in a room without remote servers. */
 export class HistoryGaps {
   readonly #engine: RoomReader;
   readonly #older: RemoteHistory;
@@ -23,15 +23,16 @@ export class HistoryGaps {
     this.#head = head;
   }
 
-  /** @returns `undefined` where nobody can fill any */
+  /** @returns `undefined` when there is no server to backfill from */
   static of(engine: RoomReader, older: RemoteHistory | undefined, head: RoomHead): HistoryGaps | undefined {
     return older?.canBackfill(head) ? new HistoryGaps(engine, older, head) : undefined;
   }
 
   /**
-   * Fills what is missing between events that were read; once for each page, so that nobody waits for long.
-   * @param isEnd whether nothing comes before the events
-   * @returns whether they are worth reading again
+   * Backfills the events that are missing between the events that were read; at most once for each page, to
+   * bound the response time.
+   * @param isEnd whether no stored event precedes them
+   * @returns whether the page should be read again
    */
   async fill(events: readonly StoredEvent[], isEnd: boolean, limit: number): Promise<boolean> {
     if (this.#asked) return false;
@@ -43,7 +44,7 @@ export class HistoryGaps {
     return this.#older.backfill(this.#head.roomId, [...new Set(wanted)], limit);
   }
 
-  /** Whether anything is missing in the room, so that there may be more to read later. */
+  /** Whether the room has gaps, so that a later request may read more. */
   async remain(): Promise<boolean> {
     return (await this.#missing()).size > 0;
   }

@@ -9,7 +9,7 @@ import { PageState } from './page-state.ts';
 import { type HistorySource, placePast, readPage } from './pages.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
 
-/** The answer to `GET /messages`. */
+/** The response of `GET /messages`. */
 export interface MessagesPage {
   readonly start: string;
   readonly end?: string;
@@ -33,7 +33,7 @@ export class HistoryReader {
   readonly #pageState: PageState;
   readonly #older: RemoteHistory | undefined;
 
-  /** @param older fills gaps in the history; absent: they stay */
+  /** @param older backfills gaps in the history; absent: gaps stay */
   constructor(engine: RoomReader, clientEvents: ClientEvents, older?: RemoteHistory) {
     this.#engine = engine;
     this.#source = { engine, relations: clientEvents.relations };
@@ -42,7 +42,10 @@ export class HistoryReader {
     this.#pageState = new PageState(engine, clientEvents);
   }
 
-  /** One event. @throws MatrixError M_NOT_FOUND also when the user may not see it, or ignores who sent it */
+  /**
+   * Returns one event. @throws MatrixError M_NOT_FOUND also when the user may not see it or ignores its
+   * sender
+   */
   async event(viewer: Viewer, roomId: string, eventId: string): Promise<ClientEvent> {
     const view = await this.#view(viewer, roomId).catch(asNotFound);
     const visible = await this.#visibleEvent(view, eventId);
@@ -51,7 +54,7 @@ export class HistoryReader {
     return event;
   }
 
-  /** A page of history. */
+  /** Returns one page of `GET /messages`. @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM */
   async messages(viewer: Viewer, roomId: string, request: MessagesRequest): Promise<MessagesPage> {
     const view = await this.#view(viewer, roomId);
     const { roomNid } = view.head;
@@ -62,7 +65,7 @@ export class HistoryReader {
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
     const next =
       page.next ?? (request.direction === 'forward' ? await nextForward(view, page.events) : undefined);
-    // The start is the token that was given: clients compare the two to see that they have not come on.
+    // `start` repeats the given token: clients compare `start` and `end` to see whether they have advanced.
     const given = request.from ?? encodePlace(start);
     return {
       start: given,
@@ -72,7 +75,10 @@ export class HistoryReader {
     };
   }
 
-  /** An event with what was said before and after it, and the state at the end of that. */
+  /**
+   * Returns an event with the events around it, and the state at the end of them. @throws MatrixError
+   * M_FORBIDDEN, M_NOT_FOUND
+   */
   async context(
     viewer: Viewer,
     roomId: string,
@@ -106,7 +112,7 @@ export class HistoryReader {
     };
   }
 
-  /** The ids of the rooms that the user is in. */
+  /** Ids of the rooms that the user has joined. */
   joinedRooms(userId: string): Promise<string[]> {
     return this.#engine.userRooms.withMembership(userId, 'join');
   }
@@ -118,11 +124,11 @@ export class HistoryReader {
   async #visibleEvent(view: RoomView, eventId: string): Promise<VisibleEvent> {
     const { events } = this.#engine;
     const stored = await events.getById(eventId);
-    // What is not on disk yet is not in the history either, and may never be.
+    // An event that is not on disk yet is not part of the history, and its write may fail.
     const isHere =
       stored?.roomNid === view.head.roomNid && stored.stream !== undefined && events.isSaved(stored);
     const [visible] = isHere ? await view.displayable([stored]) : [];
-    if (!visible) throw notFound('There is no such event');
+    if (!visible) throw notFound('Event not found');
     return visible;
   }
 
@@ -140,8 +146,9 @@ export class HistoryReader {
 }
 
 /**
- * Where to go on from the newest events, for those who will see what is said next: a client that follows the room page
- * by page needs the token. A page without events has none: whoever reads on as long as there are tokens comes to an end.
+ * The token to continue from after the newest event, for users who will see the next events: clients that
+ * follow a room by pages need it. An empty page has none, so that clients that read until there is no token
+ * come to an end.
  */
 async function nextForward(
   view: RoomView,
@@ -152,9 +159,8 @@ async function nextForward(
   return placePast(last.stored, 'forward');
 }
 
-/** Who may not read the room is not told either which events are in it. */
+/** Hides from users who may not read the room which events are in it. */
 function asNotFound(error: unknown): never {
-  if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN')
-    throw notFound('There is no such event');
+  if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') throw notFound('Event not found');
   throw error;
 }

@@ -5,7 +5,7 @@ import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
 import type { RoomView, VisibleEvent } from './room-view.ts';
 
-/** The state that goes with pages of history. */
+/** State events in the responses of `/messages` and `/context`. */
 export class PageState {
   readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
@@ -15,7 +15,7 @@ export class PageState {
     this.#clientEvents = clientEvents;
   }
 
-  /** With lazy loading, the membership events of the senders; otherwise `undefined`. */
+  /** The membership events of the senders if the filter lazy-loads members; otherwise `undefined`. */
   async ofSenders(
     view: RoomView,
     viewer: Viewer,
@@ -38,7 +38,7 @@ export class PageState {
 
   /**
    * The state after an event.
-   * @param senders with lazy loading, whose membership events belong to it
+   * @param senders the members to include if the filter lazy-loads members
    */
   async after(
     view: RoomView,

@@ -11,30 +11,30 @@ export interface PageRequest {
   readonly direction: Direction;
   readonly limit: number;
   readonly filter: RoomEventFilter;
-  /** Where to stop. */
+  /** The place at which to stop. */
   readonly to?: HistoryPlace | undefined;
-  /** Fills gaps that the page comes upon, when it is read backward; absent: they stay. */
+  /** Backfills gaps of a page that is read backward; absent: gaps stay. */
   readonly older?: RemoteHistory | undefined;
 }
 
 export interface Page {
   readonly events: readonly VisibleEvent[];
-  /** Where to go on; `undefined` at the end of the history. */
+  /** The place to continue from; `undefined` at the end of the history. */
   readonly next: HistoryPlace | undefined;
 }
 
-/** Where pages come from. */
+/** What pages are read from. */
 export interface HistorySource {
   readonly engine: RoomReader;
   readonly relations: EventRelations;
 }
 
-/** Events that one request may look at to fill its page; then it gets a shorter one and a token to go on. */
+/** Maximum number of events that one request scans; then the page is shorter and has a token to continue. */
 const maxScanned = 1_000;
 
 /**
- * Reads what a user is shown and wants, from `start` until the page is full, the history or `to` is reached, or enough
- * was looked at.
+ * Reads events that the user can see and the filter passes, from `start` until the page is full, the end of
+ * the history or `to` is reached, or `maxScanned` events were read.
  */
 export async function readPage(
   { engine, relations }: HistorySource,
@@ -68,12 +68,12 @@ export async function readPage(
   return { events, next: place };
 }
 
-/** The place to go on from after an event. */
+/** The place to continue from after an event. */
 export function placePast({ event, stream = 0 }: StoredEvent, direction: Direction): HistoryPlace {
   return direction === 'forward' ? { depth: event.depth, stream } : placeBefore(event, stream);
 }
 
-/** Whether an event comes after a place, in the direction of reading. */
+/** Whether an event is beyond a place, in the direction of reading. */
 function isBeyond({ event, stream = 0 }: StoredEvent, to: HistoryPlace, direction: Direction): boolean {
   const isAfter = event.depth > to.depth || (event.depth === to.depth && stream > to.stream);
   return direction === 'forward' ? isAfter : !isAfter;

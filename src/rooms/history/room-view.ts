@@ -13,24 +13,24 @@ import { erasedEvents, isHiddenFromUser, joinedBeforeErasure } from '../../room-
 export interface VisibleEvent {
   readonly stored: StoredEvent;
   /**
-   * The user's membership when the event was sent (`unsigned.membership`); `undefined` for parts of a state: it would
-   * have to be looked up for each of them, and clients ask for it to understand why they can not decrypt what was said.
+   * The user's membership when the event was sent (`unsigned.membership`); `undefined` for state events,
+   * where it would cost a look-up for each and clients only use it to explain undecryptable messages.
    */
   readonly membership: Membership | undefined;
-  /** The sender has asked that it is forgotten before the user came: they get what a redaction would leave. */
+  /** The sender has been erased, and the event is from before the user joined: rendered as if redacted. */
   readonly isErased?: boolean;
 }
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/** What one user may see of one room. Source: client-server API, "Room History Visibility". */
+/** What one user may see in one room. Source: client-server API, "Room History Visibility". */
 export class RoomView {
   readonly head: RoomHead;
   readonly userId: string;
   readonly #engine: RoomReader;
-  /** What became of the user's membership, oldest first; not looked up while they are in the room. */
+  /** Changes of the user's membership, oldest first; not loaded while the user is joined. */
   readonly #memberships: readonly StateHistoryEntry[];
-  /** Where on the stream the user joined last; `Infinity` while they are in the room. */
+  /** Stream position of the user's last join; `Infinity` while the user is joined. */
   readonly #lastJoin: number;
 
   private constructor(
@@ -46,7 +46,7 @@ export class RoomView {
     this.#lastJoin = changes ? (changes.findLast(isJoin)?.stream ?? 0) : Number.POSITIVE_INFINITY;
   }
 
-  /** The view of a user, whatever they may see; nothing at all is possible. */
+  /** Opens the view without checking access: it may show no events at all. */
   static async open(engine: RoomReader, head: RoomHead, userId: string): Promise<RoomView> {
     if (head.membership(userId) === 'join') return new RoomView(engine, head, userId, undefined);
     const changes = await engine.stateHistory(head.roomNid, stateMapKey('m.room.member', userId));
@@ -54,8 +54,9 @@ export class RoomView {
   }
 
   /**
-   * The view of a user who wants to read the room.
-   * @throws MatrixError M_FORBIDDEN for users who were never in it or have forgotten it, unless it is world-readable
+   * Opens the view for a user who asks to read the room.
+   * @throws MatrixError M_FORBIDDEN for users who never joined or have forgotten the room, unless it is
+   * world-readable
    */
   static async forReading(engine: RoomReader, head: RoomHead | undefined, userId: string): Promise<RoomView> {
     if (head) {
@@ -66,7 +67,7 @@ export class RoomView {
     throw forbidden('You are not in this room');
   }
 
-  /** Whether the user is in the room or has been. */
+  /** Whether the user is joined or has been. */
   get hasBeenJoined(): boolean {
     return this.#lastJoin > 0;
   }
@@ -75,24 +76,30 @@ export class RoomView {
     return this.#lastJoin === Number.POSITIVE_INFINITY;
   }
 
-  /** How the user's last stay in the room ended; `undefined` while they are in it, and if they never were. */
+  /**
+   * The membership event that ended the user's last join; `undefined` while the user is joined, or if they
+   * never were.
+   */
   get lastLeave(): StateHistoryEntry | undefined {
     return this.hasBeenJoined ? this.#memberships[this.#memberships.findLastIndex(isJoin) + 1] : undefined;
   }
 
-  /** The membership that the user had at a position of the stream; for users who are not in the room now. */
+  /** The user's membership at a stream position. Only for users who are not joined. */
   membershipAt(position: number): Membership {
     const change = this.#memberships.findLast(({ stream }) => stream <= position);
     return change?.event ? membershipOf(change.event.event.content) : 'leave';
   }
 
-  /** Those of the events that the user is shown, in the same order: what they may see, and is not left out. */
+  /**
+   * Events that the user may see and that are not hidden (for instance of ignored senders), in the same
+   * order.
+   */
   async displayable(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const ignored = await this.#engine.ignored.of(this.userId);
     return this.visible(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
   }
 
-  /** Those of the events that the user may see, in the same order, whoever sent them. */
+  /** Events that the user may see, of ignored senders as well, in the same order. */
   async visible(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const facts = await this.#facts(events);
     const visible: VisibleEvent[] = [];
@@ -111,7 +118,7 @@ export class RoomView {
     return visible.map((one) => (erased.has(one.stored) ? { ...one, isErased: true } : one));
   }
 
-  /** Parts of a state, which the user may read, as they get them. */
+  /** State events of a state that the user may read, prepared for rendering. */
   async asState(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
     const erased = await this.#erasedOf(events);
     return events.map((stored) => ({
@@ -121,7 +128,7 @@ export class RoomView {
     }));
   }
 
-  /** Those of the events whose senders have asked that they are forgotten before the user came. */
+  /** Events that were erased by their senders before the user joined. */
   async #erasedOf(events: readonly StoredEvent[]): Promise<Set<StoredEvent>> {
     const positions = erasedEvents(events, await this.#engine.erased.positions());
     if (positions.size === 0) return new Set();
@@ -139,7 +146,7 @@ export class RoomView {
     );
   }
 
-  /** Visibility and membership before each event. */
+  /** History visibility and the user's membership before each event. */
   async #facts(events: readonly StoredEvent[]) {
     const { groups, stateKeys, events: store } = this.#engine;
     const memberKey = stateMapKey('m.room.member', this.userId);
@@ -161,7 +168,7 @@ export class RoomView {
     }));
   }
 
-  /** Whether everybody may read the room now. */
+  /** Whether the current history visibility is `world_readable`. */
   async isWorldReadable(): Promise<boolean> {
     const entry = this.head.state.get(visibilityKey);
     const event = entry && (await this.#engine.events.get(entry.nid));

@@ -13,22 +13,22 @@ import type { ClientEvents } from './client-events.ts';
 import { decodePlace } from './history-token.ts';
 import { RoomView } from './room-view.ts';
 
-/** Which members `GET /members` is asked for. */
+/** Query parameters of `GET /members`. */
 export interface MembersRequest {
   readonly at?: string | undefined;
   readonly membership?: string | undefined;
   readonly notMembership?: string | undefined;
 }
 
-/** Rooms that were joined without their members. */
+/** Completion of partial state (rooms that were joined without their members). */
 export interface StateCompletion {
   /** Resolves when all members of the room are known. */
   whenComplete(roomId: string): Promise<void>;
 }
 
 /**
- * Reads the state of rooms for users: the current one for those who are in the room, the one at the time they left
- * for those who were. Source: client-server API, "Getting events for a room".
+ * Reads room state for users: the current state for joined users, the state when they left for others.
+ * Source: client-server API, "Getting events for a room".
  */
 export class StateReader {
   readonly #engine: RoomReader;
@@ -41,7 +41,7 @@ export class StateReader {
     this.#completion = completion;
   }
 
-  /** The whole state. */
+  /** Returns the full state. @throws MatrixError M_FORBIDDEN */
   async all(viewer: Viewer, roomId: string): Promise<ClientEvent[]> {
     await this.#completeState(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
@@ -49,17 +49,17 @@ export class StateReader {
     return this.#render(view, viewer, [...events.values()]);
   }
 
-  /** One entry. @throws MatrixError M_NOT_FOUND */
+  /** Returns one state event. @throws MatrixError M_FORBIDDEN, M_NOT_FOUND */
   async one(viewer: Viewer, roomId: string, type: string, stateKey: string): Promise<ClientEvent> {
     const view = await this.#view(viewer.userId, roomId);
     const nid = await this.#entryNid(view, stateMapKey(type, stateKey));
     const stored = nid === undefined ? undefined : await this.#engine.events.get(nid);
     const [event] = stored ? await this.#render(view, viewer, [stored]) : [];
-    if (!event) throw notFound('The room has no such state');
+    if (!event) throw notFound('State event not found');
     return event;
   }
 
-  /** The membership events. */
+  /** Returns membership events. @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a malformed `at` */
   async members(viewer: Viewer, roomId: string, request: MembersRequest): Promise<ClientEvent[]> {
     await this.#completeState(viewer.userId, roomId);
     const view = await this.#view(viewer.userId, roomId);
@@ -76,7 +76,10 @@ export class StateReader {
     return this.#render(view, viewer, events);
   }
 
-  /** Who is in the room, with their profiles. @throws MatrixError M_FORBIDDEN for those who are not in it */
+  /**
+   * Returns joined members with their profiles, by user id. @throws MatrixError M_FORBIDDEN for users who are
+   * not joined
+   */
   async joinedMembers(userId: string, roomId: string): Promise<Record<string, JsonObject>> {
     await this.#completeState(userId, roomId);
     const head = await this.#engine.heads.get(roomId);
@@ -95,7 +98,7 @@ export class StateReader {
     return joined;
   }
 
-  /** Members of the room wait until all of its members are known. */
+  /** Makes joined users wait until the partial state is complete. */
   async #completeState(userId: string, roomId: string): Promise<void> {
     const head = await this.#engine.heads.get(roomId);
     if (head?.isPartial && head.membership(userId) === 'join') await this.#completion.whenComplete(roomId);
@@ -105,13 +108,13 @@ export class StateReader {
     return RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
   }
 
-  /** The event with which the stay of a user ended who may see the room as it was then; `undefined`: as it is now. */
+  /** The leave event of a user who sees the room as it was then; `undefined`: they see the current state. */
   async #leaveEvent(view: RoomView): Promise<StoredEvent | undefined> {
     const { lastLeave: departure } = view;
     return departure && !(await view.isWorldReadable()) ? departure.event : undefined;
   }
 
-  /** The state group that somebody who is not in the room any more may see; `undefined`: the current state. */
+  /** The state group that a user who has left sees; `undefined`: the current state. */
   async #leaveGroup(view: RoomView): Promise<number | undefined> {
     return (await this.#leaveEvent(view))?.stateGroup;
   }
@@ -153,7 +156,7 @@ export class StateReader {
   }
 }
 
-/** The place, or the one after `last` if that comes before it. */
+/** The earlier of the place and the place after `last`. */
 function earlier(place: HistoryPlace, last: StoredEvent | undefined): HistoryPlace {
   if (last?.stream === undefined) return place;
   const { depth } = last.event;

@@ -34,7 +34,7 @@ const histories: [Happening[], Record<'world_readable' | 'shared' | 'invited' | 
 const own: readonly Happening[] = ['join', 'leave', 'forget', 'knock'];
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`what may be read, on ${database}`, () => {
+  describe(`history visibility, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
     let ben: TestClient;
@@ -100,7 +100,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     }
 
-    it('those who left see the state, the members and the events of that time', async () => {
+    it('shows users who left the state, members and events as of their leave', async () => {
       const { path, roomId } = await live('shared', ['join']);
       const { next_batch: before } = await anna.sync();
       await ben.leave(roomId);
@@ -122,7 +122,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.doesNotMatch(JSON.stringify(left), /later|cleo/);
     });
 
-    it('/members can be of a time and of a membership', async () => {
+    it('filters /members by at, membership and not_membership', async () => {
       const { path, roomId } = await live('shared', ['join']);
       const { next_batch: at } = await anna.sync();
       await anna.membership('ban', roomId, ben);
@@ -139,7 +139,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await anna.call('GET', `${path}/members`, undefined, { at: 'nonsense' })).status, 400);
     });
 
-    it('pages go on in both directions until the end, from tokens of their own and of sync', async () => {
+    it('pages /messages in both directions to the end, from tokens of /messages and /sync', async () => {
       const { path, roomId } = await live('shared', ['join', 'leave', 'join', 'leave', 'join']);
       const seen: Record<string, string[]> = { b: [], f: [] };
       for (const dir of ['b', 'f'] as const) {
@@ -183,7 +183,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('pages forward go on from the newest event for those who will see the next', async () => {
+    it('returns an end token after the newest event to users who will see the next one', async () => {
       const { path, roomId } = await live('shared', ['join']);
       const forward = (who: TestClient, from?: unknown) =>
         who.do('GET', `${path}/messages`, undefined, {
@@ -206,7 +206,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('/messages and /context hand over the members who speak, to those who load them lazily', async () => {
+    it("returns the senders' membership events from /messages and /context when members are lazy-loaded", async () => {
       const { path, roomId } = await live('shared', ['join']);
       const eventId = await ben.say(roomId, 'hello');
       const filter = JSON.stringify({ lazy_load_members: true });

@@ -15,17 +15,18 @@ const removeGuestsJob = 'rooms/guests';
 const forgetJob = 'rooms/forgetting';
 
 /**
- * Milliseconds that whoever has changed something waits at most for it to be seen in rooms. Somebody may be in a great
- * many; the rest follows.
+ * Maximum wait of a request for its changes to reach the rooms, in milliseconds. A user may be in many rooms;
+ * the job continues after the response.
  */
 const maxWait = 5_000;
 
-/** A room that a user came out of. */
+/** A user and a room that they have left. */
 type RoomOfUser = { readonly userId: string; readonly roomId: string };
 
 /**
- * Keeps memberships in step with accounts: a new name or avatar goes into all of a user's rooms, and an account that
- * is closed leaves them. As jobs, so that nothing is forgotten when the server stops in between.
+ * Applies changes of accounts to memberships: a new display name or avatar goes into all rooms of the user, a
+ * deactivated account leaves them, and guests leave rooms that forbid guest access. Runs as jobs, so that a
+ * restart does not lose them.
  * Source: client-server API, "Profiles" and `POST /account/deactivate`.
  */
 export class AccountMemberships {
@@ -38,8 +39,8 @@ export class AccountMemberships {
   }
 
   /**
-   * Registers how the jobs are done; before jobs are started.
-   * @param isGuest whether that is a local user without an account of their own
+   * Registers the job handlers. Must be called before jobs are started.
+   * @param isGuest whether a local user is a guest
    */
   register(
     engine: RoomReader,
@@ -70,8 +71,8 @@ export class AccountMemberships {
   }
 
   /**
-   * From now on local users forget the rooms that somebody on another server removes them from; who acts here sees to
-   * it themselves. Source: requirement document 2, "forget_rooms_on_leave".
+   * Makes local users forget rooms that a remote user removes them from; removals by local users are handled
+   * in `Memberships`. Source: requirement document 2, "forget_rooms_on_leave".
    */
   forgetOnRemoteRemoval(engine: RoomReader, database: Database, serverName: string): void {
     const isLocal = (userId: string) => serverOfUser(userId) === serverName;
@@ -92,22 +93,22 @@ export class AccountMemberships {
     });
   }
 
-  /** Part of the transaction that changes a profile. */
+  /** Schedules the update of the user's rooms in the transaction that changes the profile. */
   profileChanged(writer: AnyWriter, userId: string): Promise<void> {
     return this.#schedule(writer, profileJob, userId);
   }
 
-  /** Resolves when the user's rooms show the profile, or when that takes too long. */
+  /** Resolves when the user's rooms have the new profile, or after `maxWait`. */
   profilePropagated(userId: string): Promise<void> {
     return this.#jobs.attempted(profileJob, userId, maxWait);
   }
 
-  /** Part of the transaction that closes an account. */
+  /** Schedules the leaves in the transaction that deactivates the account. */
   accountDeactivated(writer: AnyWriter, userId: string): Promise<void> {
     return this.#schedule(writer, leaveAllJob, userId);
   }
 
-  /** Resolves when the user of a closed account has left their rooms, or when that takes too long. */
+  /** Resolves when the deactivated user has left all rooms, or after `maxWait`. */
   allRoomsLeft(userId: string): Promise<void> {
     return this.#jobs.attempted(leaveAllJob, userId, maxWait);
   }
@@ -145,7 +146,7 @@ async function leaveAll(
     if (membership !== 'leave' && membership !== 'ban') {
       await memberships.leave(userId, roomId).catch(ignoreMatrixError);
     }
-    // Nobody will come back to it.
+    // A deactivated user cannot rejoin.
     await memberships.forget(userId, roomId).catch(ignoreMatrixError);
   }
 }
@@ -155,7 +156,7 @@ async function redactsGuestAccess(engine: RoomReader, eventId: string | undefine
   return target?.event.type === 'm.room.guest_access';
 }
 
-/** Guests go when a room does not let them in any more. Source: client-server API, "Guest Access". */
+/** Removes guests when a room forbids guest access. Source: client-server API, "Guest Access". */
 async function removeGuests(
   engine: RoomReader,
   memberships: Memberships,
@@ -170,7 +171,7 @@ async function removeGuests(
   }
 }
 
-/** What a room does not allow must not keep the others waiting. */
+/** A refusal in one room must not stop the job for the others. */
 function ignoreMatrixError(error: unknown): void {
   if (!(error instanceof MatrixError)) throw error;
 }

@@ -1,16 +1,19 @@
 import { MatrixError } from '../../protocol/index.ts';
 
-/** What users want to become of invites; declared here, supplied at composition. */
+/** Users' settings for incoming invites; supplied at composition. */
 export interface InvitePolicy {
-  /** `block`: it is refused. `ignore`: it is taken, and its user is not told. @param userId a local user */
+  /**
+   * `block`: the invite is refused. `ignore`: the invite is accepted, and the user is not notified. @param
+   * userId a local user
+   */
   decide(userId: string, inviter: string): Promise<'allow' | 'ignore' | 'block'>;
 }
 
-/** Everybody may be invited by everybody. */
+/** Allows all invites. */
 export const allowAllInvites: InvitePolicy = { decide: async () => 'allow' };
 
 /**
- * Refuses an invite of a local user who does not want it.
+ * Refuses an invite that the local user blocks.
  * Source: client-server API, "Invite permission".
  * @throws MatrixError 403 M_INVITE_BLOCKED
  */
@@ -20,6 +23,6 @@ export async function checkInvitePolicy(
   inviter: string,
 ): Promise<void> {
   if ((await policy.decide(userId, inviter)) === 'block') {
-    throw new MatrixError(403, 'M_INVITE_BLOCKED', `${userId} does not take this invite`);
+    throw new MatrixError(403, 'M_INVITE_BLOCKED', `${userId} does not accept this invite`);
   }
 }

@@ -11,11 +11,11 @@ export interface JoiningDeps {
   readonly contents: MemberContents;
   readonly throttle: Throttle;
   readonly serverName: string;
-  /** Absent: there are no other servers. */
+  /** Absent: this server does not federate. */
   readonly remote: RemoteMemberships | undefined;
 }
 
-/** Joins a room of this server or, with the help of others, of theirs: see `Memberships.join`. */
+/** Joins a room locally or through a resident server: see `Memberships.join`. */
 export async function join(
   deps: JoiningDeps,
   userId: string,
@@ -40,7 +40,7 @@ async function joinLocally(
   const present = head.membership(userId);
   if (present === 'join' && !given) return currentMember(engine, head, userId);
   if (present !== 'join' && head.partial && remote) {
-    // Whether the user is banned, for instance, is not known here yet.
+    // With partial state, a ban of the user may not be known.
     const { from, servers } = head.partial;
     throttle.join(requester, roomId);
     const profile = await contents.withProfile(userId, given ?? {}, 'join');
@@ -65,7 +65,7 @@ async function joinLocally(
   return sendMember(engine, userId, roomId, userId, { ...content, ...via }, originServerTs);
 }
 
-/** @returns `undefined` when this server has got into the room in the meantime */
+/** @returns `undefined` when this server has joined the room in the meantime */
 async function joinRemotely(
   { contents, throttle }: JoiningDeps,
   remote: RemoteMemberships,
@@ -81,7 +81,7 @@ async function joinRemotely(
   return remote.join({ userId, roomId, via, content });
 }
 
-/** Whether guests may be in a room. Source: client-server API, "Guest Access". */
+/** Whether the room allows guests. Source: client-server API, "Guest Access". */
 export async function guestsMayJoin(engine: RoomReader, head: RoomHead): Promise<boolean> {
   const entry = head.entry('m.room.guest_access', '');
   const stored = entry && (await engine.events.get(entry.nid));

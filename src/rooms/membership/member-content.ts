@@ -1,12 +1,12 @@
 import { type JsonObject, serverOfUser } from '../../protocol/index.ts';
 
-/** Where display names and avatars come from; declared here, supplied at composition. */
+/** Reads profiles of local users; supplied at composition. */
 export interface MemberProfiles {
-  /** What of the profile of a local user goes into membership events. */
+  /** The members of a local user's profile that go into membership events. */
   profile(userId: string): Promise<{ displayname?: string | undefined; avatar_url?: string | undefined }>;
 }
 
-/** Makes the contents of membership events. */
+/** Builds the content of membership events. */
 export class MemberContents {
   readonly #profiles: MemberProfiles;
   readonly #serverName: string;
@@ -18,7 +18,7 @@ export class MemberContents {
     this.#allowPerRoomProfiles = parts.allowPerRoomProfiles;
   }
 
-  /** The part that says who somebody is; empty for users of other servers, whose profiles their servers keep. */
+  /** The profile members; empty for remote users, whose profiles are on their own servers. */
   async profile(userId: string): Promise<JsonObject> {
     if (serverOfUser(userId) !== this.#serverName) return {};
     const { displayname, avatar_url } = await this.#profiles.profile(userId);
@@ -29,14 +29,14 @@ export class MemberContents {
   }
 
   /**
-   * A content with the user's profile in it, unless `given` has another for this room and rooms may have their own
+   * Content with the user's profile, unless `given` has one for this room and per-room profiles are allowed
    * (`allow_per_room_profiles`).
    */
   async withProfile(userId: string, given: JsonObject, membership: string): Promise<JsonObject> {
     return { ...(await this.profile(userId)), ...this.without(given), membership };
   }
 
-  /** What a client gave, without what it may not say. */
+  /** The content that a client gave, without the members that it may not set. */
   without(given: JsonObject): JsonObject {
     const { join_authorised_via_users_server: _authoriser, membership: _membership, ...content } = given;
     if (this.#allowPerRoomProfiles) return content;

@@ -2,19 +2,19 @@ import { type JsonObject, notFound } from '../../protocol/index.ts';
 import type { RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import type { RequestingUser } from '../limits.ts';
 
-/** How a membership is to be changed. */
+/** Options of a membership change. */
 export interface MembershipRequest {
-  /** Who asks for it; absent when the server acts of its own accord. */
+  /** The user who makes the request; absent when the server acts by itself. */
   readonly requester?: RequestingUser;
   /** Further content of the event, for instance `reason`. */
   readonly given?: JsonObject;
-  /** Servers that may be in the room, for one that this server is not in. */
+  /** Servers that may be in the room, for a room that this server is not in. */
   readonly via?: readonly string[];
-  /** Milliseconds since the epoch, where the event is made here; by default now. */
+  /** Milliseconds since the epoch, for events that this server creates; by default now. */
   readonly originServerTs?: number | undefined;
 }
 
-/** @throws MatrixError M_NOT_FOUND for a room that this server does not know */
+/** @throws MatrixError M_NOT_FOUND for an unknown room */
 export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<RoomHead> {
   const head = await heads.get(roomId);
   if (!head) throw notFound('Unknown room');
@@ -22,8 +22,8 @@ export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<
 }
 
 /**
- * The member event of a user who has one, once it is on disk: it may have been sent just now, and whoever is told of it
- * will rely on it.
+ * The current membership event of a user, once it is on disk: it may have just been sent, and callers rely on
+ * it.
  */
 export async function currentMember(
   { events, timeline }: RoomWriter,
@@ -32,7 +32,7 @@ export async function currentMember(
 ): Promise<StoredEvent> {
   const entry = head.entry('m.room.member', userId);
   const stored = entry && (await events.get(entry.nid));
-  if (!stored) throw new Error('a membership event is missing');
+  if (!stored) throw new Error('the membership event is missing');
   await timeline.durable(stored);
   return stored;
 }

@@ -6,7 +6,7 @@ import type { Memberships } from './memberships.ts';
 const known: ReadonlySet<string> = new Set(['join', 'invite', 'leave', 'ban', 'knock']);
 
 /**
- * Sets a membership through the state of the room: does what the endpoint for it does.
+ * Changes a membership by a state event, with the effects of the membership endpoint.
  * Source: client-server API, "Room membership".
  */
 export async function setMembership(
@@ -20,9 +20,9 @@ export async function setMembership(
   const isOwn = userId === sender;
   const membership = given['membership'];
   if (typeof membership !== 'string') throw badJson('membership must be a string');
-  if (!known.has(membership)) throw badJson('The membership is not known');
+  if (!known.has(membership)) throw badJson('Unknown membership');
   if (requester.isGuest && !isOwn) {
-    throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may change their own membership only');
+    throw new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may only change their own membership');
   }
   const request = { requester, given, originServerTs };
   if (membership === 'invite') return memberships.invite(sender, roomId, userId, request);
@@ -35,7 +35,7 @@ export async function setMembership(
   }
   if (membership === 'join' && isOwn) return memberships.join(userId, roomId, request);
   if (membership === 'knock' && isOwn) return memberships.knock(userId, roomId, request);
-  // What is left the authorization rules refuse.
+  // The authorization rules refuse all other changes.
   const type = 'm.room.member';
   return engine.timeline.append(roomId, { type, stateKey: userId, sender, content: given, originServerTs });
 }

@@ -9,7 +9,7 @@ type State = (typeof states)[number];
 
 type Outcome = 'ok' | 403 | 404;
 
-/** What becomes of an action for each of `states`: `y` it succeeds, `n` it is forbidden, `?` there is nothing there. */
+/** Outcomes of an action for each of `states`: `y` ok, `n` 403, `?` 404. */
 const outcomes = (row: string): Outcome[] =>
   [...row].map((letter) => (letter === 'y' ? 'ok' : letter === 'n' ? 403 : 404));
 
@@ -26,7 +26,7 @@ const joining = {
 /** For one who is in the room that a restricted room names. */
 const joiningFromAllowedRoom = { restricted: 'yyyyny', knock_restricted: 'yyyyny', invite: 'nyynnn' };
 
-/** Who has knocked already and knocks again has done so. */
+/** A repeated knock succeeds without effect. */
 const knocking = {
   public: 'nnnnny',
   invite: 'nnnnny',
@@ -38,7 +38,7 @@ const knocking = {
 
 const leaving = '?yyyny';
 
-/** What a moderator does to somebody in one of `states`. */
+/** Outcomes of a moderator's actions for a user in each of `states`. */
 const moderating = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nnnnyn' };
 
 /** A room of alice's in which bob has that membership. @returns its id */
@@ -167,7 +167,7 @@ forEachDatabase((open) => {
         { membership: 'join', ...content },
       );
 
-    it('say who joins, is invited or knocks, and not who leaves', async () => {
+    it('contain the profile of joined and invited users, and not of users who leave', async () => {
       const under = await withProfiles();
       const roomId = await under.room(alice, bob);
       const profile = { displayname: `Name of ${bob}`, avatar_url: 'mxc://test/a' };
@@ -179,7 +179,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await contentOf(under, roomId, bob), invited);
     });
 
-    it('take the profile that is set for one room, with all of their content', async () => {
+    it('keep a per-room profile and unknown content keys', async () => {
       const under = await withProfiles();
       const roomId = await under.room(alice, bob);
       await setOwn(under, roomId, { displayname: 'Other', more: 1, join_authorised_via_users_server: alice });
@@ -187,7 +187,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await contentOf(under, roomId, bob), content);
     });
 
-    it('are not changed by joining once more', async () => {
+    it('are unchanged after a repeated join', async () => {
       const under = await withProfiles();
       const roomId = await under.room(alice, bob);
       await setOwn(under, roomId, { displayname: 'Other' });
@@ -195,14 +195,14 @@ forEachDatabase((open) => {
       assert.equal((await contentOf(under, roomId, bob))?.['displayname'], 'Other');
     });
 
-    it('hide the profiles of those who are invited (include_profile_data_on_invite: false)', async () => {
+    it('omit the profile of invited users (include_profile_data_on_invite: false)', async () => {
       const under = await withProfiles({ include_profile_data_on_invite: false });
       const roomId = await under.room(alice);
       await under.rooms.memberships.invite(alice, roomId, bob);
       assert.deepEqual(await contentOf(under, roomId, bob), { membership: 'invite' });
     });
 
-    it('have the one profile everywhere (allow_per_room_profiles: false)', async () => {
+    it('use the global profile in every room (allow_per_room_profiles: false)', async () => {
       const under = await withProfiles({ allow_per_room_profiles: false });
       const roomId = await under.room(alice, bob);
       const before = await contentOf(under, roomId, bob);
@@ -210,7 +210,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await contentOf(under, roomId, bob), before);
     });
 
-    it('vouch for those who join a restricted room', async () => {
+    it('name the authorising user in a join to a restricted room', async () => {
       const under = await withProfiles();
       const allowed = await under.room(carol, bob);
       const roomId = await roomWith(under, 'none', 'restricted', allowed);
@@ -220,8 +220,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('forgetting', () => {
-    it('is for rooms that were left, and ends with the next join', async () => {
+  describe('Memberships.forget', () => {
+    it('refuses joined and unknown rooms, hides a room that was left, and ends with the next join', async () => {
       const under = await RoomsUnderTest.open(open);
       const { memberships } = under.rooms;
       const roomId = await under.room(alice, bob);
@@ -237,7 +237,7 @@ forEachDatabase((open) => {
       assert.ok((await under.rooms.stateReader.all(viewer, roomId)).length > 0);
     });
 
-    it('comes with leaving, being removed and being banned (forget_rooms_on_leave)', async () => {
+    it('follows a leave, kick and ban (forget_rooms_on_leave)', async () => {
       const under = await RoomsUnderTest.open(open, [], { options: { forget_rooms_on_leave: true } });
       const { memberships } = under.rooms;
       const ends = [
@@ -259,7 +259,7 @@ forEachDatabase((open) => {
     });
   });
 
-  it('what was done already is answered when it is on disk', async () => {
+  it('answers a repeated join or leave only when the event is on disk', async () => {
     const under = await RoomsUnderTest.open(open);
     const roomId = await under.room(alice, bob);
     const { memberships } = under.rooms;
@@ -285,7 +285,7 @@ forEachDatabase((open) => {
     }
   });
 
-  it('a new profile is no new membership, also after a restart', async () => {
+  it('keeps the position of the join when only the profile changes, after a restart as well', async () => {
     let under = await RoomsUnderTest.open(open);
     const roomId = await under.room(alice, bob);
     const since = async () => (await under.engine.userRooms.of(bob)).get(roomId)?.stream;

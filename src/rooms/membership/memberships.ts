@@ -16,9 +16,9 @@ import { join } from './joining.ts';
 import type { MemberContents } from './member-content.ts';
 import { currentMember, knownHead, type MembershipRequest, sendMember } from './member-event.ts';
 
-/** Who may be asked about users; declared here, supplied at composition. */
+/** Look-ups of local accounts; supplied at composition. */
 export interface LocalUsers {
-  /** Whether that account exists on this server and is active. */
+  /** Whether the account exists on this server and is active. */
   exists(userId: string): Promise<boolean>;
   isAdmin(userId: string): Promise<boolean>;
 }
@@ -40,10 +40,10 @@ export interface MembershipsDeps {
   readonly serverName: string;
 }
 
-/** Joins, invites, leaves, bans. Source: client-server API, "Room membership". */
+/** Changes memberships for local users. Source: client-server API, "Room membership". */
 export class Memberships {
   readonly #deps: MembershipsDeps;
-  /** Absent: there are no other servers. */
+  /** Absent: this server does not federate. */
   #remote: RemoteMemberships | undefined;
   #completeState: (roomId: string) => Promise<void> = async () => undefined;
   #checkLeave: (userId: string, roomId: string) => Promise<void> = async () => undefined;
@@ -52,35 +52,39 @@ export class Memberships {
     this.#deps = deps;
   }
 
-  /** From now on users get into rooms of other servers, and users of these are asked before they are invited. */
+  /** Enables joins, knocks, leaves and invites through other servers. */
   attach(remote: RemoteMemberships): void {
     this.#remote = remote;
   }
 
-  /** Who acts on the memberships of others waits until these are known. @param whole resolves when they are */
+  /**
+   * Makes changes of other users' memberships wait for complete state. @param whole resolves when the state
+   * of the room is complete
+   */
   setStateCompletion(whole: (roomId: string) => Promise<void>): void {
     this.#completeState = whole;
   }
 
-  /** Some users must stay in some rooms. @param check throws when they ask to leave one, or to turn its invite down */
+  /** Sets a check of leaves. @param check throws when the user may not leave the room or reject its invite */
   setLeaveCheck(check: (userId: string, roomId: string) => Promise<void>): void {
     this.#checkLeave = check;
   }
 
-  /** The part of a membership event that says who somebody is. */
+  /** The profile members of a membership event. */
   profileContent(userId: string): Promise<JsonObject> {
     return this.#deps.contents.profile(userId);
   }
 
   /**
-   * Joins a room. For one who is in it already, `given` is the profile to have there; without it nothing changes.
-   * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN for guests where they may not join
+   * Joins a room. For a joined user, `given` is the profile for this room; without it nothing changes.
+   * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN where guests may not join, M_FORBIDDEN, M_NOT_FOUND,
+   * M_LIMIT_EXCEEDED
    */
   join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
     return join({ ...this.#deps, remote: this.#remote }, userId, roomId, request);
   }
 
-  /** @throws MatrixError M_FORBIDDEN also when the user is in the room or banned from it */
+  /** Invites a user. @throws MatrixError M_FORBIDDEN also when the user is joined or banned */
   async invite(
     sender: string,
     roomId: string,
@@ -102,26 +106,27 @@ export class Memberships {
   }
 
   /**
-   * Whether this server, and the invited user if it is one of its own, let `sender` invite them anywhere. For
-   * invites by users of other servers as well. Who has no account yet can be invited by users of this server only:
-   * others could have it remember invites for any number of names.
-   * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_NOT_FOUND for no user
+   * Checks that this server and, if local, the invited user allow invites by `sender`, for invites by remote
+   * users as well. A user id without an account can be invited by local users only: remote servers could
+   * otherwise store any number of invites.
+   * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_INVALID_PARAM for an invalid user id, M_NOT_FOUND
+   * for an unknown user
    */
   async checkInvitee(sender: string, userId: string): Promise<void> {
     const { options, users, serverName, invitePolicy } = this.#deps;
-    if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
+    if (!isUserId(userId)) throw invalidParam(`${userId} is not a valid user ID`);
     const isLocal = serverOfUser(userId) === serverName;
     if (isLocal && options.block_non_admin_invites && !(await users.isAdmin(sender))) {
       throw forbidden('Invites have been disabled on this server');
     }
     if (!isLocal) return;
     if (serverOfUser(sender) !== serverName && !(await users.exists(userId))) {
-      throw notFound('There is no such user');
+      throw notFound('User not found');
     }
     await checkInvitePolicy(invitePolicy, userId, sender);
   }
 
-  /** The event that invites a user. */
+  /** The draft of an invite event. */
   async invitation(sender: string, userId: string, given: JsonObject = {}): Promise<EventToSend> {
     const { contents, options } = this.#deps;
     const content = options.include_profile_data_on_invite
@@ -146,7 +151,7 @@ export class Memberships {
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
-  /** Leaves a room, turns an invite down or takes a knock back. For one who has left before it does nothing. */
+  /** Leaves a room, rejects an invite or retracts a knock. Does nothing for a user who has left. */
   async leave(
     userId: string,
     roomId: string,
@@ -172,7 +177,7 @@ export class Memberships {
   ): Promise<StoredEvent> {
     const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
     const known = await knownHead(this.#deps.engine, roomId);
-    // Whether the room knows of an invite that came before this server did, its members tell.
+    // An invite from before this server joined may be in the part of the state that is not known yet.
     if (room && known.isPartial && known.membership(userId) === undefined) await this.#completeState(roomId);
     const head = await knownHead(this.#deps.engine, roomId);
     const present = head.membership(userId);
@@ -182,7 +187,7 @@ export class Memberships {
     return sendMember(this.#deps.engine, userId, roomId, userId, content, originServerTs);
   }
 
-  /** What ended an invite of which the room knows nothing. */
+  /** The leave event that ended an out-of-band invite. */
   async #earlierLeave(userId: string, roomId: string): Promise<StoredEvent> {
     const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
@@ -191,7 +196,7 @@ export class Memberships {
     return end;
   }
 
-  /** @returns `undefined` when this server has got into the room in the meantime */
+  /** @returns `undefined` when this server has joined the room in the meantime */
   async #leaveRemotely(
     remote: RemoteMemberships,
     userId: string,
@@ -206,7 +211,9 @@ export class Memberships {
     return remote.leave(userId, room, content);
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the user is not in the room */
+  /**
+   * Kicks a user or withdraws their invite. @throws MatrixError M_FORBIDDEN when the user is not in the room
+   */
   async kick(
     sender: string,
     roomId: string,
@@ -231,12 +238,12 @@ export class Memberships {
     { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#completeState(roomId);
-    if (!isUserId(userId)) throw invalidParam(`${userId} is not a user id`);
+    if (!isUserId(userId)) throw invalidParam(`${userId} is not a valid user ID`);
     await knownHead(this.#deps.engine, roomId);
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'ban'), originServerTs);
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the user is not banned */
+  /** Unbans a user. @throws MatrixError M_FORBIDDEN when the user is not banned */
   async unban(
     sender: string,
     roomId: string,
@@ -250,7 +257,10 @@ export class Memberships {
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
   }
 
-  /** How kicks, bans and unbans end. Each new membership, unbanning as well, makes a forgotten room remembered. */
+  /**
+   * Sends the event of a kick, ban or unban, then forgets the room if configured: the new event has ended an
+   * earlier forgetting.
+   */
   async #removeUser(
     sender: string,
     roomId: string,
@@ -263,7 +273,7 @@ export class Memberships {
     return removed;
   }
 
-  /** Stops remembering a room. @throws MatrixError M_UNKNOWN while the user is in it */
+  /** Forgets a room. @throws MatrixError M_UNKNOWN while the user is in it, M_NOT_FOUND */
   async forget(userId: string, roomId: string): Promise<void> {
     const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
     if (!room) throw notFound('You have never been in this room');
@@ -284,7 +294,9 @@ export class Memberships {
   }
 }
 
-/** Before anything is said of others: who is not in a room must not find out by the refusals who is. */
+/**
+ * Must come before checks of the target: its errors would disclose memberships to users who are not joined.
+ */
 function checkMember(head: RoomHead, sender: string): void {
   if (head.membership(sender) !== 'join') throw forbidden('You are not in this room');
 }

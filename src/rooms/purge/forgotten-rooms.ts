@@ -15,21 +15,21 @@ export interface ForgottenRoomsDeps {
   readonly engine: RoomWriter;
   readonly purge: RoomPurge;
   readonly serverName: string;
-  /** `forgotten_room_retention_period` in milliseconds; null: rooms are kept for good. */
+  /** `forgotten_room_retention_period` in milliseconds; null: rooms are never deleted. */
   readonly period: number | null;
 }
 
 const job = 'rooms/forgotten';
 
-/** How often rooms are looked for that were forgotten while the option was off, in milliseconds. */
+/** Interval in milliseconds of the search for rooms that were forgotten while the option was off. */
 const searchInterval = 24 * 3_600_000;
 
-/** Rooms that are looked at together. */
+/** Rooms that are read in one query. */
 const roomsAtOnce = 200;
 
 /**
- * Deletes rooms that all local users have forgotten, when they have been forgotten for as long as the operator wants:
- * counted from the last time that somebody forgot the room.
+ * Deletes rooms that all local users have forgotten, after the retention period, which starts again whenever
+ * a user forgets the room.
  */
 export class ForgottenRooms {
   readonly #deps: ForgottenRoomsDeps;
@@ -38,7 +38,7 @@ export class ForgottenRooms {
     this.#deps = deps;
   }
 
-  /** Says how the work is done; before jobs are started. */
+  /** Registers the job handlers. Must be called before jobs are started. */
   register(): void {
     const { jobs, engine, period } = this.#deps;
     jobs.register<{ roomId: string; roomNid: number }>(job, {
@@ -62,11 +62,11 @@ export class ForgottenRooms {
     if (period === null) return;
     const mayGo = async () => !(await store.isRemembered(database, room, serverName));
     const isGone = await purge.purge(room, mayGo, signal);
-    if (isGone) log.info({ roomId: room.roomId }, 'A room that everybody here had forgotten was deleted');
+    if (isGone) log.info({ roomId: room.roomId }, 'Deleted a room that all local users have forgotten');
     else if (signal.aborted) throw new Error('interrupted');
   }
 
-  /** Those that were forgotten when nobody counted are kept for the period from now on. */
+  /** Schedules rooms that were forgotten while the option was off; their period starts now. */
   async #scheduleForgotten(signal: AbortSignal): Promise<void> {
     const { database, serverName, period } = this.#deps;
     if (period === null) return;

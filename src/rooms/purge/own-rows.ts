@@ -5,7 +5,7 @@ import type { RoomRows } from './room-rows.ts';
 const byNid = { column: 'room_nid', holds: 'room nid' } as const;
 const byId = { column: 'room_id', holds: 'room id' } as const;
 
-/** What this slice keeps of rooms, but for the rooms, their events and the groups of their state. */
+/** Rows of rooms in this slice's tables, without the rooms, their events and their state groups. */
 export const ownRoomRows: RoomRows = {
   tables: [
     { ...byNid, table: 'memberships', key: ['user_id', 'room_nid'] },

@@ -9,12 +9,12 @@ export interface RoomPurgeDeps {
   readonly engine: RoomWriter;
 }
 
-/** Rows, events and state groups that are deleted in one transaction: others write in between. */
+/** Rows, events and state groups per transaction, so that other writers get their turn. */
 const [rowsAtOnce, eventsAtOnce, groupsAtOnce] = [1_000, 200, 100];
 
 /**
- * Deletes rooms with all that any slice keeps of them. It takes as many transactions as a room is large; when it is
- * begun again after it was interrupted, it goes on.
+ * Deletes rooms with their data in all slices. Takes as many transactions as the size of the room needs;
+ * after an interruption, the next call continues.
  */
 export class RoomPurge {
   readonly #deps: RoomPurgeDeps;
@@ -24,21 +24,21 @@ export class RoomPurge {
     this.#deps = deps;
   }
 
-  /** Adds what a slice keeps of rooms. */
+  /** Adds the rows of a slice. */
   register(rows: RoomRows): void {
     this.#rows.push(rows);
   }
 
-  /** The tables that are spoken for, for the test that finds the others. */
+  /** All registered tables, for the test that finds unregistered ones. */
   get tables(): readonly RoomTable[] {
     return this.#rows.flatMap(({ tables = [] }) => tables);
   }
 
   /**
-   * Deletes a room. From its beginning to its end the room is unknown to everybody here.
-   * @param mayGo asked twice: before, so that a room that stays is never unknown, and when nothing can change in the
-   * room any more; not when the deletion has begun before
-   * @returns whether the room is gone: not if it may not go, or if `signal` aborted before the end
+   * Deletes a room. The room is unknown to local users from the start of the deletion.
+   * @param mayGo called twice: first, so that a room that stays never becomes unknown, and again when the
+   * room can no longer change; not called when an earlier call has begun the deletion
+   * @returns whether the room is deleted; false if `mayGo` refuses or `signal` aborts before the end
    */
   async purge(room: PurgedRoom, mayGo: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
     const { database, engine } = this.#deps;

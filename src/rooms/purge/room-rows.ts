@@ -1,29 +1,32 @@
 import type { AnyWriter } from '../../kernel/database/index.ts';
 
-/** A room that is deleted. */
+/** A room to delete. */
 export interface PurgedRoom {
   readonly roomId: string;
   readonly roomNid: number;
 }
 
-/** A table whose rows name a room. */
+/** A table whose rows refer to a room. */
 export interface RoomTable {
   readonly table: string;
-  /** The column that names it, and by what. */
+  /** The column with the reference, and what it contains. */
   readonly column: string;
   readonly holds: 'room id' | 'room nid';
-  /** Columns that together name one row. */
+  /** Columns of the primary key. */
   readonly key: readonly string[];
 }
 
 /**
- * What a slice keeps of rooms, so that it goes when a room is deleted. Each slice says it of its own tables; they are
- * put together at composition, and a test finds tables that nobody speaks for.
+ * Rows of rooms in the tables of one slice, which are deleted with the room. Each slice declares its own;
+ * they are collected at composition, and a test finds tables that no slice declares.
  */
 export interface RoomRows {
   readonly tables?: readonly RoomTable[];
-  /** Deletes what names events and no room, a few hundred events at a time and before the events themselves. */
+  /**
+   * Deletes rows that refer to events only; called for up to a few hundred events, before the events
+   * themselves are deleted.
+   */
   readonly deleteForEvents?: (writer: AnyWriter, nids: readonly number[]) => Promise<void>;
-  /** Everything is deleted: what is in memory goes, too. */
+  /** Called when all rows are deleted: clears memory. */
   readonly onPurged?: (room: PurgedRoom) => void;
 }

@@ -5,7 +5,7 @@ import type { PurgedRoom, RoomTable } from './room-rows.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 
-/** The keys of some rows of a room: looked for without holding up those who write. */
+/** Keys of some rows of a room, read without blocking writers. */
 export async function someRows(
   database: Database,
   { table, column, holds, key }: RoomTable,
@@ -26,7 +26,7 @@ export const deletionOf = ({ table, key }: RoomTable, rows: readonly Row[]): Sta
   rows: rows.map((row) => key.map((name) => row[name] ?? null)),
 });
 
-/** Not any more once its deletion has begun. */
+/** Whether the room's own row exists; it is deleted first. */
 export async function roomExists(database: Database, { roomNid }: PurgedRoom): Promise<boolean> {
   const row = await database
     .reader<RoomTables>()
@@ -37,7 +37,7 @@ export async function roomExists(database: Database, { roomNid }: PurgedRoom): P
   return row !== undefined;
 }
 
-/** Some events of a room, whatever their place. */
+/** Nids of some events of a room: events with a stream position first, then the others. */
 export async function someEvents(
   database: Database,
   { roomNid }: PurgedRoom,
@@ -80,7 +80,7 @@ export async function deleteGroups(writer: Writer<RoomTables>, ids: readonly num
   await writer.deleteFrom('state_groups').where('id', 'in', ids).execute();
 }
 
-/** Whether a local user has something to do with a room and has not forgotten it. */
+/** Whether a local user has a membership in the room that is not forgotten. */
 export async function isRemembered(
   database: Database,
   { roomNid }: PurgedRoom,
@@ -97,7 +97,7 @@ export async function isRemembered(
   return row !== undefined;
 }
 
-/** Rooms that some user has forgotten. */
+/** Rooms that at least one user has forgotten. */
 export async function forgottenRooms(
   database: Database,
   after: number,

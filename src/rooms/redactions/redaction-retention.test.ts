@@ -20,7 +20,7 @@ async function open(database: 'sqlite' | 'postgres', redaction_retention_period:
   return { clock, server, talk, alice, bob, secret };
 }
 
-/** The answer to a moderator who wants to see what was redacted. */
+/** The original content as `unredacted` requests get it, or status and errcode. */
 async function unredacted(talk: TestRoom, user: TestUser, eventId: string) {
   const query = { 'fi.mau.msc2815.include_unredacted_content': true };
   const path = `/event/${encodeURIComponent(eventId)}`;
@@ -32,7 +32,7 @@ const kept = { msgtype: 'm.text', body: 'secret' };
 const gone = [404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED'];
 
 forServerDatabases(import.meta.url, (database) => {
-  describe('what a redaction took away', () => {
+  describe('the original content of a redacted event', () => {
     const during = async (
       period: number | null,
       work: (room: Awaited<ReturnType<typeof open>>) => Promise<void>,
@@ -47,7 +47,7 @@ forServerDatabases(import.meta.url, (database) => {
     const isGone = async ({ talk, alice, secret }: { talk: TestRoom; alice: TestUser; secret: string }) =>
       Array.isArray(await unredacted(talk, alice, secret));
 
-    it('is kept for moderators, and goes when its time is over [option: redaction_retention_period]', async () => {
+    it('is available to moderators until the retention period ends [option: redaction_retention_period]', async () => {
       await during(7 * day, async (room) => {
         const { clock, server, talk, alice, bob, secret } = room;
         assert.deepEqual((await talk.event(alice, secret)).content, {});
@@ -67,7 +67,7 @@ forServerDatabases(import.meta.url, (database) => {
       });
     });
 
-    it('is shown to those who may redact in the room now, and to nobody else', async () => {
+    it('is available only to joined users with the redact level', async () => {
       await during(null, async ({ server, talk, alice, bob, secret }) => {
         const [mona, admin] = [await server.register('mona'), await registerAdmin(server)];
         assert.deepEqual(await unredacted(talk, mona, secret), [404, 'M_NOT_FOUND']);
@@ -86,7 +86,7 @@ forServerDatabases(import.meta.url, (database) => {
       });
     });
 
-    it('goes with a sender who asks for erasure', async () => {
+    it('is unavailable after the erasure of the sender', async () => {
       await during(null, async ({ server, talk, alice, bob, secret }) => {
         const auth = { type: 'm.login.password', user: bob.userId, password: 'correct horse' };
         const body = { erase: true, auth };
@@ -97,7 +97,7 @@ forServerDatabases(import.meta.url, (database) => {
       });
     });
 
-    it('is kept for good where that is wanted', async () => {
+    it('is stored without limit when the period is null', async () => {
       await during(null, async ({ clock, server, talk, alice, secret }) => {
         clock.advance(365 * day);
         await server.restart();
@@ -106,7 +106,7 @@ forServerDatabases(import.meta.url, (database) => {
       });
     });
 
-    it('is nothing where nothing was redacted', async () => {
+    it('is the plain event when nothing was redacted', async () => {
       await during(day, async ({ talk, alice, bob }) => {
         const event = await talk.say(bob, 'plain');
         assert.deepEqual(await unredacted(talk, alice, event), { msgtype: 'm.text', body: 'plain' });

@@ -9,17 +9,17 @@ export interface RedactionRetentionDeps {
   readonly clock: Clock;
   readonly jobs: Jobs;
   readonly engine: RoomWriter;
-  /** `redaction_retention_period` in milliseconds; null: what was redacted is kept for good. */
+  /** `redaction_retention_period` in milliseconds; null: original content is never deleted. */
   readonly period: number | null;
 }
 
-/** How often it is looked, in milliseconds. */
+/** Interval of the job, in milliseconds. */
 const interval = 5 * 60_000;
 
-/** Events that are written in one transaction. */
+/** Events per transaction. */
 const eventsAtOnce = 200;
 
-/** Removes what redactions took away from the disk, too, once it has been kept for as long as the operator wants. */
+/** Deletes the original content of redacted events from the disk after the retention period. */
 export class RedactionRetention {
   readonly #deps: RedactionRetentionDeps;
 
@@ -27,7 +27,7 @@ export class RedactionRetention {
     this.#deps = deps;
   }
 
-  /** Says how the work is done; before jobs are started. */
+  /** Registers the job. Must be called before jobs are started. */
   register(): void {
     this.#deps.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
   }

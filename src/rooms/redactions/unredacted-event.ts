@@ -13,9 +13,11 @@ import type { Viewer } from '../event-relations.ts';
 import type { HistoryReader } from '../history/history-reader.ts';
 
 /**
- * One event with what a redaction took from it, for those who may redact in the room, as long as it is kept.
+ * Returns an event with its content from before the redaction, for users who may redact in the room, as long
+ * as it is stored.
  * Source: MSC2815, "Proposal to allow room moderators to view redacted event content".
- * @throws MatrixError M_FORBIDDEN, 404 with `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`; what reading it throws
+ * @throws MatrixError M_FORBIDDEN, 404 `FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED`, and the errors of
+ * `HistoryReader.event`
  */
 export async function unredactedEvent(
   { engine, historyReader }: { engine: RoomReader; historyReader: HistoryReader },
@@ -32,13 +34,17 @@ export async function unredactedEvent(
     await current(engine, head, 'm.room.power_levels'),
   );
   if (head.membership(viewer.userId) !== 'join' || !levels.reaches(viewer.userId, 'redact')) {
-    throw forbidden('You may not see what was redacted');
+    throw forbidden('You may not see redacted content');
   }
   const { content } = stored.event;
-  // Whoever took it back and then asked to be forgotten is not quoted to anybody any more.
+  // The original content of events of erased users is not disclosed.
   const isErased = erasedEvents([stored], await engine.erased.positions()).size > 0;
   if (isErased || isDeepStrictEqual(content, redactEvent(stored.event).event.content)) {
-    throw new MatrixError(404, 'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED', 'What was redacted is gone');
+    throw new MatrixError(
+      404,
+      'FI.MAU.MSC2815_UNREDACTED_CONTENT_DELETED',
+      'The redacted content has been deleted',
+    );
   }
   return { ...shown, content };
 }

@@ -8,7 +8,7 @@ import { addressInvite, type ThirdPartyInviting } from './third-party-inviting.t
 
 const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
-/** Addresses that may be invited to a new room: each is looked up while the client waits. */
+/** Maximum number of third-party invites in one request: each is looked up during the request. */
 const maxAddresses = 20;
 
 const createRoomBody = Type.Object({

@@ -5,7 +5,7 @@ import { startTestServer, type TestServer } from '../../../test/support/servers/
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`making rooms, on ${database}`, () => {
+  describe(`POST /createRoom, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
     let ben: TestClient;
@@ -38,7 +38,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     }
 
-    it('takes every option', async () => {
+    it('applies every parameter of the request', async () => {
       const roomId = await anna.createRoom({
         preset: 'trusted_private_chat',
         room_alias_name: `all-${database}`,
@@ -106,7 +106,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     for (let version = 1; version <= 12; version++) {
-      it(`makes rooms of version ${version}`, async () => {
+      it(`creates rooms of version ${version}`, async () => {
         const roomId = await anna.createRoom({
           room_version: String(version),
           preset: 'trusted_private_chat',
@@ -133,7 +133,7 @@ for (const database of serverDatabases(import.meta.url)) {
       ['a body that is a list', [], 400, 'M_BAD_JSON'],
       ['no JSON', '{', 400, 'M_NOT_JSON'],
       ['invites that are no list', { invite: 'x' }, 400, 'M_BAD_JSON'],
-      ['an invite of nobody', { invite: ['nobody'] }, 400, 'M_INVALID_PARAM'],
+      ['an invite of an invalid user id', { invite: ['nobody'] }, 400, 'M_INVALID_PARAM'],
       ['an invite of oneself', { invite: ['@anna:test'] }, 400, 'M_INVALID_PARAM'],
       ['an alias with a colon', { room_alias_name: 'a:b' }, 400, 'M_INVALID_PARAM'],
       ['an empty alias', { room_alias_name: '' }, 400, 'M_INVALID_PARAM'],
@@ -216,7 +216,7 @@ for (const database of serverDatabases(import.meta.url)) {
       ['a topic of great length', { topic: 'x'.repeat(70_000) }, 413, 'M_TOO_LARGE'],
     ];
     for (const [why, body, status, errcode] of refused) {
-      it(`refuses ${why}, and leaves nothing behind`, async () => {
+      it(`refuses ${why}, and creates no room`, async () => {
         const before = await anna.do('GET', '/joined_rooms');
         const answer = await anna.call('POST', '/createRoom', body);
         assert.deepEqual([answer.status, answer.body['errcode']], [status, errcode], answer.raw);
@@ -230,7 +230,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     }
 
-    it('takes its own alias as a part of the first state', async () => {
+    it('accepts the alias of the new room in initial_state', async () => {
       const alias = `#own-${database}:test`;
       const content = { alias, alt_aliases: [alias], 'org.example': 1 };
       const roomId = await anna.createRoom({
@@ -240,7 +240,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await stateOf(roomId, 'm.room.canonical_alias'), content);
     });
 
-    it('invites those who have no account yet: the invite waits for them', async () => {
+    it('stores invites for user ids that register later', async () => {
       const name = `later-${database}`;
       const direct = await anna.createRoom({ is_direct: true, invite: [`@${name}:test`] });
       const roomId = await anna.createRoom();

@@ -5,7 +5,7 @@ import { unredactedEvent } from '../redactions/unredacted-event.ts';
 import type { Rooms } from '../rooms.ts';
 import { clientPath } from './paths.ts';
 
-/** Asks for what a redaction took away: MSC2815. */
+/** Asks for the content from before a redaction: MSC2815. */
 const unredactedKey = 'fi.mau.msc2815.include_unredacted_content';
 
 /**

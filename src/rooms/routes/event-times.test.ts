@@ -8,7 +8,7 @@ const bridge = `bridge:${alice}`;
 const long = 1_000;
 
 forEachDatabase((open) => {
-  describe('the time of an event', () => {
+  describe('origin_server_ts of a sent event', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;
     let roomId: string;
@@ -32,7 +32,7 @@ forEachDatabase((open) => {
     };
     const message = { msgtype: 'm.text', body: 'hello' };
 
-    it('is what an application service says, in messages, redactions and state', async () => {
+    it('is the ts of an application service in messages, redactions and state events', async () => {
       const said = await put(bridge, send('m.room.message'), message, long);
       assert.equal(await timeOf(said), long);
       const redaction = { redacts: said.body['event_id'] };
@@ -44,7 +44,7 @@ forEachDatabase((open) => {
       assert.equal(await timeOf(await put(bridge, '/state/org.example.x/key', { x: 1 }, 0)), 0);
     });
 
-    it('is what it says in memberships too, however they change', async () => {
+    it('is the ts of an application service in all membership changes', async () => {
       const changes: [by: string, of: string, membership: string][] = [
         [bridge, carol, 'invite'],
         [`bridge:${carol}`, carol, 'join'],
@@ -68,7 +68,7 @@ forEachDatabase((open) => {
       assert.equal(await timeOf(knock), long);
     });
 
-    it('is now for everybody else, and where nothing is said', async () => {
+    it('is the current time for other users, and without ts', async () => {
       const now = under.clock.now();
       assert.equal(await timeOf(await put(bob, send('m.room.message'), message, long)), now);
       assert.equal(await timeOf(await put(alice, '/state/m.room.topic', { topic: 'y' }, long)), now);
@@ -76,7 +76,7 @@ forEachDatabase((open) => {
       assert.equal(await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'z' })), now);
     });
 
-    it('must be one that events can have', async () => {
+    it('is refused with 400 M_INVALID_PARAM when ts is not a non-negative safe integer', async () => {
       for (const ts of [-1, 2 ** 53, 1.5]) {
         for (const path of [send('m.room.message'), '/state/m.room.topic']) {
           const { status, body } = await put(bridge, path, message, ts);

@@ -14,7 +14,7 @@ const joinBody = Type.Object({
   ...reasonMember,
   third_party_signed: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
 });
-/** Servers to get into the room through; `server_name` is what `via` was called before. */
+/** Servers to join through; `server_name` is the earlier name of `via`. */
 const viaQuery = Type.Object({
   via: Type.Optional(Type.Array(Type.String())),
   server_name: Type.Optional(Type.Array(Type.String())),
@@ -43,7 +43,7 @@ function joinRoutes(
   aliases: RoomAliases,
   thirdParties: ThirdPartyInviting,
 ): Route[] {
-  /** The room, and servers that may be in it: those that the client names first. */
+  /** The room id and candidate servers: those of the client first. */
   const locate = async (idOrAlias: string, query: ViaQuery) => {
     const named = viaOf(query);
     if (isRoomId(idOrAlias)) return { roomId: idOrAlias, via: named };
@@ -108,7 +108,7 @@ function joinRoutes(
 
 type JoinBody = WithReason & { third_party_signed?: JsonObject };
 
-/** Joining once more changes nothing, also not the profile: then nothing is given. */
+/** A repeated join changes nothing, the profile included: then `given` is absent. */
 function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {
   const given = reasonOf(body);
   return Object.keys(given).length === 0 ? { requester } : { requester, given };
@@ -168,7 +168,7 @@ function moderationRoutes(memberships: Memberships): Route[] {
   );
 }
 
-/** Both forms: of a user, and of an address. */
+/** Invites by user id and by third-party identifier. */
 function inviteRoute(memberships: Memberships, thirdParties: ThirdPartyInviting): Route {
   return route(
     {

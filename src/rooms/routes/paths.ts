@@ -1,4 +1,4 @@
-/** A path of the client-server API, in the present version and in the one before it, which old clients use. */
+/** Paths of a client-server API endpoint under v3, and under r0 for old clients. */
 export function clientPath<const P extends string>(
   path: P,
 ): readonly [`/_proto/client/v3${P}`, `/_proto/client/r0${P}`] {

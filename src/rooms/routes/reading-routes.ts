@@ -9,15 +9,15 @@ import { clientPath } from './paths.ts';
 const event = Type.Unsafe<JsonObject>(Type.Object({}));
 const events = Type.Array(event);
 
-/** How many events a page holds when the client does not say. */
+/** Events per page when the request has no limit. */
 const defaultLimit = 10;
 
-/** The filter that the `filter` query parameter holds. Throws MatrixError M_NOT_JSON, M_BAD_JSON. */
+/** Parses the `filter` query parameter. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
 function readFilter(json: string | undefined): RoomEventFilter {
   return json === undefined ? noFilter.room.timeline : compileRoomEventFilter(parseJson(json, filterLimits));
 }
 
-/** Characters of a filter, and levels of its JSON. */
+/** Maximum size of a filter in characters, and its maximum depth. */
 const filterLimits = { maxSize: 65_536, maxDepth: 10 };
 
 /** Client-server API, "Getting events for a room". @param maxEvents the largest page (`filter_timeline_limit`) */
@@ -54,7 +54,7 @@ function pageRoutes(historyReader: HistoryReader, limitOf: (asked: number | unde
       ({ params, query, requester }) => {
         const filter = readFilter(query.filter);
         return historyReader.messages(requester, params.roomId, {
-          // Clients that do not know where to begin say so with nothing in it, too.
+          // Some clients send an empty token for an absent one.
           from: query.from === '' ? undefined : query.from,
           to: query.to === '' ? undefined : query.to,
           direction: query.dir === 'f' ? 'forward' : 'backward',

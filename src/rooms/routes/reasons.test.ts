@@ -21,13 +21,13 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    /** Does something about Ben. @returns his member event of then, or for what he does himself */
+    /** Changes Ben's membership. @returns the content of his member event */
     const becomes = async (who: TestClient, roomId: string, action: string, body: object) => {
       await who.do('POST', `/rooms/${enc(roomId)}/${action}`, body);
       return people.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(people.ben.id)}`);
     };
 
-    it('may be null where there is none: bots send it so when they are not told one', async () => {
+    it('may be null, as bots send it, and is then omitted from the event', async () => {
       const { anna, ben } = people;
       const roomId = await roomOfAnnaAndBen(people);
       const him = { user_id: ben.id, reason: null };
@@ -50,7 +50,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(because?.['content'], { redacts: eventId });
     });
 
-    it('is a text otherwise', async () => {
+    it('must otherwise be a string, which goes into the event', async () => {
       const { anna, ben } = people;
       const roomId = await roomOfAnnaAndBen(people);
       const path = `/rooms/${enc(roomId)}/kick`;

@@ -22,7 +22,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
     const room = () => roomOfAnnaAndBen(people);
 
-    it('takes the words away, everywhere, and says why', async () => {
+    it('removes the content from all responses, and gives the reason', async () => {
       const { anna, ben } = people;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');
@@ -43,7 +43,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('needs power for the events of others, and none for one’s own', async () => {
+    it('requires the redact level for events of other users only', async () => {
       const { anna, ben } = people;
       const roomId = await room();
       const [hers, his] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
@@ -63,7 +63,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await eventOf(ben, roomId, sent))['redacts'], hers);
     });
 
-    it('reaches the state, and what is made of it', async () => {
+    it('removes the content of state events and the data derived from them', async () => {
       const { anna, ben, cleo } = people;
       const roomId = await room();
       const named = await ben.setState(
@@ -88,7 +88,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.notEqual(rooms?.join?.[roomId]?.summary?.['m.heroes'], undefined, 'the room has no name');
     });
 
-    it('may be of what is not known, of a redaction, and twice, but not of the beginning', async () => {
+    it('accepts unknown, redaction and redacted targets, and refuses m.room.create', async () => {
       const { anna } = people;
       const roomId = await room();
       await anna.redact(roomId, '$unknown');

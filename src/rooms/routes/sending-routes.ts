@@ -5,23 +5,23 @@ import type { Sender, Sending } from '../sending.ts';
 import { clientPath } from './paths.ts';
 import { reasonMember, reasonOf } from './reason.ts';
 
-/** An event that is to be sent later. */
+/** An event to send later. */
 export interface EventToDelay {
   readonly roomId: string;
   readonly type: string;
   /** Present for state events. */
   readonly stateKey?: string | undefined;
   readonly content: JsonObject;
-  /** Absent where the request has none, as for state. */
+  /** Absent when the request has none, as for state events. */
   readonly txnId?: string | undefined;
 }
 
-/** Sends events later; supplied at composition. Source: MSC4140. */
+/** Schedules delayed events; supplied at composition. Source: MSC4140. */
 export interface DelayedSending {
   /**
    * @param delay milliseconds
-   * @returns the id by which the delay can be managed
-   * @throws MatrixError when events can not be delayed, or not for so long
+   * @returns the delay id
+   * @throws MatrixError when delayed events are disabled or the delay is too long
    */
   schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string>;
 }
@@ -30,31 +30,31 @@ const content = Type.Unsafe<JsonObject>(Type.Object({}));
 const sent = Type.Object({ event_id: Type.String() });
 const sentOrDelayed = Type.Union([sent, Type.Object({ delay_id: Type.String() })]);
 
-/** Milliseconds by which an event is to be delayed: MSC4140 in its first form, which clients use. */
+/** Delay of an event in milliseconds: the first form of MSC4140, which clients use. */
 const delayKey = 'org.matrix.msc4140.delay';
 /**
- * Names another delayed event that decides about this one: a form that was given up. Who asks for it must not find the
- * event sent at once.
+ * Names a parent delayed event: a withdrawn form of MSC4140. It must be refused, since the client does not
+ * expect the event to be sent at once.
  */
 const parentKey = 'org.matrix.msc4140.parent_delay_id';
 const delay = { [delayKey]: Type.Optional(Type.Integer()), [parentKey]: Type.Optional(Type.String()) };
 
-/** What an application service may say of the time of an event: milliseconds since the epoch. */
+/** The time of an event of an application service: milliseconds since the epoch. */
 const time = { ts: Type.Optional(Type.Integer()) };
 
 /**
- * The time that an event is to have; `undefined`: now. Others than application services have no say in it.
- * Source: application service API, "Timestamp massaging". @throws MatrixError M_INVALID_PARAM
+ * The requested `origin_server_ts`; `undefined`: now. Only application services can set it. Source:
+ * application service API, "Timestamp massaging". @throws MatrixError M_INVALID_PARAM
  */
 function timeIn({ ts }: { ts?: number }, { appservice }: Requester): number | undefined {
   if (appservice === undefined || ts === undefined) return undefined;
-  if (ts < 0 || !Number.isSafeInteger(ts)) throw invalidParam('ts is no time that an event can have');
+  if (ts < 0 || !Number.isSafeInteger(ts)) throw invalidParam('ts must be a non-negative integer');
   return ts;
 }
 
 function delayIn(query: { [delayKey]?: number; [parentKey]?: string }): number | undefined {
   if (query[parentKey] !== undefined) {
-    throw invalidParam('Events can not be made to depend on other delayed events');
+    throw invalidParam('parent_delay_id is not supported');
   }
   return query[delayKey];
 }
@@ -104,7 +104,7 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
   ];
 }
 
-/** How scripts send that know of no transactions: older than the specification, and still served everywhere. */
+/** Sends without a transaction id, for scripts: older than the specification, and still widely served. */
 function postRoute(sending: Sending): Route {
   return route(
     {
@@ -153,7 +153,7 @@ function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {
       { ...contract, path: clientPath('/rooms/:roomId/state/:eventType/:stateKey') },
       ({ params, body, query, requester }) => send(requester, params, body, query),
     ),
-    // With an empty state key the slash before it may be left out.
+    // The trailing slash is optional for an empty state key.
     route(
       {
         ...contract,

@@ -22,7 +22,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
     const room = () => roomOfAnnaAndBen(people);
 
-    it('is for members, and tells no others what there is', async () => {
+    it('refuses users who are not joined, without disclosing memberships', async () => {
       const { ben, cleo } = people;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;
@@ -50,7 +50,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('needs no transaction, and then sends again what is asked for again', async () => {
+    it('sends a new event for each POST without a transaction id', async () => {
       const { anna, cleo } = people;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}/send/m.room.message`;
@@ -71,7 +71,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await assertRefused(anna, 'POST', redaction, {}, 400, 'M_BAD_JSON');
     });
 
-    it('shows nothing of rooms that a filter leaves out', async () => {
+    it('returns no events of rooms that the filter excludes', async () => {
       const { anna } = people;
       const roomId = await room();
       const eventId = await anna.say(roomId, 'hello');
@@ -97,7 +97,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('refuses what is malformed', async () => {
+    it('refuses malformed requests', async () => {
       const { anna } = people;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;
@@ -150,7 +150,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await anna.say(roomId, 'all is well');
     });
 
-    it('knows rooms and events of nobody', async () => {
+    it('answers unknown rooms and events with 404 M_NOT_FOUND', async () => {
       const { anna } = people;
       const roomId = await room();
       const unknown = '!unknown:elsewhere.example';
@@ -222,7 +222,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('repeats nothing for a transaction id, also after a restart', async () => {
+    it('answers a repeated transaction id with the first event id, after a restart as well', async () => {
       const { anna, ben } = people;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}/send/m.room.message/same`;
@@ -238,7 +238,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((seen['unsigned'] as Record<string, unknown>)['transaction_id'], undefined);
     });
 
-    it('has aliases that are given once, and taken by those who may', async () => {
+    it('creates an alias once, and deletes it for users who may do so', async () => {
       const { anna, ben } = people;
       const roomId = await room();
       const name = `#one-${database}:test`;

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RequestingUser } from '../limits.ts';
 
-/** An address that is invited, and the identity server to ask whose it is. */
+/** A third-party identifier to invite, and the identity server that looks it up. */
 export const addressInvite = Type.Object({
   id_server: Type.String(),
   id_access_token: Type.String(),
@@ -12,13 +12,17 @@ export const addressInvite = Type.Object({
 
 export type AddressInvite = Readonly<Static<typeof addressInvite>>;
 
-/** Invites people by their addresses; supplied at composition. Source: client-server API, "Third-party invites". */
+/**
+ * Invites by third-party identifier; supplied at composition. Source: client-server API, "Third-party
+ * invites".
+ */
 export interface ThirdPartyInviting {
-  /** Invites whoever has an address, now or later. @throws MatrixError */
+  /** Invites the user who owns the identifier, or will own it. @throws MatrixError */
   invite(requester: RequestingUser, roomId: string, invite: AddressInvite): Promise<void>;
   /**
-   * The same for a room that is not made yet: what can be refused is refused here.
-   * @returns the users who have some of the addresses, and what invites the others once there is a room
+   * Looks up invites for a room that is being created, and throws everything that can be refused in advance.
+   * @returns user ids of the identifiers with a known owner, and a function that sends the other invites once
+   * the room exists
    * @throws MatrixError
    */
   prepare(
@@ -26,8 +30,8 @@ export interface ThirdPartyInviting {
     invites: readonly AddressInvite[],
   ): Promise<{ userIds: readonly string[]; inviteOthers(roomId: string): Promise<void> }>;
   /**
-   * Makes an invite of what an identity server has signed for a user who joins.
-   * @throws MatrixError M_FORBIDDEN when it does not fit an invite of the room
+   * Creates the invite of a joining user from what an identity server has signed.
+   * @throws MatrixError M_FORBIDDEN when it does not match a third-party invite of the room
    */
   redeem(userId: string, roomId: string, signed: JsonObject): Promise<void>;
 }

@@ -10,21 +10,22 @@ import {
   type RoomVersion,
 } from '../../protocol/index.ts';
 
-/** What people are given who were above all levels, where the new room's version knows no such thing. */
+/** Power level of former creators (above all levels) in room versions without privileged creators. */
 const formerCreatorLevel = 100;
 
-/** The level of tombstones in new rooms of versions whose creators are above all levels, and in those before. */
+/** Level of `m.room.tombstone` in room versions with privileged creators, and in earlier ones. */
 const tombstoneLevel = { withCreators: 150, before: 100 };
 
-/** The old room's power levels, as far as they matter. */
+/** The events that determine power levels in the old room. */
 export interface OldLevels {
   readonly create: RoomEvent;
   readonly levels: RoomEvent | undefined;
 }
 
 /**
- * The power levels of the new room: those of the old one, as its version writes them, without its creators where
- * they are above all levels. Source: client-server API, "Room Upgrades"; room version 12.
+ * The power levels of the new room: those of the old one in the format of the new version, without the new
+ * creators where these are privileged.
+ * Source: client-server API, "Room Upgrades"; room version 12.
  */
 export function carriedLevels(
   { create, levels }: OldLevels,
@@ -56,7 +57,7 @@ export function carriedLevels(
   };
 }
 
-/** The levels with the creator above whatever the making of the room needs; `undefined`: they are already. */
+/** The levels with the creator high enough to send all first events; `undefined`: they are already. */
 export function temporaryLevels(
   levels: JsonObject,
   creator: string,
@@ -76,8 +77,8 @@ export function temporaryLevels(
 }
 
 /**
- * The old room's power levels so that nobody but moderators says or invites anything any more; `undefined` when that
- * is so already. Source: client-server API, "Room Upgrades", step 6.
+ * The old room's power levels with sending and inviting restricted to moderators; `undefined` when they are
+ * already. Source: client-server API, "Room Upgrades", step 6.
  */
 export function restrictedLevels({ create, levels }: OldLevels): JsonObject | undefined {
   const present = new PowerLevels(create, levels);
@@ -87,7 +88,7 @@ export function restrictedLevels({ create, levels }: OldLevels): JsonObject | un
   return { ...levels?.content, ...Object.fromEntries(changes.map((name) => [name, closed])) };
 }
 
-/** What is no user id would make the event invalid since room version 10. */
+/** Invalid user ids would make the event invalid since room version 10. */
 const usersIn = (value: JsonValue | undefined) =>
   Object.fromEntries(Object.entries(levelsIn(value)).filter(([userId]) => isUserId(userId)));
 
@@ -97,7 +98,7 @@ function levelsIn(value: JsonValue | undefined): Record<string, number> {
   return Object.fromEntries(entries.filter(([, level]) => level !== undefined)) as Record<string, number>;
 }
 
-/** A level as an integer: rooms of early versions have them as text as well. */
+/** A level as an integer: early room versions allow strings as well. */
 function levelOf(value: JsonValue | undefined): number | undefined {
   const level = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : value;
   if (typeof level !== 'number' || !Number.isFinite(level)) return undefined;

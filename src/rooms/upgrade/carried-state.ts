@@ -8,7 +8,10 @@ import {
 import type { EventToSend } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
 
-/** State with an empty state key that is carried over. Power levels and canonical aliases are treated apart. */
+/**
+ * State events with an empty state key that are copied. Power levels and canonical aliases are handled
+ * separately.
+ */
 const carriedTypes = new Set([
   'm.room.server_acl',
   'm.room.encryption',
@@ -21,12 +24,12 @@ const carriedTypes = new Set([
   'm.room.retention',
 ]);
 
-/** What of `m.room.create` belongs to the old room only. */
+/** Keys of `m.room.create` that are not copied. */
 const omittedKeys = new Set(['room_version', 'creator', 'predecessor', 'additional_creators']);
 
 /**
  * The content of the new room's create event.
- * @param lastEventId of the old room; absent where the version does not want it
+ * @param lastEventId of the old room; absent where the room version does not have it
  */
 export function carriedCreation(
   old: JsonObject,
@@ -57,10 +60,11 @@ export function carriedCreation(
 }
 
 /**
- * The state that the new room begins with, but for power levels: what the specification recommends, the rooms of a
- * space, and bans.
- * @param state the old room's, by `stateMapKey`
- * @param sender who upgrades the room. @param levels of the new room
+ * The copied state of the new room without power levels: the types that the specification recommends, space
+ * children and bans.
+ * @param state of the old room, by `stateMapKey`
+ * @param sender the user who upgrades the room
+ * @param levels of the new room
  */
 export function carriedState(
   state: ReadonlyMap<string, StoredEvent>,
@@ -95,7 +99,7 @@ const banContent = ({ reason }: JsonObject): JsonObject => ({
   ...(typeof reason === 'string' ? { reason } : undefined),
 });
 
-/** Rules that the new version does not know let nobody in who was not invited; it must be said in its words. */
+/** A join rule that the new version does not support becomes `invite`, which it amounts to there. */
 function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   const rule = content['join_rule'];
   const isKnown =
@@ -105,7 +109,7 @@ function joinRules(content: JsonObject, version: RoomVersion): JsonObject {
   return isKnown ? content : { join_rule: 'invite' };
 }
 
-/** The part of a canonical alias event that names aliases of which `moves` says so, or the rest of it. */
+/** Splits a canonical alias event by alias: those that move to the new room, and the rest. */
 export function splitCanonicalAlias(
   content: JsonObject,
   moves: (alias: string) => boolean,

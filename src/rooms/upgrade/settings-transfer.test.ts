@@ -7,8 +7,8 @@ import { silentLogger } from '../../kernel/observability/index.ts';
 import { SettingsTransfer } from './settings-transfer.ts';
 
 forEachDatabase((open) => {
-  describe('what users have set for a room that is replaced', () => {
-    it('goes with whoever replaces it, who is in the new room before the old one says so', async () => {
+  describe('SettingsTransfer', () => {
+    it('copies the settings of the upgrading user, who joins the new room before the tombstone', async () => {
       const under = await RoomsUnderTest.open(open);
       const transferred: string[] = [];
       const transfer = async (...names: [userId: string, from: string, to: string]) =>

@@ -12,24 +12,24 @@ export interface SettingsTransferDeps {
   readonly log: Logger;
   readonly engine: RoomReader;
   readonly serverName: string;
-  /** Gives a user in a room what they have set for another one. It may be asked again. */
+  /** Copies a user's settings from one room to another. May be called more than once for the same rooms. */
   readonly transfer: (userId: string, fromRoomId: string, toRoomId: string) => Promise<void>;
 }
 
-/** Events that are read together after a pause. */
+/** Events per query when the follower catches up. */
 const eventsAtOnce = 500;
 
 /**
- * Gives users who join a room what they had set for the one that it replaces. Whoever replaces a room is in the new one
- * before the old one says so.
+ * Copies the settings of users who join a room from the room that it replaces. The user who upgrades a room
+ * joins the new one before the tombstone is sent.
  * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
  */
 export class SettingsTransfer {
   readonly #deps: SettingsTransferDeps;
   readonly #follower: Follower;
-  /** Events after this position have been noted; earlier ones must be looked up. */
+  /** Events after this position are in `#pending`; earlier ones must be read from the database. */
   readonly #pendingFrom: number;
-  /** Joins and tombstones to be looked at. */
+  /** Joins and tombstones to handle. */
   #pending: StoredEvent[] = [];
 
   constructor(deps: SettingsTransferDeps) {
@@ -86,7 +86,7 @@ export class SettingsTransfer {
     if (membershipOf(before?.event.content) !== 'join') await this.#transferIfReplacement(stateKey, roomId);
   }
 
-  /** A user is in a room, which may replace another. */
+  /** Transfers the settings of a joined user if the room replaces another one. */
   async #transferIfReplacement(userId: string, roomId: string): Promise<void> {
     const { engine, transfer } = this.#deps;
     const head = await engine.heads.get(roomId);
@@ -94,7 +94,7 @@ export class SettingsTransfer {
     const old = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
     const oldHead = typeof old === 'string' ? await engine.heads.get(old) : undefined;
     if (oldHead?.membership(userId) === undefined) return;
-    // Anybody can make a room that says to replace another; that one must say so, too.
+    // Any user can create a room that claims a predecessor: the tombstone of the old room must confirm it.
     const replacement = await this.#stateContent(oldHead, 'm.room.tombstone', 'replacement_room');
     if (replacement === roomId) await transfer(userId, oldHead.roomId, roomId);
   }

@@ -37,11 +37,11 @@ export interface UpgradeRequest {
   readonly additional_creators?: readonly string[];
 }
 
-/** The room that is to be replaced. */
+/** The room to replace. */
 interface OldRoom extends OldLevels {
   readonly head: RoomHead;
   readonly state: ReadonlyMap<string, StoredEvent>;
-  /** The aliases of this server that point to it. */
+  /** Local aliases of the room. */
   readonly aliases: ReadonlySet<string>;
 }
 
@@ -51,7 +51,7 @@ const [createKey, levelsKey, canonicalAliasKey] = [
   stateMapKey('m.room.canonical_alias', ''),
 ];
 
-/** Replaces rooms by such of another version. Source: client-server API, "Room Upgrades". */
+/** Upgrades rooms. Source: client-server API, "Room Upgrades". */
 export class RoomUpgrade {
   readonly #deps: RoomUpgradeDeps;
   readonly #running = new LoadOnce<string, string>();
@@ -61,11 +61,11 @@ export class RoomUpgrade {
   }
 
   /**
-   * Makes the new room and closes the old one. Who asks again while that is under way, as by a second click, is told
-   * of the same room.
+   * Creates the new room and restricts the old one. The same request during an upgrade (as by a double click)
+   * gets the same room.
    * @returns the id of the new room
-   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for those who may not send tombstones,
-   *   M_LIMIT_EXCEEDED
+   * @throws MatrixError M_UNSUPPORTED_ROOM_VERSION, M_INVALID_PARAM, M_FORBIDDEN for users who may not send
+   * tombstones, M_LIMIT_EXCEEDED
    */
   upgrade(requester: RequestingUser, roomId: string, request: UpgradeRequest): Promise<string> {
     const asked = JSON.stringify([requester.userId, roomId, request]);
@@ -102,12 +102,12 @@ export class RoomUpgrade {
     if (!create) throw new Error(`room ${roomId} has no create event`);
     const levels = state.get(levelsKey)?.event;
     if (!new PowerLevels(create, levels).canSend(userId, 'm.room.tombstone', true)) {
-      throw forbidden('You may not replace this room');
+      throw forbidden('You do not have the power level to upgrade this room');
     }
     return { head, state, create, levels, aliases: new Set(await aliases.of(roomId)) };
   }
 
-  /** Makes the new room as a whole or not at all. */
+  /** Creates the new room with all its first events, or not at all. */
   async #makeRoom(
     userId: string,
     old: OldRoom,
@@ -144,7 +144,7 @@ export class RoomUpgrade {
     ]);
   }
 
-  /** Aliases and the entry in the directory go to the new room. */
+  /** Moves local aliases and the directory entry to the new room. */
   async #moveAliases(userId: string, old: OldRoom, newRoomId: string): Promise<void> {
     const { aliases, published } = this.#deps;
     const { roomId } = old.head;
@@ -162,7 +162,7 @@ export class RoomUpgrade {
     return splitCanonicalAlias(stored ? visibleContent(stored) : {}, (alias) => aliases.has(alias));
   }
 
-  /** Keeps people from talking in the old room, if the user may do that. */
+  /** Restricts sending in the old room to moderators, if the user has the power to do so. */
   async #restrict(userId: string, old: OldRoom): Promise<void> {
     const content = restrictedLevels(old);
     if (!content) return;
@@ -177,7 +177,7 @@ export class RoomUpgrade {
 function versionOf({ new_version: id }: UpgradeRequest): RoomVersion {
   const version = getRoomVersion(id);
   if (!version)
-    throw new MatrixError(400, 'M_UNSUPPORTED_ROOM_VERSION', `Room version ${id} is not known here`);
+    throw new MatrixError(400, 'M_UNSUPPORTED_ROOM_VERSION', `Room version ${id} is not supported`);
   return version;
 }
 
@@ -186,7 +186,7 @@ function additionalCreators(
   { additional_creators: creators = [] }: UpgradeRequest,
 ): string[] {
   for (const creator of creators) {
-    if (!isUserId(creator)) throw invalidParam(`additional_creators: ${creator} is not a user id`);
+    if (!isUserId(creator)) throw invalidParam(`additional_creators: ${creator} is not a valid user ID`);
   }
   return [...new Set(creators)].filter((creator) => creator !== userId);
 }

@@ -6,7 +6,7 @@ import { startTestServer, type TestServer, type TestUser } from '../../../test/s
 import { TestRoom } from '../../../test/support/users/test-room.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('the upgrade of a room', () => {
+  describe('POST /rooms/{roomId}/upgrade', () => {
     let server: TestServer;
     let [alice, bob, carol]: TestUser[] = [];
     before(async () => {
@@ -48,7 +48,7 @@ forServerDatabases(import.meta.url, (open) => {
       return (await server.api('GET', path)).body['visibility'];
     };
 
-    it('carries over what the specification names, closes the old room and moves its names', async () => {
+    it('copies the recommended state, restricts the old room and moves its aliases', async () => {
       const state = [
         ['m.room.server_acl', { allow: ['*'], deny: ['bad.example'] }],
         ['m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' }],
@@ -101,7 +101,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([await published(old), await published(talk)], ['private', 'public']);
     });
 
-    it('to version 12 puts creators above all levels', async () => {
+    it('makes the creators privileged in room version 12', async () => {
       const old = await TestRoom.create(server, alice!, [bob!], {
         preset: 'public_chat',
         room_version: '11',
@@ -127,7 +127,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([users[alice!.userId], users[bob!.userId]], [100, 100]);
     });
 
-    it('is possible for whoever may send tombstones, whatever else they may do', async () => {
+    it('is allowed for every user who may send m.room.tombstone', async () => {
       const old = await TestRoom.create(server, alice!, [bob!], {
         preset: 'public_chat',
         power_level_content_override: {
@@ -146,7 +146,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await levels(old)).events_default, 0);
     });
 
-    it('speaks of levels and join rules as the new version does', async () => {
+    it('converts power levels and join rules to the new room version', async () => {
       const old = await TestRoom.create(server, alice!, [], {
         preset: 'private_chat',
         room_version: '8',
@@ -165,7 +165,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await down.talk.state(alice!, 'm.room.join_rules'), { join_rule: 'invite' });
     });
 
-    it('makes one room of a second click', async () => {
+    it('answers a concurrent repeated request with the same room', async () => {
       const old = await TestRoom.create(server, alice!);
       const request = { new_version: '12' };
       const [first, second] = await Promise.all([
@@ -177,7 +177,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.notEqual(again.talk.roomId, first.talk.roomId, 'later it is another request');
     });
 
-    it('is refused to others, and for versions that do not exist', async () => {
+    it('refuses users without the power level and unknown room versions', async () => {
       const old = await TestRoom.create(server, alice!, [bob!]);
       const outcome = async (user: TestUser, body: object) => {
         const { status, errcode } = await upgrade(old, user, body);
@@ -192,7 +192,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await old.call(alice!, 'GET', '/state/m.room.tombstone/')).status, 404);
     });
 
-    it('leaves people what they have set for the room', async () => {
+    it('copies tags, push rules and m.direct of users who join the new room', async () => {
       const [old, unrelated] = [
         await TestRoom.create(server, alice!, [bob!]),
         await TestRoom.create(server, alice!, [bob!]),
@@ -228,7 +228,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((await rule('override'))['conditions'], [{ ...condition, pattern: talk.roomId }]);
     });
 
-    it('of a space keeps its rooms', async () => {
+    it('copies m.space.child events of a space', async () => {
       const creation_content = { type: 'm.space' };
       const old = await TestRoom.create(server, alice!, [], { creation_content });
       await old.setState(alice!, 'm.space.child', { via: ['test'], suggested: true }, '!child:test');
