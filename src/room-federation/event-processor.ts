@@ -1,33 +1,47 @@
+import type { Clock } from '../kernel/clock.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-import type { Placement, StoredEvent, VerifiedEvent } from '../room-engine/index.ts';
-import { MissingEvents } from '../room-engine/index.ts';
+import { serverOfUser } from '../protocol/index.ts';
+import {
+  MissingEvents,
+  type Placement,
+  type RoomHead,
+  type StoredEvent,
+  type VerifiedEvent,
+} from '../room-engine/index.ts';
+import type { AskBackoff } from './asking/ask-backoff.ts';
+import type { ServerQueries } from './asking/server-queries.ts';
 import { FetchFailed, type ServerQuery } from './asking/server-query.ts';
+import { asVerified, hasState } from './checking/known-events.ts';
 import type { AuthEventFetcher } from './fetching/auth-event-fetcher.ts';
 import type { EventFetcher } from './fetching/event-fetcher.ts';
 import type { GapFiller } from './fetching/gap-filler.ts';
 import type { StateFetcher, StateOptions } from './fetching/state-fetcher.ts';
-import { asVerified, hasState } from './settled.ts';
+import type { IncomingMetrics } from './metrics.ts';
+import type { MissedHistory } from './older-history/missed-history.ts';
 import type { Staging } from './staging/staging.ts';
 
-/** Earlier events that may fail before the others are not tried any more. */
+/** Failures among the events of a gap after which its other events are not tried. */
 const maxFailures = 3;
 
-/** Previous events of one event whose state is fetched; if more are missing, only the state before the event itself is. */
+/** Missing previous events whose states are fetched; if more are missing, only the state before the event itself is. */
 const maxTips = 5;
 
 interface Deps {
   readonly placement: Placement;
   readonly staging: Staging;
+  readonly queries: ServerQueries;
   readonly gaps: GapFiller;
   readonly auth: AuthEventFetcher;
   readonly states: StateFetcher;
   readonly fetcher: EventFetcher;
+  readonly missed: MissedHistory;
+  readonly backoff: AskBackoff;
+  readonly metrics: IncomingMetrics;
+  readonly clock: Clock;
   readonly log: Logger;
-  /** Told of every event that gets its place. */
-  readonly onPlaced: (stored: StoredEvent) => void;
 }
 
-/** Gives events their places, with everything that they refer to. */
+/** Places verified events in their rooms, and fetches what they refer to. */
 export class EventProcessor {
   readonly #deps: Deps;
 
@@ -36,8 +50,8 @@ export class EventProcessor {
   }
 
   /**
-   * Whether the event can have its place without asking anybody.
-   * @param isUnderWay whether an event is getting its place now, before this one
+   * Whether the event can be placed without requests to remote servers.
+   * @param isUnderWay whether an earlier event is being placed
    */
   async isComplete(
     { event }: VerifiedEvent,
@@ -53,7 +67,7 @@ export class EventProcessor {
     );
   }
 
-  /** What an event refers to and has no place here, or is not here. */
+  /** The previous events that are not placed, and the auth events that are not stored. */
   async missingReferences({ event }: VerifiedEvent): Promise<string[]> {
     const { prevEventIds, authEventIds } = event;
     const known = await this.#deps.placement.find([...prevEventIds, ...authEventIds]);
@@ -64,18 +78,44 @@ export class EventProcessor {
     return [...prevEventIds.filter((id) => !isPlaced(id)), ...authEventIds.filter((id) => !known.has(id))];
   }
 
-  /** Gives a complete event its place. @throws as `Placement.append` does */
+  /** Places a complete event. @throws the errors of `Placement.append` */
   async place(roomId: string, one: VerifiedEvent): Promise<StoredEvent> {
-    const stored = await this.#deps.placement.place(roomId, one);
-    this.#deps.onPlaced(stored);
-    return stored;
+    const { placement, metrics, clock } = this.#deps;
+    const begun = clock.monotonic();
+    try {
+      const stored = await placement.place(roomId, one);
+      this.#notePlaced(stored);
+      return stored;
+    } finally {
+      metrics.took(clock.monotonic() - begun);
+    }
   }
 
   /**
-   * Gives an event its place, after those that come before it and are missing.
-   * @throws Unobtainable, MatrixError of `Placement.append`
+   * Places an event, after fetching and placing the missing events before it.
+   * @param origin asked first, then the server of the sender
+   * @throws FetchFailed when something that it refers to is missing; the MatrixErrors of `Placement.append`
    */
-  async process(query: ServerQuery, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
+  async process(
+    head: RoomHead,
+    origin: string,
+    one: VerifiedEvent,
+    options?: StateOptions,
+  ): Promise<StoredEvent> {
+    const { clock, queries, metrics, backoff, missed } = this.#deps;
+    const begun = clock.monotonic();
+    const first = [origin, serverOfUser(one.event.sender)];
+    try {
+      return await queries.run(head, first, (query) => this.#placeWithGap(query, one, options));
+    } finally {
+      const took = clock.monotonic() - begun;
+      metrics.took(took);
+      backoff.recordDuration(head.roomId, origin, took);
+      missed.check(head.roomId);
+    }
+  }
+
+  async #placeWithGap(query: ServerQuery, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
     const { placement, staging, gaps, log } = this.#deps;
     const { eventId } = one.event;
     const known = (await placement.find([eventId])).get(eventId);
@@ -86,17 +126,21 @@ export class EventProcessor {
     let failures = 0;
     for (const earlier of await gaps.fetchGap(query, one.event)) {
       try {
-        await this.#place(query, earlier, options);
+        await this.#placeWithReferences(query, earlier, options);
       } catch (error) {
         const failed = earlier.event.eventId;
-        log.info({ err: error, eventId: failed }, 'An event of a gap has no place');
+        log.info({ err: error, eventId: failed }, 'An event of a gap could not be placed');
         if (query.signal.aborted || ++failures === maxFailures) break;
       }
     }
-    return this.#place(query, one, options);
+    return this.#placeWithReferences(query, one, options);
   }
 
-  async #place(query: ServerQuery, one: VerifiedEvent, options?: StateOptions): Promise<StoredEvent> {
+  async #placeWithReferences(
+    query: ServerQuery,
+    one: VerifiedEvent,
+    options?: StateOptions,
+  ): Promise<StoredEvent> {
     const { auth, states } = this.#deps;
     const { eventId, prevEventIds } = one.event;
     await auth.fetchMissing(query, one.event);
@@ -111,7 +155,7 @@ export class EventProcessor {
       return await this.#append(query, one, await states.stateBefore(query, eventId, options));
     } catch (error) {
       if (!(error instanceof FetchFailed) || missing.length > maxTips) throw error;
-      // Not every server tells the state before an event that it has sent just now.
+      // Some servers do not return the state before an event that they have just sent.
       await this.#placeTips(query, missing, options);
       if ((await this.#withoutState(prev)).length > 0) throw error;
       return this.#append(query, one);
@@ -119,8 +163,8 @@ export class EventProcessor {
   }
 
   /**
-   * Where some of what comes before an event is known, each of the others gets a place with the state before it, so
-   * that the states are resolved here, and no server alone says what the state is.
+   * Places missing previous events with the state before each of them. The states are then resolved here, so that no
+   * single remote server decides the state.
    */
   async #placeTips(query: ServerQuery, eventIds: readonly string[], options?: StateOptions): Promise<void> {
     const { placement, fetcher, auth, states, log } = this.#deps;
@@ -135,7 +179,7 @@ export class EventProcessor {
         await auth.fetchMissing(query, tip.event);
         await this.#append(query, tip, await states.stateBefore(query, id, options));
       } catch (error) {
-        log.info({ err: error, eventId: id }, 'An event that a later one refers to has no place');
+        log.info({ err: error, eventId: id }, 'A previous event of a received event could not be placed');
       }
     }
   }
@@ -150,15 +194,21 @@ export class EventProcessor {
     one: VerifiedEvent,
     stateBefore?: readonly string[],
   ): Promise<StoredEvent> {
-    const { placement, staging, onPlaced } = this.#deps;
+    const { placement, staging } = this.#deps;
     try {
       const stored = await placement.place(roomId, one, { ...(stateBefore && { stateBefore }) });
-      onPlaced(stored);
+      this.#notePlaced(stored);
       staging.remove(one.event.eventId);
       return stored;
     } catch (error) {
       if (error instanceof MissingEvents) throw new FetchFailed(error.message, { cause: error });
       throw error;
     }
+  }
+
+  #notePlaced(stored: StoredEvent): void {
+    const { metrics, staging } = this.#deps;
+    metrics.placed(stored);
+    staging.markPlaced(stored.event.roomId, stored.event.eventId);
   }
 }

@@ -8,8 +8,8 @@ import { RemoteRoom } from '../../test/support/rooms/remote-room.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('servers that answer what they should not', () => {
-    it('with an endless history: the questions end, and the state is asked for', async () => {
+  describe('Responses of hostile servers', () => {
+    it('bounds get_missing_events requests for an endless history, then fetches the state', async () => {
       const { room, peers, send, fates } = await joinedRoom(open);
       const chain = Array.from({ length: 100 }, (_, index) => room.say(creator, `${index}`));
       const last = room.say(creator, 'last');
@@ -26,7 +26,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(peers.count('stateIds'), 1);
     });
 
-    it('with events that nobody wants, of other rooms, or forged: none is taken, and the next server is asked', async () => {
+    it('refuses unwanted, foreign and forged events of a gap, and asks the next server', async () => {
       const { room, peers, send, fates } = await joinedRoom(open);
       const other = new RemoteRoom(creator.replace('creator', 'someone'));
       for (const [server, key] of room.keys) other.keys.set(server, key);
@@ -52,7 +52,7 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('with a state of forged events and such of other rooms: what is left must be enough', async () => {
+    it('refuses a state that is mostly forged or of another room', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       room.say(creator, 'lost');
       const power = room.add({
@@ -82,7 +82,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.notEqual(head?.entry('m.room.power_levels', '')?.eventId, power);
     });
 
-    it('with a state that is all their own: who is banned here stays banned', async () => {
+    it('keeps a banned user banned when a server makes up a state without the ban', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const before = room.newest;
       const ban = room.add({
@@ -114,7 +114,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(head?.membership(remoteBob), 'ban');
     });
 
-    it('with events that name each other in a circle', async () => {
+    it('places events that refer to each other in a cycle', async () => {
       const { room, peers, send, fates } = await joinedRoom(open, { version: '2' });
       const tip = room.newest;
       const [one, two] = ['$0001:a.example', '$0002:a.example'] as const;
@@ -131,7 +131,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fates(one, two), ['placed', 'placed']);
     });
 
-    it('with auth events that can not be had: the event waits, and what is refused is not fetched again', async () => {
+    it('retries an event whose auth events are forged, without fetching the forged events again', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const carol = '@carol:c.example';
       const join = room.join(carol, { key: newSigningKey('k') });
@@ -150,7 +150,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(peers.count('event'), 0, 'the chains had it, and it was forged');
     });
 
-    it('with an auth chain that does not end: a part of it is looked at, and the events of others go on', async () => {
+    it('bounds requests for an endless auth chain, and places other events meanwhile', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const { newest: tip } = room;
       const auth = room.authEventsFor(tip, creator);
@@ -176,7 +176,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fates(last, levels), ['placed', 'outlier']);
     });
 
-    it('slowly: who takes long has to wait, and the events of others do not', async () => {
+    it('delays the events of a slow server, but not those of other servers', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const tip = room.newest;
       const missing = ['x', 'y'].map((text) => room.say(remoteBob, text, { prev: [tip] }));
@@ -195,7 +195,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await fates(...late), ['placed', 'placed']);
     });
 
-    it('with more events than can wait: they are refused, and said to be', async () => {
+    it('refuses events beyond the staging limits with an error', async () => {
       const { room, under, fates } = await joinedRoom(open);
       const { incoming } = under.rooms;
       const ids = Array.from({ length: 2_001 }, () => room.say(creator, 'flood', { prev: ['$nothing'] }));
@@ -206,7 +206,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
   });
 
-  it('whatever other servers send and answer, nothing breaks, and what is right finds its place', async () => {
+  it('Incoming survives arbitrary events and responses, and still places valid events', async () => {
     const { room, peers, under, fates } = await joinedRoom(open);
     const { incoming } = under.rooms;
     const json = fc.jsonValue() as fc.Arbitrary<never>;

@@ -6,8 +6,8 @@ import { alice } from '../../test/support/rooms/rooms.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 
 forEachDatabase((open) => {
-  describe('events of other servers', () => {
-    it('get their places in every room version, without a question when nothing is missing', async () => {
+  describe('Incoming.receive', () => {
+    it('places complete events without requests in every room version', async () => {
       for (const version of ['1', '2', '3', '6', '10', '11', '12']) {
         const { room, peers, send, fates } = await joinedRoom(open, { version });
         const one = room.say(creator, 'one');
@@ -18,7 +18,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('that come in the wrong order are put into the right one', async () => {
+    it('places events that arrive in the wrong order in the right order', async () => {
       const { room, peers, send, fates, stored } = await joinedRoom(open);
       const ids = ['a', 'b', 'c', 'd'].map((text) => room.say(creator, text));
       await send('a.example', ...ids.toReversed());
@@ -34,7 +34,7 @@ forEachDatabase((open) => {
       assert.equal(peers.count('missingEvents'), 0);
     });
 
-    it('that are known, or wait already, are taken again at no cost', async () => {
+    it('accepts known and staged events again without writing', async () => {
       const { room, under, send } = await joinedRoom(open);
       const id = room.say(creator, 'once');
       await send('a.example', id);
@@ -43,7 +43,7 @@ forEachDatabase((open) => {
       assert.equal(under.database.statistics.batches, batches);
     });
 
-    it('bring with them what lies between: get_missing_events', async () => {
+    it('fetches the events of a gap with get_missing_events', async () => {
       const { room, peers, send, fates, join } = await joinedRoom(open);
       const between = Array.from({ length: 55 }, (_, index) => room.say(creator, `${index}`));
       const last = room.say(remoteBob, 'last');
@@ -56,7 +56,7 @@ forEachDatabase((open) => {
       assert.equal(first?.server, 'b.example', 'who sent the event is asked first');
     });
 
-    it('behind a gap that is too wide come with the state before them', async () => {
+    it('fetches the state before an event behind a gap that is too wide', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       for (let index = 0; index < 10; index++) room.say(creator, 'lost');
       const topic = room.add({
@@ -78,7 +78,7 @@ forEachDatabase((open) => {
       assert.equal(head?.membership(alice), 'join');
     });
 
-    it('behind a gap come with the state before those that they follow, where nobody tells the state before them', async () => {
+    it('fetches the states before previous events when no server returns the state before the event', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const topic = room.add({
         type: 'm.room.topic',
@@ -104,7 +104,7 @@ forEachDatabase((open) => {
       assert.equal(head?.membership('@carol:c.example'), 'join');
     });
 
-    it('behind a gap in which much has changed come with the whole state', async () => {
+    it('fetches the whole state when much of it is missing', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       for (let index = 0; index < 600; index++) room.join(`@user${index}:c.example`);
       const last = room.say(creator, 'last');
@@ -118,7 +118,7 @@ forEachDatabase((open) => {
       assert.equal(head?.memberCount('join'), 603);
     });
 
-    it('behind a gap in which many have joined whose server is gone come without these, in the end', async () => {
+    it('places an event after some hours without state events whose keys cannot be fetched', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const lost = Array.from({ length: 15 }, (_, index) => room.join(`@user${index}:gone.example`));
       const carol = room.join('@carol:c.example');
@@ -141,7 +141,7 @@ forEachDatabase((open) => {
       assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
     });
 
-    it('that are forged are dropped, and the others are not', async () => {
+    it('drops forged events and accepts others', async () => {
       const { room, send, fates } = await joinedRoom(open);
       const forged = room.say(creator, 'forged', { key: newSigningKey('k') });
       const good = room.say(creator, 'good', { prev: room.get(forged).event.prevEventIds });
@@ -151,7 +151,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await fates(forged, good), ['unknown', 'placed']);
     });
 
-    it('whose hash is wrong are redacted', async () => {
+    it('redacts events with a wrong hash', async () => {
       const { room, under, stored } = await joinedRoom(open);
       const id = room.say(creator, 'as it was');
       const changed = { ...room.pdu(id), content: { body: 'as it never was', msgtype: 'm.text' } };
@@ -161,7 +161,7 @@ forEachDatabase((open) => {
       assert.notEqual((await stored(id))?.stream, undefined);
     });
 
-    it('of rooms that no local user is in are refused', async () => {
+    it('refuses events of rooms without local users', async () => {
       const { room, under, send, fates } = await joinedRoom(open);
       const strange = { ...room.pdu(room.newest), room_id: '!unknown:a.example', event_id: '$x:a.example' };
       const { incoming } = under.rooms;
@@ -174,7 +174,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await fates(id), ['unknown']);
     });
 
-    it('are not taken from servers that the room does not admit', async () => {
+    it('refuses events from servers that the server ACL denies', async () => {
       const { room, send, fates } = await joinedRoom(open);
       const acl = room.add({
         type: 'm.room.server_acl',
@@ -188,7 +188,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await fates(id), ['unknown']);
     });
 
-    it('that are not allowed are rejected, or soft-failed, without an error for who sent them', async () => {
+    it('rejects or soft-fails unauthorized events without an error for the sending server', async () => {
       const { room, send, fates, under } = await joinedRoom(open);
       const before = room.newest;
       const content = { topic: 'mine' };
@@ -213,7 +213,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('wait on disk: a restart takes them up', async () => {
+    it('processes staged events after a restart', async () => {
       const joined = await joinedRoom(open);
       const { room, peers, send, fates } = joined;
       room.say(creator, 'lost');
@@ -229,7 +229,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await again.fates(last), ['placed']);
     });
 
-    it('that have arrived just before the program ends get their places after its next start', async () => {
+    it('places events that arrive during shutdown after the next start', async () => {
       const joined = await joinedRoom(open);
       const { room, under } = joined;
       const ids = ['a', 'b', 'c'].map((text) => room.say(creator, text));
@@ -244,7 +244,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await again.fates(...ids), ['placed', 'placed', 'placed']);
     });
 
-    it('that come together get their places together, with few flushes', async () => {
+    it('places events that arrive together with few flushes', async () => {
       const { room, under, send, fates } = await joinedRoom(open);
       const ids = Array.from({ length: 50 }, (_, index) => room.say(creator, `${index}`));
       const { batches } = under.database.statistics;
@@ -253,7 +253,7 @@ forEachDatabase((open) => {
       assert.ok(under.database.statistics.batches - batches <= 55, 'and are cleared away together');
     });
 
-    it('get their places as soon as what they waited for has come', async () => {
+    it('places an event as soon as its missing previous event is placed', async () => {
       const { room, peers, send, fates } = await joinedRoom(open);
       const missing = room.say(creator, 'missing');
       const next = room.say(creator, 'next');
@@ -266,7 +266,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await fates(missing, next, last), ['placed', 'placed', 'placed']);
     });
 
-    it('get their places as soon as what authorizes them has come', async () => {
+    it('places an event as soon as its missing auth event is placed', async () => {
       const { room, peers, send, fates } = await joinedRoom(open);
       const name = room.join(remoteBob, { content: { membership: 'join', displayname: 'Bob' } });
       const said = room.say(remoteBob, 'I am Bob');
@@ -282,7 +282,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await fates(name, said), ['placed', 'placed']);
     });
 
-    it('are tried again later when nobody can be asked, and given up in the end', async () => {
+    it('retries an event while no server is reachable, and gives it up in the end', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       room.say(creator, 'lost');
       const last = room.say(creator, 'last');

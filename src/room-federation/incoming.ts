@@ -2,7 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { KeyedMutex } from '../kernel/keyed-mutex.ts';
 import type { Logger, Metrics } from '../kernel/observability/index.ts';
-import { type JsonValue, notFound, type RoomVersion, serverOfUser } from '../protocol/index.ts';
+import { type JsonValue, notFound, type RoomVersion } from '../protocol/index.ts';
 import type {
   HeadReader,
   Placement,
@@ -24,7 +24,7 @@ import { AuthEventFetcher } from './fetching/auth-event-fetcher.ts';
 import { EventFetcher } from './fetching/event-fetcher.ts';
 import { GapFiller } from './fetching/gap-filler.ts';
 import { StateFetcher, type StateOptions } from './fetching/state-fetcher.ts';
-import { type IncomingMetrics, incomingMetrics } from './metrics.ts';
+import { incomingMetrics } from './metrics.ts';
 import { Backfiller } from './older-history/backfiller.ts';
 import { MissedHistory, type MissedHistoryDeps } from './older-history/missed-history.ts';
 import { OlderEventFetcher } from './older-history/older-event-fetcher.ts';
@@ -35,7 +35,7 @@ import { RoomWorkers } from './staging/room-workers.ts';
 import { StagedEventProcessor } from './staging/staged-event-processor.ts';
 import { Staging } from './staging/staging.ts';
 
-/** An event that was checked, or why it may not be used. */
+/** A verified event, or why it failed the checks. */
 export type VerificationResult = VerifiedEvent | Refusal;
 
 export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasJoined'> {
@@ -52,7 +52,10 @@ export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'w
   readonly metrics?: Metrics | undefined;
 }
 
-/** Events from other servers: checked, completed with what they refer to, and put at their places. */
+/**
+ * Events from remote servers. A received event goes `PduReceiver` → `Staging` (on disk) → `RoomWorkers` →
+ * `StagedEventProcessor` → `EventProcessor` → `Placement` of the room engine; each calls the next one.
+ */
 export class Incoming {
   readonly #deps: IncomingDeps;
   readonly #verifier: Verifier;
@@ -61,20 +64,19 @@ export class Incoming {
   readonly #queries: ServerQueries;
   readonly #states: StateFetcher;
   readonly #processor: EventProcessor;
-  readonly #receiving: PduReceiver;
-  readonly #backfilling: Backfiller;
+  readonly #receiver: PduReceiver;
+  readonly #backfiller: Backfiller;
   readonly #missed: MissedHistory;
-  readonly #byTime: TimestampToEvent;
+  readonly #timestamps: TimestampToEvent;
   readonly #workers: RoomWorkers;
   readonly #mutex = new KeyedMutex();
-  readonly #metrics: IncomingMetrics;
 
   private constructor(deps: IncomingDeps, staging: Staging) {
     this.#deps = deps;
     this.#staging = staging;
-    const { clock, placement, database, metrics } = deps;
+    const { clock, placement, database } = deps;
     const { events: remote, keys } = deps.others;
-    this.#metrics = incomingMetrics(metrics, () => ({
+    const metrics = incomingMetrics(deps.metrics, () => ({
       count: staging.size,
       oldestAge: clock.now() - (staging.oldestTs ?? clock.now()),
     }));
@@ -88,57 +90,33 @@ export class Incoming {
     const fetcher = new EventFetcher({ remote, responses, refused });
     const auth = new AuthEventFetcher({ remote, responses, fetcher, known, placement });
     const states = new StateFetcher({ remote, responses, fetcher, known, auth });
-    const shared = { ...deps, remote, responses, fetcher, auth, states, servers, queries, staging, verifier };
+    const fetching = { ...deps, remote, responses, fetcher, auth, states, servers, queries };
+    const older = new OlderEventFetcher(fetching);
+    const missed = new MissedHistory({ ...fetching, older });
+    const shared = { ...fetching, staging, backoff, metrics };
+    const processor = new EventProcessor({ ...shared, gaps: new GapFiller(shared), missed });
+    const events = new StagedEventProcessor({ ...shared, processor, mutex: this.#mutex });
+    const workers = new RoomWorkers({ ...shared, events });
     this.#verifier = verifier;
     this.#backoff = backoff;
     this.#queries = queries;
     this.#states = states;
-    this.#processor = new EventProcessor({
-      ...shared,
-      gaps: new GapFiller(shared),
-      onPlaced: (stored) => {
-        this.#metrics.placed(stored);
-        const { roomId, eventId } = stored.event;
-        if (staging.arrived(roomId, eventId)) this.#workers.wake(roomId);
-      },
-    });
-    const work = new StagedEventProcessor({
-      ...shared,
-      backoff,
-      processor: this.#processor,
-      mutex: this.#mutex,
-      metrics: this.#metrics,
-      process: (head, origin, event, options) => this.#process(head, origin, event, options),
-      wake: (roomId) => this.#workers.wake(roomId),
-    });
-    this.#workers = new RoomWorkers({
-      ...shared,
-      begin: (staged, isUnderWay) => work.begin(staged, isUnderWay),
-      handle: (staged) => work.handle(staged),
-      onWaiting: (staged) => work.noteLacks(staged),
-      onDropped: () => this.#metrics.dropped(),
-    });
-    this.#receiving = new PduReceiver({
-      ...shared,
-      onRefused: (count) => this.#metrics.refused(count),
-      // It may let this server in again, and whoever has sent it may help now. That costs half of the room's time at most.
-      onAcl: (roomId, origin) => backoff.recordSuccess(roomId, origin),
-      wake: (roomId) => this.#workers.wake(roomId),
-    });
-    const older = new OlderEventFetcher(shared);
-    this.#backfilling = new Backfiller({ ...shared, older });
-    this.#missed = new MissedHistory({ ...shared, older });
-    this.#byTime = new TimestampToEvent(shared);
+    this.#missed = missed;
+    this.#processor = processor;
+    this.#workers = workers;
+    this.#receiver = new PduReceiver({ ...shared, verifier, workers });
+    this.#backfiller = new Backfiller({ ...fetching, older });
+    this.#timestamps = new TimestampToEvent(fetching);
   }
 
-  /** Reads which events wait from before. */
+  /** Loads the events that were staged at the last shutdown; `start` processes them. */
   static async open(deps: IncomingDeps): Promise<Incoming> {
     return new Incoming(deps, await Staging.open(deps.database, deps.log));
   }
 
   /**
-   * Checks format, size, signatures and hash; keys are fetched, all together. An event whose hash is wrong comes back
-   * redacted. Results are in the order of `jsons`. Never throws for what the events are.
+   * Checks format, size, signatures and hash, with the keys of all events fetched together. An event with a wrong hash
+   * is returned redacted. Results are in the order of `jsons`. Does not throw for invalid events.
    * Source: server-server API, "Checks performed on receipt of a PDU", checks 1 to 3.
    */
   verify(version: RoomVersion, jsons: readonly JsonValue[]): Promise<readonly VerificationResult[]> {
@@ -146,30 +124,46 @@ export class Incoming {
   }
 
   /**
-   * Takes the events of one transaction: what passes the checks is on disk when this resolves, and is put at its place
-   * later, room by room. By event id; events whose ids can not be told are left out.
+   * Receives the PDUs of one transaction. When this resolves, those that passed the first checks are staged on disk; the
+   * workers of the rooms place them later. Only rooms that this server is in take events, and only from servers that
+   * the room's server ACL allows (`PduReceiver`); elsewhere an event can only end an invite or a knock.
+   * Source: server-server API, "Checks performed on receipt of a PDU":
+   * 1. The event is valid in its room version, otherwise it is dropped: `Verifier.read`.
+   * 2. It passes signature checks, otherwise it is dropped: `Verifier.check`.
+   * 3. It passes hash checks, otherwise it is redacted: `Verifier.check`.
+   * 4. Its auth events allow it, otherwise it is rejected: `room-engine/placement/events/examine-event.ts`.
+   * 5. The state before it allows it, otherwise it is rejected: the same file.
+   * 6. The current state of the room allows it, otherwise it is soft-failed: the same file.
+   * 7. The policy server of the room has signed it, otherwise it is soft-failed: the same file.
+   * @returns outcomes by event id; events whose ids cannot be determined are absent
+   * @throws when no event could be stored, so that the server sends the transaction again
    */
   receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>> {
-    return this.#receiving.receive(origin, pdus);
+    return this.#receiver.receive(origin, pdus);
   }
 
   /**
-   * Puts one event at its place now, with everything that it refers to and that is not here yet.
-   * @param origin whom to ask first, even if it has not helped lately
-   * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when what it needs can not be had
+   * Places one event now, after fetching everything that it refers to and that is missing.
+   * @param origin asked first, even if it is in backoff for this room
+   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when something that it refers to is missing
    */
   async process(roomId: string, origin: string, event: VerifiedEvent): Promise<StoredEvent> {
     const head = await this.#deps.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
     this.#backoff.recordSuccess(roomId, origin);
-    return this.#mutex.run(roomId, () => this.#process(head, origin, event));
+    try {
+      return await this.#mutex.run(roomId, () => this.#processor.process(head, origin, event));
+    } finally {
+      // Staged events may have waited for it.
+      this.#workers.wake(roomId);
+    }
   }
 
   /**
-   * The whole state before an event of a room, all of which is stored when this resolves.
-   * @param first whom to ask first
+   * Fetches the state before an event of a room and stores all of its events.
+   * @param first servers to ask first
    * @returns event ids
-   * @throws MatrixError M_NOT_FOUND for an unknown room; Unobtainable when no server gives it
+   * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the state
    */
   async stateBefore(
     roomId: string,
@@ -185,63 +179,44 @@ export class Incoming {
     return this.#queries.run(head, first, (query) => this.#states.stateBefore(query, eventId, options));
   }
 
-  /** Whether somebody could be asked for older events of a room: a look into memory. */
+  /** Whether any server could be asked for older events of a room. Reads memory only. */
   canBackfill(head: RoomHead): boolean {
-    return this.#backfilling.isPossible(head);
+    return this.#backfiller.isPossible(head);
   }
 
   /**
-   * Asks other servers for events that the timeline names and does not have, and for some that come before them. Takes
-   * ten seconds at the most; what arrives later is kept.
-   * @returns whether there is more to read than before
+   * Backfills missing events of the timeline and some events before them. Waits at most ten seconds; events that arrive
+   * later are stored.
+   * @returns whether older events were placed
    */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
-    return this.#backfilling.backfill(roomId, eventIds, limit);
+    return this.#backfiller.backfill(roomId, eventIds, limit);
   }
 
-  /** Asks other servers for an event that is closer to a time than those that are here. Ten seconds at the most. */
-  eventByTime(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined> {
-    return this.#byTime.find(head, question);
+  /** Finds an event on remote servers that is closer to a timestamp than those stored here. Waits at most ten seconds. */
+  eventByTime(head: RoomHead, wanted: TimestampQuery): Promise<StoredEvent | undefined> {
+    return this.#timestamps.find(head, wanted);
   }
 
-  /** Takes up what was left when the program ended. */
+  /** Resumes what was in progress at the last shutdown. */
   start(): void {
     for (const roomId of this.#staging.rooms) this.#workers.wake(roomId);
     this.#missed.start();
   }
 
-  /** Resolves when nothing is under way; what waits for another attempt does not count. */
+  /** Resolves when nothing is in progress; scheduled retries do not count. */
   async settled(): Promise<void> {
     await this.#workers.settled();
-    await this.#backfilling.settled();
+    await this.#backfiller.settled();
     await this.#missed.settled();
     await this.#staging.settled();
   }
 
-  /** Gives up what is under way; `start` of the next run takes it up. */
+  /** Stops what is in progress; the next `start` resumes it. */
   async close(): Promise<void> {
     this.#queries.close();
     await this.#workers.close();
     await this.#missed.close();
     await this.settled();
-  }
-
-  async #process(
-    head: RoomHead,
-    origin: string,
-    event: VerifiedEvent,
-    options?: StateOptions,
-  ): Promise<StoredEvent> {
-    const { clock } = this.#deps;
-    const begun = clock.monotonic();
-    const first = [origin, serverOfUser(event.event.sender)];
-    try {
-      return await this.#queries.run(head, first, (query) => this.#processor.process(query, event, options));
-    } finally {
-      const took = clock.monotonic() - begun;
-      this.#metrics.took(took);
-      this.#backoff.recordDuration(head.roomId, origin, took);
-      this.#missed.check(head.roomId);
-    }
   }
 }

@@ -1,17 +1,21 @@
-/** Rooms between servers: what other servers send, are asked for, and read; joins, invites and leaves across servers. */
+/** Rooms across servers: receives, fetches and serves events; joins, knocks, invites and leaves through other servers. */
 
 export { ComplexityLimit, complexityOf } from './handshakes/joining/room-complexity.ts';
 export { StateCompletion } from './handshakes/joining/state-completion.ts';
 export { PendingLeaves } from './handshakes/leaving/pending-leaves.ts';
 export { RescindedInvites } from './handshakes/leaving/rescinded-invites.ts';
 export type { MembershipPeers } from './handshakes/peers.ts';
-export { prejoinPdus, readPrejoinState } from './handshakes/prejoin-state.ts';
+export { prejoinPdus, readPrejoinState, storedStrippedState } from './handshakes/prejoin-state.ts';
 export { RemoteMemberships } from './handshakes/remote-memberships.ts';
-export { storedStrippedState } from './handshakes/shown-state.ts';
 export { Incoming, type VerificationResult } from './incoming.ts';
-export { noOtherServers } from './no-other-servers.ts';
 export type { TimestampQuery } from './older-history/timestamp-to-event.ts';
-export type { EventKeys, OtherServers, RemoteEvents, ServerHealth } from './remote-servers.ts';
+export {
+  type EventKeys,
+  noOtherServers,
+  type OtherServers,
+  type RemoteEvents,
+  type ServerHealth,
+} from './remote-servers.ts';
 export { type Gap, ServedHistory } from './serving/served-history.ts';
 export { ServedState } from './serving/served-state.ts';
 export { ServerView } from './serving/server-view.ts';

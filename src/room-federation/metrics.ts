@@ -1,25 +1,25 @@
 import type { Metrics } from '../kernel/observability/index.ts';
 import type { StoredEvent } from '../room-engine/index.ts';
 
-/** What is shown of the events that wait. */
+/** The state of the staging area. */
 export interface Waiting {
   readonly count: number;
-  /** For how many milliseconds the oldest one has waited. */
+  /** For how many milliseconds the oldest event has been staged. */
   readonly oldestAge: number;
 }
 
 /** Seconds. */
 const buckets = [0.005, 0.02, 0.1, 0.5, 1, 5, 20, 60, 120];
 
-/** What operators see of events from other servers. */
+/** Metrics of events from remote servers. */
 export interface IncomingMetrics {
-  /** An event got its place, or was refused one by the rules. */
+  /** Counts an event that was placed, or rejected by the authorization rules. */
   placed(stored: StoredEvent): void;
-  /** Events of transactions that were not taken. */
+  /** Counts events of transactions that failed the checks on receipt. */
   refused(count: number): void;
-  /** An event was given up. */
+  /** Counts an event that was given up after the last attempt. */
   dropped(): void;
-  /** @param milliseconds how long it took to give an event its place */
+  /** @param milliseconds how long processing an event took */
   took(milliseconds: number): void;
 }
 
@@ -34,26 +34,26 @@ export function incomingMetrics(metrics: Metrics | undefined, waiting: () => Wai
   if (!metrics) return uncounted;
   metrics.gauge({
     name: 'server_federation_incoming_staged_events',
-    help: 'Events of other servers that wait for their places',
+    help: 'Events of other servers that are staged and not yet processed',
     collect() {
       this.set(waiting().count);
     },
   });
   metrics.gauge({
     name: 'server_federation_incoming_lag_seconds',
-    help: 'How long the oldest event of another server has waited for its place',
+    help: 'How long the oldest staged event of another server has waited',
     collect() {
       this.set(waiting().oldestAge / 1_000);
     },
   });
   const events = metrics.counter({
     name: 'server_federation_incoming_events_total',
-    help: 'Events of other servers by what became of them',
+    help: 'Events of other servers by outcome',
     labelNames: ['outcome'],
   });
   const times = metrics.histogram({
     name: 'server_federation_incoming_processing_seconds',
-    help: 'How long it took to give an event of another server its place',
+    help: 'How long it took to process an event of another server',
     buckets,
   });
   return {

@@ -1,9 +1,9 @@
 import type { JsonValue, ServerKeyLookup } from '../protocol/index.ts';
 import type { PolicyServerClient, RemoteRequestOptions } from '../room-engine/index.ts';
 
-/** What lies between events that are known and later ones. */
+/** A gap in the history, as in `POST /get_missing_events/{roomId}`. */
 export interface GapRequest {
-  /** Events that are known: what comes before them is not wanted. */
+  /** Known events: the gap ends there. */
   readonly earliest: readonly string[];
   /** Events whose `prev_events` are missing. */
   readonly latest: readonly string[];
@@ -14,11 +14,11 @@ export interface GapRequest {
 /** The state before an event. */
 export interface RemoteState<T> {
   readonly state: readonly T[];
-  /** The events that authorise it, theirs too. */
+  /** The auth chain of the state. */
   readonly authChain: readonly T[];
 }
 
-/** The event of a room that is closest to a time. */
+/** The event of a room that is closest to a timestamp. */
 export interface TimestampedEvent {
   readonly eventId: string;
   /** Milliseconds since the epoch. */
@@ -26,9 +26,9 @@ export interface TimestampedEvent {
 }
 
 /**
- * What other servers are asked about the events of rooms. Answers have the right shape and a bounded size, nothing
- * else is true of them: events come as JSON with numbers as they are written, and nobody has checked them. Every
- * method throws when the server can not be asked, refuses, or answers what makes no sense.
+ * Requests to remote servers for events of rooms. Responses have the right shape and a bounded size; nothing
+ * else about them is verified: events are unchecked JSON, with numbers as they are written. Every method
+ * throws when the server is unreachable, refuses, or responds with invalid data.
  */
 export interface RemoteEvents {
   event(server: string, eventId: string, request?: RemoteRequestOptions): Promise<JsonValue>;
@@ -56,7 +56,7 @@ export interface RemoteEvents {
     eventId: string,
     request?: RemoteRequestOptions,
   ): Promise<readonly JsonValue[]>;
-  /** The events and those before them, newest first as a rule. */
+  /** The given events and those before them, usually newest first. */
   backfill(
     server: string,
     roomId: string,
@@ -73,32 +73,51 @@ export interface RemoteEvents {
   ): Promise<TimestampedEvent>;
 }
 
-/** A key that signatures of events name. */
+/** A key that signatures of events refer to. */
 export interface EventKeyWant {
   readonly serverName: string;
   readonly keyId: string;
-  /** Until when it should be valid at least, in milliseconds since the epoch. */
+  /** The time until which the key should be valid at least, in milliseconds since the epoch. */
   readonly validUntil: number;
 }
 
-/** The keys of servers, fetched where they are not known. */
+/** The signing keys of servers, fetched if they are unknown. */
 export interface EventKeys {
   findAll(wants: readonly EventKeyWant[]): Promise<ServerKeyLookup>;
 }
 
-/** Which servers are left alone because they could not be reached. */
+/** Which servers are in backoff because they were unreachable. */
 export interface ServerHealth {
-  /** Milliseconds since the epoch; `undefined` when the server may be asked. */
+  /** When the backoff ends, in milliseconds since the epoch; undefined without a backoff. */
   backoffUntil(serverName: string): Promise<number | undefined>;
-  /** Calls `listener` with the name of each server that is found to be back. */
+  /** Calls `listener` with the name of each server that is reachable again. */
   onReturn(listener: (serverName: string) => void): void;
 }
 
-/** The way to other servers, as rooms need it. */
+/** Access to remote servers for rooms. */
 export interface OtherServers {
   readonly events: RemoteEvents;
   readonly keys: EventKeys;
   readonly health: ServerHealth;
-  /** Absent: policy servers are not asked, and nothing is required of them. */
+  /** Absent: policy servers are not asked, and their signatures are not required. */
   readonly policies?: PolicyServerClient;
 }
+
+const noNetwork = async (): Promise<never> => {
+  throw new Error('this server has no access to remote servers');
+};
+
+/** For rooms without a network: no server can be asked, and no key is known. */
+export const noOtherServers: OtherServers = {
+  events: {
+    event: noNetwork,
+    missingEvents: noNetwork,
+    stateIds: noNetwork,
+    state: noNetwork,
+    eventAuth: noNetwork,
+    backfill: noNetwork,
+    timestampToEvent: noNetwork,
+  },
+  keys: { findAll: async () => () => undefined },
+  health: { backoffUntil: async () => Number.MAX_SAFE_INTEGER, onReturn: () => undefined },
+};

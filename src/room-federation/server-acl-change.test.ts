@@ -4,8 +4,8 @@ import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { creator, joinedRoom } from './test/joined-room.ts';
 
 forEachDatabase((open) => {
-  describe('a room whose other servers did not help this one for a while', () => {
-    it('is heard of at once when it says anew which servers it admits', async () => {
+  describe('A room whose servers are in backoff', () => {
+    it('is processed at once when a server sends a new server ACL', async () => {
       const { room, peers, send, fates } = await joinedRoom(open);
       room.say(creator, 'lost');
       const first = room.say(creator, 'first');

@@ -6,7 +6,7 @@ import { AskBackoff } from './ask-backoff.ts';
 const room = '!r:a.example';
 const [a, b] = ['a.example', 'b.example'] as const;
 
-test('a server that does not help is left alone for longer each time, until it helps; in that room only', () => {
+test('AskBackoff doubles the backoff of a server in one room with each failure, and ends it with a success', () => {
   const clock = manualClock();
   const backoff = new AskBackoff(clock);
   const pauses: number[] = [];
@@ -26,7 +26,7 @@ test('a server that does not help is left alone for longer each time, until it h
   assert.equal(backoff.askableAfter(room, a), undefined);
 });
 
-test('a server whose events take long waits for as long, and may be asked all the same', () => {
+test('AskBackoff delays events of a server whose last event took long, but allows requests to it', () => {
   const clock = manualClock();
   const backoff = new AskBackoff(clock);
   backoff.recordDuration(room, a, 1_999);

@@ -2,13 +2,13 @@ import type { RoomHead, ServerAcls } from '../../room-engine/index.ts';
 import type { ServerHealth } from '../remote-servers.ts';
 import type { AskBackoff } from './ask-backoff.ts';
 
-/** Servers of a room that are considered. */
+/** Servers of a room that are considered for requests. */
 export const maxServersConsidered = 30;
 
-/** Those that are asked in the end. */
+/** Servers that are asked. */
 const maxAsked = 5;
 
-/** Which servers to ask about a room. */
+/** Selects the servers to ask about a room. */
 export class RoomServers {
   readonly #deps: {
     readonly serverName: string;
@@ -17,23 +17,24 @@ export class RoomServers {
     readonly backoff: AskBackoff;
   };
 
-  constructor(parts: {
+  constructor(deps: {
     readonly serverName: string;
     readonly serverAcls: ServerAcls;
     readonly health: ServerHealth;
     readonly backoff: AskBackoff;
   }) {
-    this.#deps = parts;
+    this.#deps = deps;
   }
 
   /**
-   * Servers that may be asked, most likely ones first: `first`, then those with most members, who have the room's
-   * history as a rule. Without those that can not be reached, have not helped lately, or may not take part in the room.
+   * Returns the servers to ask, best first: `first`, then those with the most members, which usually have the
+   * history. Leaves out servers that are unreachable, in backoff for this room, or denied by the room's
+   * server ACL.
    */
   async serversToAsk(head: RoomHead, first: readonly string[] = []): Promise<string[]> {
     const { serverName, serverAcls, health, backoff } = this.#deps;
     const bySize = [...head.servers].sort(([, a], [, b]) => b - a).map(([server]) => server);
-    // While the state of a room is not complete, most of its members are not known.
+    // While the state of a room is partial, most of its members are unknown.
     const whenJoined = head.partial ? [head.partial.from, ...head.partial.servers] : [];
     const considered = [...new Set([...first, ...bySize, ...whenJoined])]
       .filter((server) => server !== serverName)
@@ -48,7 +49,7 @@ export class RoomServers {
     return asked;
   }
 
-  /** Whether any other server is in the room: a look into memory. */
+  /** Whether any remote server is in the room. Reads memory only. */
   hasRemoteServers(head: RoomHead): boolean {
     if (head.partial) return true;
     for (const server of head.servers.keys()) if (server !== this.#deps.serverName) return true;

@@ -5,10 +5,10 @@ import type { AskBackoff } from './ask-backoff.ts';
 import type { RoomServers } from './room-servers.ts';
 import { ServerQuery } from './server-query.ts';
 
-/** Milliseconds that all questions for one event may take together. */
+/** Milliseconds for all requests that one event needs. */
 const maxDuration = 120_000;
 
-/** Opens queries, and ends them all when the program stops. */
+/** Opens queries about rooms, and aborts them all on shutdown. */
 export class ServerQueries {
   readonly #deps: {
     readonly servers: RoomServers;
@@ -18,20 +18,23 @@ export class ServerQueries {
   };
   readonly #closing = new AbortController();
 
-  constructor(parts: {
+  constructor(deps: {
     readonly servers: RoomServers;
     readonly backoff: AskBackoff;
     readonly clock: Clock;
     readonly log: Logger;
   }) {
-    this.#deps = parts;
+    this.#deps = deps;
   }
 
   get closed(): boolean {
     return this.#closing.signal.aborted;
   }
 
-  /** Runs `work` with an query of its own. @param first whom to ask first */
+  /**
+   * Runs `work` with a query of its own, and aborts the query after two minutes. @param first servers to ask
+   * first
+   */
   async run<T>(
     head: RoomHead,
     first: readonly string[],

@@ -2,27 +2,27 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
 import type { AskBackoff } from './ask-backoff.ts';
 
-/** What an event needs can not be had from any server that may be asked now. */
+/** No server that may be asked provides what an event needs. */
 export class FetchFailed extends Error {
   override readonly name = 'Unobtainable';
 }
 
-/** Milliseconds for one request; the sizes of answers differ. */
+/** Timeouts of one request in milliseconds: `long` is for responses with whole states and auth chains. */
 export const requestTimeout = { short: 15_000, long: 60_000 } as const;
 
 export interface ServerQueryDeps {
   readonly roomId: string;
   readonly roomNid: number;
   readonly version: RoomVersion;
-  /** Whom to ask, most likely ones first; found out when somebody has to be asked. */
+  /** Selects the servers to ask, best first; called before the first request. */
   readonly servers: () => Promise<readonly string[]>;
-  /** When it aborts, nobody is asked any more. */
+  /** When it aborts, no more requests are sent. */
   readonly signal: AbortSignal;
   readonly backoff: AskBackoff;
   readonly log: Logger;
 }
 
-/** Questions about one room to one server after the other. */
+/** Requests about one room, to one server after another. */
 export class ServerQuery {
   readonly roomId: string;
   readonly roomNid: number;
@@ -39,17 +39,18 @@ export class ServerQuery {
     this.#deps = deps;
   }
 
-  /** Whom to ask, most likely ones first. */
+  /** The servers to ask, best first. */
   servers(): Promise<readonly string[]> {
     this.#servers ??= this.#deps.servers();
     return this.#servers;
   }
 
   /**
-   * Asks one server after the other until one helps. A server that does not, and does not with anything else either,
-   * is not asked about this room for a while.
-   * @param ask gives `undefined`, or throws, when the server does not help
-   * @returns `undefined` when none helps
+   * Asks one server after another until one helps. A server that does not help goes into backoff for this
+   * room, and one that helps leaves it.
+   * @param what the endpoint, for the log
+   * @param ask returns `undefined` or throws when the server does not help
+   * @returns `undefined` when no server helps
    */
   async ask<T>(what: string, ask: (server: string) => Promise<T | undefined>): Promise<T | undefined> {
     const { backoff, log } = this.#deps;
@@ -61,10 +62,13 @@ export class ServerQuery {
           backoff.recordSuccess(this.roomId, server);
           return answer;
         }
-        log.debug({ server, roomId: this.roomId, what }, 'A server does not help with a room');
+        log.debug({ server, roomId: this.roomId, what }, 'A remote server did not provide what a room needs');
       } catch (error) {
         if (this.signal.aborted) return undefined;
-        log.debug({ err: error, server, roomId: this.roomId, what }, 'A server does not help with a room');
+        log.debug(
+          { err: error, server, roomId: this.roomId, what },
+          'A remote server did not provide what a room needs',
+        );
       }
       backoff.recordFailure(this.roomId, server);
     }

@@ -1,30 +1,36 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/** Events that are remembered, and for how many milliseconds; keys that could not be had may be there soon. */
-const [maxRemembered, remembered, withoutKey] = [20_000, 60 * 60_000, 5_000];
+/**
+ * Events in the cache, and milliseconds for which an event is not requested again: after a failed check, and
+ * while a key could not be fetched.
+ */
+const [maxEvents, retryAfter, retryAfterKeyFailure] = [20_000, 60 * 60_000, 5_000];
 
 /**
- * Events that a server has given and that may not be used, so that it is not asked for them again and again. Another
- * server may have the same event with its signatures intact.
+ * Events that failed the checks, by the server that sent them, so that the server is not asked for them
+ * again. Another server may have the same event with valid signatures.
  */
 export class InvalidEvents {
   readonly #clock: Clock;
-  readonly #until = new RecentlyUsed<string, number>({ max: maxRemembered });
+  readonly #until = new RecentlyUsed<string, number>({ max: maxEvents });
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   has(server: string, eventId: string): boolean {
-    return (this.#until.get(nameOf(server, eventId)) ?? 0) > this.#clock.now();
+    return (this.#until.get(keyOf(server, eventId)) ?? 0) > this.#clock.now();
   }
 
-  /** @param isPassing whether nothing is wrong with the event but that a key could not be had */
-  add(server: string, eventId: string, isPassing: boolean): void {
-    this.#until.set(nameOf(server, eventId), this.#clock.now() + (isPassing ? withoutKey : remembered));
+  /** @param isTemporary whether a key that could not be fetched is the only problem */
+  add(server: string, eventId: string, isTemporary: boolean): void {
+    this.#until.set(
+      keyOf(server, eventId),
+      this.#clock.now() + (isTemporary ? retryAfterKeyFailure : retryAfter),
+    );
   }
 }
 
-/** Server names hold no space. */
-const nameOf = (server: string, eventId: string) => `${server} ${eventId}`;
+/** Server names contain no spaces. */
+const keyOf = (server: string, eventId: string) => `${server} ${eventId}`;

@@ -1,17 +1,18 @@
 import type { Database, Reader } from '../../kernel/database/index.ts';
-import { EventFlag, type RoomTables } from '../../room-engine/index.ts';
+import { canonicalJson } from '../../protocol/index.ts';
+import { EventFlag, type RoomTables, type StoredEvent, type VerifiedEvent } from '../../room-engine/index.ts';
 
 /** Ids in one query. */
 const chunk = 500;
 
-/** What is known of an event, without the event itself. */
+/** What is stored about an event, without its JSON. */
 export interface KnownEvent {
   readonly nid: number;
   readonly roomNid: number;
   readonly rejected: boolean;
 }
 
-/** Looks up many events at once, without reading them: states have many thousands. */
+/** Looks up many events at once without reading their JSON: a state may have many thousands. */
 export class KnownEvents {
   readonly #reader: Reader<RoomTables>;
 
@@ -19,7 +20,7 @@ export class KnownEvents {
     this.#reader = database.scanner<RoomTables>();
   }
 
-  /** Those that are stored, by id. */
+  /** Returns the stored events by event id. */
   async find(eventIds: Iterable<string>): Promise<Map<string, KnownEvent>> {
     const found = new Map<string, KnownEvent>();
     const ids = [...new Set(eventIds)].filter((id) => !id.includes('\0') && id.isWellFormed());
@@ -39,4 +40,12 @@ export class KnownEvents {
     }
     return found;
   }
+}
+
+/** Whether the event is placed: the state after it is known, even if it was rejected. Outliers have no state. */
+export const hasState = ({ stateGroup }: StoredEvent) => stateGroup !== undefined;
+
+/** A stored event as a verified one: it was verified before it was stored. */
+export function asVerified({ event }: StoredEvent): VerifiedEvent {
+  return { event, json: canonicalJson(event.pdu, 'as written') };
 }

@@ -5,27 +5,27 @@ import type { InvalidEvents } from './invalid-events.ts';
 import type { KnownEvents } from './known-events.ts';
 import { isRefusal, type Verifier } from './verifier.ts';
 
-/** What of an answer may be used. */
+/** Verifies the events in responses of remote servers. */
 export class ResponseVerifier {
   readonly #verifier: Verifier;
   readonly #refused: InvalidEvents;
   readonly #known: KnownEvents;
 
-  constructor(parts: {
+  constructor(deps: {
     readonly verifier: Verifier;
     readonly refused: InvalidEvents;
     readonly known: KnownEvents;
   }) {
-    this.#verifier = parts.verifier;
-    this.#refused = parts.refused;
-    this.#known = parts.known;
+    this.#verifier = deps.verifier;
+    this.#refused = deps.refused;
+    this.#known = deps.known;
   }
 
   /**
-   * Checks events that a server has answered. Those of another room, that nobody wants, or that are not valid are left
-   * out, and of the last it is remembered whose they were.
-   * @param isWanted asked before signatures are checked, which is what takes time
-   * @returns by event id, in the order of the answer
+   * Verifies events of a response. Leaves out events of other rooms, unwanted events and invalid ones;
+   * remembers which server sent an invalid event.
+   * @param isWanted called before signatures are verified, which is the expensive part
+   * @returns the events by event id, in the order of the response
    */
   async verifyWanted(
     { roomId, version }: Pick<ServerQuery, 'roomId' | 'version'>,
@@ -40,7 +40,7 @@ export class ResponseVerifier {
     return this.#check(server, new Map(wanted.map((one) => [one.event.eventId, one])));
   }
 
-  /** The same for state events that are not stored yet: most of an auth chain is, as a rule. */
+  /** Verifies the state events that are not stored yet. Most events of an auth chain usually are stored. */
   async verifyNewState(
     { roomId, version }: Pick<ServerQuery, 'roomId' | 'version'>,
     server: string,

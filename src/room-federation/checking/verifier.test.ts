@@ -10,7 +10,7 @@ import { isRefusal, Verifier } from './verifier.ts';
 const creator = '@creator:a.example';
 const day = 86_400_000;
 
-/** A verifier that knows the keys of the room's servers, and what it has asked for. */
+/** A verifier that knows the keys of the room's servers, and the keys that it requested. */
 function verifierFor(room: RemoteRoom, known: Partial<ServerKey> = {}) {
   const asked: (readonly EventKeyWant[])[] = [];
   const verifier = new Verifier({
@@ -31,8 +31,8 @@ function verifierFor(room: RemoteRoom, known: Partial<ServerKey> = {}) {
 
 const changed = (pdu: JsonObject, content: JsonObject): JsonObject => ({ ...pdu, content });
 
-describe('events of other servers are checked', () => {
-  it('in every room version that has them', async () => {
+describe('Verifier.verify', () => {
+  it('verifies events in every room version', async () => {
     for (const version of ['1', '2', '3', '4', '6', '9', '10', '11', '12']) {
       const room = new RemoteRoom(creator, { version });
       room.say(creator, 'hello');
@@ -49,7 +49,7 @@ describe('events of other servers are checked', () => {
     }
   });
 
-  it('with all keys fetched together, each once and for as long as the latest event needs it', async () => {
+  it('fetches the keys of all events together, each once and valid until the latest event that needs it', async () => {
     const room = new RemoteRoom(creator);
     const ids = ['@b:b.example', '@c:c.example'].map((userId) => room.join(userId));
     ids.push(room.say('@b:b.example', 'one'), room.say('@b:b.example', 'two'));
@@ -61,7 +61,7 @@ describe('events of other servers are checked', () => {
     assert.deepEqual(asked, [[{ ...ofB, validUntil: last }, ofC]]);
   });
 
-  it('one by one: what is wrong with one is no harm to the others', async () => {
+  it('refuses invalid events and accepts the valid ones among them', async () => {
     const room = new RemoteRoom(creator);
     const stranger = newSigningKey('k');
     const good = room.say(creator, 'good');
@@ -98,7 +98,7 @@ describe('events of other servers are checked', () => {
     assert.equal(asked.length, 1);
   });
 
-  it('by keys that were valid at their time', async () => {
+  it('refuses signatures by keys that were not valid at the time of the event', async () => {
     const room = new RemoteRoom(creator);
     const id = room.say(creator, 'late');
     const { originServerTs } = room.get(id).event;
@@ -111,7 +111,7 @@ describe('events of other servers are checked', () => {
     assert.equal(await outcome({ expiredTs: originServerTs - 1 }), 'refused');
   });
 
-  it('old ones may refer to more events than is allowed today, where that is said', async () => {
+  it('accepts more prev_events than today’s limit when reference limits are lifted', async () => {
     const room = new RemoteRoom(creator);
     const tips = Array.from({ length: 25 }, () => room.say(creator, 'x', { prev: [room.newest] }));
     const many = room.pdu(room.say(creator, 'many', { prev: tips }));
@@ -121,7 +121,7 @@ describe('events of other servers are checked', () => {
     assert.deepEqual([isRefusal(now!), isRefusal(then!)], [true, false]);
   });
 
-  it('in slices: other work goes on in between', async () => {
+  it('yields to the event loop while it verifies many events', async () => {
     const room = new RemoteRoom(creator);
     const pdus = Array.from({ length: 300 }, (_, index) => room.pdu(room.say(creator, `${index}`)));
     const { verifier } = verifierFor(room);

@@ -19,28 +19,28 @@ import {
 import type { VerifiedEvent } from '../../room-engine/index.ts';
 import type { EventKeys, EventKeyWant } from '../remote-servers.ts';
 
-/** Why an event may not be used. */
+/** Why an event fails the checks. */
 export interface Refusal {
   readonly error: string;
-  /** A key could not be had; it may be there later. */
+  /** A key could not be fetched and may be available later. */
   readonly isTemporary?: boolean;
 }
 
-/** Of so many events signatures are verified at once: asking another thread takes longer. */
+/** Up to so many events are verified on this thread: handing them to another thread would take longer. */
 const fewEvents = 2;
 
 /** Signatures of one server on one event whose keys are looked up. */
 const maxSignatures = 20;
 
 /**
- * Checks events from other servers: format, size, signatures, hash. What takes time is to verify signatures; those of
- * many events are verified on other threads (decision 0085).
+ * Checks format, size, signatures and hash of events from remote servers. Signatures of more than a few
+ * events are verified on other threads (decision 0085), since they take the most time.
  * Source: server-server API, "Checks performed on receipt of a PDU", checks 1 to 3.
  */
 export class Verifier {
   readonly #keys: EventKeys;
   readonly #clock: Clock;
-  /** One for all steps: what they do comes one after the other in the same turn of the event loop. */
+  /** Shared by all steps: they run one after another in the same turn of the event loop. */
   readonly #slices: TimeSlices;
 
   constructor({ keys, clock }: { readonly keys: EventKeys; readonly clock: Clock }) {
@@ -49,7 +49,7 @@ export class Verifier {
     this.#slices = new TimeSlices(clock);
   }
 
-  /** Reads and checks. Results are in the order of `jsons`. */
+  /** Does checks 1 to 3. Results are in the order of `jsons`. */
   async verify(
     version: RoomVersion,
     jsons: readonly JsonValue[],
@@ -61,7 +61,7 @@ export class Verifier {
     return read.map((one) => (isRefusal(one) ? one : checked.next().value!));
   }
 
-  /** Check 1. The events say who they are, and nothing vouches for them yet. */
+  /** Does check 1, the event format. Senders and ids of the returned events are unverified claims. */
   async read(
     version: RoomVersion,
     jsons: readonly JsonValue[],
@@ -80,7 +80,7 @@ export class Verifier {
     return read;
   }
 
-  /** Checks 2 and 3, with the keys of all fetched together. */
+  /** Does checks 2 and 3, signatures and hash. Fetches the keys for all events together. */
   async check(received: readonly ReceivedEvent[]): Promise<(VerifiedEvent | Refusal)[]> {
     if (received.length === 0) return [];
     const now = this.#clock.now();
@@ -97,7 +97,7 @@ export class Verifier {
     return checked;
   }
 
-  /** The answers to all that `checkIntegrity` will ask of the signatures. */
+  /** Verifies in the background all signatures that `checkIntegrity` will ask about. */
   async #verified(
     received: readonly ReceivedEvent[],
     keyOf: ServerKeyLookup,
@@ -123,7 +123,7 @@ export class Verifier {
   }
 }
 
-/** Whether a server has signed with keys none of which could be had. */
+/** Whether a required server signed, but none of its keys could be fetched. */
 function lacksKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup): boolean {
   return [...(requiredSigners(event) ?? [])].some((serverName) => {
     const keyIds = keyIdsOf(event.pdu.signatures, serverName);
@@ -133,7 +133,7 @@ function lacksKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup): boolean {
 
 export const isRefusal = (value: object): value is Refusal => 'error' in value;
 
-/** Every key once, for as long as the latest event wants it. */
+/** The keys to look up: each key once, valid until the latest event that needs it. */
 async function wantsOf(
   received: readonly ReceivedEvent[],
   now: number,

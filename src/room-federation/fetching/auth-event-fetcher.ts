@@ -7,13 +7,13 @@ import type { RemoteEvents } from '../remote-servers.ts';
 import { sortByAuthEvents } from './auth-order.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Events of an auth chain that are taken from one server. */
-const longestChain = 10_000;
+/** Events of an auth chain that are accepted from one server. */
+const maxChainLength = 10_000;
 
-/** Events that are fetched one by one, and how deep, when nobody gives the chain as a whole. */
-const [maxSingles, deepest] = [100, 20];
+/** Events that are fetched one by one when no server provides the whole chain, and how many levels deep. */
+const [maxSingles, maxDepth] = [100, 20];
 
-/** Sees to it that the events which authorise an event are here. */
+/** Fetches and stores missing auth events. */
 export class AuthEventFetcher {
   readonly #deps: {
     readonly remote: RemoteEvents;
@@ -23,27 +23,27 @@ export class AuthEventFetcher {
     readonly placement: Placement;
   };
 
-  constructor(parts: {
+  constructor(deps: {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
     readonly known: KnownEvents;
     readonly placement: Placement;
   }) {
-    this.#deps = parts;
+    this.#deps = deps;
   }
 
   /**
-   * Fetches what is missing of the event's auth chain.
-   * @param besides events that are about to be stored
-   * @throws Unobtainable
+   * Fetches the missing events of an event's auth chain.
+   * @param aboutToBeStored event ids that are about to be stored
+   * @throws FetchFailed when an auth event is still missing
    */
   async fetchMissing(
     query: ServerQuery,
     { eventId, authEventIds }: RoomEvent,
-    besides: ReadonlySet<string> = new Set(),
+    aboutToBeStored: ReadonlySet<string> = new Set(),
   ): Promise<void> {
-    const needed = authEventIds.filter((id) => !besides.has(id));
+    const needed = authEventIds.filter((id) => !aboutToBeStored.has(id));
     if ((await this.notStored(needed)).length === 0) return;
     await this.#fetchChain(query, eventId, needed);
     const left = await this.notStored(needed);
@@ -51,16 +51,16 @@ export class AuthEventFetcher {
     await this.#fetchSingly(query, left);
     const missing = await this.notStored(needed);
     if (missing.length > 0)
-      throw new FetchFailed(`${missing.length} auth events of ${eventId} can not be had`);
+      throw new FetchFailed(`${missing.length} auth events of ${eventId} could not be fetched`);
   }
 
-  /** Those of the events that are not stored. */
+  /** Returns the ids of events that are not stored. */
   async notStored(eventIds: readonly string[]): Promise<string[]> {
     const known = await this.#deps.placement.find(eventIds);
     return eventIds.filter((id) => !known.has(id));
   }
 
-  /** Stores events that are complete with their auth events, as far as they are. */
+  /** Stores events as outliers, except those whose auth events are neither stored nor among them. */
   async store({ roomId, version }: ServerQuery, events: ReadonlyMap<string, VerifiedEvent>): Promise<void> {
     const { known, placement } = this.#deps;
     const named = [...events.values()].flatMap(({ event }) => event.authEventIds);
@@ -76,17 +76,17 @@ export class AuthEventFetcher {
     await query.ask('event_auth', async (server) => {
       const request = { signal, timeout: requestTimeout.long };
       const jsons = await remote.eventAuth(server, roomId, eventId, request);
-      if (jsons.length > longestChain) return undefined;
+      if (jsons.length > maxChainLength) return undefined;
       await this.store(query, await responses.verifyNewState(query, server, jsons));
       return (await this.notStored(needed)).length === 0 || undefined;
     });
   }
 
-  /** Level by level, as far as it goes. */
+  /** Fetches auth events one by one, level by level. */
   async #fetchSingly(query: ServerQuery, eventIds: readonly string[]): Promise<void> {
     const events = new Map<string, VerifiedEvent>();
     let wanted = [...eventIds];
-    for (let depth = 0; depth < deepest && wanted.length > 0 && events.size < maxSingles; depth++) {
+    for (let depth = 0; depth < maxDepth && wanted.length > 0 && events.size < maxSingles; depth++) {
       const fetched = await this.#deps.fetcher.fetch(query, wanted.slice(0, maxSingles - events.size));
       for (const [id, event] of fetched) events.set(id, event);
       const named = [...fetched.values()].flatMap(({ event }) => event.authEventIds);

@@ -1,8 +1,8 @@
 import type { VerifiedEvent } from '../../room-engine/index.ts';
 
 /**
- * Those of the events whose auth events are known or among them, theirs too, and so on: an event after those that it
- * names. What names itself in a circle is left out.
+ * Sorts events so that each follows its auth events. Leaves out events whose auth chain is incomplete or
+ * contains a cycle.
  * @param isKnown whether an event is stored already
  */
 export function sortByAuthEvents(

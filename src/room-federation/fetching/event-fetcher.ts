@@ -5,34 +5,39 @@ import type { InvalidEvents } from '../checking/invalid-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
-/** Requests to one server at the same time; events whose signatures are checked together; failures that are enough. */
-const [atOnce, checkedTogether, maxFailures] = [8, 200, 20];
+/**
+ * Parallel requests to one server, events verified together, and failures after which the server is given up.
+ */
+const [maxParallel, batchSize, maxFailures] = [8, 200, 20];
 
-/** Fetches events one by one, which is right for few of them. */
+/** Fetches single events with `GET /event/{eventId}`, for small numbers of them. */
 export class EventFetcher {
   readonly #remote: RemoteEvents;
   readonly #responses: ResponseVerifier;
   readonly #refused: InvalidEvents;
 
-  constructor(parts: {
+  constructor(deps: {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly refused: InvalidEvents;
   }) {
-    this.#remote = parts.remote;
-    this.#responses = parts.responses;
-    this.#refused = parts.refused;
+    this.#remote = deps.remote;
+    this.#responses = deps.responses;
+    this.#refused = deps.refused;
   }
 
-  /** Those of the events that some server of the query gives. Who does not have an event may have others. */
+  /**
+   * Fetches events from the servers of the query, one server after another; events that no server provides
+   * are absent.
+   */
   async fetch(query: ServerQuery, eventIds: Iterable<string>): Promise<Map<string, VerifiedEvent>> {
     const missing = new Set(eventIds);
     const found = new Map<string, VerifiedEvent>();
     for (const server of await query.servers()) {
       if (missing.size === 0 || query.signal.aborted) break;
       const ids = [...missing].filter((id) => !this.#refused.has(server, id));
-      for (let start = 0; start < ids.length; start += checkedTogether) {
-        const part = ids.slice(start, start + checkedTogether);
+      for (let start = 0; start < ids.length; start += batchSize) {
+        const part = ids.slice(start, start + batchSize);
         const { jsons, gaveUp } = await this.#ask(query, server, part);
         const isWanted = ({ eventId }: { eventId: string }) => missing.has(eventId);
         for (const [id, event] of await this.#responses.verifyWanted(query, server, jsons, isWanted)) {
@@ -49,7 +54,7 @@ export class EventFetcher {
     const jsons: JsonValue[] = [];
     let next = 0;
     let failures = 0;
-    const askOn = async () => {
+    const requestNext = async () => {
       while (next < ids.length && failures < maxFailures && !signal.aborted) {
         const id = ids[next++]!;
         try {
@@ -59,7 +64,7 @@ export class EventFetcher {
         }
       }
     };
-    await Promise.all(Array.from({ length: Math.min(atOnce, ids.length) }, askOn));
+    await Promise.all(Array.from({ length: Math.min(maxParallel, ids.length) }, requestNext));
     return { jsons, gaveUp: failures >= maxFailures };
   }
 }

@@ -1,18 +1,20 @@
 import type { RoomEvent } from '../../protocol/index.ts';
 import type { HeadReader, Placement, VerifiedEvent } from '../../room-engine/index.ts';
 import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
+import { asVerified, hasState } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
-import { asVerified, hasState } from '../settled.ts';
 import type { Staging } from '../staging/staging.ts';
 
-/** Events of one answer, of one gap altogether, and questions about one gap. Behind a wider gap the state is fetched. */
-const [maxAtOnce, maxEvents, maxRounds] = [20, 200, 15];
+/**
+ * Events per response, events per gap, and requests per gap. Behind a wider gap the state is fetched instead.
+ */
+const [maxPerResponse, maxEvents, maxRounds] = [20, 200, 15];
 
-/** Ends of the graph that a question names. */
-const maxNamed = 20;
+/** Event ids in `earliest_events` and in `latest_events` of a request. */
+const maxIds = 20;
 
-/** Finds the events between what is known of a room and a new event. */
+/** Finds the events between the known history of a room and a new event. */
 export class GapFiller {
   readonly #deps: {
     readonly remote: RemoteEvents;
@@ -22,32 +24,36 @@ export class GapFiller {
     readonly staging: Staging;
   };
 
-  constructor(parts: {
+  constructor(deps: {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly placement: Placement;
     readonly heads: HeadReader;
     readonly staging: Staging;
   }) {
-    this.#deps = parts;
+    this.#deps = deps;
   }
 
   /**
-   * The events that lie between, as far as they can be had: those that wait here already, and those that servers give.
-   * @returns each after those of them that it names; nothing is known of whether they are allowed
+   * Returns the missing events before an event, from the staged events, the stored outliers and remote
+   * servers.
+   * @returns in topological order, oldest first; their authorization is not checked yet
    */
   async fetchGap(query: ServerQuery, event: RoomEvent): Promise<VerifiedEvent[]> {
     const found = new Map<string, VerifiedEvent>();
     for (let round = 0; round < maxRounds && found.size < maxEvents; round++) {
       const missing = await this.#missing(event, found);
       if (missing.size === 0) break;
-      if (await this.#takeOwn(query, missing, found)) continue;
-      if (!(await this.#askForMore(query, event, missing, found))) break;
+      if (await this.#addLocal(query, missing, found)) continue;
+      if (!(await this.#addFromServers(query, event, missing, found))) break;
     }
-    return inOrder(event, found);
+    return topologicalOrder(event, found);
   }
 
-  /** Ids that the event and those found so far name and that are neither stored nor found, with who names them. */
+  /**
+   * Previous events that are neither stored with their state nor found, each with the event that refers to
+   * it.
+   */
   async #missing(event: RoomEvent, found: ReadonlyMap<string, VerifiedEvent>): Promise<Map<string, string>> {
     const named = new Map<string, string>();
     for (const one of [event, ...[...found.values()].map(({ event }) => event)]) {
@@ -61,8 +67,8 @@ export class GapFiller {
     return named;
   }
 
-  /** Takes what waits here for its place, or is stored without one. @returns whether there is more than before */
-  async #takeOwn(
+  /** Adds missing events that are staged or stored as outliers. @returns whether any was added */
+  async #addLocal(
     { version, roomId, roomNid }: ServerQuery,
     missing: ReadonlyMap<string, string>,
     found: Map<string, VerifiedEvent>,
@@ -79,8 +85,8 @@ export class GapFiller {
     return found.size > before;
   }
 
-  /** @returns whether there is more than before */
-  async #askForMore(
+  /** Adds missing events with `POST /get_missing_events/{roomId}`. @returns whether any was added */
+  async #addFromServers(
     query: ServerQuery,
     event: RoomEvent,
     missing: ReadonlyMap<string, string>,
@@ -89,9 +95,9 @@ export class GapFiller {
     const { remote, responses, heads } = this.#deps;
     const { roomId, signal } = query;
     const head = await heads.get(roomId);
-    const earliest = (head?.extremities ?? []).slice(0, maxNamed).map(({ eventId }) => eventId);
-    const latest = [...new Set(missing.values())].slice(-maxNamed);
-    const gap = { earliest, latest, limit: maxAtOnce, minDepth: 0 };
+    const earliest = (head?.extremities ?? []).slice(0, maxIds).map(({ eventId }) => eventId);
+    const latest = [...new Set(missing.values())].slice(-maxIds);
+    const gap = { earliest, latest, limit: maxPerResponse, minDepth: 0 };
     const added = await query.ask('get_missing_events', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.missingEvents(server, roomId, gap, request);
@@ -105,7 +111,10 @@ export class GapFiller {
   }
 }
 
-/** Takes what leads back from the missing events without a break; a server may send anything. @returns how many */
+/**
+ * Adds the events that are connected to the missing ones; a server may send unrelated events. @returns how
+ * many
+ */
 function addReachable(
   missing: Iterable<string>,
   taken: ReadonlyMap<string, VerifiedEvent>,
@@ -122,8 +131,8 @@ function addReachable(
   return found.size - before;
 }
 
-/** From the oldest on: each event after those of them that it names. Events that name each other come in any order. */
-function inOrder(event: RoomEvent, found: ReadonlyMap<string, VerifiedEvent>): VerifiedEvent[] {
+/** Sorts events topologically, oldest first. Events in a cycle come in any order. */
+function topologicalOrder(event: RoomEvent, found: ReadonlyMap<string, VerifiedEvent>): VerifiedEvent[] {
   const ordered: VerifiedEvent[] = [];
   const seen = new Set<string>([event.eventId]);
   const path: { one: VerifiedEvent | undefined; ids: readonly string[]; next: number }[] = [

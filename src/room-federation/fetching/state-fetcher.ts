@@ -6,27 +6,28 @@ import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
 import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Events of a state and its auth chain that are fetched one by one, however large it is, and at most. */
+/** Missing events that are always fetched one by one, and the maximum that ever are. */
 const [alwaysSingles, maxSingles] = [20, 500];
 
-/** If a larger part of a state is missing than one of so many events, it is fetched whole. */
-const largestPart = 10;
+/** If more than one in so many events of a state is missing, the whole state is fetched. */
+const maxMissingDivisor = 10;
 
-/** The part of a state that may be missing when nothing else is said. */
+/** The default share of a state that may be missing. */
 export const defaultMaxMissing = 0.1;
 
 /** How a state is fetched. */
 export interface StateOptions {
   /**
-   * The part of a state, from 0 to 1, that may be left out beside what this server has rejected. Less than usual for
-   * callers who try again later, when keys may be had that are missing now; more where it is that or nothing.
+   * The share of a state, from 0 to 1, that may be missing in addition to events that this server has
+   * rejected. Callers that retry start with less than the default, since keys may become available; the last
+   * attempts accept more.
    */
   readonly maxMissing?: number;
-  /** Asks servers also that have not helped with the room lately. */
+  /** Whether servers in backoff for this room are asked, too. */
   readonly ignoreBackoff?: boolean;
 }
 
-/** Fetches the state before an event from the servers of its room. */
+/** Fetches the state before an event. */
 export class StateFetcher {
   readonly #deps: {
     readonly remote: RemoteEvents;
@@ -36,40 +37,40 @@ export class StateFetcher {
     readonly auth: AuthEventFetcher;
   };
 
-  constructor(parts: {
+  constructor(deps: {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
     readonly known: KnownEvents;
     readonly auth: AuthEventFetcher;
   }) {
-    this.#deps = parts;
+    this.#deps = deps;
   }
 
   /**
-   * The state before an event, all of which is stored when this resolves. Whoever answers can not be checked for
-   * completeness: what can be checked is each event. State events that no server gives are left out, unless they are
-   * many; what this server has rejected is.
+   * Fetches the state before an event and stores all of its events. The response cannot be checked for
+   * completeness, only each event can. Leaves out events that this server has rejected, and events that no
+   * server provides, up to the share `maxMissing`.
    * @returns event ids
-   * @throws Unobtainable
+   * @throws FetchFailed when no server provides enough of the state
    */
   async stateBefore(
     query: ServerQuery,
     eventId: string,
-    { maxMissing: mayLack = defaultMaxMissing }: StateOptions = {},
+    { maxMissing = defaultMaxMissing }: StateOptions = {},
   ): Promise<string[]> {
     const state = await query.ask('state_ids', async (server) => {
       const request = { signal: query.signal, timeout: requestTimeout.long };
       const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
-      await this.#obtain(query, server, eventId, ids);
-      return this.#usable(query, ids.state, mayLack);
+      await this.#storeMissing(query, server, eventId, ids);
+      return this.#usable(query, ids.state, maxMissing);
     });
-    if (state === undefined) throw new FetchFailed(`the state before ${eventId} can not be had`);
+    if (state === undefined) throw new FetchFailed(`the state before ${eventId} could not be fetched`);
     return state;
   }
 
-  /** Stores what is not here of a state. */
-  async #obtain(
+  /** Fetches and stores the missing events of a state and its auth chain. */
+  async #storeMissing(
     query: ServerQuery,
     server: string,
     eventId: string,
@@ -79,29 +80,29 @@ export class StateFetcher {
     const known = await this.#deps.known.find(ids);
     const missing = [...ids].filter((id) => !known.has(id));
     if (missing.length === 0) return;
-    const events = isWholeBetter(missing.length, ids.size)
-      ? await this.#fetchWhole(query, server, eventId, new Set(missing))
+    const events = shouldFetchFullState(missing.length, ids.size)
+      ? await this.#fetchFullState(query, server, eventId, new Set(missing))
       : await this.#deps.fetcher.fetch(query, missing);
     await this.#deps.auth.store(query, events);
   }
 
-  async #fetchWhole(
+  async #fetchFullState(
     query: ServerQuery,
     server: string,
     eventId: string,
     missing: ReadonlySet<string>,
   ): Promise<Map<string, VerifiedEvent>> {
     const request = { signal: query.signal, timeout: requestTimeout.long };
-    const whole = await this.#deps.remote.state(server, query.roomId, eventId, request);
-    const jsons = [...whole.state, ...whole.authChain];
+    const full = await this.#deps.remote.state(server, query.roomId, eventId, request);
+    const jsons = [...full.state, ...full.authChain];
     return this.#deps.responses.verifyWanted(query, server, jsons, (event) => missing.has(event.eventId));
   }
 
-  /** The part of a state that counts; `undefined` when that is not enough. */
+  /** Returns the usable event ids of a state; undefined when too many are missing. */
   async #usable(
     { roomNid }: ServerQuery,
     state: readonly string[],
-    mayLack: number,
+    maxMissing: number,
   ): Promise<string[] | undefined> {
     const ids = [...new Set(state)];
     const known = await this.#deps.known.find(ids);
@@ -109,11 +110,11 @@ export class StateFetcher {
       const event = known.get(id);
       return event?.roomNid === roomNid && !event.rejected;
     });
-    const lost = ids.filter((id) => !known.has(id)).length;
-    return usable.length > 0 && lost <= ids.length * mayLack ? usable : undefined;
+    const missing = ids.filter((id) => !known.has(id)).length;
+    return usable.length > 0 && missing <= ids.length * maxMissing ? usable : undefined;
   }
 }
 
-/** Servers limit how many requests they take from one other, so that hundreds of single events take minutes. */
-const isWholeBetter = (missing: number, all: number): boolean =>
-  missing > maxSingles || (missing > alwaysSingles && missing * largestPart > all);
+/** Remote servers limit the rate of requests, so that fetching hundreds of single events takes minutes. */
+const shouldFetchFullState = (missing: number, all: number): boolean =>
+  missing > maxSingles || (missing > alwaysSingles && missing * maxMissingDivisor > all);

@@ -6,12 +6,12 @@ import {
   type RoomEvent,
 } from '../../protocol/index.ts';
 
-/** Signatures of one server on one event are few; more are not stored. */
+/** More signatures of one server on one event are not accepted. */
 const maxSignatures = 10;
 
 /**
- * One of our events with the signatures that another server has added to it. Nothing else is taken from its answer.
- * @returns `undefined` when what it sent back is another event, or is not signed by it
+ * Adds the signatures of a remote server to a local event. Takes nothing else from the returned event.
+ * @returns `undefined` when the returned event differs or lacks a signature of that server
  */
 export function withSignaturesFrom(
   server: string,
@@ -25,7 +25,7 @@ export function withSignaturesFrom(
   const signatures = Object.entries(added).filter(([, text]) => typeof text === 'string');
   if (signatures.length === 0 || signatures.length > maxSignatures) return undefined;
   const before = own.event.pdu['signatures'] as JsonObject;
-  // The server may have signed it before, as the policy server of the room.
+  // The server may have signed before, as the policy server of the room.
   const ofServer = isJsonObject(before[server]) ? before[server] : {};
   return {
     ...own.event.pdu,

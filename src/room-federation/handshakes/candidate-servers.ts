@@ -6,25 +6,28 @@ import type { LeaveRecipients } from './leaving/send-leave.ts';
 export interface CandidateDeps {
   readonly engine: RoomReader;
   readonly serverName: string;
-  /** What a user was shown of a room with an invite or a knock. */
+  /** The stripped state that a user received with an invite or a knock. */
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
 }
 
-/** More are never asked; of those that a client names, some, so that others are asked as well. */
+/**
+ * Servers that are asked at most, and how many of them a client may name, which leaves some for other
+ * sources.
+ */
 const [maxCandidates, maxNamed] = [30, 8];
 
-/** Servers that have invited one user to one room and are remembered, the last ones. */
+/** The latest servers that invited a user to a room and are considered. */
 const maxEarlier = 20;
 
-/** Servers that are told of a leave when none of those that have invited takes it. */
+/** Servers that may receive a leave when none of the inviting servers accepts it. */
 const maxOthers = 12;
 
-/** Rooms whose members may join a room, of which servers are taken. */
+/** Rooms in the `allow` list of a restricted room whose servers are considered. */
 const maxAllowRooms = 10;
 
 /**
- * Says which servers may be in a room that this server is not in, and so help a user into it or out of it.
- * The name in a room id says nothing about that: it is a namespace.
+ * Selects the servers that may help a user to join, leave or knock on a room that this server is not in. The
+ * server name in a room id is no indication: it is only a namespace.
  */
 export class CandidateServers {
   readonly #deps: CandidateDeps;
@@ -33,7 +36,7 @@ export class CandidateServers {
     this.#deps = deps;
   }
 
-  /** The servers to ask, in that order. @param via those that the client named, or that the room's alias led to */
+  /** The servers to ask, best first. @param via servers from the client's `via`, or from the room alias */
   async of(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
     const { engine, serverName } = this.#deps;
     const found = new Set<string>();
@@ -44,18 +47,18 @@ export class CandidateServers {
       }
     };
     add(via.slice(0, maxNamed));
-    add(await this.#whoKnowsTheUser(userId, roomId));
+    add(await this.#relatedServers(userId, roomId));
     const head = await engine.heads.get(roomId);
     if (head) {
-      add(byMembers(head));
-      add(await this.#ofAllowRooms(head));
+      add(serversByMembers(head));
+      add(await this.#serversOfAllowRooms(head));
     }
     return [...found];
   }
 
   /**
-   * Who is told that a user turns an invite down, or takes a knock back. Of several that have invited, each: the last
-   * one may be a stranger to the room, while another one's invite is still in it.
+   * The servers to notify when a user rejects an invite or retracts a knock. All inviting servers are, since
+   * the latest one may be unrelated to the room while an earlier invite is still in it.
    */
   async leaveRecipients(userId: string, room: UserRoom): Promise<LeaveRecipients> {
     const asked = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
@@ -65,39 +68,39 @@ export class CandidateServers {
     return { each, others: all.filter((server) => !each.includes(server)).slice(0, maxOthers) };
   }
 
-  /** The servers of who invited the user or took their knock, now and before, and those whose events described the room. */
-  async #whoKnowsTheUser(userId: string, roomId: string): Promise<string[]> {
+  /** The servers that invited the user or accepted their knock, and the senders of the stripped state. */
+  async #relatedServers(userId: string, roomId: string): Promise<string[]> {
     const { engine, strippedState } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (!room) return [];
-    // Who has invited last may have no business with the room; nobody can tell from outside.
-    const helpers = await engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
-    const earlier = helpers.map(({ server }) => server);
+    // The latest inviting server may be unrelated to the room, which cannot be checked from outside.
+    const inviters = await engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
+    const earlier = inviters.map(({ server }) => server);
     if (room.membership !== 'invite' && room.membership !== 'knock') return earlier;
     const stored = await engine.events.get(room.eventNid);
-    const shown = await strippedState(roomId, userId);
+    const stripped = await strippedState(roomId, userId);
     return [
       ...(stored ? [serverOfUser(stored.event.sender)] : []),
       ...earlier,
-      ...shown.flatMap(({ sender }) => parseUserId(sender)?.serverName ?? []),
+      ...stripped.flatMap(({ sender }) => parseUserId(sender)?.serverName ?? []),
     ];
   }
 
-  /** Who is in a room that admits its members is likely to be in the admitting room, too. */
-  async #ofAllowRooms(head: RoomHead): Promise<string[]> {
+  /** Servers in the rooms of the `allow` list: they are likely to be in the restricted room, too. */
+  async #serversOfAllowRooms(head: RoomHead): Promise<string[]> {
     const { engine } = this.#deps;
     const entry = head.entry('m.room.join_rules', '');
     const rules = entry && (await engine.events.get(entry.nid))?.event;
     const servers: string[] = [];
     for (const roomId of allowedRoomIds(rules).slice(0, maxAllowRooms)) {
       const allowed = await engine.heads.get(roomId);
-      if (allowed) servers.push(...byMembers(allowed));
+      if (allowed) servers.push(...serversByMembers(allowed));
     }
     return servers;
   }
 }
 
-/** The servers of a room, those with most members first. */
-function byMembers({ servers }: RoomHead): string[] {
+/** The servers of a room, most members first. */
+function serversByMembers({ servers }: RoomHead): string[] {
   return [...servers].sort(([, a], [, b]) => b - a).map(([server]) => server);
 }

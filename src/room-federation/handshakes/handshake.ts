@@ -1,12 +1,11 @@
-import type { EventSigner } from '../../protocol/index.ts';
-import { roomVersions } from '../../protocol/index.ts';
+import { type EventSigner, roomVersions } from '../../protocol/index.ts';
 import type { RoomWriter } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 import type { EventKeys } from '../remote-servers.ts';
 import type { MembershipPeers } from './peers.ts';
 import type { EventBuildDeps } from './templates/event-from-template.ts';
 
-/** What every handshake with another server needs. */
+/** What every handshake with a remote server needs. */
 export interface HandshakeDeps extends EventBuildDeps {
   readonly engine: RoomWriter;
   readonly incoming: Pick<Incoming, 'verify' | 'process'>;
@@ -15,5 +14,16 @@ export interface HandshakeDeps extends EventBuildDeps {
   readonly signer: EventSigner;
 }
 
-/** The versions of rooms that users of this server can be in. */
+/** The room versions that this server supports. */
 export const supportedVersions: readonly string[] = [...roomVersions.keys()];
+
+/** A remote server sent an invalid response in a handshake. */
+export class HandshakeFailure extends Error {
+  override readonly name = 'HandshakeFailure';
+  readonly server: string;
+
+  constructor(server: string, what: string, options?: ErrorOptions) {
+    super(`Invalid response from ${server}: ${what}`, options);
+    this.server = server;
+  }
+}

@@ -1,24 +1,24 @@
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
 
-/** What a user of this server wants to become in a room that it is not in. */
+/** The membership that a local user requests in a room that this server is not in. */
 export type HandshakeMembership = 'join' | 'leave' | 'knock';
 
 export interface MembershipRequest {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds. */
   readonly timeout?: number | undefined;
-  /** Ask even if the server could not be reached lately, because somebody waits for it. */
+  /** Sends the request even if the server is in backoff, because a client waits for it. */
   readonly ignoreBackoff?: boolean | undefined;
 }
 
-/** An event that another server has prepared. */
+/** The event template that a remote server prepared. */
 export interface EventTemplate {
-  /** `undefined` when the server does not say. */
+  /** `undefined` when the response does not contain it. */
   readonly roomVersion: string | undefined;
   readonly event: JsonObject;
 }
 
-/** A signed event on its way to another server. */
+/** A signed event to send to a remote server. */
 export interface SignedEvent {
   readonly roomId: string;
   readonly eventId: string;
@@ -28,32 +28,32 @@ export interface SignedEvent {
 
 export interface SignedInvite extends SignedEvent {
   readonly roomVersion: string;
-  /** Events that describe the room. */
+  /** Stripped state or PDUs that describe the room. */
   readonly inviteRoomState: readonly JsonObject[];
 }
 
-/** A room as the server describes it that has let somebody in. */
+/** The room as a resident server describes it in its `send_join` response. */
 export interface SendJoinResponse {
-  /** The state before the join, and the events that authorise it. */
+  /** The state before the join, and its auth chain. */
   readonly state: readonly JsonValue[];
   readonly authChain: readonly JsonValue[];
-  /** The join with the signatures that it has now. */
+  /** The join with all signatures that it has. */
   readonly event: JsonObject | undefined;
-  /** Whether the state lacks members. */
+  /** Whether members are left out of the state. */
   readonly membersOmitted: boolean;
   readonly serversInRoom: readonly string[];
 }
 
 /**
- * What other servers are asked about the memberships of users. Answers have the right shape and a bounded size, and
- * nothing else is true of them. Every method throws when the server can not be asked, refuses, or answers what makes
- * no sense.
+ * Membership requests to remote servers. Responses have the right shape and a bounded size; nothing else
+ * about them is verified. Every method throws when the server is unreachable, refuses, or responds with
+ * invalid data.
  */
 export interface MembershipPeers {
   fetchEventTemplate(
     server: string,
     membership: HandshakeMembership,
-    place: { readonly roomId: string; readonly userId: string },
+    about: { readonly roomId: string; readonly userId: string },
     versions: readonly string[],
     request?: MembershipRequest,
   ): Promise<EventTemplate>;
@@ -64,9 +64,9 @@ export interface MembershipPeers {
     request?: MembershipRequest,
   ): Promise<SendJoinResponse>;
   sendLeave(server: string, leave: SignedEvent, request?: MembershipRequest): Promise<void>;
-  /** @returns events that describe the room */
+  /** @returns the `knock_room_state` */
   sendKnock(server: string, knock: SignedEvent, request?: MembershipRequest): Promise<readonly JsonValue[]>;
-  /** @returns the event with the signature of the other server */
+  /** @returns the event with the signature of the remote server */
   invite(server: string, invite: SignedInvite, request?: MembershipRequest): Promise<JsonObject>;
   complexity(server: string, roomId: string, request?: MembershipRequest): Promise<number | undefined>;
 }

@@ -23,9 +23,9 @@ const roomOf = (version: string) => new SignedRoom(version, theirs, clock.now())
 const pdusOf = (room: SignedRoom) => [...room.state.values()].map(({ event }) => event.pdu);
 const stripped = { type: 'm.room.name', state_key: '', sender: '@x:b.test', content: { name: 'Attic' } };
 
-describe('what another server says of a room', () => {
+describe('readPrejoinState', () => {
   for (const version of ['1', '6', '11', '12']) {
-    it(`is taken from whole events, in room version ${version}`, async () => {
+    it(`reads PDUs in room version ${version}`, async () => {
       const room = roomOf(version);
       const { state, problem } = await readPrejoinState(incoming, room, pdusOf(room));
       assert.equal(problem, undefined);
@@ -36,7 +36,7 @@ describe('what another server says of a room', () => {
     });
   }
 
-  it('may be stripped state in rooms before version 12', async () => {
+  it('reads stripped state in room versions before 12 only', async () => {
     const { state, problem } = await readPrejoinState(incoming, roomOf('11'), [
       { ...stripped, event_id: '$x', unsigned: {}, signatures: {} },
     ]);
@@ -47,7 +47,7 @@ describe('what another server says of a room', () => {
     assert.match(newer.problem ?? '', /no event of the room/);
   });
 
-  it('is not taken of another room, or without signatures', async () => {
+  it('leaves out events of other rooms and events without signatures', async () => {
     const room = roomOf('12');
     const other = new SignedRoom('12', theirs, clock.now() + 1_000);
     const ofOther = await readPrejoinState(incoming, room, pdusOf(other));
@@ -56,7 +56,7 @@ describe('what another server says of a room', () => {
     assert.deepEqual((await readPrejoinState(incoming, room, unsigned)).state, []);
   });
 
-  it('is not right where the room says that it is of another version', async () => {
+  it('reports a create event with another room version', async () => {
     for (const [version, stated] of [
       ['11', '10'],
       ['1', '2'],
@@ -72,7 +72,7 @@ describe('what another server says of a room', () => {
     }
   });
 
-  it('is bounded, has each entry once, and names only users', async () => {
+  it('bounds entries and bytes, keeps one entry per key, and requires user ids as senders', async () => {
     const many = Array.from({ length: 500 }, (_, index) => ({ ...stripped, state_key: String(index) }));
     assert.equal((await readPrejoinState(incoming, roomOf('11'), many)).state.length, 100);
     const long = { ...stripped, content: { name: 'x'.repeat(50_000) } };
@@ -85,7 +85,7 @@ describe('what another server says of a room', () => {
     assert.deepEqual(nobody.state, []);
   });
 
-  it('is read, whatever it is', async () => {
+  it('reads arbitrary JSON without errors', async () => {
     const room = roomOf('11');
     const pdu = pdusOf(room)[0]!;
     const entry = fc.oneof(

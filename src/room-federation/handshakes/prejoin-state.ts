@@ -1,7 +1,9 @@
+import type { Database } from '../../kernel/database/index.ts';
 import {
   isUserId,
   type JsonObject,
   type JsonValue,
+  parseJson,
   parseStrippedState,
   type RoomVersion,
   redactEvent,
@@ -9,18 +11,18 @@ import {
   stateMapKey,
   strippedState,
 } from '../../protocol/index.ts';
-import type { PrejoinKeys, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { PrejoinKeys, RoomHead, RoomReader, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 import type { Incoming } from '../incoming.ts';
 
-/** Of what another server shows of a room: entries that are looked at, and bytes of JSON that are kept. */
+/** Entries of received stripped state that are read, and bytes of JSON that are stored. */
 const [maxEntries, maxBytes] = [100, 128 * 1024];
 
 const createKey = stateMapKey('m.room.create', '');
 
 /**
- * The state that describes a room to another server, with an invite or in answer to a knock: whole events.
- * The create event is always among them.
- * @param inviter who sends the invite: their member event is among them, as people are shown it here, too
+ * Returns the state that describes a room to a remote server, with an invite or in response to a knock, as
+ * PDUs. The create event is always included.
+ * @param inviter the sender of the invite, whose member event is included, as it is for local invites
  */
 export async function prejoinPdus(
   engine: RoomReader,
@@ -42,28 +44,28 @@ function visiblePdu({ event, redactedBy }: StoredEvent): JsonObject {
   return redactedBy === undefined ? event.pdu : redactEvent(event).event.pdu;
 }
 
-/** What another server has said of a room that this one is not in. */
+/** The description of a room, received from a remote server, that this server is not in. */
 export interface PrejoinState {
-  /** What clients may be shown of it. */
+  /** The stripped state for clients. */
   readonly state: readonly StrippedState[];
-  /** Why it is not as it should be; `undefined` when it is. */
+  /** Why the description is invalid; undefined when it is valid. */
   readonly problem: string | undefined;
 }
 
 /**
- * Reads the state that describes a room. Entries that are no events of that room, rightly signed, are left out; but
- * in rooms before version 12 servers may still send stripped state.
+ * Reads the state that describes a room. Leaves out entries that are not valid signed events of the room; in
+ * room versions before 12 servers may still send stripped state.
  * Source: server-server API, "Inviting to a room", `invite_room_state`, and "Knocking upon a room".
  */
 export async function readPrejoinState(
   incoming: Pick<Incoming, 'verify'>,
   { roomId, version }: { readonly roomId: string; readonly version: RoomVersion },
-  given: readonly JsonValue[],
+  received: readonly JsonValue[],
 ): Promise<PrejoinState> {
-  const entries = given.slice(0, maxEntries);
+  const entries = received.slice(0, maxEntries);
   const verified = await incoming.verify(version, entries);
   const kept = new Map<string, StrippedState>();
-  let problem = given.length > maxEntries ? 'there are too many entries' : undefined;
+  let problem = received.length > maxEntries ? 'there are too many entries' : undefined;
   let bytes = 0;
   for (const [index, one] of verified.entries()) {
     const isRight = !('error' in one) && one.event.roomId === roomId && one.event.stateKey !== undefined;
@@ -72,7 +74,7 @@ export async function readPrejoinState(
       one.event.type === 'm.room.create' &&
       (one.event.content['room_version'] ?? '1') !== version.id
     ) {
-      problem ??= 'the create event is of another version';
+      problem ??= 'the create event has another version';
     }
     const stripped = isRight
       ? strippedState(one.event)
@@ -89,4 +91,23 @@ export async function readPrejoinState(
   }
   if (!kept.has(createKey)) problem ??= 'the create event is missing';
   return { state: [...kept.values()], problem };
+}
+
+/** Returns the stripped state that a user received from a remote server with an invite or a knock. */
+export async function storedStrippedState(
+  database: Database,
+  roomId: string,
+  userId: string,
+): Promise<readonly StrippedState[]> {
+  const row = await database
+    .reader<RoomTables>()
+    .selectFrom('stripped_state')
+    .innerJoin('rooms', 'rooms.room_nid', 'stripped_state.room_nid')
+    .select('json')
+    .where('rooms.room_id', '=', roomId)
+    .where('user_id', '=', userId)
+    .executeTakeFirst();
+  if (!row) return [];
+  const entries = parseJson(row.json) as readonly JsonValue[];
+  return entries.flatMap((entry) => parseStrippedState(entry) ?? []);
 }

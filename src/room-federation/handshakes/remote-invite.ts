@@ -16,23 +16,22 @@ import type {
   VerifiedEvent,
 } from '../../room-engine/index.ts';
 import { withSignaturesFrom } from './added-signatures.ts';
-import type { HandshakeDeps } from './handshake.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
+import { type HandshakeDeps, HandshakeFailure } from './handshake.ts';
 import { prejoinPdus } from './prejoin-state.ts';
 import { buildFromTemplate, graphReferences } from './templates/event-from-template.ts';
 import { handshakeErrorForClient, isServerFailure } from './try-servers.ts';
 
 export interface RemoteInviteDeps extends HandshakeDeps {
   readonly placement: Placement;
-  /** What of the room the other server is shown. */
+  /** Which state events describe the room to the remote server. */
   readonly prejoinKeys: PrejoinKeys;
 }
 
-/** Milliseconds for the other server to answer: a client waits. */
+/** Milliseconds for the remote server to respond: a client waits. */
 const requestTimeout = 30_000;
 
 /**
- * Invites users of other servers. Their server signs the invite before it goes into the room.
+ * Invites users of remote servers. Their server signs the invite before it is placed in the room.
  * Source: server-server API, "Inviting to a room".
  */
 export class RemoteInvite {
@@ -44,9 +43,9 @@ export class RemoteInvite {
 
   /**
    * @param draft the invite
-   * @throws MatrixError M_FORBIDDEN when it is not allowed in the room, that is for this server only, or the other
-   * server does not want it;
-   * M_UNKNOWN with 502 when that server can not be asked
+   * @throws MatrixError M_FORBIDDEN when the room does not allow it or does not federate, or the remote
+   * server rejects it;
+   * M_UNKNOWN with 502 when that server is unreachable
    */
   async invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
     const { placement, engine, peers, prejoinKeys } = this.#deps;
@@ -61,7 +60,7 @@ export class RemoteInvite {
       version,
       this.#deps,
     );
-    // The invited user is to see nothing that the room's policy server does not want.
+    // The remote server must not receive content that the room's policy server refuses.
     const own = await engine.policies.sign(head, built);
     const { eventId, pdu } = own.event;
     const inviteRoomState = await prejoinPdus(engine, head, prejoinKeys, draft.sender);
@@ -72,7 +71,7 @@ export class RemoteInvite {
         { ignoreBackoff: true, timeout: requestTimeout },
       );
       const signed = withSignaturesFrom(server, own, returned);
-      if (!signed) throw new HandshakeFailure(server, 'it is not our invite, signed');
+      if (!signed) throw new HandshakeFailure(server, 'it did not return the invite with its signature');
       const event = await this.#verified(server, signed, version);
       return await placement.place(roomId, event, { refuse: true });
     } catch (error) {
@@ -81,14 +80,14 @@ export class RemoteInvite {
   }
 
   /**
-   * The rules of authorization let users of other servers be invited whom they do not let join.
+   * The authorization rules apply `m.federate` to joins but not to invites.
    * Source: client-server API, `m.room.create`, "m.federate".
    */
   async #checkFederated(head: RoomHead): Promise<void> {
     const entry = head.entry('m.room.create', '');
     const create = entry && (await this.#deps.engine.events.get(entry.nid));
     if (create?.event.content['m.federate'] === false) {
-      throw forbidden('This room is for users of this server only');
+      throw forbidden('This room does not federate: users of other servers cannot join it');
     }
   }
 
@@ -102,7 +101,7 @@ export class RemoteInvite {
       .map((keyId) => ({ serverName: server, keyId, validUntil: event.originServerTs }));
     const keyOf = await keys.findAll(wants);
     if (!isSignedByServer(event, received.signingInput, server, keyOf, clock.now())) {
-      throw new HandshakeFailure(server, 'its signature is not right');
+      throw new HandshakeFailure(server, 'its signature is invalid');
     }
     return { event, json };
   }

@@ -1,6 +1,5 @@
 import type { Placement, StoredEvent } from '../../room-engine/index.ts';
-import { type HandshakeDeps, supportedVersions } from './handshake.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
+import { type HandshakeDeps, HandshakeFailure, supportedVersions } from './handshake.ts';
 import type { HandshakeRequest } from './joining/remote-join.ts';
 import { readPrejoinState } from './prejoin-state.ts';
 import { buildFromTemplate } from './templates/event-from-template.ts';
@@ -18,39 +17,42 @@ export class RemoteKnock {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError that says best why no server has taken the knock */
-  knock(place: HandshakeRequest): Promise<StoredEvent> {
-    return tryServers(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
-      this.#at(server, place, ignoreBackoff),
+  /**
+   * Knocks through the first server that accepts it. @throws MatrixError the most informative error of all
+   * servers
+   */
+  knock(request: HandshakeRequest): Promise<StoredEvent> {
+    return tryServers(request.servers, this.#deps.clock, (server, ignoreBackoff) =>
+      this.#knockAt(server, request, ignoreBackoff),
     );
   }
 
-  async #at(server: string, wanted: HandshakeRequest, ignoreBackoff: boolean): Promise<StoredEvent> {
+  async #knockAt(server: string, request: HandshakeRequest, ignoreBackoff: boolean): Promise<StoredEvent> {
     const { peers, incoming, placement, engine } = this.#deps;
-    const { roomId, userId, content } = wanted;
+    const { roomId, userId, content } = request;
     const head = await engine.heads.get(roomId);
-    const prepared = await peers.fetchEventTemplate(server, 'knock', wanted, supportedVersions, {
+    const prepared = await peers.fetchEventTemplate(server, 'knock', request, supportedVersions, {
       ignoreBackoff,
     });
-    const { version, references: place } = checkTemplate(prepared, {
+    const { version, references } = checkTemplate(prepared, {
       server,
       roomId,
       userId,
       membership: 'knock',
     });
     if (head?.isEntered && head.version !== version) {
-      throw new HandshakeFailure(server, 'the room has another version');
+      throw new HandshakeFailure(server, 'the event template has another room version');
     }
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
     const built = buildFromTemplate(
-      place,
+      references,
       { ...own, content: { ...content, membership: 'knock' } },
       version,
       this.#deps,
     );
     const { eventId, pdu } = built.event;
-    const shown = await peers.sendKnock(server, { roomId, eventId, event: pdu }, { ignoreBackoff });
-    const { state } = await readPrejoinState(incoming, { roomId, version }, shown);
+    const roomState = await peers.sendKnock(server, { roomId, eventId, event: pdu }, { ignoreBackoff });
+    const { state } = await readPrejoinState(incoming, { roomId, version }, roomState);
     return placement.addOutOfBand({ roomId, version }, built, { state, server });
   }
 }

@@ -27,23 +27,23 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
   readonly pendingLeaves: Pick<PendingLeaves, 'replace'>;
-  /** One gets into a room at a time. */
+  /** Joins and knocks of one room run one at a time. */
   readonly roomMutex: KeyedMutex;
 }
 
-/** Who wants to get into which room, and with whose help. */
+/** A user, a room, and the servers that may help. */
 export interface RemoteMembershipRequest {
   readonly userId: string;
   readonly roomId: string;
-  /** The servers that the client named, or that the room's alias led to. */
+  /** Servers from the client's `via`, or from the room alias. */
   readonly via?: readonly string[] | undefined;
-  /** In place of all others: who alone can help. */
+  /** The only servers to ask, in place of all others. */
   readonly only?: readonly string[] | undefined;
   /** The content of the membership event. */
   readonly content: JsonObject;
 }
 
-/** Memberships in rooms that this server is not in, and of users of other servers. */
+/** Memberships of local users in rooms that this server is not in, and invites of users of remote servers. */
 export class RemoteMemberships {
   readonly #deps: RemoteMembershipsDeps;
   readonly #candidates: CandidateServers;
@@ -51,7 +51,7 @@ export class RemoteMemberships {
   readonly #leave: RemoteLeave;
   readonly #knock: RemoteKnock;
   readonly #invite: RemoteInvite;
-  /** One handshake at a time about each room: whoever comes second may find that this server is in it. */
+  /** Deduplicates simultaneous joins of the same user and room. */
   readonly #joining = new LoadOnce<string, StoredEvent | undefined>();
 
   constructor(deps: RemoteMembershipsDeps) {
@@ -64,35 +64,36 @@ export class RemoteMemberships {
   }
 
   /**
-   * Joins with the help of another server. What a user asks for several times at once is done once.
-   * @returns `undefined` when this server has got into the room in the meantime: then no help is needed
-   * @throws MatrixError that says best why it did not succeed
+   * Joins through a resident server. Simultaneous calls for the same user and room share one handshake.
+   * @returns `undefined` when this server has joined the room in the meantime, so that no resident server is
+   * needed
+   * @throws MatrixError the most informative error of all servers
    */
-  join(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
-    const { userId, roomId } = place;
+  join(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
+    const { userId, roomId } = request;
     const key = JSON.stringify([userId, roomId]);
     const { roomMutex } = this.#deps;
-    return this.#joining.run(key, () => roomMutex.run(roomId, () => this.#joinNow(place)));
+    return this.#joining.run(key, () => roomMutex.run(roomId, () => this.#joinNow(request)));
   }
 
-  async #joinNow(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
+  async #joinNow(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
     const { engine, serverName, complexity, peers } = this.#deps;
-    const { userId, roomId, via, only } = place;
+    const { userId, roomId, via, only } = request;
     if (!only && (await isResidentForUser(engine, userId, roomId, serverName))) return undefined;
-    await this.#check(place);
+    await this.#check(request);
     const servers = only ?? (await this.#candidates.of(userId, roomId, via));
-    if (servers.length === 0) throw notFound('No server is known that is in the room');
-    const isLimited = !only && (await complexity.appliesTo(userId));
-    const isTold = isLimited && (await complexity.checkBeforeJoin(peers, servers, roomId));
-    // What is left out of a room can not be measured.
-    const omitMembers = !isLimited || isTold;
-    const joined = await this.#join.join({ ...place, servers, omitMembers });
+    if (servers.length === 0) throw notFound('No server in the room is known');
+    const hasLimit = !only && (await complexity.appliesTo(userId));
+    const isMeasured = hasLimit && (await complexity.checkBeforeJoin(peers, servers, roomId));
+    // The complexity of a room cannot be measured while members are left out.
+    const omitMembers = !hasLimit || isMeasured;
+    const joined = await this.#join.join({ ...request, servers, omitMembers });
     if ((await engine.heads.get(roomId))?.partial) this.#deps.completion.begin(roomId);
-    if (isLimited) await this.#leaveIfTooMuch(userId, roomId);
+    if (hasLimit) await this.#leaveIfTooComplex(userId, roomId);
     return joined;
   }
 
-  async #leaveIfTooMuch(userId: string, roomId: string): Promise<void> {
+  async #leaveIfTooComplex(userId: string, roomId: string): Promise<void> {
     const { engine, complexity } = this.#deps;
     const head = await engine.heads.get(roomId);
     try {
@@ -104,15 +105,15 @@ export class RemoteMemberships {
     }
   }
 
-  /** As `join`. */
-  knock(place: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
-    const { userId, roomId, via } = place;
+  /** Knocks through a resident server. Returns and throws as `join` does. */
+  knock(request: RemoteMembershipRequest): Promise<StoredEvent | undefined> {
+    const { userId, roomId, via } = request;
     const knock = async () => {
-      await this.#check(place);
+      await this.#check(request);
       const servers = await this.#candidates.of(userId, roomId, via);
-      return this.#knock.knock({ ...place, servers });
+      return this.#knock.knock({ ...request, servers });
     };
-    return this.#deps.roomMutex.run(roomId, () => this.#outside(userId, roomId, knock));
+    return this.#deps.roomMutex.run(roomId, () => this.#whileNotInRoom(userId, roomId, knock));
   }
 
   /** @throws MatrixError of a check that rejects the join or knock */
@@ -123,39 +124,39 @@ export class RemoteMemberships {
   }
 
   /**
-   * Turns an invite down or takes a knock back; that succeeds in any case.
-   * @param present what ends
+   * Rejects an invite or retracts a knock. Succeeds even if no remote server accepts the leave.
+   * @param present the invite or knock
    * @returns as `join`
    */
   leave(userId: string, present: UserRoom, content: JsonObject): Promise<StoredEvent | undefined> {
     const { engine } = this.#deps;
     const { roomId, eventNid } = present;
-    return this.#outside(userId, roomId, async () => {
+    return this.#whileNotInRoom(userId, roomId, async () => {
       const stored = await engine.events.get(eventNid);
-      if (!stored) throw new Error('a membership event is missing');
+      if (!stored) throw new Error('the membership event is not stored');
       const recipients = await this.#candidates.leaveRecipients(userId, present);
       return this.#leave.leave({ present: stored, userId, ...recipients, content });
     });
   }
 
-  /** @returns `undefined` when this server is in the room, or has got into it while the others were asked */
-  async #outside(
+  /** @returns `undefined` when this server is in the room, or joined it while `work` ran */
+  async #whileNotInRoom(
     userId: string,
     roomId: string,
     work: () => Promise<StoredEvent>,
   ): Promise<StoredEvent | undefined> {
     const { engine, serverName } = this.#deps;
-    const isInside = () => isResidentForUser(engine, userId, roomId, serverName);
-    if (await isInside()) return undefined;
+    const isInRoom = () => isResidentForUser(engine, userId, roomId, serverName);
+    if (await isInRoom()) return undefined;
     try {
       return await work();
     } catch (error) {
-      if (error instanceof MatrixError && (await isInside())) return undefined;
+      if (error instanceof MatrixError && (await isInRoom())) return undefined;
       throw error;
     }
   }
 
-  /** Invites a user of another server. @throws MatrixError */
+  /** Invites a user of a remote server. @throws MatrixError */
   invite(head: RoomHead, draft: EventToSend & { readonly stateKey: string }): Promise<StoredEvent> {
     return this.#invite.invite(head, draft);
   }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { MalformedResponse, RemoteError, ServerUnavailable } from '../../federation-client/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
+import { HandshakeFailure } from './handshake.ts';
 import { tryServers } from './try-servers.ts';
 
 type Outcome = Error | string;
@@ -11,7 +11,7 @@ type Outcome = Error | string;
 const remote = (status: number, errcode: string, more = {}) =>
   new RemoteError('x.test', status, { errcode, error: errcode, ...more });
 
-/** Asks servers that do what they are said to, one after the other. @returns what came of it, and who was asked */
+/** Calls `tryServers` with scripted servers. @returns the value or error, and the servers that were asked */
 async function ask(outcomes: Readonly<Record<string, Outcome>>, clock = manualClock()) {
   const asked: string[] = [];
   const result = tryServers(Object.keys(outcomes), clock, async (server, ignoreBackoff) => {
@@ -30,8 +30,8 @@ const errorOf = async (...failures: Error[]) => {
   return [value.status, value.errcode];
 };
 
-describe('asking servers in turn', () => {
-  it('ends with the first that does it', async () => {
+describe('tryServers', () => {
+  it('stops after the first success', async () => {
     const { value, asked } = await ask({
       'a.test': remote(403, 'M_FORBIDDEN'),
       'b.test': new HandshakeFailure('b.test', 'nonsense'),
@@ -42,7 +42,7 @@ describe('asking servers in turn', () => {
     assert.deepEqual(asked, ['a.test', 'b.test', 'c.test']);
   });
 
-  it('asks those that are left alone only when nobody else helps', async () => {
+  it('asks servers in backoff only after all others have failed', async () => {
     const leftAlone = new ServerUnavailable('a.test', { retryAt: 5 });
     const helped = await ask({ 'a.test': leftAlone, 'b.test': 'done' });
     assert.deepEqual(helped, { value: 'done', asked: ['a.test', 'b.test'] });
@@ -50,7 +50,7 @@ describe('asking servers in turn', () => {
     assert.deepEqual(alone, { value: 'after all', asked: ['a.test', 'b.test', 'a.test!'] });
   });
 
-  it('tells the client what says most', async () => {
+  it('throws the most informative error of all servers', async () => {
     const [gone, unknownRoom, unable, no] = [
       new ServerUnavailable('x.test'),
       remote(404, 'M_NOT_FOUND'),
@@ -66,7 +66,7 @@ describe('asking servers in turn', () => {
     assert.deepEqual(await errorOf(remote(401, 'M_UNKNOWN_TOKEN')), [502, 'M_UNKNOWN']);
   });
 
-  it('tells what a server has said when it was asked, not that it had been left alone', async () => {
+  it('prefers the error of a server that was asked to its earlier backoff', async () => {
     const why = new HandshakeFailure('a.test', 'the state has no create event');
     const outcome = tryServers(['a.test'], manualClock(), async (server, ignoreBackoff) => {
       throw ignoreBackoff ? why : new ServerUnavailable(server, { retryAt: 5 });
@@ -74,20 +74,20 @@ describe('asking servers in turn', () => {
     await assert.rejects(outcome, { status: 502, message: why.message });
   });
 
-  it('does not blame the client for an event that this server has made', async () => {
+  it('reports 502 when servers refuse an event that this server built', async () => {
     for (const code of ['M_INVALID_PARAM', 'M_MISSING_PARAM', 'M_BAD_JSON']) {
       assert.deepEqual(await errorOf(remote(400, code)), [502, 'M_UNKNOWN']);
     }
   });
 
-  it('passes on the version of a room that is not known here', async () => {
+  it('returns the room version of M_INCOMPATIBLE_ROOM_VERSION', async () => {
     const { value } = await ask({
       'a.test': remote(400, 'M_INCOMPATIBLE_ROOM_VERSION', { room_version: '99' }),
     });
     assert.deepEqual((value as MatrixError).extra, { room_version: '99' });
   });
 
-  it('asks nobody more after two minutes, and not too many', async () => {
+  it('asks no further server after two minutes, and at most twelve', async () => {
     const clock = manualClock();
     const asked: string[] = [];
     const servers = ['a.test', 'b.test', 'c.test'];
@@ -104,7 +104,7 @@ describe('asking servers in turn', () => {
     assert.equal((await ask(many)).asked.length, 12);
   });
 
-  it('lets errors through that are nobody else’s', async () => {
+  it('rethrows errors that are not due to a server', async () => {
     const { value, asked } = await ask({ 'a.test': new TypeError('a bug'), 'b.test': 'done' });
     assert.ok(value instanceof TypeError);
     assert.deepEqual(asked, ['a.test']);

@@ -7,15 +7,15 @@ import {
 import type { Clock } from '../../kernel/clock.ts';
 import { MatrixError, notFound, unknown } from '../../protocol/index.ts';
 import { MissingEvents } from '../../room-engine/index.ts';
-import { HandshakeFailure } from './handshake-failure.ts';
+import { HandshakeFailure } from './handshake.ts';
 
-/** How many servers are asked, and for how many milliseconds another one is begun with. */
-const [maxServers, longestSearch] = [12, 120_000];
+/** Servers that are asked, and milliseconds after which no further server is asked. */
+const [maxServers, maxSearchTime] = [12, 120_000];
 
 /**
- * Asks one server after the other until one has done it. Those that could not be reached lately are asked when the
- * others were of no use.
- * @throws MatrixError that says best why nobody has
+ * Asks one server after another until one succeeds. Servers in backoff are asked after all others have
+ * failed.
+ * @throws MatrixError the most informative error of all servers
  */
 export async function tryServers<T>(
   servers: readonly string[],
@@ -24,18 +24,18 @@ export async function tryServers<T>(
 ): Promise<T> {
   const begun = clock.monotonic();
   const failures: unknown[] = [];
-  const leftAlone = new Map<string, unknown>();
+  const inBackoff = new Map<string, unknown>();
   const tryAll = async (
     some: readonly string[],
     ignoreBackoff: boolean,
   ): Promise<{ value: T } | undefined> => {
     for (const server of some) {
-      if (clock.monotonic() - begun > longestSearch) return undefined;
+      if (clock.monotonic() - begun > maxSearchTime) return undefined;
       try {
         return { value: await ask(server, ignoreBackoff) };
       } catch (error) {
         if (!isServerFailure(error)) throw error;
-        if (error instanceof ServerUnavailable && error.retryAt !== undefined) leftAlone.set(server, error);
+        if (error instanceof ServerUnavailable && error.retryAt !== undefined) inBackoff.set(server, error);
         else failures.push(error);
       }
     }
@@ -43,13 +43,13 @@ export async function tryServers<T>(
   };
   const found =
     (await tryAll([...new Set(servers)].slice(0, maxServers), false)) ??
-    (await tryAll([...leftAlone.keys()], true));
+    (await tryAll([...inBackoff.keys()], true));
   if (found) return found.value;
-  // What a server has said counts for more than that it was not asked.
-  throw bestError([...failures, ...leftAlone.values()]);
+  // Errors that servers returned are preferred to backoff.
+  throw mostInformative([...failures, ...inBackoff.values()]);
 }
 
-/** Whether it is that one server's fault, and another one may do better. */
+/** Whether the error is due to this server, so that another one may succeed. */
 export function isServerFailure(error: unknown): boolean {
   return (
     error instanceof FederationError ||
@@ -59,32 +59,32 @@ export function isServerFailure(error: unknown): boolean {
   );
 }
 
-/** The error that says most to a client, of those of several servers. */
-function bestError(failures: readonly unknown[]): MatrixError {
+/** The most informative error for a client. */
+function mostInformative(failures: readonly unknown[]): MatrixError {
   let best: MatrixError | undefined;
   for (const failure of failures) {
     const error = handshakeErrorForClient(failure);
-    if (!best || weight(error) > weight(best)) best = error;
+    if (!best || priorityOf(error) > priorityOf(best)) best = error;
   }
-  return best ?? notFound('No server is known that is in the room');
+  return best ?? notFound('No server in the room is known');
 }
 
-/** What a client is told when a handshake on its behalf has failed. */
+/** The error for a client whose handshake failed. */
 export function handshakeErrorForClient(error: unknown): MatrixError {
-  if (error instanceof RemoteError && faultsOfOurs.has(error.errcode)) return unknown(error.message, 502);
+  if (error instanceof RemoteError && ownFaults.has(error.errcode)) return unknown(error.message, 502);
   const forClient = errorForClient(error);
   if (forClient instanceof MatrixError) return forClient;
   return unknown(
-    error instanceof HandshakeFailure ? error.message : 'Another server did not do its part',
+    error instanceof HandshakeFailure ? error.message : 'A remote server sent an invalid response',
     502,
   );
 }
 
-/** The client has not made the event that another server did not like. */
-const faultsOfOurs = new Set(['M_MISSING_PARAM', 'M_INVALID_PARAM', 'M_BAD_JSON', 'M_UNRECOGNIZED']);
+/** Errors about the event that this server built: they are not the client's fault. */
+const ownFaults = new Set(['M_MISSING_PARAM', 'M_INVALID_PARAM', 'M_BAD_JSON', 'M_UNRECOGNIZED']);
 
-/** Who says that the room is not for the user knows more than who does not know the room. */
-function weight({ errcode }: MatrixError): number {
+/** Prefers M_FORBIDDEN to M_NOT_FOUND, and M_NOT_FOUND to M_UNKNOWN. */
+function priorityOf({ errcode }: MatrixError): number {
   if (errcode === 'M_UNKNOWN') return 0;
   if (errcode === 'M_NOT_FOUND') return 1;
   if (errcode === 'M_UNABLE_TO_AUTHORISE_JOIN' || errcode === 'M_UNABLE_TO_GRANT_JOIN') return 2;

@@ -7,19 +7,19 @@ import type { RoomServers } from '../asking/room-servers.ts';
 import type { ServerQueries } from '../asking/server-queries.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
-/** Events of one answer, at least and at most; ids that a question names. */
-const [fewest, most, maxNamed] = [20, 100, 20];
+/** Minimum and maximum number of events per response, and event ids per request. */
+const [minEvents, maxEvents, maxIds] = [20, 100, 20];
 
-/** Milliseconds that a client waits, and for which events that nobody gives are not asked for again. */
-const [clientTimeout, pause] = [10_000, 5 * 60_000];
+/** Milliseconds that a client waits, and for which missing events are not requested again. */
+const [clientTimeout, retryDelay] = [10_000, 5 * 60_000];
 
-/** Events of one answer whose states have to be fetched. */
+/** Events per response whose states are fetched. */
 const maxStates = 5;
 
-/** Events that were asked for lately. */
+/** Requested events in the cache. */
 const maxRemembered = 20_000;
 
-/** Fetches older history for those who read it. */
+/** Backfills older history while a client waits for it. */
 export class Backfiller {
   readonly #deps: {
     readonly heads: HeadReader;
@@ -30,10 +30,10 @@ export class Backfiller {
     readonly log: Logger;
   };
   readonly #running = new LoadOnce<string, boolean>();
-  /** Until when an event is not asked for again. */
-  readonly #asked = new RecentlyUsed<string, number>({ max: maxRemembered });
+  /** Until when an event is not requested again, in milliseconds since the epoch. */
+  readonly #retryAt = new RecentlyUsed<string, number>({ max: maxRemembered });
 
-  constructor(parts: {
+  constructor(deps: {
     readonly heads: HeadReader;
     readonly older: OlderEventFetcher;
     readonly servers: RoomServers;
@@ -41,27 +41,27 @@ export class Backfiller {
     readonly clock: Clock;
     readonly log: Logger;
   }) {
-    this.#deps = parts;
+    this.#deps = deps;
   }
 
-  /** Whether somebody could be asked about the room: a look into memory. */
+  /** Whether any server could be asked. Reads memory only. */
   isPossible(head: RoomHead): boolean {
     return this.#deps.servers.hasRemoteServers(head);
   }
 
   /**
-   * Fetches events that the timeline names and does not have, and some that come before them. Who asks for the same
-   * room at the same time shares one question. Waits ten seconds at the most; what arrives later is kept.
-   * @returns whether there is more to read than before
+   * Backfills missing events of the timeline and some events before them. Simultaneous calls for one room
+   * share one request. Waits at maxEvents ten seconds; events that arrive later are stored.
+   * @returns whether older events were placed
    */
   async backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {
     const running = this.#running.get(roomId);
-    if (running) return this.#inTime(running);
+    if (running) return this.#withTimeout(running);
     const now = this.#deps.clock.now();
-    const wanted = eventIds.filter((id) => (this.#asked.get(id) ?? 0) <= now).slice(0, maxNamed);
+    const wanted = eventIds.filter((id) => (this.#retryAt.get(id) ?? 0) <= now).slice(0, maxIds);
     const head = await this.#deps.heads.get(roomId);
     if (wanted.length === 0 || !head || !this.isPossible(head)) return false;
-    return this.#inTime(this.#running.run(roomId, () => this.#fetch(head, wanted, limit)));
+    return this.#withTimeout(this.#running.run(roomId, () => this.#fetch(head, wanted, limit)));
   }
 
   settled(): Promise<void> {
@@ -71,19 +71,19 @@ export class Backfiller {
   async #fetch(head: RoomHead, eventIds: readonly string[], limit: number): Promise<boolean> {
     const { queries, older, log, clock } = this.#deps;
     const { roomId } = head;
-    const limits = { events: Math.max(fewest, Math.min(limit, most)), states: maxStates };
+    const limits = { events: Math.max(minEvents, Math.min(limit, maxEvents)), states: maxStates };
     try {
       return await queries.run(head, [], (query) => older.fetch(query, eventIds, limits));
     } catch (error) {
-      log.warn({ err: error, roomId }, 'Older history of a room could not be taken');
+      log.warn({ err: error, roomId }, 'Backfilling a room failed');
       return false;
     } finally {
-      for (const id of eventIds) this.#asked.set(id, clock.now() + pause);
+      for (const id of eventIds) this.#retryAt.set(id, clock.now() + retryDelay);
     }
   }
 
-  /** What comes of it, or `false` when that takes too long. */
-  async #inTime(running: Promise<boolean>): Promise<boolean> {
+  /** Waits for the result, or returns `false` after the timeout. */
+  async #withTimeout(running: Promise<boolean>): Promise<boolean> {
     const waiting = new AbortController();
     const late = sleep(this.#deps.clock, clientTimeout, waiting.signal).then(() => false);
     try {

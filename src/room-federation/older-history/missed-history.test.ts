@@ -8,12 +8,12 @@ import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../test/joined-
 
 const [minute, day] = [60_000, 24 * 3_600_000];
 
-/** Lets others say so much that this server hears only the last of it. @returns the ids */
+/** Sends events in the room that this server does not receive. @returns the event ids */
 function saidUnheard({ room }: JoinedRoom, count: number): string[] {
   return Array.from({ length: count }, (_, index) => room.say(index % 2 ? creator : remoteBob, `${index}`));
 }
 
-/** Gaps that are filled though nobody reads them. */
+/** The number of missing events that are backfilled in the background. */
 async function gaps({ under }: JoinedRoom): Promise<number> {
   const reader = under.database.reader<RoomTables>();
   const rows = await reader
@@ -24,7 +24,7 @@ async function gaps({ under }: JoinedRoom): Promise<number> {
   return rows.length;
 }
 
-/** Lets time pass, in steps, until nothing is left to do. */
+/** Advances the clock in steps until no missing event is left. */
 async function untilFilled(joined: JoinedRoom, step = minute, most = 300): Promise<void> {
   const { under } = joined;
   for (let steps = 0; steps < most && (await gaps(joined)) > 0; steps++) {
@@ -34,8 +34,8 @@ async function untilFilled(joined: JoinedRoom, step = minute, most = 300): Promi
 }
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('what this server could not hear', () => {
-    it('is fetched though nobody reads it, behind a gap of any width', async () => {
+  describe('MissedHistory', () => {
+    it('backfills gaps of any width though no client reads them', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
       const said = saidUnheard(joined, 520);
       await joined.send('b.example', said.at(-1)!);
@@ -57,7 +57,7 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('is fetched after a restart', async () => {
+    it('resumes after a restart', async () => {
       const joined = await joinedRoom(open);
       const said = saidUnheard(joined, 320);
       await joined.send('b.example', said.at(-1)!);
@@ -69,7 +69,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(new Set(await again.fates(...said)), new Set(['older', 'placed']));
     });
 
-    it('is only what was said while it was in the room', async () => {
+    it('backfills only events from while this server was in the room', async () => {
       const joined = await joinedRoom(open, {
         prepare: (room) => {
           for (let index = 0; index < 250; index++) room.say(creator, `before ${index}`);
@@ -79,7 +79,7 @@ forServerDatabases(import.meta.url, (open) => {
       under.clock.advance(day);
       await under.rooms.incoming.settled();
       assert.equal(peers.count('backfill'), 0);
-      // A line of history that has parted before this server came.
+      // A fork of the history from before this server joined.
       const [before = ''] = room.get(joined.join).event.prevEventIds;
       const aside = room.say(creator, 'aside', { prev: [...room.get(before).event.prevEventIds] });
       await joined.send('a.example', aside);
@@ -88,7 +88,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await gaps(joined), 0);
     });
 
-    it('is asked for less and less, of several servers, and left to those who read when nobody has it', async () => {
+    it('asks several servers less and less often, and leaves events that no server has for readers', async () => {
       const joined = await joinedRoom(open);
       const said = saidUnheard(joined, 300);
       for (const server of ['a.example', 'b.example'])
@@ -112,7 +112,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok(joined.peers.count('backfill') > a + b);
     });
 
-    it('is not fetched for ever from a server that always has one event more', async () => {
+    it('bounds requests to servers that always return one more event', async () => {
       const joined = await joinedRoom(open);
       const said = saidUnheard(joined, 400);
       for (const server of ['a.example', 'b.example']) {

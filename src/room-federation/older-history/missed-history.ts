@@ -5,7 +5,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { HeadReader, Placement, RoomHead, RoomTables, StoredEvent } from '../../room-engine/index.ts';
 import type { ServerQueries } from '../asking/server-queries.ts';
-import { hasState } from '../settled.ts';
+import { hasState } from '../checking/known-events.ts';
 import {
   fetchOnlyOnRead,
   hasMissed,
@@ -16,29 +16,34 @@ import {
 } from './missed-store.ts';
 import type { OlderEventFetcher } from './older-event-fetcher.ts';
 
-/** Events of one answer, and those of them whose states have to be fetched; ids that a question names. */
-const [answerLimits, maxNamed] = [{ events: 100, states: 30 }, 20] as const;
+/** Events per response, how many of them may need their state fetched, and event ids per request. */
+const [responseLimits, maxIds] = [{ events: 100, states: 30 }, 20] as const;
 
-/** Events of one room that are asked for; the others are left to those who read. */
-const maxOfRoom = 1_000;
+/**
+ * Missing events of one room that are backfilled; the others are backfilled only when a client reads them.
+ */
+const maxPerRoom = 1_000;
 
-/** Rooms that are worked on at the same time. */
-const roomsAtOnce = 2;
+/** Rooms that are processed at the same time. */
+const maxRooms = 2;
 
-/** Milliseconds: before a gap is first looked at, and between two questions at least. */
+/** Milliseconds before the first check of a room, and the shortest pause between two requests. */
 const [firstPause, shortestPause] = [1_000, 50];
 
-/** Milliseconds before something is asked for again: the first time, and at most. */
+/** Milliseconds before an event is requested again: the first and the longest delay. */
 const [firstDelay, longestDelay] = [10_000, 24 * 3_600_000];
 
-/** By what the delay grows, and after how many attempts an event is left to those who read: after some six days. */
+/**
+ * The growth of the delay, and the attempts (some six days) after which an event is backfilled only when a
+ * client reads it.
+ */
 const [growth, maxAttempts] = [3, 14];
 
-/** Answers about one room in a day, of a hundred events each; rooms for which that is counted. */
-const [answersADay, day, roomsCounted] = [1_000, 24 * 3_600_000, 10_000];
+/** Responses about one room per day, of up to a hundred events each; rooms that are counted. */
+const [responsesPerDay, day, maxRoomsCounted] = [1_000, 24 * 3_600_000, 10_000];
 
-/** Servers that may know best, since they have named what is missed. */
-const maxNamers = 3;
+/** Servers of the referring events that are asked first, since they probably have the missing events. */
+const maxReferringServers = 3;
 
 export interface MissedHistoryDeps {
   readonly database: Database;
@@ -47,27 +52,30 @@ export interface MissedHistoryDeps {
   readonly older: OlderEventFetcher;
   readonly queries: ServerQueries;
   readonly serverName: string;
-  /** The events with these numbers. */
+  /** Events by nid; missing ones are absent. */
   readonly eventsByNid: (nids: Iterable<number>) => Promise<ReadonlyMap<number, StoredEvent>>;
-  /** Whether a user of this server was in the room before an event. */
+  /** Whether a user of this server was joined before an event. */
   readonly wasJoined: (head: RoomHead, stored: StoredEvent) => Promise<boolean>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /**
- * Fetches what other servers have said while this one was in the room and could not hear it, where that was more than is
- * fetched at once when the next event arrives. Bit by bit, and whether anybody reads it or not: see decision 0110.
+ * Backfills in the background the history that this server missed while it was in a room, if the gap was
+ * wider than is fetched with the next event. Runs slowly, and whether or not a client reads it: see decision
+ * 0110.
  */
 export class MissedHistory {
   readonly #deps: MissedHistoryDeps;
   readonly #timers = new Map<string, Timer>();
-  /** Rooms whose turn comes next. */
+  /** Rooms that wait for a free slot. */
   readonly #waiting = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
-  readonly #spent = new RecentlyUsed<string, { readonly since: number; readonly answers: number }>({
-    max: roomsCounted,
-  });
+  readonly #responsesToday = new RecentlyUsed<string, { readonly since: number; readonly responses: number }>(
+    {
+      max: maxRoomsCounted,
+    },
+  );
   #starting: Promise<void> | undefined;
   #closed = false;
 
@@ -75,17 +83,17 @@ export class MissedHistory {
     this.#deps = deps;
   }
 
-  /** Takes up what was left when the program ended. */
+  /** Resumes after a restart. */
   start(): void {
     this.#starting = this.#start();
   }
 
-  /** Something may be missed in a room. */
+  /** Schedules a check of a room for missing events. */
   check(roomId: string): void {
-    if (!this.#timers.has(roomId) && !this.#waiting.has(roomId)) this.#planAfter(roomId, firstPause);
+    if (!this.#timers.has(roomId) && !this.#waiting.has(roomId)) this.#schedule(roomId, firstPause);
   }
 
-  /** Resolves when nothing is asked any more; what waits for its time does not count. */
+  /** Resolves when no request is in progress; scheduled retries do not count. */
   async settled(): Promise<void> {
     await this.#starting;
     while (this.#running.size > 0) await Promise.all(this.#running.values());
@@ -104,13 +112,13 @@ export class MissedHistory {
     try {
       if (!(await hasMissed(database.reader<RoomTables>()))) return;
       const rooms = await readRoomsWithMissed(database.scanner<RoomTables>());
-      for (const roomId of rooms) this.#planAfter(roomId, firstPause);
+      for (const roomId of rooms) this.#schedule(roomId, firstPause);
     } catch (error) {
-      log.error({ err: error }, 'What was missed in rooms could not be looked up');
+      log.error({ err: error }, 'Missing history of rooms could not be read');
     }
   }
 
-  #planAfter(roomId: string, delay: number): void {
+  #schedule(roomId: string, delay: number): void {
     this.#timers.get(roomId)?.cancel();
     this.#timers.delete(roomId);
     if (this.#closed) return;
@@ -124,10 +132,10 @@ export class MissedHistory {
 
   #next(): void {
     for (const roomId of this.#waiting) {
-      if (this.#running.size >= roomsAtOnce) return;
+      if (this.#running.size >= maxRooms) return;
       if (this.#running.has(roomId)) continue;
       this.#waiting.delete(roomId);
-      const running = this.#turn(roomId).finally(() => {
+      const running = this.#request(roomId).finally(() => {
         this.#running.delete(roomId);
         this.#next();
       });
@@ -135,8 +143,8 @@ export class MissedHistory {
     }
   }
 
-  /** One question about a room; the next one comes after a pause as long as that took. */
-  async #turn(roomId: string): Promise<void> {
+  /** Sends one request about a room. The pause before the next one is at least as long as this took. */
+  async #request(roomId: string): Promise<void> {
     const { clock, queries, log } = this.#deps;
     const begun = clock.monotonic();
     let pause: number | undefined;
@@ -144,14 +152,14 @@ export class MissedHistory {
       pause = await this.#ask(roomId);
     } catch (error) {
       if (queries.closed) return;
-      log.error({ err: error, roomId }, 'What was missed in a room could not be fetched');
+      log.error({ err: error, roomId }, 'Backfilling missed history of a room failed');
       pause = firstDelay;
     }
     const took = clock.monotonic() - begun;
-    if (pause !== undefined) this.#planAfter(roomId, Math.max(pause, shortestPause, took));
+    if (pause !== undefined) this.#schedule(roomId, Math.max(pause, shortestPause, took));
   }
 
-  /** @returns milliseconds until there is more to do, at least; `undefined` when there is nothing */
+  /** @returns milliseconds until the next request at the earliest; `undefined` when nothing is missing */
   async #ask(roomId: string): Promise<number | undefined> {
     const { database, heads, clock, older, queries } = this.#deps;
     const head = await heads.get(roomId);
@@ -160,15 +168,17 @@ export class MissedHistory {
     const missed = await this.#missed(head);
     const due = missed.filter(({ retryTs }) => retryTs <= clock.now());
     if (due.length === 0) return missed[0] && missed[0].retryTs - clock.now();
-    const pause = this.#pauseOf(roomId);
+    const pause = this.#pauseByDailyLimit(roomId);
     if (pause !== undefined) return pause;
-    const { wanted, namers } = await this.#wanted(head, due);
+    const { wanted, referringServers } = await this.#wanted(head, due);
     if (wanted.length === 0) return 0;
     const ids = wanted.map(({ eventId }) => eventId);
-    const isHelped = await queries.run(head, namers, (query) => older.fetch(query, ids, answerLimits));
+    const isPlaced = await queries.run(head, referringServers, (query) =>
+      older.fetch(query, ids, responseLimits),
+    );
     if (queries.closed) return undefined;
     const now = clock.now();
-    if (isHelped)
+    if (isPlaced)
       await postponeMissed(
         database,
         roomNid,
@@ -178,51 +188,52 @@ export class MissedHistory {
     return 0;
   }
 
-  /** What is to be asked for next; nothing of a room that this server has left. */
+  /** The next missing events to request; none of a room that this server has left. */
   async #missed(head: RoomHead): Promise<MissedEvent[]> {
     const { database, serverName, log } = this.#deps;
     const { roomNid, roomId } = head;
     const reader = database.reader<RoomTables>();
     const isHere = head.servers.has(serverName);
-    const offset = isHere ? maxOfRoom : 0;
-    const tooMany = await readMissed(reader, roomNid, { offset, limit: maxOfRoom });
-    if (tooMany.length > 0) {
-      if (isHere) log.info({ roomId, count: tooMany.length }, 'A room has too many gaps to fill them all');
+    const offset = isHere ? maxPerRoom : 0;
+    const excess = await readMissed(reader, roomNid, { offset, limit: maxPerRoom });
+    if (excess.length > 0) {
+      if (isHere)
+        log.info({ roomId, count: excess.length }, 'A room has too many missing events to backfill them all');
       await fetchOnlyOnRead(
         database,
         roomNid,
-        tooMany.map(({ eventId }) => eventId),
+        excess.map(({ eventId }) => eventId),
       );
     }
-    return isHere ? readMissed(reader, roomNid, { limit: maxNamed }) : [];
+    return isHere ? readMissed(reader, roomNid, { limit: maxIds }) : [];
   }
 
-  /** Those that were said while this server was in the room; the others are left to those who read. */
+  /** The events that were sent while this server was in the room; the others are left for readers. */
   async #wanted(
     head: RoomHead,
     due: readonly MissedEvent[],
-  ): Promise<{ readonly wanted: readonly MissedEvent[]; readonly namers: readonly string[] }> {
-    const { database, placement, eventsByNid, wasJoined: wasHere } = this.#deps;
+  ): Promise<{ readonly wanted: readonly MissedEvent[]; readonly referringServers: readonly string[] }> {
+    const { database, placement, eventsByNid, wasJoined } = this.#deps;
     const known = await placement.find(due.map(({ eventId }) => eventId));
     const named = await eventsByNid(
-      due.map(({ referencedBy: namedBy }) => namedBy).filter((nid) => nid !== undefined),
+      due.map(({ referencedBy }) => referencedBy).filter((nid) => nid !== undefined),
     );
     const byState = new Map<number | undefined, Promise<boolean>>();
     const wanted: MissedEvent[] = [];
-    const namers = new Set<string>();
+    const referringServers = new Set<string>();
     for (const one of due) {
       const stored = known.get(one.eventId);
-      const namedBy = one.referencedBy === undefined ? undefined : named.get(one.referencedBy);
-      if (!namedBy || (stored && hasState(stored))) continue;
-      const isOurs = byState.get(namedBy.stateBefore) ?? wasHere(head, namedBy);
-      byState.set(namedBy.stateBefore, isOurs);
-      if (!(await isOurs)) continue;
+      const referringEvent = one.referencedBy === undefined ? undefined : named.get(one.referencedBy);
+      if (!referringEvent || (stored && hasState(stored))) continue;
+      const wasInRoom = byState.get(referringEvent.stateBefore) ?? wasJoined(head, referringEvent);
+      byState.set(referringEvent.stateBefore, wasInRoom);
+      if (!(await wasInRoom)) continue;
       wanted.push(one);
-      namers.add(serverOfUser(namedBy.event.sender));
+      referringServers.add(serverOfUser(referringEvent.event.sender));
     }
     const others = due.filter((one) => !wanted.includes(one)).map(({ eventId }) => eventId);
     if (others.length > 0) await fetchOnlyOnRead(database, head.roomNid, others);
-    return { wanted, namers: [...namers].slice(0, maxNamers) };
+    return { wanted, referringServers: [...referringServers].slice(0, maxReferringServers) };
   }
 
   async #failed({ roomNid, roomId }: RoomHead, events: readonly MissedEvent[]): Promise<void> {
@@ -232,19 +243,19 @@ export class MissedHistory {
       return { eventId, attempts: attempts + 1, retryTs: clock.now() + delay };
     });
     await postponeMissed(database, roomNid, failed);
-    const given = failed.filter(({ attempts }) => attempts >= maxAttempts).map(({ eventId }) => eventId);
-    if (given.length === 0) return;
-    log.info({ roomId, eventIds: given }, 'Nobody has what was said before some events of a room');
-    await fetchOnlyOnRead(database, roomNid, given);
+    const givenUp = failed.filter(({ attempts }) => attempts >= maxAttempts).map(({ eventId }) => eventId);
+    if (givenUp.length === 0) return;
+    log.info({ roomId, eventIds: givenUp }, 'No server could backfill prev_events');
+    await fetchOnlyOnRead(database, roomNid, givenUp);
   }
 
-  /** Counts a question. @returns how long the room has to rest if it has had its share for a day */
-  #pauseOf(roomId: string): number | undefined {
+  /** Counts a request. @returns milliseconds to wait if the daily limit of the room is reached */
+  #pauseByDailyLimit(roomId: string): number | undefined {
     const now = this.#deps.clock.now();
-    const before = this.#spent.get(roomId);
-    const { since, answers } = before && now - before.since < day ? before : { since: now, answers: 0 };
-    if (answers >= answersADay) return since + day - now;
-    this.#spent.set(roomId, { since, answers: answers + 1 });
+    const before = this.#responsesToday.get(roomId);
+    const { since, responses } = before && now - before.since < day ? before : { since: now, responses: 0 };
+    if (responses >= responsesPerDay) return since + day - now;
+    this.#responsesToday.set(roomId, { since, responses: responses + 1 });
     return undefined;
   }
 }

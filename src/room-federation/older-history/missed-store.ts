@@ -1,7 +1,7 @@
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 
-/** An event that the timeline names, that is not here, and that is fetched though nobody reads it. */
+/** A missing event that the timeline refers to and that is backfilled in the background. */
 export interface MissedEvent {
   readonly eventId: string;
   readonly referencedBy: number | undefined;
@@ -10,7 +10,7 @@ export interface MissedEvent {
   readonly retryTs: number;
 }
 
-/** Whether anything is missed: asked before `readRoomsWithMissed`, for which a thread may have to be started. */
+/** Whether any event is missing: called before `readRoomsWithMissed`, which may start a thread. */
 export async function hasMissed(reader: Reader<RoomTables>): Promise<boolean> {
   const row = await reader
     .selectFrom('backward_extremities')
@@ -21,7 +21,7 @@ export async function hasMissed(reader: Reader<RoomTables>): Promise<boolean> {
   return row !== undefined;
 }
 
-/** The ids of rooms in which something is missed. */
+/** The ids of rooms with missing events. */
 export async function readRoomsWithMissed(reader: Reader<RoomTables>): Promise<string[]> {
   const rows = await reader
     .selectFrom('backward_extremities as gap')
@@ -33,7 +33,7 @@ export async function readRoomsWithMissed(reader: Reader<RoomTables>): Promise<s
   return rows.map((row) => row.room_id);
 }
 
-/** What is missed in a room, first what may be asked for first. */
+/** The missing events of a room, ordered by when they may be requested. */
 export async function readMissed(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -68,7 +68,7 @@ export function postponeMissed(
   return database.batch([{ sql, rows }]);
 }
 
-/** From now on these are fetched when somebody reads them. */
+/** Ends background backfill of these events: they are fetched only when a client reads that history. */
 export function fetchOnlyOnRead(
   database: Database,
   roomNid: number,

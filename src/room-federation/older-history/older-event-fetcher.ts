@@ -1,11 +1,11 @@
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { OlderEvent, Placement, VerifiedEvent } from '../../room-engine/index.ts';
 import { requestTimeout, type ServerQuery } from '../asking/server-query.ts';
+import { hasState } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { AuthEventFetcher } from '../fetching/auth-event-fetcher.ts';
 import type { StateFetcher } from '../fetching/state-fetcher.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
-import { hasState } from '../settled.ts';
 
 export interface OlderEventFetcherDeps {
   readonly placement: Placement;
@@ -16,14 +16,14 @@ export interface OlderEventFetcherDeps {
   readonly log: Logger;
 }
 
-/** How much one answer may bring. */
+/** Limits for one response. */
 export interface ResponseLimits {
   readonly events: number;
-  /** Events whose states have to be fetched. */
+  /** Events whose states are fetched. */
   readonly states: number;
 }
 
-/** Fetches events that the timeline names and does not have, and some that come before them. */
+/** Backfills missing events of the timeline and some events before them. */
 export class OlderEventFetcher {
   readonly #deps: OlderEventFetcherDeps;
 
@@ -31,7 +31,10 @@ export class OlderEventFetcher {
     this.#deps = deps;
   }
 
-  /** Asks one server after the other until one helps. @returns whether one of the events has its place now */
+  /**
+   * Asks one server after another with `GET /backfill/{roomId}`. @returns whether one of the events was
+   * placed
+   */
   async fetch(query: ServerQuery, eventIds: readonly string[], limits: ResponseLimits): Promise<boolean> {
     const { remote, responses } = this.#deps;
     const { roomId, signal } = query;
@@ -42,14 +45,14 @@ export class OlderEventFetcher {
       const jsons = await remote.backfill(server, roomId, wanted, limits.events, request);
       const taken = await responses.verifyWanted(query, server, jsons, () => true, 'unlimited');
       const fresh = new Set(await this.#unplaced([...taken.keys()]));
-      const chain = leadingBack(wanted, new Map([...taken].filter(([id]) => fresh.has(id))));
+      const chain = connectedTo(wanted, new Map([...taken].filter(([id]) => fresh.has(id))));
       await this.#place(query, chain, limits.states);
       return (await this.#unplaced(wanted)).length < wanted.length || undefined;
     });
     return placed !== undefined;
   }
 
-  /** Those of the events that have no place yet. */
+  /** Returns the ids of events that are not placed yet. */
   async #unplaced(eventIds: readonly string[]): Promise<string[]> {
     const known = await this.#deps.placement.find(eventIds);
     return eventIds.filter((id) => {
@@ -58,28 +61,28 @@ export class OlderEventFetcher {
     });
   }
 
-  /** @param chain newest first @returns whether anything was placed */
+  /** Places events before the timeline, oldest first. @returns whether any was placed */
   async #place(
     query: ServerQuery,
     chain: ReadonlyMap<string, VerifiedEvent>,
     maxStates: number,
   ): Promise<boolean> {
     const older: OlderEvent[] = [];
-    const kept = new Set<string>();
+    const placing = new Set<string>();
     let statesLeft = maxStates;
     for (const one of [...chain.values()].sort((a, b) => a.event.depth - b.event.depth)) {
       try {
         const prev = one.event.prevEventIds;
-        const missing = (await this.#withoutState(prev)).filter((id) => !kept.has(id));
+        const missing = (await this.#withoutState(prev)).filter((id) => !placing.has(id));
         if (missing.length > 0 && statesLeft-- <= 0) continue;
         const stateBefore =
           missing.length > 0 ? await this.#deps.states.stateBefore(query, one.event.eventId) : undefined;
-        await this.#deps.auth.fetchMissing(query, one.event, kept);
+        await this.#deps.auth.fetchMissing(query, one.event, placing);
         older.push({ event: one, ...(stateBefore && { stateBefore }) });
-        kept.add(one.event.eventId);
+        placing.add(one.event.eventId);
       } catch (error) {
         const { eventId } = one.event;
-        this.#deps.log.info({ err: error, eventId }, 'An older event has no place');
+        this.#deps.log.info({ err: error, eventId }, 'An older event could not be placed');
       }
     }
     if (older.length === 0) return false;
@@ -93,8 +96,8 @@ export class OlderEventFetcher {
   }
 }
 
-/** The part of an answer that leads back from the events that were asked for; a server may send anything. */
-function leadingBack(
+/** The part of a response that is connected to the requested events; a server may send unrelated events. */
+function connectedTo(
   eventIds: readonly string[],
   events: ReadonlyMap<string, VerifiedEvent>,
 ): Map<string, VerifiedEvent> {

@@ -8,12 +8,12 @@ import type { EventFetcher } from '../fetching/event-fetcher.ts';
 import type { StateFetcher } from '../fetching/state-fetcher.ts';
 import type { RemoteEvents } from '../remote-servers.ts';
 
-/** What is looked for. */
+/** A search for the event closest to a timestamp. */
 export interface TimestampQuery {
   /** Milliseconds since the epoch. */
   readonly ts: number;
   readonly direction: 'forward' | 'backward';
-  /** The time of the closest event that is known here; `undefined` when there is none. */
+  /** The timestamp of the closest event that is stored here; undefined when there is none. */
   readonly closestKnownTs: number | undefined;
 }
 
@@ -31,7 +31,7 @@ interface Deps {
   readonly log: Logger;
 }
 
-/** Finds events by time that this server does not have. */
+/** Finds events by timestamp that this server does not have. */
 export class TimestampToEvent {
   readonly #deps: Deps;
 
@@ -40,18 +40,21 @@ export class TimestampToEvent {
   }
 
   /**
-   * An event that is closer to the time than what is known here; it has its place when it comes back. Waits ten seconds
-   * at the most.
+   * Finds and places an event that is closer to the timestamp than those stored here. Waits at most ten
+   * seconds.
    * Source: server-server API, `GET /timestamp_to_event/{roomId}`.
    */
-  async find(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined> {
+  async find(head: RoomHead, wanted: TimestampQuery): Promise<StoredEvent | undefined> {
     const { queries, clock, log } = this.#deps;
     const waiting = new AbortController();
     const late = sleep(clock, clientTimeout, waiting.signal).then(() => undefined);
     const found = queries
-      .run(head, [], (query) => this.#ask(query, question))
+      .run(head, [], (query) => this.#ask(query, wanted))
       .catch((error: unknown) => {
-        log.info({ err: error, roomId: head.roomId }, 'An event could not be looked for by its time');
+        log.info(
+          { err: error, roomId: head.roomId },
+          'Searching remote servers for an event by timestamp failed',
+        );
         return undefined;
       });
     try {
@@ -63,16 +66,17 @@ export class TimestampToEvent {
 
   async #ask(
     query: ServerQuery,
-    { ts, direction, closestKnownTs: closest }: TimestampQuery,
+    { ts, direction, closestKnownTs }: TimestampQuery,
   ): Promise<StoredEvent | undefined> {
     const { roomId, signal } = query;
     const found = await query.ask<{ stored?: StoredEvent }>('timestamp_to_event', async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const answer = await this.#deps.remote.timestampToEvent(server, roomId, ts, direction, request);
       const distance = direction === 'forward' ? answer.originServerTs - ts : ts - answer.originServerTs;
-      if (distance < 0 || (closest !== undefined && distance >= Math.abs(closest - ts))) return {};
+      if (distance < 0 || (closestKnownTs !== undefined && distance >= Math.abs(closestKnownTs - ts)))
+        return {};
       const stored = await this.#place(query, answer.eventId);
-      // What the event says of its time counts, not what the server says.
+      // The timestamp in the event must match the claimed one.
       return stored?.event.originServerTs === answer.originServerTs ? { stored } : undefined;
     });
     return found?.stored;

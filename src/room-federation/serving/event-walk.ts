@@ -1,13 +1,13 @@
 import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
-/** Events that one walk looks at, at most, for each that it may give: some of them may not be told. */
+/** Events that one walk reads at most, per event that it may return: some events are not served. */
 const lookedAtPerEvent = 5;
 
-/** Walks through the history of one room from event to previous events. Events of other rooms are not seen. */
+/** Walks the history of one room from events to their previous events. Ignores events of other rooms. */
 export class EventWalk {
   readonly #engine: RoomReader;
   readonly #roomNid: number;
-  /** What was read ahead, by event id: one query for what would be one for each event. */
+  /** Events read ahead in one query, by event id. */
   readonly #ahead = new Map<string, StoredEvent>();
 
   constructor(engine: RoomReader, roomNid: number) {
@@ -16,7 +16,7 @@ export class EventWalk {
   }
 
   /**
-   * The events and those before them, always the one that is deepest next.
+   * Returns the given events and those before them, deepest first.
    * Source: server-server API, `GET /backfill/{roomId}`.
    */
   async newestFirst(from: readonly string[], limit: number): Promise<StoredEvent[]> {
@@ -34,7 +34,7 @@ export class EventWalk {
   }
 
   /**
-   * What lies between `earliest` and `latest`, breadth first from the latter, neither of them included.
+   * Returns the events between `earliest` and `latest`, excluding both, found breadth first from `latest`.
    * Source: server-server API, `POST /get_missing_events/{roomId}`.
    * @returns oldest first
    */
@@ -66,7 +66,7 @@ export class EventWalk {
     return this.#events(wanted);
   }
 
-  /** Those of the events that are known to be of this room. */
+  /** Stored events of this room. */
   async #events(eventIds: Iterable<string>): Promise<StoredEvent[]> {
     const ids = [...eventIds];
     const missing = ids.filter((eventId) => !this.#ahead.has(eventId));
@@ -77,7 +77,7 @@ export class EventWalk {
       .filter((stored) => stored !== undefined);
   }
 
-  /** Most histories are a line: what comes before an event on it is what was sent before. */
+  /** Reads ahead in timeline order: most histories are linear, so that order contains the previous events. */
   async #readAhead(newest: StoredEvent | undefined, limit: number): Promise<void> {
     if (!newest || limit < 3) return;
     const from = { depth: newest.event.depth, stream: Number.MAX_SAFE_INTEGER };
@@ -86,7 +86,7 @@ export class EventWalk {
   }
 }
 
-/** Rejected events are of no use to anybody, and of those without a place it is not known when they were sent. */
+/** Rejected events are of no use, and outliers have no known place in the history. */
 const isServed = ({ rejected, softFailed, stream }: StoredEvent) =>
   !rejected && (softFailed || stream !== undefined);
 

@@ -5,7 +5,7 @@ import { EventFlag, eventColumns, type RoomTables, storedEventOf } from '../../r
 /** Ids in one query. */
 const chunk = 500;
 
-/** Reads events as servers exchange them: as text, which is parsed only where something is to be left out. */
+/** Reads PDUs as JSON text, which is parsed only for redaction. */
 export class PduStore {
   readonly #scanner: Reader<RoomTables>;
 
@@ -14,9 +14,9 @@ export class PduStore {
   }
 
   /**
-   * The JSON of the events that are on disk and were not rejected, in the order of the numbers, some hundred at a
-   * time; without what redactions have taken away.
-   * @param hidden those of which only what a redaction leaves may be told
+   * Reads the JSON of events by nid, in that order, some hundred at a time. Leaves out rejected events and
+   * events that are not on disk yet; redacted events are pruned.
+   * @param hidden events to prune as a redaction would
    */
   async *read(nids: readonly number[], hidden?: ReadonlySet<number>): AsyncGenerator<readonly string[]> {
     for (let start = 0; start < nids.length; start += chunk) {

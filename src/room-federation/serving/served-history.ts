@@ -4,13 +4,13 @@ import { EventWalk } from './event-walk.ts';
 import type { PduStore } from './pdu-store.ts';
 import { ServerView } from './server-view.ts';
 
-/** Events in one answer. */
+/** Events per response. */
 const maxEvents = 100;
 
-/** Events from which one walk starts. */
+/** Event ids from which one walk starts. */
 const maxStarts = 100;
 
-/** The part of the history between events that the other server knows and those that it is missing the way to. */
+/** The gap in a remote server's history, as in `POST /get_missing_events/{roomId}`. */
 export interface Gap {
   readonly earliest: readonly string[];
   readonly latest: readonly string[];
@@ -19,8 +19,8 @@ export interface Gap {
 }
 
 /**
- * The history of rooms for servers that are in them, or were. What a server may not see is given to it as a redaction
- * would leave it, so that the graph of events stays whole.
+ * The history of rooms for servers that are or were in them. Events that the server may not see are pruned as
+ * by a redaction, so that the event graph stays complete.
  * Source: server-server API, "Backfilling and retrieving missing events" and "Retrieving events".
  */
 export class ServedHistory {
@@ -33,8 +33,8 @@ export class ServedHistory {
   }
 
   /**
-   * Whether a user of a server was in the room when each of these events was sent, as far as they are known; not where
-   * none is.
+   * Whether a user of the server was joined before each of these events. Ignores unknown events; `false` when
+   * all are unknown.
    */
   async wasJoined(head: RoomHead, serverName: string, eventIds: readonly string[]): Promise<boolean> {
     if (eventIds.length > maxStarts) return false;
@@ -46,18 +46,21 @@ export class ServedHistory {
   /** An event of any room. @throws MatrixError M_NOT_FOUND */
   async find(eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
-    if (!stored || stored.rejected) throw notFound('There is no such event');
+    if (!stored || stored.rejected) throw notFound('Event not found');
     return stored;
   }
 
   /** The JSON of one event. @throws MatrixError M_NOT_FOUND */
   async event(head: RoomHead, serverName: string, stored: StoredEvent): Promise<string> {
-    const [json] = await this.#texts(head, serverName, [stored]);
-    if (json === undefined) throw notFound('There is no such event');
+    const [json] = await this.#jsonOf(head, serverName, [stored]);
+    if (json === undefined) throw notFound('Event not found');
     return json;
   }
 
-  /** The JSON of events and those before them, newest first. Unknown ids, and those of other rooms, count for nothing. */
+  /**
+   * The JSON of events and those before them, newest first. Ignores unknown event ids and those of other
+   * rooms.
+   */
   async backfill(
     head: RoomHead,
     serverName: string,
@@ -66,18 +69,18 @@ export class ServedHistory {
   ): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
     const events = await walk.newestFirst(from.slice(0, maxStarts), bounded(limit));
-    return this.#texts(head, serverName, events);
+    return this.#jsonOf(head, serverName, events);
   }
 
-  /** The JSON of what a server is missing, oldest first. */
+  /** The JSON of the events in a gap, oldest first. */
   async missing(head: RoomHead, serverName: string, { limit, ...gap }: Gap): Promise<string[]> {
     const walk = new EventWalk(this.#engine, head.roomNid);
     const latest = gap.latest.slice(0, maxStarts);
     const events = await walk.between(gap.earliest, latest, { ...gap, limit: bounded(limit) });
-    return this.#texts(head, serverName, events);
+    return this.#jsonOf(head, serverName, events);
   }
 
-  /** The event closest to a time of those that the server may see. @throws MatrixError M_NOT_FOUND */
+  /** The event closest to a timestamp that the server may see. @throws MatrixError M_NOT_FOUND */
   async nearest(
     head: RoomHead,
     serverName: string,
@@ -89,16 +92,16 @@ export class ServedHistory {
       const hidden = await view.hidden(events);
       return events.filter(({ nid, rejected, softFailed }) => !hidden.has(nid) && !rejected && !softFailed);
     });
-    if (!found) throw notFound('There is no event that is close to this time');
+    if (!found) throw notFound('No event found for this timestamp');
     return found;
   }
 
-  async #texts(head: RoomHead, serverName: string, events: readonly StoredEvent[]): Promise<string[]> {
+  async #jsonOf(head: RoomHead, serverName: string, events: readonly StoredEvent[]): Promise<string[]> {
     const hidden = await new ServerView(this.#engine, head, serverName).hidden(events);
     const nids = events.map(({ nid }) => nid);
-    const texts: string[] = [];
-    for await (const some of this.#pdus.read(nids, hidden)) texts.push(...some);
-    return texts;
+    const jsons: string[] = [];
+    for await (const some of this.#pdus.read(nids, hidden)) jsons.push(...some);
+    return jsons;
   }
 }
 

@@ -2,16 +2,16 @@ import { notFound } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { PduStore } from './pdu-store.ts';
 
-/** Numbers of events. */
+/** Events by nid. */
 export interface StateNids {
   readonly state: readonly number[];
-  /** The events that authorise it, theirs too. */
+  /** The auth chain of the state. */
   readonly authChain: readonly number[];
 }
 
 /**
- * States of rooms and what authorises events, for servers that are in them now: they are told all of it, whatever the
- * visibility of the history, for they need it to check events.
+ * States and auth chains for servers in a room. Servers receive them whatever the history visibility, because
+ * they need them to check events.
  * Source: server-server API, "Retrieving events" and "Retrieving event authorisation information".
  */
 export class ServedState {
@@ -23,17 +23,17 @@ export class ServedState {
     this.#pdus = pdus;
   }
 
-  /** The state before an event of the room. @throws MatrixError M_NOT_FOUND, also when that state is not known */
+  /** The state before an event of the room. @throws MatrixError M_NOT_FOUND for an unknown event or state */
   async before(head: RoomHead, eventId: string): Promise<StateNids> {
     const stored = await this.#event(head, eventId);
     if (stored.event.type === 'm.room.create') return { state: [], authChain: [] };
-    if (stored.stateBefore === undefined) throw notFound('The state at this event is not known');
-    if (await this.#isPartial(head)) throw notFound('The state of this room is not complete yet');
+    if (stored.stateBefore === undefined) throw notFound('The state at this event is unknown');
+    if (await this.#isPartial(head)) throw notFound('The state of this room is still partial');
     const state = [...(await this.#engine.groups.load(stored.stateBefore)).values()];
     return { state, authChain: await this.#authChain(state) };
   }
 
-  /** What authorises an event of the room, all the way. @throws MatrixError M_NOT_FOUND */
+  /** The auth chain of an event of the room. @throws MatrixError M_NOT_FOUND */
   async authChainOf(head: RoomHead, eventId: string): Promise<readonly number[]> {
     const stored = await this.#event(head, eventId);
     const auth = await this.#engine.events.getManyById(stored.event.authEventIds);
@@ -49,17 +49,17 @@ export class ServedState {
     return this.#pdus.eventIds(nids);
   }
 
-  /** The JSON of events, in the same order, piece by piece. */
+  /** The JSON of events, in the same order, in chunks. */
   jsonOf(nids: readonly number[]): AsyncGenerator<readonly string[]> {
     return this.#pdus.read(nids);
   }
 
-  /** An event of the room that is on disk: then what came before it is, too. */
+  /** An event of the room that is on disk; the events before it are on disk, too. */
   async #event({ roomNid }: RoomHead, eventId: string): Promise<StoredEvent> {
     const stored = await this.#engine.events.getById(eventId);
-    const isTold = stored?.roomNid === roomNid && !stored.rejected;
-    if (!isTold || (await this.#pdus.eventIds([stored.nid])).length === 0) {
-      throw notFound('There is no such event');
+    const isServed = stored?.roomNid === roomNid && !stored.rejected;
+    if (!isServed || (await this.#pdus.eventIds([stored.nid])).length === 0) {
+      throw notFound('Event not found');
     }
     return stored;
   }

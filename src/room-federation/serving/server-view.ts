@@ -12,15 +12,21 @@ import { erasedEvents, joinedBeforeErasure } from '../../room-engine/index.ts';
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/** Up to so many users of a server are looked up one by one in the states at events; whole states are read for more. */
+/**
+ * Up to so many users of a server are looked up one by one in the states at events; for more, whole states
+ * are read.
+ */
 const maxLookUps = 50;
 
-/** How large states may be, and how many are read as a whole, to find users of whom nothing is known any more. */
+/**
+ * The size and number of states that are read in full to find former members of whom the current state has no
+ * entry.
+ */
 const [maxEntriesRead, maxStatesRead] = [500, 3];
 
 /**
- * What a server that is in a room, or was when some event was sent, may see of its history.
- * Source: client-server API, "Room History Visibility", as it applies to the users of that server.
+ * What a server may see of a room's history, if it is in the room or was when some event was sent.
+ * Source: client-server API, "Room History Visibility", applied to the users of that server.
  */
 export class ServerView {
   readonly #engine: RoomReader;
@@ -33,7 +39,7 @@ export class ServerView {
     this.#serverName = serverName;
   }
 
-  /** The numbers of those events of which the server may not see what a redaction takes away. */
+  /** The nids of the events that the server may see only in redacted form. */
   async hidden(events: readonly StoredEvent[]): Promise<Set<number>> {
     const visibilities = await this.#visibilities(events);
     const memberships = await this.#memberships(
@@ -43,7 +49,7 @@ export class ServerView {
     for (const stored of events) {
       const visibility = visibilities.get(stored.nid);
       if (visibility === undefined) {
-        // State that came without its place in the history is given to every server in the room anyhow.
+        // State events without a place in the history are served to every server in the room anyway.
         if (stored.event.stateKey === undefined) hidden.add(stored.nid);
         continue;
       }
@@ -51,7 +57,7 @@ export class ServerView {
         serverName: this.#serverName,
         visibility,
         memberships: memberships.get(stored.stateBefore) ?? [],
-        // One of its users is in the room now, or was when a later event was sent.
+        // One of its users is in the room, or was when a later event was sent.
         joinedLater: true,
       };
       if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
@@ -61,8 +67,8 @@ export class ServerView {
   }
 
   /**
-   * The numbers of those of the events whose senders have asked that they are forgotten before the server came. Of its
-   * users only so many are looked at; it has seen no more than they have.
+   * The nids of events whose senders requested erasure before the server joined. Looks at a bounded number of
+   * the server's users; the server has seen at least what they have.
    */
   async #erased(events: readonly StoredEvent[]): Promise<number[]> {
     const erased = erasedEvents(events, await this.#engine.erased.positions());
@@ -76,7 +82,7 @@ export class ServerView {
       .map(([{ nid }]) => nid);
   }
 
-  /** Where on the stream users of the server joined. */
+  /** The stream positions at which users of the server joined. */
   async #joins(): Promise<number[]> {
     const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
     const joins: number[] = [];
@@ -89,14 +95,14 @@ export class ServerView {
     return joins;
   }
 
-  /** Whether a user of the server was in the room before each of these events. */
+  /** Whether a user of the server was joined before each of these events. */
   async wasJoined(events: readonly StoredEvent[]): Promise<boolean> {
     if (events.some(({ stateBefore }) => stateBefore === undefined)) return false;
     const memberships = await this.#memberships(events, await this.#memberKeysIn(events));
     return events.every(({ stateBefore }) => memberships.get(stateBefore)?.has('join'));
   }
 
-  /** The visibility before each event whose state is known, by the number of the event. */
+  /** The history visibility before each event whose state is known, by nid of the event. */
   async #visibilities(events: readonly StoredEvent[]): Promise<Map<number, HistoryVisibility>> {
     const placed = events.filter(({ stateBefore }) => stateBefore !== undefined);
     const keyNid = await this.#engine.stateKeys.find(visibilityKey);
@@ -122,7 +128,7 @@ export class ServerView {
     );
   }
 
-  /** The memberships of the server's users in the state before each of the events, by state group. */
+  /** The memberships of the server's users in the state before each event, by state group. */
   async #memberships(
     events: readonly StoredEvent[],
     more: Iterable<number> = [],
@@ -139,7 +145,7 @@ export class ServerView {
     );
   }
 
-  /** The numbers of the state keys of the server's users. */
+  /** The nids of the state keys of the server's member events. */
   async #memberKeys(): Promise<Set<number>> {
     const { stateKeys } = this.#engine;
     const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
@@ -148,8 +154,8 @@ export class ServerView {
   }
 
   /**
-   * The same for users of whom the current state says nothing any more, because state resolution has removed their
-   * joins. That is looked for in small rooms only, lest it costs much.
+   * The same for users that the current state does not contain, because state resolution removed their joins.
+   * Reads small rooms only, to bound the cost.
    */
   async #memberKeysIn(events: readonly StoredEvent[]): Promise<Set<number>> {
     const keys = new Set<number>();
@@ -164,7 +170,7 @@ export class ServerView {
     return keys;
   }
 
-  /** The numbers of the server's membership events in each of the states. */
+  /** The nids of the server's member events in each state, by state group. */
   async #memberEvents(
     groups: ReadonlySet<number>,
     keyNids: ReadonlySet<number>,
@@ -187,7 +193,7 @@ export class ServerView {
   }
 }
 
-/** Whether it matters for the event who was in the room. */
+/** Whether the visibility of the event depends on memberships. */
 function isClosed(visibility: HistoryVisibility | undefined, { stateBefore }: StoredEvent): boolean {
   return stateBefore !== undefined && (visibility === 'joined' || visibility === 'invited');
 }

@@ -4,13 +4,13 @@ import { PduStore } from './pdu-store.ts';
 import { ServedHistory } from './served-history.ts';
 import { ServedState } from './served-state.ts';
 
-/** What other servers read of rooms. Whether they may is for the caller to know. */
+/** What remote servers read of rooms. The caller checks access. */
 export interface Serving {
   readonly history: ServedHistory;
   readonly state: ServedState;
 }
 
-/** Made after the rooms, whose events it reads. */
+/** Opens the reads for remote servers, on top of the room engine. */
 export function openServing(engine: RoomReader, database: Database): Serving {
   const pdus = new PduStore(database);
   return {

@@ -1,6 +1,6 @@
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** Events of other servers that have arrived and have no place yet. */
+/** The staging table of events from remote servers. */
 const incomingMigration: Migration = {
   name: 'rooms/0008-incoming',
   async up({ db }) {

@@ -11,29 +11,32 @@ import {
 } from '../../protocol/index.ts';
 import type { HeadReader, Placement, RoomHead, ServerAcls, VerifiedEvent } from '../../room-engine/index.ts';
 import { isStorableText } from '../../room-engine/index.ts';
+import type { AskBackoff } from '../asking/ask-backoff.ts';
+import { hasState } from '../checking/known-events.ts';
 import { isRefusal, type Verifier } from '../checking/verifier.ts';
-import { hasState } from '../settled.ts';
+import type { IncomingMetrics } from '../metrics.ts';
+import type { RoomWorkers } from './room-workers.ts';
 import type { Staging } from './staging.ts';
 
-/** What became of one event of a transaction. */
+/** The outcome for one event of a transaction. */
 export interface PduOutcome {
-  /** Why it was not taken. */
+  /** Why it was refused; absent when it was accepted. */
   readonly error?: string;
 }
 
-/** What is done with memberships in rooms that this server is not in. */
+/** Handles membership events in rooms that this server is not in. */
 export interface OutOfBandMemberships {
-  /** By which version to read an event about a user, `undefined` where it can be of no use. */
+  /** The room version for reading a membership event of a user; undefined when the event cannot be of use. */
   roomVersionFor(head: RoomHead, userId: string): Promise<RoomVersion | undefined>;
-  /** @returns whether the event was of use */
+  /** Applies a membership event. @returns whether it had an effect */
   apply(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
 }
 
 type Outcomes = Map<string, PduOutcome>;
 
-const taken: PduOutcome = {};
+const accepted: PduOutcome = {};
 
-const nothing: Outcomes = new Map();
+const noOutcomes: Outcomes = new Map();
 
 interface Deps {
   readonly serverName: string;
@@ -44,15 +47,13 @@ interface Deps {
   readonly staging: Staging;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly onRefused: (count: number) => void;
+  readonly metrics: IncomingMetrics;
+  readonly backoff: AskBackoff;
   readonly outOfBand: OutOfBandMemberships;
-  /** Told of rooms in which events wait now. */
-  readonly wake: (roomId: string) => void;
-  /** Told of the server that has sent another server ACL of a room. */
-  readonly onAcl: (roomId: string, origin: string) => void;
+  readonly workers: RoomWorkers;
 }
 
-/** Takes events that other servers send, as far as they pass the first checks, and lets them wait for their places. */
+/** Does the first checks on the PDUs of a transaction, stages those that pass, and wakes the workers of their rooms. */
 export class PduReceiver {
   readonly #deps: Deps;
 
@@ -61,14 +62,15 @@ export class PduReceiver {
   }
 
   /**
-   * By event id. Rooms do not wait for each other, nor does one that is broken stop the others.
-   * @throws when nothing could be taken, so that the server sends it again
+   * Rooms are independent: an error in one room does not affect the others.
+   * @returns outcomes by event id
+   * @throws when no event could be stored, so that the server sends the transaction again
    */
   async receive(origin: string, pdus: readonly JsonValue[]): Promise<Record<string, PduOutcome>> {
     const rooms = [...Map.groupBy(pdus, (pdu) => (isJsonObject(pdu) ? pdu.room_id : undefined))];
     const outcomes = await Promise.allSettled(
       rooms.map(async ([roomId, ofRoom]) =>
-        typeof roomId === 'string' ? this.#receiveInRoom(origin, roomId, ofRoom) : nothing,
+        typeof roomId === 'string' ? this.#receiveInRoom(origin, roomId, ofRoom) : noOutcomes,
       ),
     );
     const failures = outcomes.filter(({ status }) => status === 'rejected');
@@ -77,17 +79,20 @@ export class PduReceiver {
     for (const [index, outcome] of outcomes.entries()) {
       const context = { origin, roomId: rooms[index]?.[0] };
       if (outcome.status === 'rejected')
-        this.#deps.log.error({ err: outcome.reason, ...context }, 'Events of a room could not be taken');
+        this.#deps.log.error(
+          { err: outcome.reason, ...context },
+          'Received events of a room could not be staged',
+        );
     }
     const all = outcomes.flatMap((outcome) => (outcome.status === 'fulfilled' ? [...outcome.value] : []));
-    this.#deps.onRefused(all.filter(([, { error }]) => error !== undefined).length);
+    this.#deps.metrics.refused(all.filter(([, { error }]) => error !== undefined).length);
     return Object.fromEntries(all);
   }
 
   async #receiveInRoom(origin: string, roomId: string, pdus: readonly JsonValue[]): Promise<Outcomes> {
     const { heads, serverAcls, serverName, verifier } = this.#deps;
     const head = isStorableText(roomId) ? await heads.get(roomId) : undefined;
-    if (!head?.servers.has(serverName)) return this.#receiveFromOutside(head, pdus);
+    if (!head?.servers.has(serverName)) return this.#receiveOutOfBand(head, pdus);
     const outcomes: Outcomes = new Map();
     const received = (await verifier.read(head.version, pdus)).map((one, index) => {
       if (!isRefusal(one)) return one;
@@ -96,7 +101,7 @@ export class PduReceiver {
       return undefined;
     });
     const events = uniqueEvents(received.filter((one) => one !== undefined));
-    if (await serverAcls.allows(head, origin)) await this.#take(origin, head, events, outcomes);
+    if (await serverAcls.allows(head, origin)) await this.#stage(origin, head, events, outcomes);
     else {
       for (const { event } of events)
         outcomes.set(event.eventId, { error: 'The room does not admit your server' });
@@ -104,69 +109,73 @@ export class PduReceiver {
     return outcomes;
   }
 
-  /** Events of a room that this server is not in: of use is only what ends an invite or a knock. */
-  async #receiveFromOutside(head: RoomHead | undefined, pdus: readonly JsonValue[]): Promise<Outcomes> {
+  /** Receives events of a room that this server is not in: they can only end an invite or a knock. */
+  async #receiveOutOfBand(head: RoomHead | undefined, pdus: readonly JsonValue[]): Promise<Outcomes> {
     const outcomes: Outcomes = new Map();
     for (const pdu of pdus) {
-      const version = head && (await this.#outsideVersion(head, pdu));
+      const version = head && (await this.#outOfBandVersion(head, pdu));
       const id = version ? claimedEventId(pdu, version) : ownEventId(pdu);
-      const isTaken = head && version && (await this.#takeFromOutside(head, pdu, version));
-      if (id !== undefined) outcomes.set(id, isTaken ? taken : { error: 'This server is not in the room' });
+      const isAccepted = head && version && (await this.#applyOutOfBand(head, pdu, version));
+      if (id !== undefined)
+        outcomes.set(id, isAccepted ? accepted : { error: 'This server is not in the room' });
     }
     return outcomes;
   }
 
-  /** What a room's version is that this server was never in, only those know who have invited. */
-  async #outsideVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
+  /** The version of a room that this server was never in is known from an invite only. */
+  async #outOfBandVersion(head: RoomHead, pdu: JsonValue): Promise<RoomVersion | undefined> {
     const userId = isJsonObject(pdu) && pdu['type'] === 'm.room.member' ? pdu['state_key'] : undefined;
     const isUser = typeof userId === 'string' && isStorableText(userId);
     const version = isUser ? await this.#deps.outOfBand.roomVersionFor(head, userId) : undefined;
     return version ?? (head.isEntered ? head.version : undefined);
   }
 
-  async #takeFromOutside(head: RoomHead, pdu: JsonValue, version: RoomVersion): Promise<boolean> {
-    const { verifier, outOfBand: outside } = this.#deps;
+  async #applyOutOfBand(head: RoomHead, pdu: JsonValue, version: RoomVersion): Promise<boolean> {
+    const { verifier, outOfBand } = this.#deps;
     const [read] = await verifier.read(version, [pdu]);
-    const isOfUse =
+    const isMembership =
       read && !isRefusal(read) && read.event.type === 'm.room.member' && read.event.roomId === head.roomId;
-    const [checked] = isOfUse ? await verifier.check([read]) : [];
-    return checked !== undefined && !isRefusal(checked) && outside.apply(head, checked);
+    const [checked] = isMembership ? await verifier.check([read]) : [];
+    return checked !== undefined && !isRefusal(checked) && outOfBand.apply(head, checked);
   }
 
-  async #take(
+  async #stage(
     origin: string,
     head: RoomHead,
     received: readonly ReceivedEvent[],
     outcomes: Outcomes,
   ): Promise<void> {
-    const { verifier, staging, clock, wake, onAcl } = this.#deps;
+    const { verifier, staging, clock, workers, backoff } = this.#deps;
     const { roomId } = head;
     const fresh: ReceivedEvent[] = [];
-    const isHere = await this.#here(received.map(({ event }) => event));
+    const isKnown = await this.#known(received.map(({ event }) => event));
     for (const one of received) {
-      const error = this.#problem(one.event, head);
+      const error = this.#error(one.event, head);
       const id = one.event.eventId;
-      if (error === undefined && !isHere(id)) fresh.push(one);
-      else outcomes.set(id, error === undefined ? taken : { error });
+      if (error === undefined && !isKnown(id)) fresh.push(one);
+      else outcomes.set(id, error === undefined ? accepted : { error });
     }
-    const waiting: VerifiedEvent[] = [];
+    const toStage: VerifiedEvent[] = [];
     for (const [index, checked] of (await verifier.check(fresh)).entries()) {
       const { eventId } = fresh[index]!.event;
-      outcomes.set(eventId, isRefusal(checked) ? { error: checked.error } : taken);
-      if (!isRefusal(checked) && !staging.has(eventId)) waiting.push(checked);
+      outcomes.set(eventId, isRefusal(checked) ? { error: checked.error } : accepted);
+      if (!isRefusal(checked) && !staging.has(eventId)) toStage.push(checked);
     }
-    if (!staging.hasCapacity(roomId, waiting.length)) {
-      const busy = { error: 'Too many events wait for their places here: send this again later' };
-      for (const { event } of waiting) outcomes.set(event.eventId, busy);
+    if (!staging.hasCapacity(roomId, toStage.length)) {
+      const busy = { error: 'Too many events of this room are queued: send this again later' };
+      for (const { event } of toStage) outcomes.set(event.eventId, busy);
       return;
     }
-    await staging.add(roomId, origin, waiting, clock.now());
-    if (waiting.some(({ event }) => event.type === 'm.room.server_acl')) onAcl(roomId, origin);
-    if (waiting.length > 0) wake(roomId);
+    await staging.add(roomId, origin, toStage, clock.now());
+    // The new ACL may admit this server again, so requests to the origin may succeed. This bypasses backoff, but events
+    // of a slow origin still use at most half of the room's time.
+    if (toStage.some(({ event }) => event.type === 'm.room.server_acl'))
+      backoff.recordSuccess(roomId, origin);
+    if (toStage.length > 0) workers.wake(roomId);
   }
 
-  /** Events that nothing is left to be done for, or that wait already. */
-  async #here(events: readonly RoomEvent[]): Promise<(eventId: string) => boolean> {
+  /** Returns whether an event is placed or staged already. */
+  async #known(events: readonly RoomEvent[]): Promise<(eventId: string) => boolean> {
     const { placement, staging } = this.#deps;
     const known = await placement.find(events.map(({ eventId }) => eventId));
     return (eventId) => {
@@ -175,13 +184,13 @@ export class PduReceiver {
     };
   }
 
-  #problem(event: RoomEvent, { roomId }: RoomHead): string | undefined {
-    if (event.roomId !== roomId) return 'The event is of another room';
-    return isStorableText(event.eventId) ? undefined : 'The event id is not text';
+  #error(event: RoomEvent, { roomId }: RoomHead): string | undefined {
+    if (event.roomId !== roomId) return 'The event belongs to another room';
+    return isStorableText(event.eventId) ? undefined : 'The event id contains invalid characters';
   }
 }
 
-/** The id that an event of room version 1 or 2 carries; others have theirs only once their room version is known. */
+/** The `event_id` of an event of room version 1 or 2; in later versions the id depends on the room version. */
 function ownEventId(pdu: JsonValue): string | undefined {
   const id = isJsonObject(pdu) ? pdu['event_id'] : undefined;
   return isEventId(id) ? id : undefined;

@@ -1,46 +1,42 @@
-import type { Clock } from '../../kernel/clock.ts';
 import type { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { HeadReader, PolicyServers, RoomHead, VerifiedEvent } from '../../room-engine/index.ts';
 import type { AskBackoff } from '../asking/ask-backoff.ts';
 import type { EventProcessor } from '../event-processor.ts';
-import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.ts';
-import type { IncomingMetrics } from '../metrics.ts';
-import type { Outcome } from './room-workers.ts';
+import { defaultMaxMissing } from '../fetching/state-fetcher.ts';
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
- * Attempts, within a minute, at which a state that has to be fetched must be whole, and within some hour, at which most
- * of it must be there. If the keys of a server can not be had for a moment, its users would else be missing in that
- * state for ever, and what they said be rejected; those of servers that are gone will never be had, however many.
+ * Attempts, within a minute, that require the full state where it has to be fetched, and attempts, within about an hour,
+ * that require most of it. If the keys of a server cannot be fetched for a moment, its users would otherwise be missing
+ * in that state for ever, and their events be rejected; keys of servers that are gone will never be available.
  */
-const [wholeAttempts, usualAttempts] = [2, 6];
+const [fullStateAttempts, defaultAttempts] = [2, 6];
 
-/** An event that lacks more than so many others is not waited with for them, but tried again after a while. */
-const maxLacking = 5;
+/** An event with more missing references does not wait for them, and is only retried after a delay. */
+const maxAwaited = 5;
+
+/** The outcome of one attempt to process a staged event. */
+export type Outcome =
+  | { readonly kind: 'done' }
+  /** It could not be placed, and a later attempt may succeed. */
+  | { readonly kind: 'failed'; readonly error: unknown }
+  /** It was not tried, and will not be until then (milliseconds since the epoch), unless the server restarts. */
+  | { readonly kind: 'deferred'; readonly until: number };
 
 export interface StagedEventProcessorDeps {
-  readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
   readonly heads: HeadReader;
   readonly policies: PolicyServers;
   readonly staging: Staging;
   readonly backoff: AskBackoff;
-  readonly processor: Pick<EventProcessor, 'place' | 'isComplete' | 'missingReferences'>;
+  readonly processor: EventProcessor;
+  /** Events of one room that need requests to remote servers are processed one at a time. */
   readonly mutex: KeyedMutex;
-  readonly metrics: Pick<IncomingMetrics, 'took'>;
-  /** Gives an event its place, with everything that it refers to. */
-  readonly process: (
-    head: RoomHead,
-    origin: string,
-    event: VerifiedEvent,
-    options: StateOptions,
-  ) => Promise<unknown>;
-  readonly wake: (roomId: string) => void;
 }
 
-/** What the worker of a room does with an event that waits on disk. */
+/** Processes single staged events for the workers of rooms. */
 export class StagedEventProcessor {
   readonly #deps: StagedEventProcessorDeps;
 
@@ -48,35 +44,37 @@ export class StagedEventProcessor {
     this.#deps = deps;
   }
 
-  /** As `RoomWorkersParts.begin`. */
-  async begin(staged: StagedEvent, isUnderWay: (eventId: string) => boolean) {
-    const { heads, serverName, clock, staging, processor, metrics } = this.#deps;
-    const head = await heads.get(staged.roomId);
-    const event = head?.servers.has(serverName) ? await staging.read(staged, head.version) : undefined;
-    if (!head || !event || !(await this.#asksNobody(head, event, isUnderWay))) return undefined;
-    const begun = clock.monotonic();
-    const placed = processor.place(staged.roomId, event);
-    return { placed: placed.finally(() => metrics.took(clock.monotonic() - begun)) };
+  /**
+   * Begins to place an event if everything that it refers to is stored or about to be.
+   * @param isUnderWay whether an earlier event is being placed
+   * @returns `undefined` when something is missing
+   */
+  async placeIfComplete(
+    staged: StagedEvent,
+    isUnderWay: (eventId: string) => boolean,
+  ): Promise<{ readonly placed: Promise<unknown> } | undefined> {
+    const { processor } = this.#deps;
+    const [head, event] = await this.#read(staged);
+    if (!head || !event || !(await this.#needsNoRequest(head, event, isUnderWay))) return undefined;
+    return { placed: processor.place(staged.roomId, event) };
   }
 
-  /** As `RoomWorkersParts.handle`. */
-  async handle(staged: StagedEvent): Promise<Outcome> {
-    const { heads, serverName, log, staging, mutex: turns, backoff, process } = this.#deps;
+  /** Processes an event and fetches what it refers to. Defers it while its origin is in backoff for the room. */
+  async process(staged: StagedEvent): Promise<Outcome> {
+    const { log, mutex, backoff, processor } = this.#deps;
     const { roomId, origin, eventId } = staged;
-    const head = await heads.get(roomId);
-    const event = head?.servers.has(serverName) ? await staging.read(staged, head.version) : undefined;
+    const [head, event] = await this.#read(staged);
     if (!head || !event) {
-      log.info({ eventId, roomId }, 'An event is dropped: this server has left the room');
+      log.info({ eventId, roomId }, 'A staged event was dropped: this server has left the room');
       return { kind: 'done' };
     }
-    return turns.run(roomId, async () => {
+    return mutex.run(roomId, async () => {
       const until = backoff.eventsWaitUntil(roomId, origin);
-      if (until !== undefined && !(await this.#asksNobody(head, event))) {
-        return { kind: 'put off', until };
+      if (until !== undefined && !(await this.#needsNoRequest(head, event))) {
+        return { kind: 'deferred', until };
       }
       try {
-        const mayLack = lackAfter(staged.attempts);
-        await process(head, origin, event, { maxMissing: mayLack });
+        await processor.process(head, origin, event, { maxMissing: maxMissingAt(staged.attempts) });
         return { kind: 'done' };
       } catch (error) {
         backoff.recordFailure(roomId, origin);
@@ -85,26 +83,31 @@ export class StagedEventProcessor {
     });
   }
 
-  /** Takes note of what an event waits for, so that it is tried as soon as that is here. */
-  async noteLacks(staged: StagedEvent): Promise<void> {
-    const { heads, staging, processor, wake } = this.#deps;
+  /** Records the events that a failed one waits for, so that it is due as soon as they are placed. */
+  async noteMissing(staged: StagedEvent): Promise<void> {
+    const { heads, staging, processor } = this.#deps;
     const head = await heads.get(staged.roomId);
     const event = head && (await staging.read(staged, head.version));
     if (!event) return;
-    // From here on it is seen when one of them arrives.
+    // Set before looking them up, so that events which are placed meanwhile are taken off this set.
     const awaited = new Set([...event.event.prevEventIds, ...event.event.authEventIds]);
     staged.missing = awaited;
-    const lacking = await processor.missingReferences(event);
+    const missing = await processor.missingReferences(event);
     if (staged.missing !== awaited) return;
-    const left = new Set(lacking.filter((id) => awaited.has(id)));
-    staged.missing = left.size > 0 && left.size <= maxLacking ? left : undefined;
-    if (left.size > 0 || lacking.length === 0) return;
-    staged.retryTs = 0;
-    wake(staged.roomId);
+    const left = new Set(missing.filter((id) => awaited.has(id)));
+    staged.missing = left.size > 0 && left.size <= maxAwaited ? left : undefined;
+    if (left.size === 0 && missing.length > 0) staged.retryTs = 0;
   }
 
-  /** Whether an event can have its place without a question to any server. */
-  async #asksNobody(
+  /** Reads the room and the event; one of them is absent when this server is not in the room any more. */
+  async #read(staged: StagedEvent): Promise<[RoomHead | undefined, VerifiedEvent | undefined]> {
+    const { heads, serverName, staging } = this.#deps;
+    const head = await heads.get(staged.roomId);
+    return [head, head?.servers.has(serverName) ? await staging.read(staged, head.version) : undefined];
+  }
+
+  /** Whether an event can be placed without a request to any server, including the room's policy server. */
+  async #needsNoRequest(
     head: RoomHead,
     event: VerifiedEvent,
     isUnderWay?: (eventId: string) => boolean,
@@ -116,8 +119,8 @@ export class StagedEventProcessor {
   }
 }
 
-/** Which part of a fetched state may be missing when an event is tried again (0 to 1). */
-function lackAfter(attempts: number): number {
-  if (attempts < wholeAttempts) return 0;
-  return attempts < usualAttempts ? defaultMaxMissing : 1;
+/** The share of a fetched state, from 0 to 1, that may be missing after so many failed attempts. */
+function maxMissingAt(attempts: number): number {
+  if (attempts < fullStateAttempts) return 0;
+  return attempts < defaultAttempts ? defaultMaxMissing : 1;
 }

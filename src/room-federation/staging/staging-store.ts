@@ -6,7 +6,7 @@ type Row = IncomingTables['incoming_events'];
 /** Ids in one statement. */
 const chunk = 500;
 
-/** Resolves when the events are on disk. Those that are there already stay as they are. */
+/** Resolves when the events are on disk. Rows that exist already stay unchanged. */
 export function insertStaged(database: Database, rows: readonly Row[]): Promise<void> {
   const sql =
     'insert into incoming_events (id, event_id, room_id, origin, received_ts, attempts, retry_ts, json) values (?, ?, ?, ?, ?, ?, ?, ?) on conflict (event_id) do nothing';
@@ -27,13 +27,13 @@ export function insertStaged(database: Database, rows: readonly Row[]): Promise<
   ]);
 }
 
-/** Everything but the events themselves, in the order of arrival. */
-/** Whether any event waits: asked before `readStaged`, for which a thread may have to be started. */
+/** Whether any event is staged: called before `readStaged`, which may start a thread. */
 export async function hasStaged(reader: Reader<IncomingTables>): Promise<boolean> {
   const row = await reader.selectFrom('incoming_events').select('id').limit(1).executeTakeFirst();
   return row !== undefined;
 }
 
+/** Everything but the JSON of the events, in order of arrival. */
 export function readStaged(reader: Reader<IncomingTables>): Promise<Omit<Row, 'json'>[]> {
   return reader
     .selectFrom('incoming_events')

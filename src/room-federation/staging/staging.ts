@@ -14,32 +14,34 @@ import {
 } from './staging-store.ts';
 import type { IncomingTables } from './tables.ts';
 
-/** An event that waits for its place; the event itself is on disk. */
+/** An event that is staged; its JSON is on disk. */
 export interface StagedEvent {
   readonly eventId: string;
   readonly roomId: string;
   /** The server that sent it. */
   readonly origin: string;
-  /** Milliseconds since the epoch, as all times here. */
+  /** Milliseconds since the epoch, like all times here. */
   readonly receivedTs: number;
   attempts: number;
   retryTs: number;
-  /** It is getting its place at this moment. */
+  /** Whether it is being processed. */
   isUnderWay?: boolean;
-  /** Event ids for which it waits: it is tried again when all of them have come. In memory only. */
+  /** Event ids that it waits for: it is retried when all of them are placed. In memory only. */
   missing?: Set<string> | undefined;
 }
 
-/** Events that wait: of one room, and altogether; an entry takes some 300 bytes of memory, its event 2 KiB on disk. */
+/**
+ * Staged events of one room and in total; an entry takes some 300 bytes of memory, its event 2 KiB on disk.
+ */
 const limits = { room: 2_000, total: 50_000 } as const;
 
-/** Events that have their places are cleared away so many at a time, or when nothing waits any more. */
-const removedTogether = 100;
+/** Removed events are deleted from disk in batches of this size, or when nothing is staged any more. */
+const deleteBatchSize = 100;
 
-/** Events that stay in memory until they are used, which is soon as a rule. */
+/** Staged events in the cache; most are read soon. */
 const eventsInMemory = 1_000;
 
-/** What servers have sent and this one has not digested yet: on disk, in the order of arrival by room. */
+/** Received events that are not processed yet: on disk, in order of arrival by room. */
 export class Staging {
   readonly #database: Database;
   readonly #log: Logger;
@@ -47,6 +49,8 @@ export class Staging {
   readonly #rooms = new Map<string, Map<string, StagedEvent>>();
   readonly #byId = new Map<string, StagedEvent>();
   readonly #events = new RecentlyUsed<string, VerifiedEvent>({ max: eventsInMemory });
+  /** By room, resolve when more of its events may be due. */
+  readonly #changes = new Map<string, PromiseWithResolvers<void>>();
   #removed: string[] = [];
   #removing: Promise<void> | undefined;
 
@@ -56,13 +60,13 @@ export class Staging {
     this.#ids = ids;
   }
 
-  /** With what was left when the program ended. */
+  /** Loads the events that were staged at the last shutdown. */
   static async open(database: Database, log: Logger): Promise<Staging> {
     const staging = new Staging(database, log, await Sequence.open(database, 'incoming_events'));
     const isEmpty = !(await hasStaged(database.reader<IncomingTables>()));
     if (isEmpty) return staging;
     for (const row of await readStaged(database.scanner<IncomingTables>())) {
-      staging.#note({
+      staging.#index({
         eventId: row.event_id,
         roomId: row.room_id,
         origin: row.origin,
@@ -78,12 +82,12 @@ export class Staging {
     return this.#byId.size;
   }
 
-  /** Rooms in which events wait. */
+  /** Rooms with staged events. */
   get rooms(): Iterable<string> {
     return this.#rooms.keys();
   }
 
-  /** When the event arrived that waits for the longest time. */
+  /** When the oldest staged event arrived. */
   get oldestTs(): number | undefined {
     let oldest: number | undefined;
     for (const events of this.#rooms.values()) {
@@ -103,13 +107,13 @@ export class Staging {
     return this.#byId.get(eventId);
   }
 
-  /** Whether so many more events of the room can wait. */
+  /** Whether the limits allow so many more events of the room. */
   hasCapacity(roomId: string, count: number): boolean {
     const ofRoom = this.#rooms.get(roomId)?.size ?? 0;
     return ofRoom + count <= limits.room && this.size + count <= limits.total;
   }
 
-  /** Resolves when the events are on disk; they must be of the room and not be here yet. */
+  /** Resolves when the events are on disk. They must belong to the room and not be staged yet. */
   async add(roomId: string, origin: string, events: readonly VerifiedEvent[], now: number): Promise<void> {
     const rows = events.map(({ event, json }) => ({
       id: this.#ids.next(),
@@ -122,18 +126,19 @@ export class Staging {
       json,
     }));
     if (rows.length === 0) return;
-    const isBack = rows.some((row) => this.#removed.includes(row.event_id));
-    if (isBack) await this.settled();
+    const isBeingDeleted = rows.some((row) => this.#removed.includes(row.event_id));
+    if (isBeingDeleted) await this.settled();
     await insertStaged(this.#database, rows);
     for (const one of events) {
       const { eventId } = one.event;
       if (this.has(eventId)) continue;
       this.#events.set(eventId, one);
-      this.#note({ eventId, roomId, origin, receivedTs: now, attempts: 0, retryTs: 0 });
+      this.#index({ eventId, roomId, origin, receivedTs: now, attempts: 0, retryTs: 0 });
     }
+    this.#signalChange(roomId);
   }
 
-  /** The first event of the room that may be tried, and is none of those that have to wait. */
+  /** The first event of the room that is due, not being processed, and not in `waiting`. */
   nextDue(roomId: string, now: number, waiting: ReadonlySet<string>): StagedEvent | undefined {
     for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
       if (staged.retryTs <= now && !staged.isUnderWay && !waiting.has(staged.eventId)) return staged;
@@ -141,7 +146,7 @@ export class Staging {
     return undefined;
   }
 
-  /** When the next event of the room may be tried; `undefined` when there is none. */
+  /** When the next event of the room is due; undefined when none is staged. */
   nextRetry(roomId: string): number | undefined {
     let next: number | undefined;
     for (const { retryTs } of this.#rooms.get(roomId)?.values() ?? []) {
@@ -150,19 +155,31 @@ export class Staging {
     return next;
   }
 
-  /** An event has its place. @returns whether others waited for nothing but it, which may be tried now */
-  arrived(roomId: string, eventId: string): boolean {
-    let isOver = false;
+  /** Marks an event as placed: events that waited only for it become due. */
+  markPlaced(roomId: string, eventId: string): void {
+    let isAnyDue = false;
     for (const staged of this.#rooms.get(roomId)?.values() ?? []) {
       if (!staged.missing?.delete(eventId) || staged.missing.size > 0) continue;
       staged.missing = undefined;
       staged.retryTs = 0;
-      isOver = true;
+      isAnyDue = true;
     }
-    return isOver;
+    if (isAnyDue) this.#signalChange(roomId);
   }
 
-  /** The event itself. */
+  /** Resolves when events of the room are added, or become due because what they waited for is placed. */
+  nextChange(roomId: string): Promise<void> {
+    const change = this.#changes.get(roomId) ?? Promise.withResolvers<void>();
+    this.#changes.set(roomId, change);
+    return change.promise;
+  }
+
+  /** Frees what `nextChange` keeps for a room. */
+  endWatch(roomId: string): void {
+    this.#changes.delete(roomId);
+  }
+
+  /** Reads the event itself; undefined when it is no longer staged. */
   async read({ eventId }: StagedEvent, version: RoomVersion): Promise<VerifiedEvent | undefined> {
     const inMemory = this.#events.get(eventId);
     if (inMemory) return inMemory;
@@ -173,7 +190,10 @@ export class Staging {
     return { event: roomEventOf(pdu, version, eventId), json };
   }
 
-  /** The event has its place, or will have none. It goes from the disk later: to take it up twice does no harm. */
+  /**
+   * Removes an event that is processed or given up. It is deleted from disk later: processing it twice is
+   * harmless.
+   */
   remove(eventId: string): void {
     const staged = this.#byId.get(eventId);
     if (!staged) return;
@@ -183,17 +203,17 @@ export class Staging {
     ofRoom?.delete(eventId);
     if (ofRoom?.size === 0) this.#rooms.delete(staged.roomId);
     this.#removed.push(eventId);
-    if (this.#removed.length >= removedTogether || this.size === 0) this.#removing ??= this.#removeAll();
+    if (this.#removed.length >= deleteBatchSize || this.size === 0) this.#removing ??= this.#removeAll();
   }
 
-  /** The event is tried again at that time. */
+  /** Schedules the next attempt. */
   async postpone(staged: StagedEvent, retryTs: number, attempts: number): Promise<void> {
     staged.retryTs = retryTs;
     staged.attempts = attempts;
     await postponeStaged(this.#database, staged.eventId, attempts, retryTs);
   }
 
-  /** Resolves when what was removed has gone from the disk. */
+  /** Resolves when removed events are deleted from disk. */
   async settled(): Promise<void> {
     if (this.#removed.length > 0) this.#removing ??= this.#removeAll();
     await this.#removing;
@@ -207,13 +227,18 @@ export class Staging {
       try {
         await deleteStaged(this.#database, eventIds);
       } catch (error) {
-        this.#log.error({ err: error }, 'Events that have their places could not be cleared away');
+        this.#log.error({ err: error }, 'Processed events could not be deleted from the staging table');
       }
     }
     this.#removing = undefined;
   }
 
-  #note(staged: StagedEvent): void {
+  #signalChange(roomId: string): void {
+    this.#changes.get(roomId)?.resolve();
+    this.#changes.delete(roomId);
+  }
+
+  #index(staged: StagedEvent): void {
     const ofRoom = this.#rooms.get(staged.roomId) ?? new Map<string, StagedEvent>();
     ofRoom.set(staged.eventId, staged);
     this.#rooms.set(staged.roomId, ofRoom);

@@ -1,19 +1,19 @@
-/** The table of events that wait for their places. */
+/** The table of staged events. */
 export interface IncomingTables {
   incoming_events: {
-    /** In the order of arrival. */
+    /** Grows in order of arrival. */
     id: number;
     event_id: string;
     room_id: string;
     /** The server that sent it. */
     origin: string;
-    /** Milliseconds since the epoch, as all times here. */
+    /** Milliseconds since the epoch, like all times here. */
     received_ts: number;
-    /** How often it was tried in vain to give it a place. */
+    /** The number of failed attempts to process it. */
     attempts: number;
-    /** Not to be tried before that; 0 for events that were not tried yet. */
+    /** When it is due; 0 before the first attempt. */
     retry_ts: number;
-    /** The PDU as canonical JSON; it was checked. */
+    /** The PDU as canonical JSON, after checks 1 to 3. */
     json: string;
   };
 }

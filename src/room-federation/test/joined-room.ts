@@ -7,23 +7,23 @@ import type { StoredEvent } from '../../room-engine/stored-event.ts';
 export const creator = '@creator:a.example';
 export const remoteBob = '@bob:b.example';
 
-/** A room of other servers that a local user has joined: only the join is on the timeline, the rest is a gap. */
+/** A remote room that a local user has joined: only the join is on the timeline, before it is a gap. */
 export interface JoinedRoom {
   readonly room: RemoteRoom;
   readonly peers: FakeRemoteServers;
   readonly under: RoomsUnderTest;
-  /** The event with which the local user joined. */
+  /** The event id of the local user's join. */
   readonly join: string;
-  /** Sends events as a transaction does, and waits until they have their places. @returns the errors by id */
+  /** Sends events in one transaction and waits until they are processed. @returns the errors by event id */
   send(origin: string, ...eventIds: string[]): Promise<Record<string, string | undefined>>;
   stored(eventId: string): Promise<StoredEvent | undefined>;
-  /** What has become of events, in a word for each. */
+  /** The outcome of each event in one word. */
   fates(...eventIds: string[]): Promise<string[]>;
-  /** The same after a restart of the program. */
+  /** The same room after a restart of the server. */
   restart(): Promise<JoinedRoom>;
 }
 
-/** @param prepare what happens in the room before the join */
+/** @param prepare adds events to the room before the join */
 export async function joinedRoom(
   open: OpenDatabase,
   { version = '10', prepare }: { version?: string; prepare?: (room: RemoteRoom) => void } = {},

@@ -2,26 +2,25 @@ import { TimeSlices } from '../../../kernel/time-slices.ts';
 import type { JsonObject, RoomVersion } from '../../../protocol/index.ts';
 import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
 import { isResident } from '../../../room-engine/index.ts';
-import { type HandshakeDeps, supportedVersions } from '../handshake.ts';
-import { HandshakeFailure } from '../handshake-failure.ts';
+import { type HandshakeDeps, HandshakeFailure, supportedVersions } from '../handshake.ts';
 import { buildFromTemplate } from '../templates/event-from-template.ts';
 import { checkTemplate } from '../templates/template-check.ts';
 import { tryServers } from '../try-servers.ts';
 import type { StoredIds } from './complete-auth-events.ts';
 import { checkSendJoinResponse, countersignedJoin } from './send-join-response.ts';
 
-/** Who wants to get where. */
+/** A membership that a local user requests through resident servers. */
 export interface HandshakeRequest {
   readonly userId: string;
   readonly roomId: string;
-  /** The servers to ask, in that order. */
+  /** The servers to ask, best first. */
   readonly servers: readonly string[];
   /** The content of the membership event. */
   readonly content: JsonObject;
 }
 
 export interface JoinRequest extends HandshakeRequest {
-  /** Asks for the room without its members; they follow later. */
+  /** Requests the room without its members, which are fetched later (`omit_members`). */
   readonly omitMembers: boolean;
 }
 
@@ -30,7 +29,7 @@ export interface RemoteJoinDeps extends HandshakeDeps {
 }
 
 /**
- * Gets users into rooms with the help of a server that is in them.
+ * Joins rooms through a resident server.
  * Source: server-server API, "Joining Rooms".
  */
 export class RemoteJoin {
@@ -40,24 +39,27 @@ export class RemoteJoin {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError that says best why no server has let the user in */
-  join(place: JoinRequest): Promise<StoredEvent> {
-    return tryServers(place.servers, this.#deps.clock, (server, ignoreBackoff) =>
-      this.#through(server, place, ignoreBackoff),
+  /**
+   * Joins through the first server that accepts it. @throws MatrixError the most informative error of all
+   * servers
+   */
+  join(request: JoinRequest): Promise<StoredEvent> {
+    return tryServers(request.servers, this.#deps.clock, (server, ignoreBackoff) =>
+      this.#joinThrough(server, request, ignoreBackoff),
     );
   }
 
-  async #through(server: string, place: JoinRequest, ignoreBackoff: boolean): Promise<StoredEvent> {
+  async #joinThrough(server: string, request: JoinRequest, ignoreBackoff: boolean): Promise<StoredEvent> {
     const { peers, engine, incoming, placement, signer, clock } = this.#deps;
-    const { userId, roomId, content, omitMembers } = place;
+    const { userId, roomId, content, omitMembers } = request;
     const head = await engine.heads.get(roomId);
-    const prepared = await peers.fetchEventTemplate(server, 'join', place, supportedVersions, {
+    const prepared = await peers.fetchEventTemplate(server, 'join', request, supportedVersions, {
       ignoreBackoff,
     });
     const template = checkTemplate(prepared, { server, roomId, userId, membership: 'join' });
     const { version, authoriser } = template;
     if (head?.isEntered && head.version !== version) {
-      throw new HandshakeFailure(server, 'the room has another version');
+      throw new HandshakeFailure(server, 'the event template has another room version');
     }
     const own = buildFromTemplate(
       template.references,
@@ -79,11 +81,11 @@ export class RemoteJoin {
     const sent = { roomId, eventId, event: pdu };
     const answer = await peers.sendJoin(server, sent, omitMembers, { ignoreBackoff });
     const expected = { server, roomId, version, own, isAuthorised: authoriser !== undefined };
-    // Already in the room: it was only somebody's permission that was missing here.
+    // This server is in the room already: only the authorisation by a resident user was missing.
     if (isResident(head, signer.serverName) && head.servers.size > 0) {
       const join = await countersignedJoin(incoming, answer, expected);
       return incoming.process(roomId, server, join).catch((cause: unknown) => {
-        throw new HandshakeFailure(server, 'the join has no place in the room', { cause });
+        throw new HandshakeFailure(server, 'the join could not be placed in the room', { cause });
       });
     }
     const slices = new TimeSlices(clock);
@@ -95,7 +97,7 @@ export class RemoteJoin {
     return placement.enter({ roomId, version }, entry);
   }
 
-  /** What an attempt to join by another version has left does not count. */
+  /** Looks up stored events. Events that an attempt with another room version stored do not count. */
   #storedOf(version: RoomVersion): StoredIds {
     return async (eventIds) => {
       const found = await this.#deps.placement.find(eventIds);

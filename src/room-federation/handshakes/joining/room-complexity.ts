@@ -10,18 +10,18 @@ export interface ComplexityOptions {
   readonly admins_can_join: boolean;
 }
 
-/** So many entries of current state make a complexity of 1. */
+/** Entries of current state for a complexity of 1. */
 const entriesPerUnit = 500;
 
-/** How many servers are asked, and milliseconds for each to answer. */
+/** Servers that are asked for the complexity, and the timeout of each request in milliseconds. */
 const [maxAsked, requestTimeout] = [3, 10_000];
 
-/** How much work a room is, as servers of the ecosystem measure it: by its current state. */
+/** The complexity of a room by the size of its current state, as other servers calculate it. */
 export function complexityOf(head: RoomHead): number {
   return Math.round((head.state.size / entriesPerUnit) * 100) / 100;
 }
 
-/** Keeps users out of rooms that are too much for this server. */
+/** Prevents joins of rooms that are too complex for this server (`limit_remote_rooms`). */
 export class ComplexityLimit {
   readonly #options: ComplexityOptions;
   readonly #isAdmin: (userId: string) => Promise<boolean>;
@@ -31,15 +31,15 @@ export class ComplexityLimit {
     this.#isAdmin = isAdmin;
   }
 
-  /** Whether there is a limit for that user. */
+  /** Whether the limit applies to a user. */
   async appliesTo(userId: string): Promise<boolean> {
     const { enabled, admins_can_join } = this.#options;
     return enabled && !(admins_can_join && (await this.#isAdmin(userId)));
   }
 
   /**
-   * Before a join: asks servers that are in the room. When none of them says, `checkJoined` will tell.
-   * @returns whether one has said
+   * Asks resident servers for the complexity before a join. When none responds, `checkAfterJoin` decides.
+   * @returns whether a server responded
    * @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED
    */
   async checkBeforeJoin(
@@ -58,7 +58,7 @@ export class ComplexityLimit {
     return false;
   }
 
-  /** After a join. @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED */
+  /** Checks the complexity of the joined room. @throws MatrixError M_RESOURCE_LIMIT_EXCEEDED */
   checkAfterJoin(head: RoomHead): void {
     this.#check(complexityOf(head));
   }

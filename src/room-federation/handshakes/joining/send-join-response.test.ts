@@ -8,7 +8,7 @@ import { systemRandomness } from '../../../kernel/randomness.ts';
 import { TimeSlices } from '../../../kernel/time-slices.ts';
 import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../protocol/index.ts';
 import { Verifier } from '../../checking/verifier.ts';
-import { HandshakeFailure } from '../handshake-failure.ts';
+import { HandshakeFailure } from '../handshake.ts';
 import type { SendJoinResponse } from '../peers.ts';
 import { buildFromTemplate, graphReferences } from '../templates/event-from-template.ts';
 import { checkSendJoinResponse } from './send-join-response.ts';
@@ -31,7 +31,7 @@ const incoming = new Verifier({
 });
 const userId = '@anna:a.test';
 
-/** A room of the other server, our join, and the answer that it would get. */
+/** A room of the remote server, the local join, and the response to it. */
 function handshake({ version = '11', content = {} }: { version?: string; content?: JsonObject } = {}) {
   const room = new SignedRoom(version, theirs, clock.now());
   const draft = {
@@ -69,9 +69,9 @@ function handshake({ version = '11', content = {} }: { version?: string; content
 const refused = (checked: Promise<unknown>, why: RegExp) =>
   assert.rejects(checked, (error) => error instanceof HandshakeFailure && why.test(error.message));
 
-describe('the answer to a join', () => {
+describe('checkSendJoinResponse', () => {
   for (const version of ['1', '3', '6', '11', '12']) {
-    it(`is taken when it is right, in room version ${version}`, async () => {
+    it(`accepts a valid response in room version ${version}`, async () => {
       const { answer, check, join, room } = handshake({ version });
       const own = join();
       const entry = await check(answer(), { own });
@@ -81,7 +81,7 @@ describe('the answer to a join', () => {
     });
   }
 
-  it('is taken without what can not be checked', async () => {
+  it('leaves out events that cannot be verified', async () => {
     const { answer, check, room } = handshake();
     const { event } = new SignedRoom('11', stranger, clock.now()).build({
       type: 'm.room.name',
@@ -94,7 +94,7 @@ describe('the answer to a join', () => {
     assert.equal(entry.state.length, room.state.size);
   });
 
-  it('counts as partial when keys could not be had, and not when events are bad', async () => {
+  it('marks the state as partial when keys cannot be fetched, but not when events are invalid', async () => {
     const { answer, check, room } = handshake();
     const carl = '@carl:c.test';
     const { event } = room.setState('m.room.member', { membership: 'join' }, carl, carl);
@@ -110,7 +110,7 @@ describe('the answer to a join', () => {
     assert.equal(bad.state.length, others.length);
   });
 
-  it('is taken without what refers to that, unless it is here from earlier times', async () => {
+  it('leaves out events that depend on unverifiable ones, unless those are stored already', async () => {
     const { answer, check, room } = handshake();
     const dora = '@dora:b.test';
     const { eventId } = room.setState('m.room.member', { membership: 'join' }, dora, dora).event;
@@ -126,30 +126,33 @@ describe('the answer to a join', () => {
     assert.equal(again.state.length, room.state.size);
   });
 
-  it('is taken without members, when it says where they are', async () => {
+  it('accepts a state without members only if the response names the servers in the room', async () => {
     const { answer, check, room } = handshake();
     const state = answer().state.filter((pdu) => (pdu as JsonObject)['type'] !== 'm.room.member');
     const entry = await check(answer({ state, membersOmitted: true, serversInRoom: ['b.test', 'd.test'] }));
     assert.deepEqual(entry.partial, { servers: ['b.test', 'd.test'], from: 'b.test' });
     assert.equal(entry.state.length, room.state.size - 1);
-    await refused(check(answer({ state, membersOmitted: true })), /which servers/);
+    await refused(check(answer({ state, membersOmitted: true })), /name the servers/);
   });
 
-  it('is refused when its state makes no room', async () => {
+  it('refuses a state that is incomplete, contradictory or of another room', async () => {
     const { answer, check, room } = handshake();
     const without = (type: string) => answer().state.filter((pdu) => (pdu as JsonObject)['type'] !== type);
     await refused(check(answer({ state: [] })), /no create event/);
     await refused(check(answer({ state: without('m.room.create') })), /no create event/);
     await refused(check(answer({ state: without('m.room.join_rules') })), /not allowed/);
-    await refused(check(answer({ state: [...answer().state, room.say('hello').event.pdu] })), /no state/);
-    await refused(check(answer({ state: [...answer().state, answer().state[0]!] })), /twice/);
+    await refused(check(answer({ state: [...answer().state, room.say('hello').event.pdu] })), /not state/);
+    await refused(
+      check(answer({ state: [...answer().state, answer().state[0]!] })),
+      /two events for one key/,
+    );
     const other = new SignedRoom('11', theirs, clock.now());
     const topic = other.setState('m.room.topic', { topic: 'x' }).event.pdu;
     await refused(check(answer({ state: [...answer().state, topic] })), /another room/);
     await refused(check(answer({ authChain: [topic] })), /another room/);
   });
 
-  it('is refused when its state is forged', async () => {
+  it('refuses a state with forged events', async () => {
     const { answer, check } = handshake();
     const changed = (type: string, change: JsonObject) =>
       answer().state.map((pdu) =>
@@ -162,7 +165,7 @@ describe('the answer to a join', () => {
     await refused(check(answer({ state: changed('m.room.create', other) })), /no create event/);
   });
 
-  it('is refused when the room is of another version than was said', async () => {
+  it('refuses a create event with another room version', async () => {
     const { room, join, answer } = handshake();
     const older = { ...room.version, id: '10' };
     const expected = {
@@ -177,7 +180,7 @@ describe('the answer to a join', () => {
     await refused(checkSendJoinResponse(incoming, answer(), expected), /another version/);
   });
 
-  it('is refused when that state does not let the user in', async () => {
+  it('refuses a state that does not allow the join', async () => {
     const { room, check, answer } = handshake();
     room.setState('m.room.join_rules', { join_rule: 'invite' });
     await refused(check(answer()), /not allowed/);
@@ -187,7 +190,7 @@ describe('the answer to a join', () => {
     await refused(check(answer()), /not allowed/);
   });
 
-  describe('for a restricted room', () => {
+  describe('for a join to a restricted room', () => {
     const authoriser = '@creator:b.test';
     const restricted = () => {
       const all = handshake({ content: { join_authorised_via_users_server: authoriser } });
@@ -198,7 +201,7 @@ describe('the answer to a join', () => {
       return { own, check };
     };
 
-    it('brings our join with the signature of the server that authorises it, and nothing else', async () => {
+    it('takes the signature of the authorising server, and nothing else, from the returned join', async () => {
       const { own, check } = restricted();
       const signed = signEvent(own.event, theirs).event.pdu;
       const returned = {
@@ -212,29 +215,32 @@ describe('the answer to a join', () => {
       assert.equal(event.event.pdu['unsigned'], undefined);
     });
 
-    it('is refused without that signature, or with another event', async () => {
+    it('refuses a join without a valid signature of the authorising server, and another event', async () => {
       const { own, check } = restricted();
       const signed = signEvent(own.event, theirs).event.pdu;
       const byStranger = signEvent(own.event, { ...stranger, serverName: 'b.test' }).event.pdu;
-      await refused(check(undefined), /has not come back signed/);
-      await refused(check(own.event.pdu), /has not come back signed/);
-      await refused(check({ ...signed, depth: 1 }), /has not come back signed/);
-      await refused(check({ ...signed, signatures: 'x' }), /has not come back signed/);
-      await refused(check({ ...signed, content: { membership: 'join' } }), /has not come back signed/);
-      await refused(check(byStranger), /not right/);
+      await refused(check(undefined), /was not returned with its signature/);
+      await refused(check(own.event.pdu), /was not returned with its signature/);
+      await refused(check({ ...signed, depth: 1 }), /was not returned with its signature/);
+      await refused(check({ ...signed, signatures: 'x' }), /was not returned with its signature/);
+      await refused(
+        check({ ...signed, content: { membership: 'join' } }),
+        /was not returned with its signature/,
+      );
+      await refused(check(byStranger), /is invalid/);
       const wrong = { ...signed, signatures: { 'b.test': { [theirs.key.keyId]: 'A'.repeat(86) } } };
-      await refused(check(wrong), /not right/);
+      await refused(check(wrong), /is invalid/);
       const draft = { roomId: own.event.roomId, type: 'm.room.name', sender: authoriser, content: {} };
       const other = buildEvent(
         { ...draft, stateKey: '', depth: 1, originServerTs: 1, authEventIds: [], prevEventIds: [] },
         own.event.version,
         theirs,
       );
-      await refused(check(other.event.pdu), /has not come back signed/);
+      await refused(check(other.event.pdu), /was not returned with its signature/);
     });
   });
 
-  it('is taken or refused, whatever is in it', async () => {
+  it('accepts or refuses arbitrary responses without other errors', async () => {
     const { answer, check } = handshake();
     const pdu = answer().state[0] as JsonObject;
     const anything = fc.oneof(

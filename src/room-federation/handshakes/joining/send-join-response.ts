@@ -14,27 +14,28 @@ import {
 import type { JoinResponse, VerifiedEvent } from '../../../room-engine/index.ts';
 import type { Incoming } from '../../incoming.ts';
 import { withSignaturesFrom } from '../added-signatures.ts';
-import { HandshakeFailure } from '../handshake-failure.ts';
+import { HandshakeFailure } from '../handshake.ts';
 import type { SendJoinResponse } from '../peers.ts';
 import { dropWithoutAuthEvents, type StoredIds } from './complete-auth-events.ts';
 
-/** What an answer to `send_join` is held against. */
+/** What a `send_join` response is checked against. */
 export interface ExpectedResponse {
   readonly server: string;
   readonly roomId: string;
   readonly version: RoomVersion;
   /** The join as it was sent. */
   readonly own: BuiltEvent;
-  /** Whether the server lets the user into a restricted room, and so has to sign the join. */
+  /** Whether the server authorises the join to a restricted room, and so must sign it. */
   readonly isAuthorised: boolean;
-  /** What is stored of the room, from earlier times. */
+  /** Looks up events of the room that are stored already. */
   readonly stored: StoredIds;
   readonly slices: TimeSlices;
 }
 
 /**
- * The join as it goes into the room: our own, with the signature of the server that authorises it.
- * @throws HandshakeFailure when that is not there
+ * Returns the join to place in the room: the local event, with the signature of the server that authorises
+ * it.
+ * @throws HandshakeFailure when that signature is missing or invalid
  */
 export async function countersignedJoin(
   incoming: Pick<Incoming, 'verify'>,
@@ -43,19 +44,19 @@ export async function countersignedJoin(
 ): Promise<VerifiedEvent> {
   if (!isAuthorised) return own;
   const signed = event && withSignaturesFrom(server, own, event);
-  if (!signed) throw new HandshakeFailure(server, 'the join has not come back signed');
+  if (!signed) throw new HandshakeFailure(server, 'the join was not returned with its signature');
   const [verified] = await incoming.verify(version, [signed]);
   if (!verified || 'error' in verified || verified.event.eventId !== own.event.eventId) {
-    throw new HandshakeFailure(server, 'the signature on the join is not right');
+    throw new HandshakeFailure(server, 'the signature on the join is invalid');
   }
   return verified;
 }
 
 /**
- * Checks a room that another server has sent: signatures and hashes of all events, that they are of this room and
- * make one state with a create event of the expected version, and that this state lets the user in. Events whose
- * signatures can not be checked are left out, and with them those that refer to them. Where that is for keys that could
- * not be had, the state counts as partial: they may be there later.
+ * Checks a `send_join` response: signatures and hashes of all events, that all are state of this room with at
+ * most one event per key and a create event of the expected version, and that this state allows the join.
+ * Leaves out events that fail verification, and events that depend on them. The state counts as partial if
+ * that is due to keys that could not be fetched, since they may be available later.
  * Source: server-server API, `PUT /_matrix/federation/v2/send_join/{roomId}/{eventId}`.
  * @throws HandshakeFailure
  */
@@ -75,15 +76,15 @@ export async function checkSendJoinResponse(
   const stateByKey = new Map<string, RoomEvent>();
   for (const { event: entry } of state) {
     const key = stateMapKey(entry.type, entry.stateKey!);
-    if (stateByKey.has(key)) throw new HandshakeFailure(server, 'the state has an entry twice');
+    if (stateByKey.has(key)) throw new HandshakeFailure(server, 'the state has two events for one key');
     stateByKey.set(key, entry);
   }
   checkCreate(stateByKey.get(stateMapKey('m.room.create', '')), expected);
-  // This server is in the room by its own users only, whatever others say.
+  // This server is in the room only through its own users, whatever the response claims.
   const isOther = (name: string) => name !== serverOfUser(event.event.sender);
   const servers = answer.serversInRoom.filter(isOther);
   if (answer.membersOmitted && servers.length === 0) {
-    throw new HandshakeFailure(server, 'it does not say which servers are in the room');
+    throw new HandshakeFailure(server, 'the response does not name the servers in the room');
   }
   const verdict = authorize(event.event, lookupIn(stateByKey, authChain, event.event));
   if (!verdict.allowed) throw new HandshakeFailure(server, `the join is not allowed: ${verdict.reason}`);
@@ -93,7 +94,7 @@ export async function checkSendJoinResponse(
   return { event, state, authChain, partial: { servers: stated, from: server } };
 }
 
-/** Servers whose users have joined, as the state says that was sent, whether or not it could be verified. */
+/** Servers with joined users according to the unverified state of the response. */
 function serversIn(state: readonly JsonValue[]): string[] {
   return state.flatMap((pdu) => {
     if (!isJsonObject(pdu) || pdu['type'] !== 'm.room.member' || !isJsonObject(pdu['content'])) return [];
@@ -102,7 +103,7 @@ function serversIn(state: readonly JsonValue[]): string[] {
   });
 }
 
-/** The state before the join; members that were left out may be among the events that authorise the join. */
+/** Looks up the state before the join; omitted members may be among the auth events of the join. */
 function lookupIn(
   state: ReadonlyMap<string, RoomEvent>,
   authChain: readonly VerifiedEvent[],
@@ -132,9 +133,10 @@ async function verifiedState(
       lacksKeys ||= one.isTemporary === true;
       continue;
     }
-    if (one.event.roomId !== roomId) throw new HandshakeFailure(server, 'it holds events of another room');
+    if (one.event.roomId !== roomId)
+      throw new HandshakeFailure(server, 'the response has events of another room');
     if (one.event.stateKey === undefined)
-      throw new HandshakeFailure(server, 'it holds events that are no state');
+      throw new HandshakeFailure(server, 'the response has events that are not state');
     events.push(one);
   }
   return { events, lacksKeys };

@@ -11,8 +11,8 @@ import { StateCompletion } from './state-completion.ts';
 const minute = 60_000;
 
 forEachDatabase((open) => {
-  describe('the state of a room that was joined without its members', () => {
-    /** A room with `lost` members of a server whose keys can not be had until `return` is called. */
+  describe('StateCompletion', () => {
+    /** A room with `lost` members of a server whose keys cannot be fetched until `return` is called. */
     async function joined(lost: number) {
       const room = new RemoteRoom('@creator:a.example');
       for (let index = 0; index < 20; index++) room.join(`@user${index}:b.example`);
@@ -36,7 +36,7 @@ forEachDatabase((open) => {
         },
       );
       const pauses: number[] = [];
-      /** Completes the state, with time that passes as soon as something waits for it. */
+      /** Completes the state; timers fire at once. */
       const complete = async (onPause: () => void = () => undefined) => {
         const clock = {
           ...under.clock,
@@ -64,7 +64,7 @@ forEachDatabase((open) => {
         const head = await under.engine.heads.get(room.roomId);
         return { isPartial: head?.isPartial, members: head?.memberCount('join') };
       };
-      /** Begins to complete the state, with time that passes only when it is told to. */
+      /** Starts the completion; timers fire when the test advances the clock. */
       const begin = async () => {
         const { rooms, engine } = under;
         const clock = {
@@ -85,13 +85,13 @@ forEachDatabase((open) => {
       return { ...shared, pauses, waited, return: () => room.keys.set('gone.example', key) };
     }
 
-    it('is whole when all of it can be had', async () => {
+    it('completes a state at once when all of it can be fetched', async () => {
       const test = await joined(0);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.deepEqual(test.pauses, []);
     });
 
-    it('waits for keys that can not be had for a moment', async () => {
+    it('retries while keys cannot be fetched', async () => {
       const test = await joined(2);
       const completed = await test.complete(() => {
         if (test.pauses.length === 3) test.return();
@@ -100,8 +100,8 @@ forEachDatabase((open) => {
       assert.equal(test.pauses.length, 3);
     });
 
-    describe('that can not be had at first', () => {
-      /** A room that nobody helps to complete, until something happens. */
+    describe('when no server helps at first', () => {
+      /** A room that no server helps to complete until the test changes that. */
       async function refused() {
         const test = await joined(0);
         const deny = () => Promise.reject(new Error('M_FORBIDDEN'));
@@ -110,14 +110,14 @@ forEachDatabase((open) => {
         }
         const completion = await test.begin();
         const failed = (times: number) => eventually('the attempt', () => test.pauses.length === times);
-        // Six times, up to a pause of more than five minutes.
+        // Fails six times, up to a pause of more than five minutes.
         await failed(1);
         for (let times = 1; times < 6; times++) {
           test.under.clock.advance(test.pauses.at(-1)!);
           await failed(times + 1);
         }
         assert.ok(test.pauses.at(-1)! > 5 * minute);
-        /** Something happens for which the pause is ended: another attempt follows some seconds later. */
+        /** Expects that `happen` ends the pause, so that another attempt follows some seconds later. */
         const soonAfter = async (happen: () => unknown) => {
           const count = test.pauses.length;
           await happen();
@@ -128,7 +128,7 @@ forEachDatabase((open) => {
         return { ...test, completion, soonAfter, isWhole, admit: () => test.peers.scripts.clear() };
       }
 
-      it('is completed when the room lets this server in again', async () => {
+      it('completes the state when a new server ACL admits this server again', async () => {
         const test = await refused();
         test.admit();
         const { room, join, under } = test;
@@ -139,7 +139,7 @@ forEachDatabase((open) => {
         await test.isWhole();
       });
 
-      it('is completed when a server of the room is back, and not because of another one', async () => {
+      it('completes the state when a server of the room is reachable again, but not for an unrelated server', async () => {
         const test = await refused();
         test.admit();
         const count = test.pauses.length;
@@ -151,14 +151,14 @@ forEachDatabase((open) => {
         assert.equal(test.pauses.length, count + 1);
       });
 
-      it('is completed when a server of the room lets another user in', async () => {
+      it('completes the state when another user joins through a server of the room', async () => {
         const test = await refused();
         test.admit();
         await test.soonAfter(() => test.completion.begin(test.room.roomId));
         await test.isWhole();
       });
 
-      it('is not given up the sooner, and asked for every ten seconds at most', async () => {
+      it('keeps its schedule when woken often, and sends requests every ten seconds at most', async () => {
         const test = await refused();
         const [pause, begun] = [test.pauses.at(-1)!, test.under.clock.now()];
         const count = test.peers.asked.length;
@@ -175,13 +175,13 @@ forEachDatabase((open) => {
       });
     });
 
-    it('does without the members of a server that is gone, after some minutes', async () => {
+    it('leaves out the members of a server that is gone after some minutes', async () => {
       const test = await joined(2);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.ok(test.waited() > 5 * minute && test.waited() < 15 * minute, `${test.waited()}`);
     });
 
-    it('does without many members whose servers are gone, after some hours', async () => {
+    it('leaves out many members whose servers are gone after some hours', async () => {
       const test = await joined(15);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
       assert.ok(test.waited() > 60 * minute && test.waited() < 240 * minute, `${test.waited()}`);

@@ -14,37 +14,37 @@ export interface StateCompletionDeps {
   readonly log: Logger;
 }
 
-/** Rooms that are completed at a time. */
+/** Rooms that are completed at the same time. */
 const maxAtOnce = 3;
 
-/** Milliseconds before another attempt: at first, and at most. */
+/** Milliseconds before a retry: the first and the longest pause. */
 const [firstPause, longestPause] = [10_000, 1_800_000];
 
 /**
- * Attempts, within ten minutes, at which the state has to be whole, and within two hours, at which most of it has to be
- * there. A server whose keys can not be had at the moment would else be missing in it for ever. Those of servers that
- * are gone will never be had, and an old room may have many of them: a room that is joined with all of its members
- * lacks them as well.
+ * Attempts, within ten minutes, that require the full state, and attempts, within two hours, that require
+ * most of it. Without retries, members of a server whose keys cannot be fetched for a moment would be missing
+ * for ever. Keys of servers that are gone will never be available, and an old room may have many such
+ * servers: a join with all members lacks them as well.
  */
-const [wholeAttempts, usualAttempts] = [6, 12];
+const [fullStateAttempts, defaultAttempts] = [6, 12];
 
 interface Completion {
   readonly roomId: string;
   failures: number;
   pause: Timer | undefined;
-  /** When the last attempt ended, and when the next one is due, in milliseconds since the epoch. */
+  /** When the last attempt ended and when the next one is due, in milliseconds since the epoch. */
   triedAt: number;
   dueAt: number;
-  /** Something has happened after which a server may help that did not before. */
-  isEncouraged: boolean;
-  /** Resolves when the room is complete. */
+  /** Whether something happened that may make a failing server help. */
+  mayHelpNow: boolean;
+  /** Resolves when the state is complete, or on shutdown. */
   readonly done: Promise<void>;
   readonly resolve: () => void;
 }
 
 /**
- * Completes the state of rooms that were joined without their members. Which rooms those are is on disk, so that it
- * goes on where it was when the server starts again; it is tried until it succeeds, or nobody is in the room any more.
+ * Completes the partial state of rooms that were joined without their members. Partial rooms are on disk, so
+ * that completion resumes after a restart. Retries until it succeeds or no local user is in the room.
  * Source: server-server API, `PUT /v2/send_join`, `omit_members`.
  */
 export class StateCompletion {
@@ -58,20 +58,23 @@ export class StateCompletion {
     this.#deps = deps;
   }
 
-  /** Takes up the rooms that were not complete when the program ended, and looks out for what may help. */
+  /** Resumes the rooms that were partial at the last shutdown, and subscribes to what may help. */
   async start(): Promise<void> {
     const { engine, health } = this.#deps;
     engine.stream.subscribe(({ roomId, stored, stateChanges }) => {
       if (this.#rooms.size === 0) return;
-      // The other servers may let this one in again.
-      const ofAcl = [stored.event, ...stateChanges].some(({ type }) => type === 'm.room.server_acl');
-      if (ofAcl) this.retrySoon(roomId);
+      // A changed server ACL may admit this server again.
+      const isAclChange = [stored.event, ...stateChanges].some(({ type }) => type === 'm.room.server_acl');
+      if (isAclChange) this.retrySoon(roomId);
     });
-    health.onReturn((server) => void this.#serverIsBack(server));
+    health.onReturn((server) => void this.#retryForServer(server));
     for (const { roomId } of await this.#deps.engine.partialRooms()) this.begin(roomId);
   }
 
-  /** Completes a room that has been joined. Where that is waited with, it is tried at once: a server has helped. */
+  /**
+   * Completes a room that was joined. If its completion is waiting for a retry, retries soon: a server has
+   * just helped.
+   */
   begin(roomId: string): void {
     if (this.#isClosed) return;
     if (this.#rooms.has(roomId)) {
@@ -79,26 +82,26 @@ export class StateCompletion {
       return;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
-    const times = { failures: 0, triedAt: 0, dueAt: 0, pause: undefined, isEncouraged: false };
+    const times = { failures: 0, triedAt: 0, dueAt: 0, pause: undefined, mayHelpNow: false };
     const completion = { roomId, ...times, done: promise, resolve };
     this.#rooms.set(roomId, completion);
-    this.#takeUp(completion);
+    this.#enqueue(completion);
   }
 
   /**
-   * Does not wait any longer with a room: there is a chance that another server helps now. Some seconds pass between
-   * two attempts all the same, and those that come out of turn do not count.
+   * Ends the pause before the next attempt because another server may help. Attempts are still some seconds
+   * apart, and attempts before their due time do not count as failures.
    */
   retrySoon(roomId: string): void {
     const completion = this.#rooms.get(roomId);
     if (!completion) return;
-    completion.isEncouraged = true;
+    completion.mayHelpNow = true;
     if (!completion.pause) return;
     completion.pause.cancel();
     this.#pause(completion, completion.triedAt + firstPause);
   }
 
-  async #serverIsBack(server: string): Promise<void> {
+  async #retryForServer(server: string): Promise<void> {
     const { engine, log } = this.#deps;
     try {
       for (const roomId of [...this.#rooms.keys()]) {
@@ -107,16 +110,20 @@ export class StateCompletion {
         if (from === server || servers.includes(server) || head?.servers.has(server)) this.retrySoon(roomId);
       }
     } catch (error) {
-      if (!this.#isClosed) log.warn({ err: error, server }, 'Rooms to complete wait for their time');
+      if (!this.#isClosed)
+        log.warn({ err: error, server }, 'Retrying partial rooms of a server that is back failed');
     }
   }
 
-  /** Resolves when the room's state is whole, at once for those that need no completion; also when the server stops. */
+  /**
+   * Resolves when the state of the room is complete, at once for rooms that are not partial; also on
+   * shutdown.
+   */
   async whenComplete(roomId: string): Promise<void> {
     await this.#rooms.get(roomId)?.done;
   }
 
-  /** Gives up what is under way, to be taken up by the next `start`. */
+  /** Stops all completions; the next `start` resumes them. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const { pause, resolve } of this.#rooms.values()) {
@@ -138,7 +145,7 @@ export class StateCompletion {
     }
   }
 
-  #takeUp(completion: Completion): void {
+  #enqueue(completion: Completion): void {
     completion.pause = undefined;
     this.#waiting.push(completion);
     this.#next();
@@ -147,18 +154,18 @@ export class StateCompletion {
   /** @param until milliseconds since the epoch */
   #pause(completion: Completion, until: number): void {
     const { clock } = this.#deps;
-    completion.pause = clock.setTimer(until - clock.now(), () => this.#takeUp(completion));
+    completion.pause = clock.setTimer(until - clock.now(), () => this.#enqueue(completion));
   }
 
   async #run(completion: Completion): Promise<void> {
-    const { roomId, isEncouraged } = completion;
+    const { roomId, mayHelpNow } = completion;
     const { clock, log } = this.#deps;
-    const isOutOfTurn = clock.now() < completion.dueAt;
-    completion.isEncouraged = false;
+    const isEarly = clock.now() < completion.dueAt;
+    completion.mayHelpNow = false;
     try {
       await this.#complete(roomId, {
-        maxMissing: lackAfter(completion.failures),
-        ignoreBackoff: isEncouraged,
+        maxMissing: maxMissingAt(completion.failures),
+        ignoreBackoff: mayHelpNow,
       });
       this.#rooms.delete(roomId);
       completion.resolve();
@@ -166,12 +173,15 @@ export class StateCompletion {
       if (this.#isClosed) return;
       const now = clock.now();
       completion.triedAt = now;
-      if (!isOutOfTurn) {
+      if (!isEarly) {
         completion.dueAt = now + Math.min(firstPause * 2 ** completion.failures++, longestPause);
       }
       const soonest = now + firstPause;
-      const until = completion.isEncouraged ? soonest : Math.max(completion.dueAt, soonest);
-      log.info({ err: error, roomId, pause: until - now }, 'The state of a room could not be completed yet');
+      const until = completion.mayHelpNow ? soonest : Math.max(completion.dueAt, soonest);
+      log.info(
+        { err: error, roomId, pause: until - now },
+        'The state of a partial room could not be completed',
+      );
       this.#pause(completion, until);
     }
   }
@@ -186,7 +196,7 @@ export class StateCompletion {
   }
 }
 
-function lackAfter(failures: number): number {
-  if (failures < wholeAttempts) return 0;
-  return failures < usualAttempts ? defaultMaxMissing : 1;
+function maxMissingAt(failures: number): number {
+  if (failures < fullStateAttempts) return 0;
+  return failures < defaultAttempts ? defaultMaxMissing : 1;
 }

@@ -18,14 +18,14 @@ const [minute, hour] = [60_000, 3_600_000];
 const signer = { serverName: 'test', key: newSigningKey('test') };
 
 forEachDatabase((open) => {
-  describe('a leave that not all could be told', () => {
+  describe('PendingLeaves', () => {
     async function setUp() {
       const room = new SignedRoom('11', { serverName: 'far.test', key: newSigningKey('far') });
       const asked: string[] = [];
       const taken: [server: string, event: JsonObject][] = [];
       let hold: ((server: string) => Promise<void>) | undefined;
       const [down, refusing] = [new Set<string>(), new Set<string>()];
-      /** Servers as far as this one sees them. */
+      /** Scripted remote servers. */
       const peers = {
         async fetchEventTemplate(server: string) {
           asked.push(server);
@@ -61,7 +61,7 @@ forEachDatabase((open) => {
         taken,
         down,
         refusing,
-        /** The next server that is asked answers when it may. */
+        /** Lets the next server respond only when `proceed` is called. */
         holdBack() {
           const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
           const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ forEachDatabase((open) => {
       };
     }
 
-    it('is a leave at once, and told when the server can be reached, also after a restart', async () => {
+    it('stores the leave at once and sends it when the server is reachable, also after a restart', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -119,7 +119,7 @@ forEachDatabase((open) => {
       assert.equal(test.taken.length, 1);
     });
 
-    it('is told to those alone who have not heard it', async () => {
+    it('sends the leave only to the servers that have not received it', async () => {
       const test = await setUp();
       test.down.add('far.test');
       test.refusing.add('other.test');
@@ -134,7 +134,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('is told to one who may know of it when those who have invited can not be reached or refuse', async () => {
+    it('sends the leave to one other candidate when all inviting servers are unreachable or refuse', async () => {
       const test = await setUp();
       for (const server of ['far.test', 'third.test']) test.down.add(server);
       test.refusing.add('near.test');
@@ -144,7 +144,7 @@ forEachDatabase((open) => {
       assert.deepEqual(test.asked, ['far.test']);
     });
 
-    it('is told when a server is back', async () => {
+    it('retries soon when a server is reachable again', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -158,7 +158,7 @@ forEachDatabase((open) => {
       assert.equal(test.taken.length, 1);
     });
 
-    it('is given up after a day, however often the server seems to be back', async () => {
+    it('gives up after a day, even if the server announces its return again and again', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -173,7 +173,7 @@ forEachDatabase((open) => {
       assert.equal(test.asked.length, count);
     });
 
-    it('is not told of who was invited again meanwhile', async () => {
+    it('does not send the leave when the user was invited again', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -184,7 +184,7 @@ forEachDatabase((open) => {
       assert.equal(await test.membership(), 'invite');
     });
 
-    it('is not told while somebody gets into the room, and not after that', async () => {
+    it('does not send the leave during a join of the room, nor after it', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -200,7 +200,7 @@ forEachDatabase((open) => {
       assert.deepEqual([test.asked, await test.jobs()], [[], []]);
     });
 
-    it('is told before others get into the room when that has begun', async () => {
+    it('finishes a leave that is being sent before a join of the room begins', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -218,7 +218,7 @@ forEachDatabase((open) => {
       assert.equal(test.taken.length, 1);
     });
 
-    it('is not told again when all have heard of a newer one', async () => {
+    it('drops the pending leave when all servers have received a newer one', async () => {
       const test = await setUp();
       test.down.add('far.test');
       await test.leave(['far.test']);
@@ -228,11 +228,11 @@ forEachDatabase((open) => {
       assert.deepEqual([test.taken.length, await test.jobs()], [1, []]);
     });
 
-    it('is said in the room itself when another user of this server has got in meanwhile', async () => {
+    it('sends the leave as an event of the room when another local user has joined it', async () => {
       const test = await setUp();
       test.down.add('far.test');
       const { room, run } = test;
-      // Somebody who has no business with the room has invited last.
+      // The latest invite is from a server that is unrelated to the room.
       await test.inviteBy('evil.test');
       await test.leave(['evil.test', 'far.test']);
       const join = { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'join' } };

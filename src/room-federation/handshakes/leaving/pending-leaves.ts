@@ -6,23 +6,22 @@ import type { Logger } from '../../../kernel/observability/index.ts';
 import type { RoomWriter } from '../../../room-engine/index.ts';
 import { isResident } from '../../../room-engine/index.ts';
 import { type LeaveRecipients, type LeaveToSend, type SendLeaveDeps, sendLeave } from './send-leave.ts';
-import { withinTime } from './within-time.ts';
 
 export interface PendingLeavesDeps extends SendLeaveDeps {
   readonly engine: Pick<RoomWriter, 'heads' | 'events' | 'userRooms' | 'timeline'>;
   readonly database: Database;
   readonly jobs: Jobs;
-  /** In which others get into rooms: a leave must not reach a server after the join that came later. */
+  /** Shared with joins of the same room: a leave must not reach a server after a later join. */
   readonly roomMutex: Pick<KeyedMutex, 'run'>;
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
 }
 
-/** A leave of which servers have not heard. */
+/** A leave that some servers have not received. Stored as the payload of a job. */
 export type PendingLeave = LeaveToSend &
   LeaveRecipients & {
-    /** Invites and knocks up to this one, by nid, were ended. */
+    /** The nid of the latest invite or knock that this leave ends. */
     readonly ended: number;
     /** When it is given up, in milliseconds since the epoch. */
     readonly until: number;
@@ -30,28 +29,34 @@ export type PendingLeave = LeaveToSend &
 
 const kind = 'rooms/tell-leave';
 
-/** Milliseconds before the first attempt, which doubles for each further one, and at most. */
+/** Milliseconds before the first retry, doubled for each further one, and the longest pause. */
 const [firstPause, longestPause] = [60_000, 4 * 3_600_000];
 
-/** Milliseconds for which servers are tried: who is away for longer finds out by asking. */
+/**
+ * Milliseconds for which servers are retried; a server that is unreachable for longer learns of the leave
+ * when it asks.
+ */
 const maxAge = 26 * 3_600_000;
 
 /** More attempts than fit into that time. */
 const maxAttempts = 20;
 
-/** Milliseconds for one attempt at all servers, and for a request: whoever joins the room meanwhile waits. */
-const [attemptTime, requestTime] = [20_000, 10_000];
-
-/** Milliseconds after a server has shown that it is back: it may do so by another invite, which is taken first. */
-const afterReturn = 3_000;
-
-/** Such jobs that are looked through when a server is back; the others come in their time. */
-const maxLookedAt = 100;
+/** Milliseconds for one attempt at all servers and for one request: joins of the room wait meanwhile. */
+const [attemptTimeout, requestTimeout] = [20_000, 10_000];
 
 /**
- * Tells servers that could not be reached then that a user has turned their invite down or taken a knock back: an
- * invite that nobody ends stays in the room for ever. Goes on after a restart; given up after a day, and when the user
- * has become something else to the room in the meantime.
+ * Milliseconds between the return of a server and the retry: an invite from it may have announced the return
+ * and is processed first.
+ */
+const delayAfterReturn = 3_000;
+
+/** Pending jobs that are read when a server returns; the others run at their time. */
+const maxJobsRead = 100;
+
+/**
+ * Retries leaves (rejected invites and retracted knocks) that servers did not receive: an invite that no
+ * server ends stays in the room for ever. Survives restarts; given up after a day, or when the user's
+ * membership in the room has changed again.
  */
 export class PendingLeaves {
   readonly #deps: PendingLeavesDeps;
@@ -66,27 +71,30 @@ export class PendingLeaves {
     });
   }
 
-  /** Will tell those who are `left`, if anybody is. Of one user and room the last leave counts. @param ended see `UntoldLeave` */
+  /**
+   * Queues the leave for the unreached servers `left`; a newer leave of the same user and room replaces it.
+   * @param ended as in `PendingLeave`
+   */
   async replace(leave: LeaveToSend, ended: number, left: LeaveRecipients): Promise<void> {
     const { clock, jobs, database } = this.#deps;
     const now = clock.now();
-    if (!isNobody(left)) {
+    if (!isEmpty(left)) {
       return this.#schedule({ ...leave, ...left, ended, until: now + maxAge }, now + firstPause);
     }
     await database.transaction((writer) => jobs.cancel(writer, kind, keyOf(leave)));
   }
 
-  /** Goes on soon with what that server has not heard. */
+  /** Retries soon the leaves that a server has not received. */
   async retrySoonFor(server: string): Promise<void> {
     const { jobs, clock, log } = this.#deps;
     try {
-      for (const { payload } of await jobs.list({ kind, state: 'waiting', limit: maxLookedAt })) {
+      for (const { payload } of await jobs.list({ kind, state: 'waiting', limit: maxJobsRead })) {
         const pending = payload as unknown as PendingLeave;
-        const isMeant = pending.each.includes(server) || pending.others.includes(server);
-        if (isMeant) await this.#schedule(pending, clock.now() + afterReturn);
+        const isRecipient = pending.each.includes(server) || pending.others.includes(server);
+        if (isRecipient) await this.#schedule(pending, clock.now() + delayAfterReturn);
       }
     } catch (error) {
-      log.warn({ err: error, server }, 'What a server that is back has not heard waits for its time');
+      log.warn({ err: error, server }, 'Pending leaves for a server that is back could not be rescheduled');
     }
   }
 
@@ -96,37 +104,40 @@ export class PendingLeaves {
     await database.transaction((writer) => jobs.schedule(writer, order));
   }
 
-  /** @throws when servers could still not be reached */
+  /** @throws Error when servers are still unreachable */
   #attempt(attempt: JobAttempt<PendingLeave>): Promise<void> {
-    return this.#deps.roomMutex.run(attempt.payload.roomId, () => this.#tell(attempt));
+    return this.#deps.roomMutex.run(attempt.payload.roomId, () => this.#send(attempt));
   }
 
-  async #tell({ payload, signal, progress }: JobAttempt<PendingLeave>): Promise<void> {
+  async #send({ payload, signal, progress }: JobAttempt<PendingLeave>): Promise<void> {
     const { clock } = this.#deps;
     const { each, others, ...leave } = payload;
-    if (clock.now() >= leave.until || !(await this.#isStillSo(payload))) return;
-    const { left } = await withinTime(clock, attemptTime, signal, (within) =>
-      // There are few attempts, so servers are asked that could not be reached lately, too.
-      sendLeave(this.#deps, leave, payload, { signal: within, timeout: requestTime, ignoreBackoff: true }),
-    );
-    if (isNobody(left)) return;
+    if (clock.now() >= leave.until || !(await this.#isStillTrue(payload))) return;
+    const { left } = await sendLeave(this.#deps, leave, payload, {
+      signal,
+      timeout: requestTimeout,
+      totalTimeout: attemptTimeout,
+      // There are few attempts.
+      ignoreBackoff: true,
+    });
+    if (isEmpty(left)) return;
     await progress({ ...payload, ...left });
-    throw new Error(`can not be reached: ${[...left.each, ...left.others].join(', ')}`);
+    throw new Error(`unreachable servers: ${[...left.each, ...left.others].join(', ')}`);
   }
 
-  /** Whether the user is still out, so that it is right to say so. */
-  async #isStillSo({ userId, roomId, ended }: PendingLeave): Promise<boolean> {
+  /** Whether the user still is not in the room, so that the leave is still true. */
+  async #isStillTrue({ userId, roomId, ended }: PendingLeave): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     const head = await engine.heads.get(roomId);
     if (!isResident(head, serverName) || !head.servers.has(serverName)) {
       return room === undefined || room.membership === 'leave';
     }
-    // Somebody else of this server has got in, and nobody there had heard it: the invite is shown again.
+    // Another local user has joined, and the invite is still in the room's state: end it in the room itself.
     const entry = head.entry('m.room.member', userId);
     const present = entry && (await engine.events.get(entry.nid));
-    const fromOutside = present && (await engine.events.getOutOfBand(head.roomNid, present.event.eventId));
-    if (fromOutside && fromOutside.nid <= ended) {
+    const outOfBand = present && (await engine.events.getOutOfBand(head.roomNid, present.event.eventId));
+    if (outOfBand && outOfBand.nid <= ended) {
       const leave = { type: 'm.room.member', stateKey: userId, sender: userId };
       await engine.timeline.append(roomId, { ...leave, content: { membership: 'leave' } });
     }
@@ -136,4 +147,4 @@ export class PendingLeaves {
 
 const keyOf = ({ userId, roomId }: LeaveToSend) => JSON.stringify([userId, roomId]);
 
-const isNobody = ({ each, others }: LeaveRecipients) => each.length + others.length === 0;
+const isEmpty = ({ each, others }: LeaveRecipients) => each.length + others.length === 0;

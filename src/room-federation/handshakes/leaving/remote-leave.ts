@@ -4,13 +4,12 @@ import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
 import type { HandshakeDeps } from '../handshake.ts';
 import type { PendingLeaves } from './pending-leaves.ts';
 import { type LeaveRecipients, sendLeave } from './send-leave.ts';
-import { withinTime } from './within-time.ts';
 
-/** Milliseconds for all servers together: a client waits, and the room is left in any case. */
+/** Milliseconds for all servers together: a client waits, and the leave succeeds in any case. */
 const clientTimeout = 10_000;
 
 export interface LeaveRequest extends LeaveRecipients {
-  /** The invite or the knock that ends. */
+  /** The invite or knock to end. */
   readonly present: StoredEvent;
   readonly userId: string;
   readonly content: JsonObject;
@@ -22,7 +21,7 @@ export interface RemoteLeaveDeps extends HandshakeDeps {
 }
 
 /**
- * Turns down invites to rooms that this server is not in, and takes back knocks on them.
+ * Rejects invites to rooms that this server is not in, and retracts knocks on them.
  * Source: server-server API, "Leaving Rooms (Rejecting Invites)".
  */
 export class RemoteLeave {
@@ -32,23 +31,24 @@ export class RemoteLeave {
     this.#deps = deps;
   }
 
-  /** Leaves in any case. Servers that can not be reached now are told later. */
-  async leave(place: LeaveRequest): Promise<StoredEvent> {
-    const { clock, pendingLeaves, placement } = this.#deps;
-    const { present, userId, content } = place;
+  /** Leaves in any case. Servers that are unreachable receive the leave later. */
+  async leave(request: LeaveRequest): Promise<StoredEvent> {
+    const { pendingLeaves, placement } = this.#deps;
+    const { present, userId, content } = request;
     const { roomId, version } = present.event;
     const leave = { roomId, userId, content, version: version.id };
-    const { event: told, left } = await withinTime(clock, clientTimeout, undefined, (signal) =>
-      sendLeave(this.#deps, leave, place, { signal, timeout: clientTimeout }),
-    );
+    const { event: accepted, left } = await sendLeave(this.#deps, leave, request, {
+      timeout: clientTimeout,
+      totalTimeout: clientTimeout,
+    });
     await pendingLeaves.replace(leave, present.nid, left);
-    const event = told ?? leaveAfter(place, this.#deps);
+    const event = accepted ?? buildLocalLeave(request, this.#deps);
     return placement.addOutOfBand({ roomId, version: event.event.version }, event, { state: [] });
   }
 }
 
-/** The end of an invite or a knock of which nobody else hears. */
-function leaveAfter({ present, userId, content }: LeaveRequest, deps: HandshakeDeps): BuiltEvent {
+/** Builds the leave for when no server accepts one; it is stored here only. */
+function buildLocalLeave({ present, userId, content }: LeaveRequest, deps: HandshakeDeps): BuiltEvent {
   const { signer, clock, randomness } = deps;
   const { version, roomId, eventId, depth, pdu } = present.event;
   const draft = {

@@ -4,13 +4,14 @@ import type { RoomHead, RoomWriter, UserRoom, VerifiedEvent } from '../../../roo
 export interface RescindedInvitesDeps {
   readonly engine: Pick<RoomWriter, 'userRooms' | 'events' | 'placement'>;
   readonly serverName: string;
-  /** What a user was shown of a room with an invite or a knock. */
+  /** The stripped state that a user received with an invite or a knock. */
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
 }
 
 /**
- * Ends invites and knocks of local users in rooms that this server is not in, when somebody there has removed or
- * banned them. Whether that was allowed can not be checked from outside: who has had to do with the room is believed.
+ * Ends invites and knocks of local users in rooms that this server is not in, when a remote user kicks or
+ * bans them. Authorization cannot be checked from outside the room, so servers that are related to the room
+ * are trusted.
  */
 export class RescindedInvites {
   readonly #deps: RescindedInvitesDeps;
@@ -20,8 +21,8 @@ export class RescindedInvites {
   }
 
   /**
-   * By which version events are read that may be about what a user is to a room: an invite has said it, and others may
-   * have been told another one.
+   * The room version for reading membership events of a user: that of their invite or knock, since other
+   * invites may have claimed another version.
    */
   async roomVersionFor({ roomId }: RoomHead, userId: string): Promise<RoomVersion | undefined> {
     const { engine, serverName } = this.#deps;
@@ -31,7 +32,9 @@ export class RescindedInvites {
     return (await engine.events.get(room.eventNid))?.event.version;
   }
 
-  /** @returns whether the event ended something */
+  /**
+   * Stores the leave or ban of an invited or knocking user. @returns whether it ended an invite or a knock
+   */
   async apply(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName } = this.#deps;
     const { type, stateKey: userId, content, sender } = event.event;
@@ -40,22 +43,22 @@ export class RescindedInvites {
     if (parseUserId(userId)?.serverName !== serverName || serverOfUser(sender) === serverName) return false;
     const room = (await engine.userRooms.of(userId)).get(head.roomId);
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return false;
-    if (!(await this.#believed(head, userId, room)).has(serverOfUser(sender))) return false;
+    if (!(await this.#trustedServers(head, userId, room)).has(serverOfUser(sender))) return false;
     const { version } = event.event;
     await engine.placement.addOutOfBand({ roomId: head.roomId, version }, event, { state: [] });
     return true;
   }
 
   /**
-   * The server that has invited or taken the knock, those whose users' events described the room, and those that were
-   * in it when this server was.
+   * The trusted servers: the one that invited the user or accepted the knock, the senders of the stripped
+   * state, and those that were in the room together with this server.
    */
-  async #believed(head: RoomHead, userId: string, room: UserRoom): Promise<Set<string>> {
+  async #trustedServers(head: RoomHead, userId: string, room: UserRoom): Promise<Set<string>> {
     const { engine, strippedState } = this.#deps;
     const present = await engine.events.get(room.eventNid);
-    const shown = await strippedState(head.roomId, userId);
+    const stripped = await strippedState(head.roomId, userId);
     const [last] = await engine.events.outOfBandServers(head.roomNid, userId, 1);
-    const senders = [present?.event.sender, ...shown.map((one) => one.sender)].map(serverOf);
+    const senders = [present?.event.sender, ...stripped.map((one) => one.sender)].map(serverOf);
     const named = last?.nid === room.eventNid ? [last.server] : [];
     return new Set([...senders, ...named, ...head.servers.keys()].filter((one) => one !== undefined));
   }

@@ -6,18 +6,21 @@ import { buildFromTemplate, type EventBuildDeps } from '../templates/event-from-
 import { checkTemplate } from '../templates/template-check.ts';
 import { isServerFailure } from '../try-servers.ts';
 
-/** Who is still to hear that an invite was turned down, or a knock taken back. */
+/** The servers that have not received a leave. The field names are stored in the payload of jobs. */
 export type LeaveRecipients = {
-  /** Who has invited the user or taken the knock: each of them hears it. */
+  /** Servers that invited the user or accepted the knock: each of them receives the leave. */
   readonly each: readonly string[];
-  /** Who may be in the room as well: one of them hears it when nobody else has taken it. */
+  /**
+   * Servers that may be in the room: the first one that accepts the leave receives it, if none of the others
+   * did.
+   */
   readonly others: readonly string[];
 };
 
 export type LeaveToSend = {
   readonly roomId: string;
   readonly userId: string;
-  /** The room version of the invite: some servers do not say which one it is. */
+  /** The room version of the invite, for servers that do not name it. */
   readonly version: string;
   readonly content: JsonObject;
 };
@@ -27,22 +30,43 @@ export interface SendLeaveDeps extends EventBuildDeps {
 }
 
 export interface SentLeave {
-  /** The event that the first of them has taken. */
+  /** The event that the first server accepted. */
   readonly event: BuiltEvent | undefined;
-  /** Those who could not be reached. */
+  /** The servers that were unreachable. */
   readonly left: LeaveRecipients;
 }
 
-/** A server that refuses has nothing to end: the user is not invited there, or not any more. */
-type Answer = BuiltEvent | 'refused' | 'unreached';
+/** A server that refuses has nothing to end: the user is not, or no longer, invited there. */
+type Answer = BuiltEvent | 'refused' | 'unreachable';
+
+/** How long sending a leave may take, in milliseconds for all servers together; `signal` ends it earlier. */
+interface SendLeaveRequest extends MembershipRequest {
+  readonly totalTimeout: number;
+}
 
 /**
- * Tells one server after the other that a user leaves a room that this server is not in. By what each of them says of
- * the room: the event may be another one for each, and where all are in the same room, all but the first refuse.
+ * Sends a leave to one server after another. Each builds on the event template of that server, so the events
+ * differ; where all servers are in the same room, all but the first refuse.
  * Source: server-server API, "Leaving Rooms (Rejecting Invites)".
- * @param request its signal ends the asking; who was not asked by then counts as not reached
+ * @param request the remaining servers count as unreachable after its total timeout, or when its signal aborts
  */
 export async function sendLeave(
+  deps: SendLeaveDeps,
+  leave: LeaveToSend,
+  { each, others }: LeaveRecipients,
+  { totalTimeout, ...request }: SendLeaveRequest,
+): Promise<SentLeave> {
+  const ending = new AbortController();
+  const timer = deps.clock.setTimer(totalTimeout, () => ending.abort());
+  const signal = request.signal ? AbortSignal.any([ending.signal, request.signal]) : ending.signal;
+  try {
+    return await sendToEach(deps, leave, { each, others }, { ...request, signal });
+  } finally {
+    timer.cancel();
+  }
+}
+
+async function sendToEach(
   deps: SendLeaveDeps,
   leave: LeaveToSend,
   { each, others }: LeaveRecipients,
@@ -50,22 +74,26 @@ export async function sendLeave(
 ): Promise<SentLeave> {
   let event: BuiltEvent | undefined;
   const ask = async (servers: readonly string[], isEnough: () => boolean) => {
-    const unreached: string[] = [];
+    const unreachable: string[] = [];
     for (const server of servers) {
       if (isEnough()) break;
-      const answer = request.signal.aborted ? 'unreached' : await handIn(deps, leave, server, request);
-      if (answer === 'unreached') unreached.push(server);
+      const answer = request.signal.aborted
+        ? 'unreachable'
+        : await makeAndSendLeave(deps, leave, server, request);
+      if (answer === 'unreachable') unreachable.push(server);
       else if (answer !== 'refused') event ??= answer;
     }
-    return unreached;
+    return unreachable;
   };
   const left = await ask(each, () => false);
   const leftOthers = await ask(others, () => event !== undefined);
   return { event, left: { each: left, others: event ? [] : leftOthers } };
 }
 
-/** Has a server take the event, made by the rules of the version that this server states. */
-async function handIn(
+/**
+ * Does the make_leave and send_leave handshake with one server, in the room version that this server names.
+ */
+async function makeAndSendLeave(
   deps: SendLeaveDeps,
   { roomId, userId, version, content }: LeaveToSend,
   server: string,
@@ -94,12 +122,12 @@ async function handIn(
     await peers.sendLeave(server, { roomId, eventId, event: pdu }, request);
     return built;
   } catch (error) {
-    if (request.signal.aborted || isAway(error)) return 'unreached';
+    if (request.signal.aborted || isUnreachable(error)) return 'unreachable';
     if (isServerFailure(error)) return 'refused';
     throw error;
   }
 }
 
-const isAway = (error: unknown) =>
+const isUnreachable = (error: unknown) =>
   error instanceof FederationError &&
   (error instanceof ServerUnavailable || (error instanceof RemoteError && error.isServerFault));

@@ -32,9 +32,9 @@ const referenceIn = (version: RoomVersion, name: string): JsonValue =>
     ? [`$${name}:b.test`, { sha256: name.padEnd(43, 'A') }]
     : `$${name.padEnd(43, 'A')}`;
 
-describe('an event from a template', () => {
+describe('buildFromTemplate', () => {
   for (const [id, version] of roomVersions) {
-    it(`takes the place and nothing else, in room version ${id}`, () => {
+    it(`takes only the references and the depth from an event template in room version ${id}`, () => {
       const template = {
         type: 'm.room.power_levels',
         room_id: '!other:b.test',
@@ -69,7 +69,7 @@ describe('an event from a template', () => {
     });
   }
 
-  it('refers without a hash to what the template names without one', () => {
+  it('omits reference hashes that the event template omits', () => {
     const version = roomVersions.get('1')!;
     const [prev, create] = [referenceIn(version, 'prev'), ['$create:b.test', {}]];
     const template: JsonObject = { depth: 3, prev_events: [prev], auth_events: [create] };
@@ -78,7 +78,7 @@ describe('an event from a template', () => {
     assert.deepEqual(event.pdu['auth_events'], [create]);
   });
 
-  it('is made from no template that has no place in a history', () => {
+  it('refuses event templates with invalid references or depth', () => {
     const version = roomVersions.get('10')!;
     const right = { prev_events: [referenceIn(version, 'p')], auth_events: [], depth: 3 };
     const wrong: JsonObject[] = [
@@ -102,7 +102,7 @@ describe('an event from a template', () => {
     }
   });
 
-  it('is made or refused, whatever the template is, and then is an event that others take', () => {
+  it('builds a valid event or refuses, for arbitrary event templates', () => {
     const reference = fc.oneof(
       fc.constantFrom<JsonValue>('$a:b', `$${hash}`, ['$a:b', { sha256: hash }], ['$a:b', {}], [], 1),
       fc.jsonValue().map((value) => value as JsonValue),

@@ -22,7 +22,7 @@ export interface EventBuildDeps {
   readonly randomness: Randomness;
 }
 
-/** What an event of a local user says: all that is not taken from the template. */
+/** The content of a local user's event: everything that is not taken from the event template. */
 export interface LocalEvent {
   readonly roomId: string;
   readonly type: string;
@@ -31,14 +31,17 @@ export interface LocalEvent {
   readonly content: JsonObject;
 }
 
-/** A place in a room's history: event ids, in room versions 1 and 2 with their hashes where the template has them. */
+/**
+ * References to the room's history: event ids, in room versions 1 and 2 with their hashes as far as the event
+ * template has them.
+ */
 export interface GraphReferences {
   readonly prev: ReadonlyMap<string, string | undefined>;
   readonly auth: ReadonlyMap<string, string | undefined>;
   readonly depth: number;
 }
 
-/** The place that a template names: nothing else is taken from it. @throws MatrixError M_BAD_JSON */
+/** The references of an event template; nothing else is taken from it. @throws MatrixError M_BAD_JSON */
 export function graphReferences(template: JsonObject, version: RoomVersion): GraphReferences {
   return {
     prev: referencesIn(template['prev_events'], MAX_PREV_EVENTS, version),
@@ -48,10 +51,10 @@ export function graphReferences(template: JsonObject, version: RoomVersion): Gra
 }
 
 /**
- * An event of a local user at a place in the room's history that a template has named. It says which server has made
- * it, as the bodies of `send_join`, `send_leave`, `send_knock` and `invite` do.
+ * Builds and signs an event of a local user with the references of an event template. Sets `origin`, as in
+ * the bodies of `send_join`, `send_leave`, `send_knock` and `invite`.
  * Source: server-server API, "Joining Rooms": the joining server adds or replaces `origin`.
- * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when its content is no good
+ * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when the event would be invalid
  */
 export function buildFromTemplate(
   { prev, auth, depth }: GraphReferences,
@@ -75,21 +78,21 @@ export function buildFromTemplate(
     version,
     signer,
   );
-  // What was built with the ids of others must be an event that others take.
+  // References came from a remote server: check that the event is valid.
   receivePdu(built.event.pdu, version);
   return built;
 }
 
-/** By event id. The reference server leaves hashes out of some references, of room versions that have them, too. */
+/** Hashes by event id. The reference server omits some hashes even in room versions that have them. */
 function referencesIn(
   value: JsonValue | undefined,
-  most: number,
+  max: number,
   version: RoomVersion,
 ): ReadonlyMap<string, string | undefined> {
-  if (!Array.isArray(value) || value.length > most) throw badJson('The template has no place in the history');
+  if (!Array.isArray(value) || value.length > max) throw badJson('The event template has invalid references');
   const references = (value as readonly JsonValue[]).map((one): [string, string | undefined] => {
     const [eventId, hashes] = version.eventReferences === 'ids' ? [one] : Array.isArray(one) ? one : [];
-    if (!isEventIdOf(version, eventId)) throw badJson('The template names something that is no event');
+    if (!isEventIdOf(version, eventId)) throw badJson('The event template refers to an invalid event id');
     const hash = isJsonObject(hashes) ? hashes['sha256'] : undefined;
     return [eventId, typeof hash === 'string' ? hash : undefined];
   });
@@ -98,6 +101,6 @@ function referencesIn(
 
 function depthIn(value: JsonValue | undefined): number {
   const depth = numberOf(value);
-  if (depth === undefined || !(depth >= 0)) throw badJson('The template has no depth');
+  if (depth === undefined || !(depth >= 0)) throw badJson('The event template has no valid depth');
   return Math.min(Math.floor(depth), Number.MAX_SAFE_INTEGER);
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../protocol/index.ts';
-import { HandshakeFailure } from '../handshake-failure.ts';
+import { HandshakeFailure } from '../handshake.ts';
 import { checkTemplate } from './template-check.ts';
 
 const userId = '@anna:a.test';
@@ -20,8 +20,8 @@ const right = {
 const check = (event: JsonObject, roomVersion: string | undefined = '10') =>
   checkTemplate({ roomVersion, event }, expected);
 
-describe('a template of another server', () => {
-  it('is taken when it is what was asked for', () => {
+describe('checkTemplate', () => {
+  it('accepts the requested event template', () => {
     const checked = check(right);
     assert.equal(checked.version.id, '10');
     assert.equal(checked.authoriser, undefined);
@@ -29,46 +29,46 @@ describe('a template of another server', () => {
   });
 
   const wrong: [what: string, event: JsonObject, version?: string][] = [
-    ['of another type', { ...right, type: 'm.room.power_levels' }],
+    ['of another event type', { ...right, type: 'm.room.power_levels' }],
     ['of another room', { ...right, room_id: '!other:b.test' }],
-    ['of no room', { ...right, room_id: undefined }],
+    ['without a room id', { ...right, room_id: undefined }],
     ['by another sender', { ...right, sender: '@ben:a.test' }],
     ['about another user', { ...right, state_key: '@ben:a.test' }],
-    ['about nobody', { ...right, state_key: undefined }],
+    ['without a state key', { ...right, state_key: undefined }],
     ['with another membership', { ...right, content: { membership: 'ban' } }],
     ['without content', { ...right, content: undefined }],
     ['with a list for content', { ...right, content: ['join'] }],
-    ['without a place', { ...right, prev_events: undefined }],
-    ['of an unknown version', right, '99'],
-    ['of the version __proto__', right, '__proto__'],
+    ['without prev_events', { ...right, prev_events: undefined }],
+    ['of an unknown room version', right, '99'],
+    ['of the room version __proto__', right, '__proto__'],
     [
       'authorised by a user of a third server',
       { ...right, content: { membership: 'join', join_authorised_via_users_server: '@x:c.test' } },
     ],
     [
-      'authorised by nobody who can exist',
+      'authorised by an invalid user id',
       { ...right, content: { membership: 'join', join_authorised_via_users_server: 5 } },
     ],
   ];
   for (const [what, event, version] of wrong) {
-    it(`is refused ${what}`, () => {
+    it(`refuses an event template ${what}`, () => {
       assert.throws(() => check(event, version), HandshakeFailure);
     });
   }
 
-  it('names who authorises the join, where the room version knows that', () => {
+  it('returns the authorising user in room versions with restricted joins only', () => {
     const content = { membership: 'join', join_authorised_via_users_server: '@x:b.test' };
     assert.equal(check({ ...right, content }).authoriser, '@x:b.test');
     assert.equal(check({ ...right, content }, '7').authoriser, undefined);
   });
 
-  it('is of the version that is known here, where it does not say one', () => {
+  it('uses the known room version when the response does not name one', () => {
     const known = { ...expected, defaultVersion: '10' };
     assert.equal(checkTemplate({ roomVersion: undefined, event: right }, known).version.id, '10');
     assert.equal(checkTemplate({ roomVersion: '9', event: right }, known).version.id, '9');
   });
 
-  it('of a knock is of a version that knows them', () => {
+  it('refuses a knock in room versions without knocking', () => {
     const knock = (roomVersion: string | undefined) => () =>
       checkTemplate(
         { roomVersion, event: { ...right, content: { membership: 'knock' } } },
@@ -78,7 +78,7 @@ describe('a template of another server', () => {
     for (const version of ['1', '6', undefined]) assert.throws(knock(version), HandshakeFailure);
   });
 
-  it('is taken or refused, whatever it is', () => {
+  it('refuses arbitrary objects', () => {
     fc.assert(
       fc.property(fc.object(), fc.option(fc.string(), { nil: undefined }), (event, roomVersion) => {
         assert.throws(

@@ -6,40 +6,41 @@ import {
   type RoomVersion,
   serverOfUser,
 } from '../../../protocol/index.ts';
-import { HandshakeFailure } from '../handshake-failure.ts';
+import { HandshakeFailure } from '../handshake.ts';
 import type { EventTemplate, HandshakeMembership } from '../peers.ts';
 import { type GraphReferences, graphReferences } from './event-from-template.ts';
 
-/** What the template of another server must be about. */
+/** What was requested from the remote server. */
 export interface ExpectedTemplate {
   readonly server: string;
   readonly roomId: string;
   readonly userId: string;
   readonly membership: HandshakeMembership;
-  /** The version of the room as it is known here, for templates that do not say it; by default 1, as is specified. */
+  /** The room version as known here, for event templates that do not name one; by default 1, as specified. */
   readonly defaultVersion?: string;
 }
 
-/** What may be taken from a template. */
+/** What may be taken from an event template. */
 export interface CheckedTemplate {
   readonly version: RoomVersion;
   readonly references: GraphReferences;
-  /** The user of that server in whose name it lets somebody into a restricted room. */
+  /** The user of that server who authorises the join to a restricted room. */
   readonly authoriser: string | undefined;
 }
 
 /**
- * Checks that a template is what was asked for, before anything of it is signed.
- * Source: server-server API, `GET /_matrix/federation/v1/make_join/{roomId}/{userId}` and the like.
+ * Checks that an event template is what was requested, before anything of it is signed.
+ * Source: server-server API, `GET /_matrix/federation/v1/make_join/{roomId}/{userId}`, and for `make_leave`
+ * and `make_knock`.
  * @throws HandshakeFailure
  */
 export function checkTemplate(prepared: EventTemplate, expected: ExpectedTemplate): CheckedTemplate {
   const { server, roomId, userId, membership, defaultVersion: usualVersion = '1' } = expected;
   const { event } = prepared;
   const version = getRoomVersion(prepared.roomVersion ?? usualVersion);
-  if (!version) throw new HandshakeFailure(server, 'the template has a room version that is not known');
+  if (!version) throw new HandshakeFailure(server, 'the event template has an unknown room version');
   if (membership === 'knock' && !version.knock) {
-    throw new HandshakeFailure(server, 'the room has a version in which nobody can knock');
+    throw new HandshakeFailure(server, 'the room version does not support knocking');
   }
   const content = isJsonObject(event['content']) ? event['content'] : {};
   const isExpected =
@@ -48,21 +49,21 @@ export function checkTemplate(prepared: EventTemplate, expected: ExpectedTemplat
     event['sender'] === userId &&
     event['state_key'] === userId &&
     content['membership'] === membership;
-  if (!isExpected) throw new HandshakeFailure(server, 'the template is not what was asked for');
+  if (!isExpected) throw new HandshakeFailure(server, 'the event template is not what was requested');
   const authoriser =
     membership === 'join' && version.restricted ? content['join_authorised_via_users_server'] : undefined;
-  const place = placeOf(server, event, version);
-  if (authoriser === undefined) return { version, references: place, authoriser: undefined };
+  const references = referencesOf(server, event, version);
+  if (authoriser === undefined) return { version, references, authoriser: undefined };
   if (!isUserId(authoriser) || serverOfUser(authoriser) !== server) {
-    throw new HandshakeFailure(server, 'the template is authorised by a user of another server');
+    throw new HandshakeFailure(server, 'the join is authorised by a user of another server');
   }
-  return { version, references: place, authoriser };
+  return { version, references, authoriser };
 }
 
-function placeOf(server: string, event: JsonObject, version: RoomVersion): GraphReferences {
+function referencesOf(server: string, event: JsonObject, version: RoomVersion): GraphReferences {
   try {
     return graphReferences(event, version);
   } catch (cause) {
-    throw new HandshakeFailure(server, 'the template has no place in the history', { cause });
+    throw new HandshakeFailure(server, 'the event template has invalid references', { cause });
   }
 }
