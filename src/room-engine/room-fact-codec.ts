@@ -93,13 +93,13 @@ function factOf(
       previousNid: undefined,
       keyNid: undefined,
       ...change,
-      event: nid === undefined ? undefined : known(events, nid),
+      event: nid === undefined ? undefined : findEvent(events, nid),
     })),
     membershipChanges: membershipChanges.map((change) => ({ from: undefined, ...change })),
   };
 }
 
-function known(events: ReadonlyMap<number, StoredEvent>, nid: number): StoredEvent {
+function findEvent(events: ReadonlyMap<number, StoredEvent>, nid: number): StoredEvent {
   const event = events.get(nid);
   if (!event) throw new Error(`a fact names the event ${nid}, which is not in the database`);
   return event;

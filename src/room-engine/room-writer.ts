@@ -101,7 +101,7 @@ export class RoomWriter extends RoomReader {
     };
     const placement = new RoomPlacement(shared);
     this.placement = placement;
-    this.timeline = new Append({ ...shared, ...placement.sending });
+    this.timeline = new Append({ ...shared, ...placement.slowSends });
   }
 
   /** Opens the sequences that number rooms, state keys and state groups. */

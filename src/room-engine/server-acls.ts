@@ -4,13 +4,13 @@ import type { EventStore } from './timeline/event-store.ts';
 import type { RoomHead } from './timeline/room-head.ts';
 
 /** Compiled lists in memory. */
-const listsKept = 500;
+const maxCompiledLists = 500;
 
 /** Which servers may take part in rooms. Source: server-server API, "Server Access Control Lists (ACLs)". */
 export class ServerAcls {
   readonly #events: EventStore;
   /** By the nid of their event. */
-  readonly #compiled = new RecentlyUsed<number, ServerAcl>({ max: listsKept });
+  readonly #compiled = new RecentlyUsed<number, ServerAcl>({ max: maxCompiledLists });
 
   constructor(events: EventStore) {
     this.#events = events;

@@ -1,7 +1,7 @@
 import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 
 /** Entries that are chosen by their type alone: other servers take no more than a hundred in all. */
-const maxOfTypes = 80;
+const maxEntriesByType = 80;
 
 /** The state of a room, by `stateMapKey`. */
 type State = Pick<ReadonlyMap<string, unknown>, 'has' | 'keys'>;
@@ -31,7 +31,7 @@ export class PrejoinKeys {
     const chosen = this.single.filter((key) => state.has(key));
     if (this.hasOnlySingleEntries) return chosen;
     const known = new Set(chosen);
-    const most = known.size + maxOfTypes;
+    const most = known.size + maxEntriesByType;
     for (const key of state.keys()) {
       if (known.size >= most) break;
       if (this.#types.has(splitStateMapKey(key)[0])) known.add(key);

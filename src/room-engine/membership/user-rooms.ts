@@ -30,7 +30,7 @@ interface Loading {
 }
 
 /** How many users' rooms are kept in memory. */
-const usersInMemory = 20_000;
+const maxCachedUsers = 20_000;
 
 /** What reading the rooms of users takes. */
 export type UserRoomsReader = Omit<UserRooms, 'forget' | 'purged' | 'whenForgotten'>;
@@ -39,7 +39,7 @@ export type UserRoomsReader = Omit<UserRooms, 'forget' | 'purged' | 'whenForgott
 export class UserRooms {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;
-  readonly #users = new RecentlyUsed<string, Map<string, UserRoom>>({ max: usersInMemory });
+  readonly #users = new RecentlyUsed<string, Map<string, UserRoom>>({ max: maxCachedUsers });
   readonly #loading = new Map<string, Loading>();
   #whenForgotten: ((writer: AnyWriter, room: UserRoom) => Promise<void>) | undefined;
 

@@ -2,14 +2,14 @@ import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { AppendOptions, SlowSends } from '../timeline/append.ts';
 import { buildAtEnd } from './building/build-at-end.ts';
-import { buildOverForks } from './building/build-over-extremities.ts';
-import { templateFor } from './building/event-template.ts';
+import { buildOverManyExtremities } from './building/build-over-extremities.ts';
+import { buildEventTemplate } from './building/event-template.ts';
 import { CompleteState } from './entering/complete-state.ts';
 import { EnterRoom } from './entering/enter-room.ts';
-import { OutOfBand } from './entering/out-of-band.ts';
+import { OutOfBandMemberships } from './entering/out-of-band.ts';
 import { Backfill } from './events/backfill.ts';
 import { Outliers } from './events/outliers.ts';
-import { type PlacedEvent, PlaceEvent } from './events/place-event.ts';
+import { EventPlacer, type PlacedEvent } from './events/place-event.ts';
 import type { Placement, PlaceOptions } from './placement.ts';
 import type { PlacementDeps } from './placement-deps.ts';
 import { BeforeStates } from './states/before-state.ts';
@@ -21,9 +21,9 @@ export class RoomPlacement implements Placement {
   readonly #before: BeforeStates;
   readonly #mutex = new KeyedMutex();
   readonly #outliers: Outliers;
-  readonly #placing: PlaceEvent;
+  readonly #placing: EventPlacer;
   readonly #entering: EnterRoom;
-  readonly #outOfBand: OutOfBand;
+  readonly #outOfBand: OutOfBandMemberships;
   readonly #backfill: Backfill;
   readonly #completing: CompleteState;
 
@@ -32,9 +32,9 @@ export class RoomPlacement implements Placement {
     this.#deps = deps;
     this.#before = before;
     this.#outliers = new Outliers(deps);
-    this.#placing = new PlaceEvent(deps, before);
+    this.#placing = new EventPlacer(deps, before);
     this.#entering = new EnterRoom({ ...deps, before, outliers: this.#outliers, placing: this.#placing });
-    this.#outOfBand = new OutOfBand(deps);
+    this.#outOfBand = new OutOfBandMemberships(deps);
     this.#backfill = new Backfill(deps, before);
     this.#completing = new CompleteState(deps, before);
   }
@@ -45,32 +45,33 @@ export class RoomPlacement implements Placement {
     this.#mutex.run(room.roomId, () => this.#outliers.add(room, events));
 
   place: Placement['place'] = async (roomId, event, options = {}) => {
-    const vouched = await this.#vouched(roomId, event, options);
+    const vouched = await this.#withPolicySignature(roomId, event, options);
     return this.#placed(roomId, () => this.#placing.place(roomId, vouched, options));
   };
 
   /** The ways in which events of local users are sent that can not just be added to the end. */
-  readonly sending: SlowSends = {
+  readonly slowSends: SlowSends = {
     sendOverManyExtremities: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
-        this.#mutex.run(roomId, () => buildOverForks(this.#deps, this.#before, roomId, draft)),
+        this.#mutex.run(roomId, () => buildOverManyExtremities(this.#deps, this.#before, roomId, draft)),
       ),
     sendWithPolicySignature: (roomId, draft, options) =>
       this.#send(roomId, options, () => buildAtEnd(this.#deps, roomId, draft)),
   };
 
   enter: Placement['enter'] = async (room, entry) => {
-    const event = await this.#vouched(room.roomId, entry.event, { refuse: true });
+    const event = await this.#withPolicySignature(room.roomId, entry.event, { refuse: true });
     return this.#placed(room.roomId, () => this.#entering.enter(room, { ...entry, event }));
   };
 
   addOutOfBand: Placement['addOutOfBand'] = (room, event, shown) =>
-    this.#placed(room.roomId, () => this.#outOfBand.take(room, event, shown));
+    this.#placed(room.roomId, () => this.#outOfBand.add(room, event, shown));
 
   backfill: Placement['backfill'] = (roomId, events) =>
     this.#mutex.run(roomId, () => this.#backfill.add(roomId, events));
 
-  eventTemplate: Placement['eventTemplate'] = (roomId, draft) => templateFor(this.#deps, roomId, draft);
+  eventTemplate: Placement['eventTemplate'] = (roomId, draft) =>
+    buildEventTemplate(this.#deps, roomId, draft);
 
   completeState: Placement['completeState'] = (roomId, state) =>
     this.#mutex.run(roomId, () => this.#completing.complete(roomId, state));
@@ -81,7 +82,7 @@ export class RoomPlacement implements Placement {
     build: () => Promise<VerifiedEvent>,
   ): Promise<StoredEvent> {
     const refuse = { ...options, refuse: true };
-    const vouched = await this.#vouched(roomId, await build(), refuse);
+    const vouched = await this.#withPolicySignature(roomId, await build(), refuse);
     return this.#placed(roomId, () => this.#placing.place(roomId, vouched, refuse));
   }
 
@@ -90,7 +91,11 @@ export class RoomPlacement implements Placement {
    * server may take its time.
    * @throws MatrixError when there is none and the event is refused without it
    */
-  async #vouched(roomId: string, event: VerifiedEvent, { refuse }: PlaceOptions): Promise<VerifiedEvent> {
+  async #withPolicySignature(
+    roomId: string,
+    event: VerifiedEvent,
+    { refuse }: PlaceOptions,
+  ): Promise<VerifiedEvent> {
     const { heads, policies, signer } = this.#deps;
     const head = await heads.get(roomId);
     if (!head?.servers.has(signer.serverName)) return event;

@@ -1,7 +1,7 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Membership, StrippedState } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
-import type { Outsider } from './entering/out-of-band-members.ts';
+import type { OutOfBandMember } from './entering/out-of-band-members.ts';
 import { type PartialRoom, parsePartialState } from './entering/partial-state.ts';
 
 /** Ids in one query. */
@@ -89,7 +89,10 @@ export async function readStrippedState(
 }
 
 /** The local users who were invited to a room that this server was not in, or knocked on it. */
-export async function readOutsiders(reader: Reader<RoomTables>, roomNid: number): Promise<Outsider[]> {
+export async function readOutOfBandMembers(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+): Promise<OutOfBandMember[]> {
   const rows = await reader
     .selectFrom('stripped_state')
     .innerJoin('memberships', (join) =>

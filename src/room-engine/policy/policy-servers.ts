@@ -37,13 +37,13 @@ export interface PolicyServerClient {
 }
 
 /** Milliseconds for a policy server to answer: about an event of a local user, and about one of another server. */
-const patience = { own: 30_000, received: 10_000 } as const;
+const signTimeout = { own: 30_000, received: 10_000 } as const;
 
 /** For so many milliseconds a policy server that did not answer is not asked about events of other servers. */
-const pause = 10_000;
+const backoff = 10_000;
 
 /** Policy servers that are remembered not to have answered. */
-const maxPauses = 1_000;
+const maxBackoffs = 1_000;
 
 export interface PolicyServersDeps {
   readonly serverName: string;
@@ -54,7 +54,7 @@ export interface PolicyServersDeps {
 }
 
 /** What the current state of a room says about its policy server. */
-interface Said {
+interface NamedPolicyServer {
   readonly stored: StoredEvent;
   readonly policy: PolicyServer | undefined;
 }
@@ -65,11 +65,11 @@ interface Said {
  */
 export class PolicyServers {
   readonly #deps: PolicyServersDeps;
-  readonly #said = new WeakMap<RoomHead, Said>();
+  readonly #named = new WeakMap<RoomHead, NamedPolicyServer>();
   /** Events that were found signed, and by which key. */
   readonly #signed = new WeakMap<RoomEvent, PolicyServer>();
   /** Until when a policy server is not asked about events of other servers; monotonic. */
-  readonly #pauses = new Map<string, number>();
+  readonly #backoffs = new Map<string, number>();
 
   constructor(deps: PolicyServersDeps) {
     this.#deps = deps;
@@ -78,7 +78,7 @@ export class PolicyServers {
   /** Whether `of` has an answer: for rooms that have never named a policy server, a look into memory. */
   isLoaded(head: RoomHead): boolean {
     const entry = head.entry(policyEventType, '');
-    return entry === undefined || this.#said.get(head)?.stored.nid === entry.nid;
+    return entry === undefined || this.#named.get(head)?.stored.nid === entry.nid;
   }
 
   async load(head: RoomHead): Promise<void> {
@@ -86,14 +86,14 @@ export class PolicyServers {
     if (!entry || this.isLoaded(head)) return;
     const stored = await this.#deps.events.get(entry.nid);
     if (!stored) throw new Error(`event ${entry.nid} of a room's state is missing`);
-    this.#said.set(head, { stored, policy: parsePolicyServer(stored.event.content) });
+    this.#named.set(head, { stored, policy: parsePolicyServer(stored.event.content) });
   }
 
   /** The policy server that the current state of a room names; it must be loaded. */
   serverOf(head: RoomHead): PolicyServer | undefined {
     const entry = head.entry(policyEventType, '');
     if (!entry) return undefined;
-    const said = this.#said.get(head);
+    const said = this.#named.get(head);
     if (said?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
     const { redactedBy } = this.#deps.events.peek(entry.nid) ?? said.stored;
     const { policy } = said;
@@ -119,25 +119,25 @@ export class PolicyServers {
    * @throws MatrixError as the policy server says, or M_UNKNOWN with 502 when it says nothing that makes sense
    */
   async sign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
-    const policy = await this.#lacking(head, one.event);
-    return policy ? this.#ask(policy, one, patience.own) : one;
+    const policy = await this.#missingSigner(head, one.event);
+    return policy ? this.#ask(policy, one, signTimeout.own) : one;
   }
 
   /** As `vouched`, of an event that others have sent: without the signature where it can not be had. */
   async trySign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
-    const policy = await this.#lacking(head, one.event);
-    if (!policy || this.#isPaused(policy.serverName)) return one;
+    const policy = await this.#missingSigner(head, one.event);
+    if (!policy || this.#isBackingOff(policy.serverName)) return one;
     try {
-      return await this.#ask(policy, one, patience.received);
+      return await this.#ask(policy, one, signTimeout.received);
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
-      if (error.status >= 500) this.#rest(policy.serverName);
+      if (error.status >= 500) this.#backOff(policy.serverName);
       return one;
     }
   }
 
   /** The policy server whose signature is missing. */
-  async #lacking(head: RoomHead, event: RoomEvent): Promise<PolicyServer | undefined> {
+  async #missingSigner(head: RoomHead, event: RoomEvent): Promise<PolicyServer | undefined> {
     await this.load(head);
     return this.hasRequiredSignature(head, event) ? undefined : this.serverOf(head);
   }
@@ -163,13 +163,13 @@ export class PolicyServers {
     throw unknown('The policy server of the room has given no valid signature', 502);
   }
 
-  #isPaused(serverName: string): boolean {
-    return (this.#pauses.get(serverName) ?? 0) > this.#deps.clock.monotonic();
+  #isBackingOff(serverName: string): boolean {
+    return (this.#backoffs.get(serverName) ?? 0) > this.#deps.clock.monotonic();
   }
 
-  #rest(serverName: string): void {
-    if (this.#pauses.size >= maxPauses) this.#pauses.clear();
-    this.#pauses.set(serverName, this.#deps.clock.monotonic() + pause);
+  #backOff(serverName: string): void {
+    if (this.#backoffs.size >= maxBackoffs) this.#backoffs.clear();
+    this.#backoffs.set(serverName, this.#deps.clock.monotonic() + backoff);
   }
 }
 

@@ -4,7 +4,7 @@ import type { AuthEdges } from './auth-edges.ts';
 const batch = 250;
 
 /** Events that are gone through between two looks at the clock. */
-const atOnce = 100;
+const stepsBetweenPauses = 100;
 
 /** As many sets are told apart at a time: each has a bit. */
 const maxSets = 30;
@@ -71,7 +71,7 @@ class DifferenceWalk {
     const unconflicted = await common();
     let next = 0;
     for (let steps = 1; this.#open > 0; steps++) {
-      if (steps % atOnce === 0) await this.#edges.slices.pauseIfDue();
+      if (steps % stepsBetweenPauses === 0) await this.#edges.slices.pauseIfDue();
       // What is common to all sets leads to events that are in question, so it must not come after them.
       const top = this.#heap.peek() ?? 0;
       if (next < unconflicted.length && unconflicted[next]! >= top) {
@@ -116,7 +116,7 @@ class DifferenceWalk {
  */
 export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<number>): Promise<number[]> {
   const targets = new Set(conflicted);
-  const lowest = Math.min(...batches(targets, Math.min));
+  const lowest = Math.min(...extremesInChunks(targets, Math.min));
   const auth = new Map<number, readonly number[]>();
   for (let pending = [...targets]; pending.length > 0; ) {
     const read = await edges.of(pending);
@@ -159,7 +159,7 @@ export async function authChain(
   const chain: number[] = [];
   let steps = 0;
   for (let top = heap.peek(); top !== undefined; top = heap.peek()) {
-    if (++steps % atOnce === 0) await edges.slices.pauseIfDue();
+    if (++steps % stepsBetweenPauses === 0) await edges.slices.pauseIfDue();
     const auth = edges.peek(top) ?? (await edges.of(heap.highest(batch))).get(top) ?? [];
     heap.pop();
     if (inChain.has(top)) {
@@ -176,7 +176,10 @@ export async function authChain(
 }
 
 /** The lowest or highest of many numbers, piece by piece: arguments of a call are limited. */
-function* batches(numbers: Iterable<number>, pick: (...values: number[]) => number): Generator<number> {
+function* extremesInChunks(
+  numbers: Iterable<number>,
+  pick: (...values: number[]) => number,
+): Generator<number> {
   const list = [...numbers];
   for (let start = 0; start < list.length; start += 1_000) yield pick(...list.slice(start, start + 1_000));
 }

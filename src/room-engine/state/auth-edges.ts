@@ -7,13 +7,13 @@ import type { RoomTables } from '../tables.ts';
 const chunk = 500;
 
 /** How many events' edges are kept in memory; those of one are about 100 bytes. */
-const inMemory = 200_000;
+const maxCachedEvents = 200_000;
 
 /** Reads which state events name which as their auth events, by nid. An auth event has the lower nid. */
 export class AuthEdges {
   readonly slices: TimeSlices;
   readonly #reader: Reader<RoomTables>;
-  readonly #known = new RecentlyUsed<number, readonly number[]>({ max: inMemory });
+  readonly #known = new RecentlyUsed<number, readonly number[]>({ max: maxCachedEvents });
   /** Edges that are not on disk yet. */
   readonly #unsaved = new Map<number, readonly number[]>();
 

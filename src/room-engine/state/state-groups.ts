@@ -19,7 +19,7 @@ interface LinkId {
 const [maxKeys, fewKeys] = [2_000, 50];
 
 /** How many entries of deltas are kept in memory, where histories part. */
-const deltaEntriesInMemory = 300_000;
+const maxCachedDeltaEntries = 300_000;
 
 /** Where the states of some groups may differ. */
 export interface GroupDifferences {
@@ -49,7 +49,7 @@ export class StateGroups {
   readonly #chains = new RecentlyUsed<number, readonly LinkId[]>({ max: 2_000 });
   /** What single links say. */
   readonly #deltas = new LRUCache<number, StateDelta>({
-    maxSize: deltaEntriesInMemory,
+    maxSize: maxCachedDeltaEntries,
     sizeCalculation: (delta) => delta.size + 1,
   });
   /** Groups that are not on disk yet. */

@@ -112,10 +112,10 @@ export class Append {
       const made = this.#extend(head, creation, created, nothing, reserve);
       const writes: PreparedWrite[] = [{ ...made, roomCreatedTs }];
       for (const draft of others) {
-        const surroundings = new SendContext(events, draft);
-        for (const { stored } of writes) surroundings.add(stored);
-        const composed = composeEvent(this.#deps, draft, head, surroundings);
-        writes.push(this.#extend(head, draft, composed, surroundings, reserve));
+        const context = new SendContext(events, draft);
+        for (const { stored } of writes) context.add(stored);
+        const composed = composeEvent(this.#deps, draft, head, context);
+        writes.push(this.#extend(head, draft, composed, context, reserve));
       }
       heads.register(head);
       return writes.map((write) => writer.stage(write));
@@ -128,37 +128,37 @@ export class Append {
     const { heads, events, stateKeys, writer, policies, checks } = this.#deps;
     checkStorable(draft);
     let isUnchecked = !checks.isEmpty;
-    const surroundings = new SendContext(events, draft);
+    const context = new SendContext(events, draft);
     for (;;) {
       const head = await heads.get(roomId);
       if (!head) throw notFound('Unknown room');
-      await surroundings.load(head, stateKeys);
+      await context.load(head, stateKeys);
       if (!policies.isLoaded(head)) await policies.load(head);
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
-      if (head.broken || !surroundings.isComplete(head) || !policies.isLoaded(head)) continue;
-      const isForked = hasManyStates(head);
-      const unchanged = isForked ? undefined : unchangedEntry(head, draft, surroundings);
+      if (head.broken || !context.isComplete(head) || !policies.isLoaded(head)) continue;
+      const isForked = hasForkedState(head);
+      const unchanged = isForked ? undefined : unchangedEntry(head, draft, context);
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       if (isUnchecked) {
         // Rejects first what the rules reject: a check may ask another server.
         if (!isForked)
-          requireAuthorized(composeEvent(this.#deps, draft, head, surroundings), head, surroundings);
+          requireAuthorized(composeEvent(this.#deps, draft, head, context), head, context);
         await checks.pass(draft, { roomId });
         isUnchecked = false;
         continue;
       }
-      if (isForked) return this.#sendApart('sendOverManyExtremities', roomId, draft, transaction);
+      if (isForked) return this.#sendSlowly('sendOverManyExtremities', roomId, draft, transaction);
       if (policies.needsSignature(head, draft))
-        return this.#sendApart('sendWithPolicySignature', roomId, draft, transaction);
-      const composed = composeEvent(this.#deps, draft, head, surroundings);
+        return this.#sendSlowly('sendWithPolicySignature', roomId, draft, transaction);
+      const composed = composeEvent(this.#deps, draft, head, context);
       return writer.extend(head, (reserve) => {
-        const write = this.#extend(head, draft, composed, surroundings, reserve, transaction);
+        const write = this.#extend(head, draft, composed, context, reserve, transaction);
         return { stored: write.stored, durable: writer.stage(write) };
       });
     }
   }
 
-  async #sendApart(
+  async #sendSlowly(
     how: keyof SlowSends,
     roomId: string,
     draft: EventToSend,
@@ -174,16 +174,16 @@ export class Append {
     head: WritableHead,
     draft: EventToSend,
     composed: ComposedEvent,
-    surroundings: SendContext,
+    context: SendContext,
     reserve: ReservePlace,
     transaction?: SentTransaction,
   ): PreparedWrite {
-    requireAuthorized(composed, head, surroundings);
+    requireAuthorized(composed, head, context);
     const { unsigned, prev, auth } = composed;
     const { event } = unsigned;
     const replaces = draft.stateKey === undefined ? undefined : head.entry(draft.type, draft.stateKey)?.nid;
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
-    const redacts = redactedBy(draft, unsigned.event, head, surroundings);
+    const redacts = redactedBy(draft, unsigned.event, head, context);
     const newGroup = this.#newGroup(draft);
     // Nothing should fail from here: a head that holds a part of an event must be loaded again.
     const reservation = reserve();
@@ -233,7 +233,7 @@ export class Append {
       redacts,
       reservation,
       transaction,
-      ...(targetId !== undefined && !surroundings.target && { remote: { pendingTarget: targetId } }),
+      ...(targetId !== undefined && !context.target && { remote: { pendingTarget: targetId } }),
     };
   }
 
@@ -256,7 +256,7 @@ function requireAuthorized({ unsigned }: ComposedEvent, head: WritableHead, cont
  * Whether an event can not come after all ends of the history, and these do not agree on the state. Then the state
  * before the event is not the current one.
  */
-function hasManyStates({ extremities }: WritableHead): boolean {
+function hasForkedState({ extremities }: WritableHead): boolean {
   if (extremities.length <= maxPrevEvents) return false;
   return extremities.some(({ stateGroup }) => stateGroup !== extremities[0]?.stateGroup);
 }
@@ -265,10 +265,10 @@ function hasManyStates({ extremities }: WritableHead): boolean {
 function unchangedEntry(
   head: WritableHead,
   draft: EventToSend,
-  surroundings: SendContext,
+  context: SendContext,
 ): StoredEvent | undefined {
   if (draft.stateKey === undefined) return undefined;
-  const present = surroundings.state(head, draft.type, draft.stateKey);
+  const present = context.state(head, draft.type, draft.stateKey);
   if (present?.event.sender !== draft.sender || present.redactedBy !== undefined) return undefined;
   return isDeepStrictEqual(present.event.content, draft.content) ? present : undefined;
 }
@@ -278,11 +278,11 @@ function redactedBy(
   draft: EventToSend,
   redaction: ComposedEvent['unsigned']['event'],
   head: WritableHead,
-  surroundings: SendContext,
+  context: SendContext,
 ): StoredEvent | undefined {
-  const { target } = surroundings;
+  const { target } = context;
   if (draft.type !== 'm.room.redaction' || !target || target.redactedBy !== undefined) return undefined;
-  const state = (type: string, key: string) => surroundings.state(head, type, key)?.event;
+  const state = (type: string, key: string) => context.state(head, type, key)?.event;
   return redactionTakesEffect(redaction, target.event, state) ? target : undefined;
 }
 

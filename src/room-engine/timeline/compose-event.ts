@@ -27,7 +27,7 @@ export interface ComposedEvent {
 }
 
 /** Where an event goes. */
-export interface Place {
+export interface EventLinks {
   readonly roomId: string | undefined;
   readonly prev: readonly Extremity[];
   readonly authEventIds: readonly string[];
@@ -37,7 +37,7 @@ export interface Place {
 export const maxPrevEvents = 10;
 
 /** An integer field of an event can not hold more. */
-const greatestDepth = Number.MAX_SAFE_INTEGER;
+const maxDepth = Number.MAX_SAFE_INTEGER;
 
 /**
  * The event that a draft becomes at the end of a room's history.
@@ -47,18 +47,18 @@ export function composeEvent(
   deps: ComposerDeps,
   draft: EventToSend,
   head: RoomHead,
-  surroundings: SendContext,
+  context: SendContext,
 ): ComposedEvent {
   const prev =
     head.extremities.length <= maxPrevEvents
       ? head.extremities
       : [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, maxPrevEvents);
-  const authEntries = surroundings
+  const authEntries = context
     .authKeys(head.version)
     .map((key) => head.state.get(key))
     .filter((entry) => entry !== undefined);
   const place = { roomId: head.roomId, prev, authEventIds: authEntries.map(({ eventId }) => eventId) };
-  const unsigned = eventAt(deps, draft, head.version, place, surroundings);
+  const unsigned = composeWithLinks(deps, draft, head.version, place, context);
   return { unsigned, prev, auth: authEntries.map(({ nid }) => nid) };
 }
 
@@ -74,16 +74,16 @@ export function composeCreation(
   roomId: string | undefined,
 ): ComposedEvent {
   const place = { roomId, prev: [], authEventIds: [] };
-  return { unsigned: eventAt(deps, draft, version, place, undefined), prev: [], auth: [] };
+  return { unsigned: composeWithLinks(deps, draft, version, place, undefined), prev: [], auth: [] };
 }
 
 /** What a draft becomes at a place; the same for every event of this server. */
-export function eventAt(
+export function composeWithLinks(
   deps: ComposerDeps,
   draft: EventToSend,
   version: RoomVersion,
-  place: Place,
-  surroundings: Pick<SendContext, 'byId'> | undefined,
+  place: EventLinks,
+  context: Pick<SendContext, 'byId'> | undefined,
 ): UnsignedEvent {
   const deepest = place.prev.reduce((depth, extremity) => Math.max(depth, extremity.depth), 0);
   return prepareEvent(
@@ -95,10 +95,10 @@ export function eventAt(
       content: draft.content,
       redacts: draft.redacts,
       originServerTs: draft.originServerTs ?? deps.clock.now(),
-      depth: Math.min(deepest + 1, greatestDepth),
+      depth: Math.min(deepest + 1, maxDepth),
       authEventIds: place.authEventIds,
       prevEventIds: place.prev.map(({ eventId }) => eventId),
-      ...(version.eventId === 'origin' ? originChosen(deps, surroundings) : undefined),
+      ...(version.eventId === 'origin' ? serverChosenId(deps, context) : undefined),
     },
     version,
     deps.signer,
@@ -106,14 +106,14 @@ export function eventAt(
 }
 
 /** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */
-function originChosen(
+function serverChosenId(
   { randomness, signer }: ComposerDeps,
-  surroundings: Pick<SendContext, 'byId'> | undefined,
+  context: Pick<SendContext, 'byId'> | undefined,
 ) {
   return {
     eventId: `$${randomLetters(randomness, 18)}:${signer.serverName}`,
     referenceHash: (eventId: string) => {
-      const event = surroundings?.byId(eventId);
+      const event = context?.byId(eventId);
       if (!event) throw new Error(`event ${eventId} is not in memory`);
       return referenceHash(event.pdu, event.version);
     },

@@ -73,7 +73,7 @@ export function readHistory(
 }
 
 /** Events that got their places in timelines when they were stored, in `(after, upTo]` of the stream. */
-export function readPlacedAtOnce(
+export function readEventsPlacedOnArrival(
   reader: Reader<RoomTables>,
   after: number,
   upTo: number,
@@ -89,7 +89,7 @@ export function readPlacedAtOnce(
 }
 
 /** Events that got their places later; `backfilled`: also those at the beginning of a timeline. */
-export function readPlacedLater(
+export function readEventsPlacedLater(
   reader: Reader<RoomTables>,
   after: number,
   upTo: number,

@@ -67,10 +67,10 @@ export function storedEventOf(row: EventRow): StoredEvent {
 }
 
 /** A row of `outside_events`. */
-export type OutsideRow = Pick<EventRow, 'nid' | 'room_nid' | 'event_id' | 'json' | 'version'>;
+export type OutOfBandRow = Pick<EventRow, 'nid' | 'room_nid' | 'event_id' | 'json' | 'version'>;
 
 /** An event from outside of its room, which has nothing but itself. */
-export function outsideEventOf(row: OutsideRow): StoredEvent {
+export function outOfBandEventOf(row: OutOfBandRow): StoredEvent {
   const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
   return { ...storedEventOf({ ...row, ...none, flags: 0 }), outOfBand: true };
 }

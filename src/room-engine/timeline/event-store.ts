@@ -7,20 +7,20 @@ import {
   type HistoryRange,
   readEvents,
   readEventsById,
+  readEventsPlacedLater,
+  readEventsPlacedOnArrival,
   readHistory,
-  readPlacedAtOnce,
-  readPlacedLater,
   readTimeline,
   type TimelineRange,
 } from './event-queries.ts';
-import { type EventRow, type OutsideRow, outsideEventOf, storedEventOf } from './event-row.ts';
+import { type EventRow, type OutOfBandRow, outOfBandEventOf, storedEventOf } from './event-row.ts';
 import { isStorableText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
 import {
-  type OutsideServer,
-  readOutside,
-  readOutsideMany,
-  readOutsideServers,
+  type OutOfBandServer,
+  readOutOfBandById,
+  readOutOfBandByNids,
+  readOutOfBandServers,
 } from './out-of-band-events.ts';
 import {
   type HistoryPlace,
@@ -166,21 +166,21 @@ export class EventStore {
       for (const row of rows) found.set(row.nid, this.#restore(row));
     }
     const others = missing.filter((nid) => !found.has(nid));
-    for (const row of await readOutsideMany(this.#reader, others)) {
-      found.set(row.nid, this.#restoreOutside(row));
+    for (const row of await readOutOfBandByNids(this.#reader, others)) {
+      found.set(row.nid, this.#restoreOutOfBand(row));
     }
     return found;
   }
 
   /** An event from outside of a room, by its id there; those have no ids among the others. */
   async getOutOfBand(roomNid: number, eventId: string): Promise<StoredEvent | undefined> {
-    const row = isStorableText(eventId) ? await readOutside(this.#reader, roomNid, eventId) : undefined;
-    return row && this.#restoreOutside(row);
+    const row = isStorableText(eventId) ? await readOutOfBandById(this.#reader, roomNid, eventId) : undefined;
+    return row && this.#restoreOutOfBand(row);
   }
 
   /** Who has invited a user to a room from outside of it, or taken their knock, the last first, with those events. */
-  outOfBandServers(roomNid: number, userId: string, limit: number): Promise<OutsideServer[]> {
-    return readOutsideServers(this.#reader, roomNid, userId, limit);
+  outOfBandServers(roomNid: number, userId: string, limit: number): Promise<OutOfBandServer[]> {
+    return readOutOfBandServers(this.#reader, roomNid, userId, limit);
   }
 
   async getById(eventId: string): Promise<StoredEvent | undefined> {
@@ -260,9 +260,9 @@ export class EventStore {
     limit: number,
     which: { backfilled: boolean },
   ): Promise<PositionedEvent[]> {
-    const rows = await readPlacedAtOnce(this.#reader, after, upTo, limit);
+    const rows = await readEventsPlacedOnArrival(this.#reader, after, upTo, limit);
     const found = rows.map((row) => ({ position: row.nid, stored: this.#restore(row) }));
-    for (const row of await readPlacedLater(this.#reader, after, upTo, limit, which)) {
+    for (const row of await readEventsPlacedLater(this.#reader, after, upTo, limit, which)) {
       found.push({ position: row.position, stored: this.#restore(row) });
     }
     return found.sort((a, b) => a.position - b.position).slice(0, limit);
@@ -280,8 +280,8 @@ export class EventStore {
     return this.peek(row.nid) ?? this.#restored(storedEventOf(row));
   }
 
-  #restoreOutside(row: OutsideRow): StoredEvent {
-    return this.peek(row.nid) ?? this.#restored(outsideEventOf(row));
+  #restoreOutOfBand(row: OutOfBandRow): StoredEvent {
+    return this.peek(row.nid) ?? this.#restored(outOfBandEventOf(row));
   }
 
   #restored(stored: StoredEvent): StoredEvent {

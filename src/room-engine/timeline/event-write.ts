@@ -52,7 +52,7 @@ export interface RemoteWrite {
   /** What users are shown of the room who are not in it, as JSON; `undefined`: nothing any more. */
   readonly stripped?: ReadonlyMap<string, string | undefined>;
   /** `rooms.loose_ends`. */
-  readonly looseEnds?: readonly number[] | undefined;
+  readonly formerExtremities?: readonly number[] | undefined;
   /** `PartialStateColumn` as JSON. */
   readonly partialState?: string | null;
 }

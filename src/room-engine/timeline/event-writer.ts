@@ -48,7 +48,7 @@ interface Signed {
  * How many batches may be on their way to the disk: while the answer to one is waiting to be read on this thread, the
  * database is busy with the next.
  */
-const batchesAtOnce = 2;
+const maxConcurrentBatches = 2;
 
 /** Writes of a batch whose rows are made in one go. */
 const writesAtOnce = 200;
@@ -57,7 +57,7 @@ const writesAtOnce = 200;
  * So many events are sent to be signed without waiting for the end of the turn of the event loop: when many requests
  * have come at once that is far away, and the signer and the disk would have nothing to do until then.
  */
-const enoughToSign = 16;
+const minEventsToSign = 16;
 
 /**
  * Signs events and writes them to disk, many at a time. What is staged in one turn of the event loop is signed
@@ -157,7 +157,7 @@ export class EventWriter {
     });
     if (this.#staged.length === 1) setImmediate(() => this.#signStaged());
     // Not before those are here, too, that are staged in one go, as a new room's first events.
-    if (this.#staged.length === enoughToSign) queueMicrotask(() => this.#signStaged());
+    if (this.#staged.length === minEventsToSign) queueMicrotask(() => this.#signStaged());
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
     return durable;
   }
@@ -190,7 +190,7 @@ export class EventWriter {
       group.signatures = signatures;
       group.failure = failure;
       this.#isSigning = false;
-      if (this.#staged.length >= enoughToSign) this.#signStaged();
+      if (this.#staged.length >= minEventsToSign) this.#signStaged();
       else if (this.#staged.length > 0) setImmediate(() => this.#signStaged());
       this.#commitNext();
     };
@@ -209,7 +209,7 @@ export class EventWriter {
   /** Sends the signed events of all rooms that no batch on its way holds. */
   #commitNext(): void {
     this.#takeSigned();
-    while (this.#signed.length > 0 && this.#committing.size < batchesAtOnce) {
+    while (this.#signed.length > 0 && this.#committing.size < maxConcurrentBatches) {
       const [batch, rest] = this.#split();
       if (batch.length === 0) return;
       this.#signed = rest;

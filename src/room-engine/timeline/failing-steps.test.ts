@@ -7,7 +7,7 @@ import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { BackgroundSigner } from '../../kernel/signing/index.ts';
 import { LocalStreams, type Reserve, Sequence } from '../../kernel/streams/index.ts';
-import { PreparedState } from '../placement/states/prepared-current-state.ts';
+import { PreparedCurrentState } from '../placement/states/prepared-current-state.ts';
 import { StateResolver } from '../placement/states/state-resolver.ts';
 import { AuthEdges } from '../state/auth-edges.ts';
 import { GroupChain } from '../state/group-chain.ts';
@@ -23,7 +23,7 @@ import { WriteBatch } from './write-batch.ts';
 const steps: readonly (readonly [object, readonly string[]])[] = [
   [Sequence.prototype, ['next']],
   [GroupChain.prototype, ['advance']],
-  [PreparedState.prototype, ['take']],
+  [PreparedCurrentState.prototype, ['apply']],
   [WritableHead.prototype, ['append', 'setEntry', 'setExtremities', 'redact']],
   [InMemoryHead.prototype, ['remember', 'revise']],
   [WritableHeads.prototype, ['register']],

@@ -1,23 +1,23 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
-import type { OutsideRow } from './event-row.ts';
+import type { OutOfBandRow } from './event-row.ts';
 
 /** Numbers in one query. */
 const chunk = 200;
 
 /** Who has invited a user to a room that this server is not in, or taken their knock on it. */
-export interface OutsideServer {
+export interface OutOfBandServer {
   /** Stands for the invite or the knock, the newest of that server. */
   readonly nid: number;
   readonly server: string;
 }
 
 /** Events from outside of rooms, as far as there are any of these numbers. */
-export async function readOutsideMany(
+export async function readOutOfBandByNids(
   reader: Reader<RoomTables>,
   nids: readonly number[],
-): Promise<OutsideRow[]> {
-  const found: OutsideRow[] = [];
+): Promise<OutOfBandRow[]> {
+  const found: OutOfBandRow[] = [];
   for (let start = 0; start < nids.length; start += chunk) {
     const some = nids.slice(start, start + chunk);
     found.push(...(await reader.selectFrom('outside_events').selectAll().where('nid', 'in', some).execute()));
@@ -25,22 +25,22 @@ export async function readOutsideMany(
   return found;
 }
 
-export function readOutside(
+export function readOutOfBandById(
   reader: Reader<RoomTables>,
   roomNid: number,
   eventId: string,
-): Promise<OutsideRow | undefined> {
+): Promise<OutOfBandRow | undefined> {
   const query = reader.selectFrom('outside_events').selectAll();
   return query.where('room_nid', '=', roomNid).where('event_id', '=', eventId).executeTakeFirst();
 }
 
 /** Each server once, with the newest event that it has sent; the newest first. */
-export async function readOutsideServers(
+export async function readOutOfBandServers(
   reader: Reader<RoomTables>,
   roomNid: number,
   userId: string,
   limit: number,
-): Promise<OutsideServer[]> {
+): Promise<OutOfBandServer[]> {
   const query = reader
     .selectFrom('outside_events')
     .select(({ fn }) => ['server', fn.max('nid').as('newest')]);

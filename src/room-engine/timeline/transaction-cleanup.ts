@@ -7,7 +7,7 @@ import type { RoomTables } from '../tables.ts';
 const hour = 3_600_000;
 
 /** Milliseconds for which a repeated request is known to be one; clients give up long before. */
-const memory = 24 * hour;
+const maxTransactionAge = 24 * hour;
 
 export interface TransactionCleanupDeps {
   readonly database: Database;
@@ -32,7 +32,7 @@ export function deleteOldTransactions({ database, streams, clock }: TransactionC
     const mark = await writer
       .selectFrom('transaction_marks')
       .select('position')
-      .where('ts', '<=', now - memory)
+      .where('ts', '<=', now - maxTransactionAge)
       .orderBy('position', 'desc')
       .limit(1)
       .executeTakeFirst();

@@ -41,7 +41,7 @@ export class TransactionIds {
     send: (transaction: SentTransaction) => Promise<StoredEvent>,
   ): Promise<StoredEvent | number> {
     const device = this.#devices.get(scope) ?? (await this.#load(scope));
-    const key = pathMark(path) + txnId;
+    const key = pathPrefix(path) + txnId;
     const earlier = device.byTxnId.get(key);
     if (earlier !== undefined) return earlier;
     const sending = send({ scope, txnId: key });
@@ -64,7 +64,7 @@ export class TransactionIds {
 
   /** The transaction id with which the device sent an event; call `prepare` before. */
   peek(scope: number, eventNid: number): string | undefined {
-    return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(markLength);
+    return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(pathPrefixLength);
   }
 
   /** Brings the transactions of a device into memory, for `peek`. */
@@ -100,11 +100,11 @@ export class TransactionIds {
 }
 
 /** Characters of a `pathMark`. */
-const markLength = 4;
+const pathPrefixLength = 4;
 
 /** Tells the paths of requests apart in few bytes; it stands in front of the transaction id. */
-function pathMark(path: string): string {
-  return hash('sha256', path, 'base64url').slice(0, markLength);
+function pathPrefix(path: string): string {
+  return hash('sha256', path, 'base64url').slice(0, pathPrefixLength);
 }
 
 /**

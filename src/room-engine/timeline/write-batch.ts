@@ -11,7 +11,7 @@ const sqlText = {
   room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
   partialState: 'update rooms set partial_state = ? where room_nid = ?',
-  looseEnds: 'update rooms set loose_ends = ? where room_nid = ?',
+  formerExtremities: 'update rooms set loose_ends = ? where room_nid = ?',
   event:
     'insert into events (nid, event_id, room_nid, depth, stream, state_group, state_before, replaces, flags, redacted_by, json) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
   eventUpdate:
@@ -152,7 +152,7 @@ export class WriteBatch {
     for (const eventId of remote.missing ?? []) this.#addMissing(roomNid, eventId, stored.nid, remote);
     if (remote.fillsGap) {
       const { eventId } = stored.event;
-      this.#keep('backward', eventId, 'backwardRemoval', [roomNid, eventId]);
+      this.#replaceRow('backward', eventId, 'backwardRemoval', [roomNid, eventId]);
     }
     if (remote.pendingTarget !== undefined) {
       this.#push('pendingRedaction', [remote.pendingTarget, stored.nid]);
@@ -163,17 +163,18 @@ export class WriteBatch {
     }
     for (const [userId, json] of remote.stripped ?? []) {
       const key = `${roomNid}:${userId}`;
-      if (json === undefined) this.#keep('stripped', key, 'strippedRemoval', [roomNid, userId]);
-      else this.#keep('stripped', key, 'stripped', [roomNid, userId, json]);
+      if (json === undefined) this.#replaceRow('stripped', key, 'strippedRemoval', [roomNid, userId]);
+      else this.#replaceRow('stripped', key, 'stripped', [roomNid, userId, json]);
     }
-    if (remote.looseEnds) this.#push('looseEnds', [JSON.stringify(remote.looseEnds), roomNid]);
+    if (remote.formerExtremities)
+      this.#push('formerExtremities', [JSON.stringify(remote.formerExtremities), roomNid]);
     if (remote.partialState !== undefined) this.#push('partialState', [remote.partialState, roomNid]);
   }
 
   #addMissing(roomNid: number, eventId: string, namedBy: number, { answersLeft }: RemoteWrite): void {
     const before = this.#last.get(`backward:${eventId}`);
     if (answersLeft === undefined && before?.table === 'backward') return;
-    this.#keep('backward', eventId, 'backward', [roomNid, eventId, answersLeft ?? null, namedBy]);
+    this.#replaceRow('backward', eventId, 'backward', [roomNid, eventId, answersLeft ?? null, namedBy]);
   }
 
   #addStateChange(roomNid: number, { position }: RoomFact, change: StateChange): void {
@@ -182,8 +183,8 @@ export class WriteBatch {
     const isMember = change.type === 'm.room.member';
     const membership = isMember && change.event ? membershipOf(change.event.event.content) : null;
     const key = `${roomNid}:${keyNid}`;
-    if (nid === undefined) this.#keep('current', key, 'currentRemoval', [roomNid, keyNid]);
-    else this.#keep('current', key, 'current', [roomNid, keyNid, nid, membership, position]);
+    if (nid === undefined) this.#replaceRow('current', key, 'currentRemoval', [roomNid, keyNid]);
+    else this.#replaceRow('current', key, 'current', [roomNid, keyNid, nid, membership, position]);
     this.#push('delta', [roomNid, position, keyNid, nid ?? null]);
   }
 
@@ -213,7 +214,7 @@ export class WriteBatch {
     return nid;
   }
 
-  #keep(kind: string, key: string, table: Table, row: SqlValue[]): void {
+  #replaceRow(kind: string, key: string, table: Table, row: SqlValue[]): void {
     this.#last.set(`${kind}:${key}`, { table, row });
   }
 

@@ -15,15 +15,15 @@ export async function buildAtEnd(
   draft: EventToSend,
 ): Promise<VerifiedEvent> {
   const { heads, events, stateKeys, signer } = deps;
-  const surroundings = new SendContext(events, draft);
+  const context = new SendContext(events, draft);
   for (;;) {
     const head = await heads.get(roomId);
     if (!head) throw notFound('Unknown room');
-    await surroundings.load(head, stateKeys);
-    if (head.broken || !surroundings.isComplete(head)) continue;
-    const { unsigned } = composeEvent(deps, draft, head, surroundings);
+    await context.load(head, stateKeys);
+    if (head.broken || !context.isComplete(head)) continue;
+    const { unsigned } = composeEvent(deps, draft, head, context);
     const { event, signingInput } = unsigned;
-    const verdict = authorize(event, (type, key) => surroundings.state(head, type, key)?.event);
+    const verdict = authorize(event, (type, key) => context.state(head, type, key)?.event);
     if (!verdict.allowed) throw forbidden(verdict.reason);
     return { event, json: unsigned.complete(signer.key.sign(signingInput)) };
   }

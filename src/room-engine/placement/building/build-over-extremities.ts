@@ -1,9 +1,9 @@
 import { notFound, selectAuthEventKeys } from '../../../protocol/index.ts';
-import { eventAt, maxPrevEvents } from '../../timeline/compose-event.ts';
+import { composeWithLinks, maxPrevEvents } from '../../timeline/compose-event.ts';
 import type { EventToSend } from '../../timeline/event-to-send.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { surroundingIn } from '../states/auth-state.ts';
-import { type BeforeStates, groupsOf } from '../states/before-state.ts';
+import { authStateInGroup } from '../states/auth-state.ts';
+import { type BeforeStates, extremityGroups } from '../states/before-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
@@ -11,7 +11,7 @@ import type { VerifiedEvent } from '../verified-event.ts';
  * state before it is what those resolve to, which need not be the current one.
  * @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_BAD_JSON
  */
-export async function buildOverForks(
+export async function buildOverManyExtremities(
   deps: PlacementDeps,
   before: BeforeStates,
   roomId: string,
@@ -21,15 +21,15 @@ export async function buildOverForks(
   if (!head) throw notFound('Unknown room');
   const { version } = head;
   const prev = [...head.extremities].sort((a, b) => b.depth - a.depth).slice(0, maxPrevEvents);
-  const state = await before.after(version, groupsOf({ extremities: prev }), head);
+  const state = await before.afterGroups(version, extremityGroups({ extremities: prev }), head);
   try {
     const subject = { ...draft, stateKey: draft.stateKey, version };
-    const around = await surroundingIn(deps, subject, state.id);
-    const auth = selectAuthEventKeys(subject, version).map((key) => around.get(key));
+    const authState = await authStateInGroup(deps, subject, state.id);
+    const auth = selectAuthEventKeys(subject, version).map((key) => authState.get(key));
     const named = await deps.events.getMany(prev.map(({ nid }) => nid));
-    const all = [...named.values(), ...around.values()];
+    const all = [...named.values(), ...authState.values()];
     const authEventIds = auth.map((stored) => stored?.event.eventId).filter((id) => id !== undefined);
-    const unsigned = eventAt(
+    const unsigned = composeWithLinks(
       deps,
       draft,
       version,
@@ -42,6 +42,6 @@ export async function buildOverForks(
     return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signingInput)) };
   } finally {
     // They are made again when the event gets its place.
-    before.drop(state.made);
+    before.drop(state.newGroups);
   }
 }

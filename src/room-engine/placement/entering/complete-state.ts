@@ -4,19 +4,19 @@ import type { Extremity } from '../../timeline/extremity.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
-import { type CurrentChange, changeOfCurrentState } from '../states/current-state.ts';
-import { PreparedState } from '../states/prepared-current-state.ts';
-import { readOutsiders } from '../store.ts';
-import { type Outsider, takeOutsidersIn } from './out-of-band-members.ts';
+import { type CurrentStateChange, resolveCurrentState } from '../states/current-state.ts';
+import { PreparedCurrentState } from '../states/prepared-current-state.ts';
+import { readOutOfBandMembers } from '../store.ts';
+import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-members.ts';
 import type { PartialStateColumn } from './partial-state.ts';
 import { StateRevision } from './state-revision.ts';
 
 /** What the revised ends of the room make of its current state. */
-interface Outcome {
+interface RevisedCurrentState {
   /** Of what it was made. */
   readonly of: string;
-  readonly change: CurrentChange | undefined;
-  readonly prepared: PreparedState | undefined;
+  readonly change: CurrentStateChange | undefined;
+  readonly prepared: PreparedCurrentState | undefined;
 }
 
 /**
@@ -38,7 +38,7 @@ export class CompleteState {
     const first = await heads.get(roomId);
     if (!first) throw notFound('Unknown room');
     if (!first.partial) return;
-    await this.#flushed(first);
+    await this.#waitForDisk(first);
     const revision = await StateRevision.begin(
       this.#deps,
       this.#before,
@@ -46,7 +46,7 @@ export class CompleteState {
       first.partial.joinEventId,
       stateIds,
     );
-    let outcome: Outcome | undefined;
+    let revised: RevisedCurrentState | undefined;
     try {
       for (;;) {
         const head = await heads.get(roomId);
@@ -60,17 +60,17 @@ export class CompleteState {
         const [extremities, group] = [head.extremities, head.chain.id];
         const news = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
         for (const stored of news) await revision.revise(stored);
-        const ends = await revision.ends();
+        const ends = await revision.extremities();
         // It takes a while, and does not change with the messages that are sent meanwhile.
-        outcome = await this.#outcome(head, revision, ends, outcome);
-        const outsiders = await readOutsiders(this.#deps.database.reader(), head.roomNid);
-        await revision.noteRedactions();
+        revised = await this.#resolveCurrentState(head, revision, ends, revised);
+        const outOfBandMembers = await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid);
+        await revision.copyRedactions();
         // Nothing may be awaited from here until everything is staged: the head must not change under it.
         if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;
         const { writer } = this.#deps;
-        const made = outcome;
+        const made = revised;
         const durable = writer.extend(head, (reserve) =>
-          this.#stage(head, revision, ends, made, outsiders, reserve),
+          this.#stage(head, revision, ends, made, outOfBandMembers, reserve),
         );
         revision.groups.length = 0;
         await this.#settle(revision, durable);
@@ -85,30 +85,30 @@ export class CompleteState {
   }
 
   /** Resolves when everything that was added to the room until now is on disk. */
-  async #flushed(head: WritableHead): Promise<void> {
+  async #waitForDisk(head: WritableHead): Promise<void> {
     const { writer } = this.#deps;
     const [stored] = head.recent;
     if (!stored) return;
     await writer.extend(head, (reserve) =>
-      writer.stage({ ...nothing, head, stored, reservation: reserve() }),
+      writer.stage({ ...emptyWrite, head, stored, reservation: reserve() }),
     );
   }
 
   /** @param last made before; still good when it was made of the same */
-  async #outcome(
+  async #resolveCurrentState(
     head: WritableHead,
     { before }: StateRevision,
     ends: readonly Extremity[],
-    last: Outcome | undefined,
-  ): Promise<Outcome> {
+    last: RevisedCurrentState | undefined,
+  ): Promise<RevisedCurrentState> {
     const groups = [...new Set(ends.map(({ stateGroup }) => stateGroup ?? 0))].sort((a, b) => a - b);
     const of = `${head.chain.id}: ${groups.join()}`;
     if (last?.of === of) return last;
-    const change = await changeOfCurrentState(this.#deps, head, groups, {
+    const change = await resolveCurrentState(this.#deps, head, groups, {
       state: before,
-      newcomer: undefined,
+      unplacedEvent: undefined,
     });
-    const prepared = change && (await PreparedState.of(head, change, this.#deps.slices));
+    const prepared = change && (await PreparedCurrentState.prepare(head, change, this.#deps.slices));
     return { of, change, prepared };
   }
 
@@ -128,8 +128,8 @@ export class CompleteState {
     head: WritableHead,
     { events, groups, stateKeys, join }: StateRevision,
     ends: readonly Extremity[],
-    { change, prepared }: Outcome,
-    outsiders: readonly Outsider[],
+    { change, prepared }: RevisedCurrentState,
+    outOfBandMembers: readonly OutOfBandMember[],
     reserve: ReservePlace,
   ): Promise<void> {
     const { writer } = this.#deps;
@@ -138,14 +138,14 @@ export class CompleteState {
     const reservation = reserve();
     const { position } = reservation;
     for (const revised of recent) head.revise(revised);
-    const applied = prepared?.take(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
-    const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, cause);
+    const applied = prepared?.apply(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
+    const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, cause);
     head.setExtremities(ends);
     head.partial = undefined;
     head.completedAt = position;
     const column: PartialStateColumn = { completedAt: position };
     const write: PreparedWrite = {
-      ...nothing,
+      ...emptyWrite,
       head,
       stored: cause,
       fact: {
@@ -157,11 +157,11 @@ export class CompleteState {
         membershipChanges,
       },
       end: { extremities: ends, group: head.chain.id },
-      groups: [...groups, ...(change?.made ?? [])],
+      groups: [...groups, ...(change?.newGroups ?? [])],
       reservation,
       remote: {
         revised: events,
-        stateKeys: [...stateKeys, ...(change?.made.length ? change.entries.keys() : [])],
+        stateKeys: [...stateKeys, ...(change?.newGroups.length ? change.entries.keys() : [])],
         stripped,
         partialState: JSON.stringify(column),
       },
@@ -174,7 +174,7 @@ export class CompleteState {
 }
 
 /** A write that writes nothing. */
-const nothing = {
+const emptyWrite = {
   row: 'untouched',
   fact: undefined,
   content: '',

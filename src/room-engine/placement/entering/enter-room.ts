@@ -3,48 +3,48 @@ import type { GroupChain } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
-import { objectionByAuthEvents, objectionByState } from '../events/event-authorization.ts';
+import { rejectionByAuthEvents, rejectionByState } from '../events/event-authorization.ts';
 import { isMissing } from '../events/examine-event.ts';
 import { type Outliers, outlierOf } from '../events/outliers.ts';
-import { hasPlace, type PlacedEvent, type PlaceEvent } from '../events/place-event.ts';
+import { type EventPlacer, hasPlace, type PlacedEvent } from '../events/place-event.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { JoinResponse } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { authIdsOf, withNamedMembers } from '../states/auth-state.ts';
-import { type BeforeStates, stateMapOf, type ToldState } from '../states/before-state.ts';
-import { applyCurrentState } from '../states/current-state.ts';
-import { PreparedState } from '../states/prepared-current-state.ts';
-import { readOutsiders } from '../store.ts';
+import { authIdsOf, withMembersFromAuthEvents } from '../states/auth-state.ts';
+import { type BeforeStates, type ReceivedState, stateMapOf } from '../states/before-state.ts';
+import { applyCurrentStateChange } from '../states/current-state.ts';
+import { PreparedCurrentState } from '../states/prepared-current-state.ts';
+import { readOutOfBandMembers } from '../store.ts';
 import type { RoomWithVersion } from '../verified-event.ts';
-import { type Outsider, takeOutsidersIn } from './out-of-band-members.ts';
+import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-members.ts';
 import type { PartialState } from './partial-state.ts';
 
 /** Ends of a room's history that are remembered though nothing is built on them any more. */
-const maxLooseEnds = 200;
+const maxFormerExtremities = 200;
 
-export interface EnterDeps extends PlacementDeps {
+export interface EnterRoomDeps extends PlacementDeps {
   readonly before: BeforeStates;
   readonly outliers: Outliers;
-  readonly placing: PlaceEvent;
+  readonly placing: EventPlacer;
 }
 
 /** What there is to build on. */
-interface Ground {
+interface JoinContext {
   /** The state before the join, as far as it is known. */
   readonly state: ReadonlyMap<string, StoredEvent>;
   readonly known: StoredEvent | undefined;
   readonly auth: readonly number[];
   readonly missing: readonly string[];
-  readonly before: ToldState;
+  readonly before: ReceivedState;
   /** Nobody while the state lacks members: then it does not tell what became of them. */
-  readonly outsiders: readonly Outsider[];
+  readonly outOfBandMembers: readonly OutOfBandMember[];
 }
 
 /** Enters rooms by what a server in them has answered to a join. */
 export class EnterRoom {
-  readonly #deps: EnterDeps;
+  readonly #deps: EnterRoomDeps;
 
-  constructor(deps: EnterDeps) {
+  constructor(deps: EnterRoomDeps) {
     this.#deps = deps;
   }
 
@@ -62,21 +62,21 @@ export class EnterRoom {
         return placing.place(room.roomId, event, { stateBefore: stateIds, refuse: true });
       }
       const [extremities, group] = [head.extremities, head.chain.id];
-      const ground = await this.#ground(head, event, stateIds, partial !== undefined);
-      const chain = await ground.before.chain();
-      const prepared = await this.#prepare(head, ground, chain, event);
+      const context = await this.#checkJoin(head, event, stateIds, partial !== undefined);
+      const chain = await context.before.chain();
+      const prepared = await this.#prepare(head, context, chain, event);
       // Nothing may be awaited from here until the event is staged: the head must not change under it.
       if (
         head.broken ||
         head.extremities !== extremities ||
         head.chain.id !== group ||
-        !prepared.isFor(head)
+        !prepared.isValidFor(head)
       ) {
-        before.drop(ground.before.made);
+        before.drop(context.before.newGroups);
         continue;
       }
       const info = partial && { ...partial, joinEventId: event.event.eventId };
-      const ready = { ...ground, prepared };
+      const ready = { ...context, prepared };
       try {
         const { stored, durable } = writer.extend(head, (reserve) => {
           const write = this.#extend(head, event, ready, chain, info, reserve);
@@ -85,19 +85,19 @@ export class EnterRoom {
         durable.catch(() => resolver.forgetAll());
         return { stored, durable, isBarrier: true };
       } catch (error) {
-        before.drop(ground.before.made);
+        before.drop(context.before.newGroups);
         throw error;
       }
     }
   }
 
   /** @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents */
-  async #ground(
+  async #checkJoin(
     head: WritableHead,
     { event }: JoinResponse['event'],
     stateIds: readonly string[],
     isPartial: boolean,
-  ): Promise<Ground> {
+  ): Promise<JoinContext> {
     const { events, stateKeys } = this.#deps;
     const known = await events.getById(event.eventId);
     if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
@@ -108,9 +108,9 @@ export class EnterRoom {
     const found = await events.getManyById(stateIds);
     const state = await stateMapOf(found.values(), head.roomNid, this.#deps.slices);
     if (!state.has(stateMapKey('m.room.create', ''))) throw forbidden('The state has no create event');
-    const around = isPartial ? withNamedMembers(state, named.values()) : state;
-    const objection = objectionByAuthEvents(event, named) ?? objectionByState(event, around);
-    if (objection !== undefined) throw forbidden(objection);
+    const authState = isPartial ? withMembersFromAuthEvents(state, named.values()) : state;
+    const rejection = rejectionByAuthEvents(event, named) ?? rejectionByState(event, authState);
+    if (rejection !== undefined) throw forbidden(rejection);
     const prev = await events.getManyById(event.prevEventIds);
     await stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''));
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
@@ -119,18 +119,20 @@ export class EnterRoom {
       known,
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
-      before: await this.#deps.before.ofMap(head, state),
-      outsiders: isPartial ? [] : await readOutsiders(this.#deps.database.reader(), head.roomNid),
+      before: await this.#deps.before.ofState(head, state),
+      outOfBandMembers: isPartial
+        ? []
+        : await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid),
     };
   }
 
   /** What the state before the join makes of the current one; the join comes on top. */
   async #prepare(
     head: WritableHead,
-    { state, before: { keyNids } }: Ground,
+    { state, before: { keyNids } }: JoinContext,
     chain: GroupChain,
     { event }: JoinResponse['event'],
-  ): Promise<PreparedState> {
+  ): Promise<PreparedCurrentState> {
     const { slices } = this.#deps;
     const ownKey = stateMapKey(event.type, event.stateKey ?? '');
     const entries = new Map<string, number>();
@@ -143,13 +145,21 @@ export class EnterRoom {
       entries.set(key, one.nid);
       events.set(one.nid, one);
     });
-    return PreparedState.of(head, { chain, entries, events, keyNids }, slices);
+    return PreparedCurrentState.prepare(head, { chain, entries, events, keyNids }, slices);
   }
 
   #extend(
     head: WritableHead,
     { event, json }: JoinResponse['event'],
-    { state, known, auth, missing, before, outsiders, prepared }: Ground & { prepared: PreparedState },
+    {
+      state,
+      known,
+      auth,
+      missing,
+      before,
+      outOfBandMembers,
+      prepared,
+    }: JoinContext & { prepared: PreparedCurrentState },
     chain: GroupChain,
     partial: PartialState | undefined,
     reserve: ReservePlace,
@@ -172,8 +182,8 @@ export class EnterRoom {
       resolves: true,
       followsGap: true,
     };
-    const whole = prepared.take(head, stored, position);
-    const own = applyCurrentState(
+    const whole = prepared.apply(head, stored, position);
+    const own = applyCurrentStateChange(
       head,
       { chain, entries: new Map([[ownKey, nid]]), events: new Map(), keyNids: before.keyNids },
       stored,
@@ -183,11 +193,11 @@ export class EnterRoom {
       stateChanges: [...whole.stateChanges, ...own.stateChanges],
       membershipChanges: [...whole.membershipChanges, ...own.membershipChanges],
     };
-    const { membershipChanges, stripped } = takeOutsidersIn(head, outsiders, applied, stored);
-    const looseEnds = [...head.formerExtremities, ...head.extremities.map((end) => end.nid)].slice(
-      -maxLooseEnds,
+    const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, stored);
+    const formerExtremities = [...head.formerExtremities, ...head.extremities.map((end) => end.nid)].slice(
+      -maxFormerExtremities,
     );
-    if (head.extremities.length > 0) head.formerExtremities = looseEnds;
+    if (head.extremities.length > 0) head.formerExtremities = formerExtremities;
     head.setExtremities([{ nid, eventId: event.eventId, depth: event.depth, stateGroup: rows.id }]);
     head.remember(stored);
     head.partial = partial;
@@ -198,17 +208,17 @@ export class EnterRoom {
       fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied, membershipChanges },
       content: json,
       end: { extremities: head.extremities, group: rows.id },
-      groups: [...before.made, rows],
+      groups: [...before.newGroups, rows],
       auth: known ? [] : auth,
       redacts: undefined,
       reservation,
       remote: {
-        stateKeys: [...before.keys, ownKey],
+        stateKeys: [...before.newGroupKeys, ownKey],
         place: nid === position ? undefined : position,
         missing,
         fillsGap: true,
         stripped: stripped.set(event.stateKey ?? '', undefined),
-        looseEnds: looseEnds.length > 0 ? looseEnds : undefined,
+        formerExtremities: formerExtremities.length > 0 ? formerExtremities : undefined,
         partialState: partial ? JSON.stringify(partial) : null,
       },
     };

@@ -4,7 +4,7 @@ import type { RoomHead } from '../../timeline/room-head.ts';
 import type { AppliedChange } from '../states/current-state.ts';
 
 /** A local user whose membership came from outside of the room. */
-export interface Outsider {
+export interface OutOfBandMember {
   readonly userId: string;
   readonly membership: Membership;
 }
@@ -15,13 +15,13 @@ export interface Outsider {
  * @param applied what the whole state of the room has changed
  * @param cause the event by which the state came
  */
-export function takeOutsidersIn(
+export function endOutOfBandMemberships(
   head: RoomHead,
-  outsiders: readonly Outsider[],
+  outOfBandMembers: readonly OutOfBandMember[],
   applied: AppliedChange,
   cause: StoredEvent,
 ): { membershipChanges: readonly MembershipChange[]; stripped: Map<string, undefined> } {
-  const over = outsiders
+  const over = outOfBandMembers
     .filter(({ membership }) => membership === 'invite' || membership === 'knock')
     .filter(({ userId }) => !head.entry('m.room.member', userId))
     .map(({ userId, membership }) => ({
@@ -32,6 +32,6 @@ export function takeOutsidersIn(
     }));
   return {
     membershipChanges: [...applied.membershipChanges, ...over],
-    stripped: new Map(outsiders.map(({ userId }) => [userId, undefined])),
+    stripped: new Map(outOfBandMembers.map(({ userId }) => [userId, undefined])),
   };
 }

@@ -3,7 +3,7 @@ import type { RoomFact, StoredEvent } from '../../stored-event.ts';
 import { isStorableText } from '../../timeline/event-to-send.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { outlierOf } from '../events/outliers.ts';
-import { checkRoom, type PlacedEvent } from '../events/place-event.ts';
+import { type PlacedEvent, requireSameRoom } from '../events/place-event.ts';
 import type { OutOfBandDetails } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
@@ -12,7 +12,7 @@ import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
  * Takes note of what becomes of local users in rooms that this server is not in. What others say of such a room, its
  * version above all, is true of what they have said it with, and of nothing else (decision 0116).
  */
-export class OutOfBand {
+export class OutOfBandMemberships {
   readonly #deps: PlacementDeps;
 
   constructor(deps: PlacementDeps) {
@@ -20,13 +20,13 @@ export class OutOfBand {
   }
 
   /** One call at a time in each room. */
-  async take(
+  async add(
     room: RoomWithVersion,
     { event, json }: VerifiedEvent,
     { state, server }: OutOfBandDetails,
   ): Promise<PlacedEvent> {
     const { userRooms, writer, heads, roomNids, clock, signer } = this.#deps;
-    checkRoom(room, event);
+    requireSameRoom(room, event);
     const { stateKey: userId } = event;
     if (
       event.type !== 'm.room.member' ||

@@ -14,7 +14,7 @@ const deletedTogether = 500;
  * @param head nothing is being written to it
  * @throws MatrixError M_FORBIDDEN for a room whose version is known
  */
-export async function settleVersion(
+export async function correctRoomVersion(
   { database, events }: { readonly database: Database; readonly events: EventStore },
   head: WritableHead,
   version: RoomVersion,
@@ -23,7 +23,7 @@ export async function settleVersion(
   if (head.isEntered) throw forbidden('The room has another version');
   const { roomNid } = head;
   for (;;) {
-    const nids = await leftOver(database, roomNid);
+    const nids = await outlierNids(database, roomNid);
     if (nids.length === 0) break;
     await database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('event_auth').where('event_nid', 'in', nids).execute();
@@ -40,7 +40,7 @@ export async function settleVersion(
   head.correctVersion(version);
 }
 
-async function leftOver(database: Database, roomNid: number): Promise<number[]> {
+async function outlierNids(database: Database, roomNid: number): Promise<number[]> {
   const rows = await database
     .reader<RoomTables>()
     .selectFrom('events')

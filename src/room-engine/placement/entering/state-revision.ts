@@ -3,14 +3,14 @@ import type { GroupChain, GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { Extremity } from '../../timeline/extremity.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
-import { objectionByState } from '../events/event-authorization.ts';
+import { rejectionByState } from '../events/event-authorization.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { surroundingIn } from '../states/auth-state.ts';
+import { authStateInGroup } from '../states/auth-state.ts';
 import { type BeforeStates, type GroupState, stateMapOf } from '../states/before-state.ts';
 import { readPlacedSince } from '../store.ts';
 
-interface Beginning {
+interface RevisionStart {
   readonly join: StoredEvent;
   readonly before: GroupState;
   /** Of the join, on the stream. */
@@ -41,13 +41,13 @@ export class StateRevision {
     deps: PlacementDeps,
     states: BeforeStates,
     head: WritableHead,
-    { join, before, position, chain }: Beginning,
+    { join, before, position, chain }: RevisionStart,
   ) {
     this.#deps = deps;
     this.#before = states;
     this.#head = head;
-    this.groups = [...before.made];
-    this.stateKeys = new Set(before.keys);
+    this.groups = [...before.newGroups];
+    this.stateKeys = new Set(before.newGroupKeys);
     this.join = join;
     this.before = before;
     this.#upTo = position - 1;
@@ -72,7 +72,7 @@ export class StateRevision {
     if (missing.length > 0 || join?.stream === undefined) throw new MissingEvents(missing);
     found.delete(joinEventId);
     const state = await stateMapOf(found.values(), head.roomNid, deps.slices);
-    const before = await states.ofMap(head, state);
+    const before = await states.ofState(head, state);
     const chain = await before.chain();
     const revision = new StateRevision(deps, states, head, { join, before, position: join.stream, chain });
     await deps.slices.pauseIfDue();
@@ -112,12 +112,13 @@ export class StateRevision {
     const before = isJoin ? this.before : await this.#stateBefore(stored);
     if (!before) return;
     if (!isJoin) {
-      this.groups.push(...before.made);
-      for (const key of before.keys) this.stateKeys.add(key);
+      this.groups.push(...before.newGroups);
+      for (const key of before.newGroupKeys) this.stateKeys.add(key);
     }
     const rejected =
       stored.rejected ||
-      (!isJoin && objectionByState(event, await surroundingIn(this.#deps, event, before.id)) !== undefined);
+      (!isJoin &&
+        rejectionByState(event, await authStateInGroup(this.#deps, event, before.id)) !== undefined);
     let group = before.id;
     if (event.stateKey !== undefined && !rejected) {
       const key = stateMapKey(event.type, event.stateKey);
@@ -147,13 +148,13 @@ export class StateRevision {
     const groups = [...prev.values()].map((one) => (this.events.get(one.nid) ?? one).stateGroup);
     const known = groups.filter((group) => group !== undefined);
     if (known.length < groups.length) return undefined;
-    const before = await this.#before.after(this.#head.version, known, undefined);
-    if (before.resolves.length > 0) this.#deps.resolver.remember(before.resolves, before.id);
+    const before = await this.#before.afterGroups(this.#head.version, known, undefined);
+    if (before.resolvedFrom.length > 0) this.#deps.resolver.remember(before.resolvedFrom, before.id);
     return before;
   }
 
   /** The extremities with their new groups; in the place of one that is not allowed, what comes before it. */
-  async ends(): Promise<Extremity[]> {
+  async extremities(): Promise<Extremity[]> {
     const ends = new Map<number, Extremity>();
     const pending = this.#head.extremities.map(({ nid }) => nid);
     const seen = new Set<number>();
@@ -180,7 +181,7 @@ export class StateRevision {
   }
 
   /** Events may have been redacted since they were revised; not after the room was looked at the last time. */
-  async noteRedactions(): Promise<void> {
+  async copyRedactions(): Promise<void> {
     await this.#deps.slices.each(this.events.values(), (revised) => {
       revised.redactedBy = this.#deps.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;
     });

@@ -6,20 +6,20 @@ import type { OlderEvent } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
 import { readAllBackwardExtremities } from '../store.ts';
-import { ExamineEvent, type Findings } from './examine-event.ts';
+import { type EventExamination, EventExaminer } from './examine-event.ts';
 import { outlierOf } from './outliers.ts';
-import { checkRoom, hasPlace } from './place-event.ts';
+import { hasPlace, requireSameRoom } from './place-event.ts';
 
 /** Puts older events at the beginnings of timelines. */
 export class Backfill {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
-  readonly #examine: ExamineEvent;
+  readonly #examiner: EventExaminer;
 
   constructor(deps: PlacementDeps, before: BeforeStates) {
     this.#deps = deps;
     this.#before = before;
-    this.#examine = new ExamineEvent(deps, before);
+    this.#examiner = new EventExaminer(deps, before);
   }
 
   /** One call at a time in each room; resolves when everything is on disk. */
@@ -27,7 +27,7 @@ export class Backfill {
     const { heads, database, resolver, slices } = this.#deps;
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('This server is not in the room');
-    for (const { event } of given) checkRoom(head, event.event);
+    for (const { event } of given) requireSameRoom(head, event.event);
     const gaps = await readAllBackwardExtremities(database.reader(), head.roomNid);
     const staged: Promise<void>[] = [];
     try {
@@ -55,28 +55,28 @@ export class Backfill {
     const known = await events.getById(event.eventId);
     if (known && (known.roomNid !== head.roomNid || hasPlace(known))) return undefined;
     const isFirst = event.prevEventIds.length === 0;
-    const found = await this.#examine.examine(head, event, {
+    const examination = await this.#examiner.examine(head, event, {
       stateBefore: isFirst ? [] : stateBefore,
       softFails: false,
       known,
     });
-    const makesGroup = event.stateKey !== undefined && found.rejected === undefined;
+    const makesGroup = event.stateKey !== undefined && examination.rejected === undefined;
     const keyNid = makesGroup
       ? await stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''))
       : undefined;
-    const chain = keyNid === undefined ? undefined : await found.before.chain();
+    const chain = keyNid === undefined ? undefined : await examination.stateBefore.chain();
     if (head.broken) {
-      this.#before.drop(found.before.made);
+      this.#before.drop(examination.stateBefore.newGroups);
       throw new Error('the room could not be written to');
     }
-    const older = { event, json, known, found, answersLeft };
+    const older = { event, json, known, examination, answersLeft };
     try {
       const durable = writer.extend(head, (reserve) =>
         writer.stage(this.#extend(head, older, chain, keyNid, reserve)),
       );
       return { durable };
     } catch (error) {
-      this.#before.drop(found.before.made);
+      this.#before.drop(examination.stateBefore.newGroups);
       throw error;
     }
   }
@@ -87,14 +87,14 @@ export class Backfill {
       event,
       json,
       known,
-      found,
+      examination,
       answersLeft,
     }: OlderEvent['event'] & {
       known: StoredEvent | undefined;
-      found: Findings;
+      examination: EventExamination;
       answersLeft: number | undefined;
     },
-    chain: Awaited<ReturnType<Findings['before']['chain']>> | undefined,
+    chain: Awaited<ReturnType<EventExamination['stateBefore']['chain']>> | undefined,
     keyNid: number | undefined,
     reserve: ReservePlace,
   ): PreparedWrite {
@@ -104,19 +104,20 @@ export class Backfill {
     const { position } = reservation;
     const nid = known?.nid ?? position;
     const rows = newGroup?.chain.advance(newGroup.id, new Map([[newGroup.keyNid, nid]]));
-    const isShown = found.rejected === undefined;
+    const isShown = examination.rejected === undefined;
     const stored: StoredEvent = {
       ...outlierOf(head, event, nid),
       stream: isShown ? -position : undefined,
-      stateGroup: rows?.id ?? found.before.id,
-      stateBefore: found.before.id,
-      replaces: found.replaces,
+      stateGroup: rows?.id ?? examination.stateBefore.id,
+      stateBefore: examination.stateBefore.id,
+      replaces: examination.replaces,
       rejected: !isShown,
       distribute: known?.distribute ?? false,
-      redactedBy: known?.redactedBy ?? found.redactedBy?.nid,
+      redactedBy: known?.redactedBy ?? examination.redactedBy?.nid,
     };
-    if (found.redacts) head.redact(found.redacts, nid);
-    if (found.before.resolves.length > 0) resolver.remember(found.before.resolves, found.before.id);
+    if (examination.redacts) head.redact(examination.redacts, nid);
+    if (examination.stateBefore.resolvedFrom.length > 0)
+      resolver.remember(examination.stateBefore.resolvedFrom, examination.stateBefore.id);
     const empty = { stateChanges: [], membershipChanges: [] };
     return {
       head,
@@ -125,18 +126,21 @@ export class Backfill {
       fact: isShown ? { roomId: head.roomId, position, onTimeline: false, stored, ...empty } : undefined,
       content: json,
       end: undefined,
-      groups: [...found.before.made, ...(rows ? [rows] : [])],
-      auth: event.stateKey === undefined || known ? [] : found.auth,
-      redacts: found.redacts,
+      groups: [...examination.stateBefore.newGroups, ...(rows ? [rows] : [])],
+      auth: event.stateKey === undefined || known ? [] : examination.auth,
+      redacts: examination.redacts,
       reservation,
       remote: {
-        stateKeys: [...found.before.keys, ...(rows ? [stateMapKey(event.type, event.stateKey ?? '')] : [])],
+        stateKeys: [
+          ...examination.stateBefore.newGroupKeys,
+          ...(rows ? [stateMapKey(event.type, event.stateKey ?? '')] : []),
+        ],
         place: isShown ? position : undefined,
-        missing: found.missing,
+        missing: examination.missing,
         answersLeft: isShown ? answersLeft : undefined,
         fillsGap: true,
-        pendingTarget: found.pendingTarget,
-        redactedTs: found.redactedBy?.event.originServerTs,
+        pendingTarget: examination.pendingTarget,
+        redactedTs: examination.redactedBy?.event.originServerTs,
       },
     };
   }
@@ -145,15 +149,15 @@ export class Backfill {
 /** Those that the timeline leads to, one by one. */
 function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
   const byId = new Map(given.map((older) => [older.event.event.eventId, older]));
-  const found = new Set<OlderEvent>();
-  const apart = given.filter((older) => older.detached).map((older) => older.event.event.eventId);
-  for (const pending = [...gaps, ...apart]; pending.length > 0; ) {
+  const reachable = new Set<OlderEvent>();
+  const detached = given.filter((older) => older.detached).map((older) => older.event.event.eventId);
+  for (const pending = [...gaps, ...detached]; pending.length > 0; ) {
     const older = byId.get(pending.pop() ?? '');
-    if (!older || found.has(older)) continue;
-    found.add(older);
+    if (!older || reachable.has(older)) continue;
+    reachable.add(older);
     pending.push(...older.event.event.prevEventIds);
   }
-  return [...found];
+  return [...reachable];
 }
 
 /** Each after its previous events; as long as they tell the truth about their depths, that is their order. */

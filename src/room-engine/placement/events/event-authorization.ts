@@ -1,13 +1,13 @@
 import { authorize, checkAuthEvents, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import { hasStorableKey, lookUp, type Surrounding, surroundingNamed } from '../states/auth-state.ts';
+import { type AuthState, hasStorableKey, stateLookup, stateOfAuthEvents } from '../states/auth-state.ts';
 
 /**
  * Why an event is rejected by what it names as its auth events; `undefined` when it is not.
  * Source: server-server API, "Checks performed on receipt of a PDU", step 4.
  * @param auth its auth events by id, all of them
  */
-export function objectionByAuthEvents(
+export function rejectionByAuthEvents(
   event: RoomEvent,
   auth: ReadonlyMap<string, StoredEvent>,
 ): string | undefined {
@@ -17,12 +17,12 @@ export function objectionByAuthEvents(
     isRejected: (eventId) => auth.get(eventId)?.rejected === true,
   });
   if (!list.allowed) return list.reason;
-  const verdict = authorize(event, lookUp(surroundingNamed(auth.values())));
+  const verdict = authorize(event, stateLookup(stateOfAuthEvents(auth.values())));
   return verdict.allowed ? undefined : verdict.reason;
 }
 
 /** Why a state does not allow an event; `undefined` when it does. */
-export function objectionByState(event: RoomEvent, state: Surrounding): string | undefined {
-  const verdict = authorize(event, lookUp(state));
+export function rejectionByState(event: RoomEvent, state: AuthState): string | undefined {
+  const verdict = authorize(event, stateLookup(state));
   return verdict.allowed ? undefined : verdict.reason;
 }

@@ -5,20 +5,20 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import {
+  type AuthState,
   authIdsOf,
-  lookUp,
-  type Surrounding,
-  surroundingIn,
-  surroundingNow,
-  withNamedMembers,
+  authStateInGroup,
+  currentAuthState,
+  stateLookup,
+  withMembersFromAuthEvents,
 } from '../states/auth-state.ts';
-import { type BeforeStates, type GroupState, groupsOf } from '../states/before-state.ts';
+import { type BeforeStates, extremityGroups, type GroupState } from '../states/before-state.ts';
 import { readBackwardExtremities, readPendingRedactionsOf } from '../store.ts';
-import { objectionByAuthEvents, objectionByState } from './event-authorization.ts';
+import { rejectionByAuthEvents, rejectionByState } from './event-authorization.ts';
 
 /** What is found out about an event before it gets its place. */
-export interface Findings {
-  readonly before: GroupState;
+export interface EventExamination {
+  readonly stateBefore: GroupState;
   /** Why it is not allowed; `undefined` when it is. */
   readonly rejected: string | undefined;
   /** Why it would not be allowed now. */
@@ -49,8 +49,8 @@ export interface ExamineOptions {
   readonly known: StoredEvent | undefined;
 }
 
-/** Looks at received events and at what is around them. */
-export class ExamineEvent {
+/** Looks at received events and at what is authState them. */
+export class EventExaminer {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
 
@@ -60,7 +60,7 @@ export class ExamineEvent {
   }
 
   /** @throws MissingEvents */
-  async examine(head: WritableHead, event: RoomEvent, options: ExamineOptions): Promise<Findings> {
+  async examine(head: WritableHead, event: RoomEvent, options: ExamineOptions): Promise<EventExamination> {
     const { database, events } = this.#deps;
     const [named, prevById, backward] = await Promise.all([
       events.getManyById(authIdsOf(event)),
@@ -68,28 +68,28 @@ export class ExamineEvent {
       readBackwardExtremities(database.reader(), head.roomNid, [event.eventId]),
     ]);
     const prev = [...prevById.values()].filter(({ roomNid }) => roomNid === head.roomNid);
-    this.#requireAll(event, named, prevById, options);
+    this.#requireReferences(event, named, prevById, options);
     const before = await this.#stateBefore(head, event, prev, options);
-    const complete = (state: Surrounding) =>
-      head.isPartial ? withNamedMembers(state, named.values()) : state;
-    const around = await surroundingIn(this.#deps, event, before.id);
+    const complete = (state: AuthState) =>
+      head.isPartial ? withMembersFromAuthEvents(state, named.values()) : state;
+    const authState = await authStateInGroup(this.#deps, event, before.id);
     const rejected =
-      objectionByAuthEvents(event, named) ??
-      (options.known?.rejected ? 'it was rejected before' : objectionByState(event, complete(around)));
+      rejectionByAuthEvents(event, named) ??
+      (options.known?.rejected ? 'it was rejected before' : rejectionByState(event, complete(authState)));
     const isEnd = before.id === head.stateGroup;
     const softFailed =
       rejected === undefined && options.softFails
         ? ((isEnd
             ? undefined
-            : objectionByState(event, await this.#surroundingNow(head, event, before, options))) ??
-          (await this.#objectionByPolicy(head, event)))
+            : rejectionByState(event, await this.#authStateNow(head, event, before, options))) ??
+          (await this.#policyRejection(head, event)))
         : undefined;
     const own =
-      event.stateKey === undefined ? undefined : around.get(stateMapKey(event.type, event.stateKey));
+      event.stateKey === undefined ? undefined : authState.get(stateMapKey(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
     return {
-      before,
+      stateBefore: before,
       rejected,
       softFailed,
       replaces: own?.nid,
@@ -97,13 +97,13 @@ export class ExamineEvent {
       prev,
       missing: event.prevEventIds.filter((eventId) => isMissing(prevById.get(eventId))),
       fills: backward.has(event.eventId),
-      ...(isHidden ? nothingRedacted : await this.#redaction(event, around)),
+      ...(isHidden ? nothingRedacted : await this.#redaction(event, authState)),
       redactedBy:
         isHidden || options.known?.redactedBy !== undefined ? undefined : await this.#redactedBy(event),
     };
   }
 
-  #requireAll(
+  #requireReferences(
     event: RoomEvent,
     named: ReadonlyMap<string, StoredEvent>,
     prev: ReadonlyMap<string, StoredEvent>,
@@ -122,34 +122,40 @@ export class ExamineEvent {
     prev: readonly StoredEvent[],
     { stateBefore }: ExamineOptions,
   ): Promise<GroupState> {
-    if (stateBefore !== undefined) return this.#before.of(head, stateBefore);
+    if (stateBefore !== undefined) return this.#before.ofEventIds(head, stateBefore);
     const groups = prev.map(({ stateGroup }) => stateGroup).filter((group) => group !== undefined);
     // Without previous events there is nothing that could allow it.
-    return groups.length === 0 ? this.#before.of(head, []) : this.#before.after(event.version, groups, head);
+    return groups.length === 0
+      ? this.#before.ofEventIds(head, [])
+      : this.#before.afterGroups(event.version, groups, head);
   }
 
   /**
-   * What is around the event now. Who was told the state before it has missed events, and may have missed what changed
+   * What is authState the event now. Who was told the state before it has missed events, and may have missed what changed
    * the current state: so that state takes part, as if the history had parted. Gaps are easily made up, therefore it
    * does not stand alone.
    */
-  async #surroundingNow(
+  async #authStateNow(
     head: WritableHead,
     event: RoomEvent,
     before: GroupState,
     { stateBefore }: ExamineOptions,
-  ): Promise<Surrounding> {
-    if (stateBefore === undefined) return surroundingNow(this.#deps, event, head);
-    const resolved = await this.#before.after(event.version, [...groupsOf(head), before.id], head);
+  ): Promise<AuthState> {
+    if (stateBefore === undefined) return currentAuthState(this.#deps, event, head);
+    const resolved = await this.#before.afterGroups(
+      event.version,
+      [...extremityGroups(head), before.id],
+      head,
+    );
     try {
-      return await surroundingIn(this.#deps, event, resolved.id);
+      return await authStateInGroup(this.#deps, event, resolved.id);
     } finally {
-      this.#before.drop(resolved.made);
+      this.#before.drop(resolved.newGroups);
     }
   }
 
   /** Source: server-server API, "Checks performed on receipt of a PDU", check 7. */
-  async #objectionByPolicy(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
+  async #policyRejection(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
     const { policies } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
     const isVouched = !policies.isLoaded(head) || policies.hasRequiredSignature(head, event);
@@ -158,13 +164,13 @@ export class ExamineEvent {
 
   async #redaction(
     event: RoomEvent,
-    around: Surrounding,
-  ): Promise<Pick<Findings, 'redacts' | 'pendingTarget'>> {
+    authState: AuthState,
+  ): Promise<Pick<EventExamination, 'redacts' | 'pendingTarget'>> {
     if (event.type !== 'm.room.redaction' || event.redacts === undefined) return nothingRedacted;
     const target = await this.#deps.events.getById(event.redacts);
     if (!target) return { redacts: undefined, pendingTarget: event.redacts };
     const takesEffect =
-      target.redactedBy === undefined && redactionTakesEffect(event, target.event, lookUp(around));
+      target.redactedBy === undefined && redactionTakesEffect(event, target.event, stateLookup(authState));
     return { redacts: takesEffect ? target : undefined, pendingTarget: undefined };
   }
 
@@ -176,8 +182,8 @@ export class ExamineEvent {
     for (const redaction of (await events.getMany(pending.map(({ nid }) => nid))).values()) {
       const { stateBefore, rejected, softFailed } = redaction;
       if (stateBefore === undefined || rejected || softFailed) continue;
-      const around = await surroundingIn(this.#deps, redaction.event, stateBefore);
-      if (redactionTakesEffect(redaction.event, event, lookUp(around))) return redaction;
+      const authState = await authStateInGroup(this.#deps, redaction.event, stateBefore);
+      if (redactionTakesEffect(redaction.event, event, stateLookup(authState))) return redaction;
     }
     return undefined;
   }

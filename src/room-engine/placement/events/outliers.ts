@@ -2,14 +2,14 @@ import { badJson, forbidden, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
-import { settleVersion } from '../entering/room-version.ts';
+import { correctRoomVersion } from '../entering/room-version.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { authIdsOf, lookUp, surroundingIn } from '../states/auth-state.ts';
+import { authIdsOf, authStateInGroup, stateLookup } from '../states/auth-state.ts';
 import { readPendingRedactionsOf } from '../store.ts';
 import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
-import { objectionByAuthEvents } from './event-authorization.ts';
-import { checkRoom } from './place-event.ts';
+import { rejectionByAuthEvents } from './event-authorization.ts';
+import { requireSameRoom } from './place-event.ts';
 
 /** Events that are on their way to the disk at the same time. */
 const eventsAtOnce = 500;
@@ -25,7 +25,7 @@ export class Outliers {
   /** One call at a time in each room. @returns the events by id, those that were known included */
   async add(room: RoomWithVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
     const { slices } = this.#deps;
-    await slices.each(given, ({ event }) => checkRoom(room, event));
+    await slices.each(given, ({ event }) => requireSameRoom(room, event));
     const head = await this.headOf(room);
     const result = new Map<string, StoredEvent>();
     const known = await this.#deps.events.getManyById(given.map(({ event }) => event.eventId));
@@ -59,7 +59,7 @@ export class Outliers {
     const { heads } = this.#deps;
     const head = await heads.get(roomId);
     if (!head) return heads.createHead(this.#deps.roomNids.next(), roomId, version);
-    await settleVersion(this.#deps, head, version);
+    await correctRoomVersion(this.#deps, head, version);
     return head;
   }
 
@@ -97,8 +97,9 @@ export class Outliers {
       const [target, redaction] = [targets.get(targetId), found.get(nid)];
       if (!target || !redaction || redaction.stateBefore === undefined || effective.has(targetId)) continue;
       if (redaction.rejected || redaction.softFailed) continue;
-      const around = await surroundingIn(this.#deps, redaction.event, redaction.stateBefore);
-      if (redactionTakesEffect(redaction.event, target, lookUp(around))) effective.set(targetId, redaction);
+      const authState = await authStateInGroup(this.#deps, redaction.event, redaction.stateBefore);
+      if (redactionTakesEffect(redaction.event, target, stateLookup(authState)))
+        effective.set(targetId, redaction);
     }
     return effective;
   }
@@ -110,7 +111,7 @@ export class Outliers {
     redactions: ReadonlyMap<string, StoredEvent>,
   ): { stored: StoredEvent; durable: Promise<void> } {
     const { writer, heads, clock } = this.#deps;
-    const rejected = objectionByAuthEvents(event, authOf(event, named)) !== undefined;
+    const rejected = rejectionByAuthEvents(event, authOf(event, named)) !== undefined;
     const redaction = redactions.get(event.eventId);
     return writer.extend(head, (reserve) => {
       const reservation = reserve();

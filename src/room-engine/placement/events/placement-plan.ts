@@ -7,50 +7,50 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { PlaceOptions } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { GroupState } from '../states/before-state.ts';
-import { type CurrentChange, changeOfCurrentState } from '../states/current-state.ts';
-import type { Findings } from './examine-event.ts';
+import { type CurrentStateChange, resolveCurrentState } from '../states/current-state.ts';
+import type { EventExamination } from './examine-event.ts';
 
 /** Events that were hidden, behind which the extremities are looked for that an event replaces. */
-const maxHidden = 100;
+const maxHiddenEvents = 100;
 
 /** Options of events, those of local users included. */
-export interface OwnPlaceOptions extends PlaceOptions {
+export interface LocalPlaceOptions extends PlaceOptions {
   readonly transaction?: AppendOptions['transaction'];
 }
 
 /** An event on its way to its place. */
-export interface Arrival {
+export interface ExaminedEvent {
   readonly event: RoomEvent;
   readonly json: string;
   readonly known: StoredEvent | undefined;
-  readonly options: OwnPlaceOptions;
-  readonly found: Findings;
+  readonly options: LocalPlaceOptions;
+  readonly examination: EventExamination;
   /** A number that it was given early. */
-  readonly number: number | undefined;
+  readonly earlyNid: number | undefined;
 }
 
 /** Where an event goes, worked out against a head that has not moved since. */
-export interface Course {
+export interface PlacementPlan {
   readonly isOnTimeline: boolean;
   /** It is a forward extremity. */
-  readonly isEnd: boolean;
+  readonly isExtremity: boolean;
   /** The extremities that stay. */
-  readonly rest: readonly Extremity[];
+  readonly remainingExtremities: readonly Extremity[];
   /** Nothing else is there: the state after the event is the current one. */
   readonly isLinear: boolean;
   /** The entry of the state that it sets; absent where it sets none. */
   readonly keyNid: number | undefined;
   /** The number that it was given early. */
-  readonly number: number | undefined;
+  readonly earlyNid: number | undefined;
   /** To make the group after the event from, when that was not made early. */
   readonly chain: GroupChain | undefined;
   /** The group after the event, when it was made early. */
-  readonly after: GroupState | undefined;
-  readonly change: CurrentChange | undefined;
+  readonly stateAfter: GroupState | undefined;
+  readonly currentChange: CurrentStateChange | undefined;
 }
 
 /** What is known of an event when it gets its place, or its number. */
-interface Spot {
+interface StoredNumbers {
   readonly nid: number;
   readonly stateGroup: number;
   readonly stream?: number | undefined;
@@ -58,7 +58,7 @@ interface Spot {
 }
 
 /** Works out where events go that have been examined. */
-export class EventCourses {
+export class PlacementPlanner {
   readonly #deps: PlacementDeps;
 
   constructor(deps: PlacementDeps) {
@@ -66,59 +66,80 @@ export class EventCourses {
   }
 
   /** Works out where the event goes. */
-  async of(head: WritableHead, arrival: Arrival): Promise<Course> {
-    const { event, found } = arrival;
-    const isOnTimeline = found.rejected === undefined && found.softFailed === undefined;
-    const rest = isOnTimeline ? await this.#rest(head, found) : head.extremities;
+  async planFor(head: WritableHead, examined: ExaminedEvent): Promise<PlacementPlan> {
+    const { event, examination } = examined;
+    const isOnTimeline = examination.rejected === undefined && examination.softFailed === undefined;
+    const remainingExtremities = isOnTimeline
+      ? await this.#remainingExtremities(head, examination)
+      : head.extremities;
     // What the timeline names already has something after it; what it names itself has that, too, from now on.
-    const isEnd = isOnTimeline && (!found.fills || rest.length === 0);
-    const isLinear = isEnd && rest.length === 0 && found.before.id === head.chain.id;
-    const makesGroup = event.stateKey !== undefined && found.rejected === undefined;
+    const isExtremity = isOnTimeline && (!examination.fills || remainingExtremities.length === 0);
+    const isLinear =
+      isExtremity && remainingExtremities.length === 0 && examination.stateBefore.id === head.chain.id;
+    const makesGroup = event.stateKey !== undefined && examination.rejected === undefined;
     const keyNid = makesGroup
       ? await this.#deps.stateKeys.prepare(stateMapKey(event.type, event.stateKey ?? ''))
       : undefined;
-    const { number } = arrival;
-    const course = { isEnd, isOnTimeline, rest, isLinear, keyNid, number, after: undefined };
+    const { earlyNid } = examined;
+    const plan = {
+      isExtremity,
+      isOnTimeline,
+      remainingExtremities,
+      isLinear,
+      keyNid,
+      earlyNid,
+      stateAfter: undefined,
+    };
     if (isLinear || !isOnTimeline) {
-      const chain = isLinear ? head.chain : await found.before.chain();
-      return { ...course, chain, change: undefined };
+      const chain = isLinear ? head.chain : await examination.stateBefore.chain();
+      return { ...plan, chain, currentChange: undefined };
     }
-    const groups = rest.map(({ stateGroup }) => stateGroup ?? 0);
-    if (!isEnd) {
-      const end = { state: found.before, newcomer: undefined };
-      const change = await changeOfCurrentState(this.#deps, head, groups, end);
-      return { ...course, chain: await found.before.chain(), change };
+    const groups = remainingExtremities.map(({ stateGroup }) => stateGroup ?? 0);
+    if (!isExtremity) {
+      const end = { state: examination.stateBefore, unplacedEvent: undefined };
+      const currentChange = await resolveCurrentState(this.#deps, head, groups, end);
+      return { ...plan, chain: await examination.stateBefore.chain(), currentChange };
     }
-    const after = keyNid === undefined ? undefined : await this.#afterEarly(head, arrival, keyNid);
-    const end = after ?? { state: found.before, newcomer: undefined };
-    const change = await changeOfCurrentState(this.#deps, head, [...groups, end.state.id], end);
-    const early = after ? { number: after.newcomer.nid, after: after.state } : undefined;
-    return { ...course, ...early, chain: undefined, change };
+    const after = keyNid === undefined ? undefined : await this.#numberEarly(head, examined, keyNid);
+    const end = after ?? { state: examination.stateBefore, unplacedEvent: undefined };
+    const currentChange = await resolveCurrentState(this.#deps, head, [...groups, end.state.id], end);
+    const early = after ? { earlyNid: after.unplacedEvent.nid, stateAfter: after.state } : undefined;
+    return { ...plan, ...early, chain: undefined, currentChange };
   }
 
   /** State is resolved with the event before its place is certain, so it needs its number and its group now. */
-  async #afterEarly(
+  async #numberEarly(
     head: WritableHead,
-    arrival: Arrival,
+    examined: ExaminedEvent,
     keyNid: number,
-  ): Promise<{ state: GroupState; newcomer: StoredEvent }> {
-    const { known, found } = arrival;
-    const number = arrival.number ?? known?.nid ?? this.#burn();
-    const state = await this.#groupAfter(found.before, keyNid, number);
-    const newcomer = storedAt(head, arrival, { nid: number, stateGroup: state.id, resolves: false });
-    if (!known) this.#deps.authEdges.add(number, found.auth);
-    return { state, newcomer };
+  ): Promise<{ state: GroupState; unplacedEvent: StoredEvent }> {
+    const { known, examination } = examined;
+    const earlyNid = examined.earlyNid ?? known?.nid ?? this.#allocateNid();
+    const state = await this.#groupAfter(examination.stateBefore, keyNid, earlyNid);
+    const unplacedEvent = storedEventFrom(head, examined, {
+      nid: earlyNid,
+      stateGroup: state.id,
+      resolves: false,
+    });
+    if (!known) this.#deps.authEdges.add(earlyNid, examination.auth);
+    return { state, unplacedEvent };
   }
 
   async #groupAfter(before: GroupState, keyNid: number, nid: number): Promise<GroupState> {
     const chain = await before.chain();
     const rows = chain.advance(this.#deps.groupIds.next(), new Map([[keyNid, nid]]));
     this.#deps.groups.add(rows);
-    return { id: rows.id, chain: async () => chain.fork(), made: [rows], keys: [], resolves: [] };
+    return {
+      id: rows.id,
+      chain: async () => chain.fork(),
+      newGroups: [rows],
+      newGroupKeys: [],
+      resolvedFrom: [],
+    };
   }
 
   /** A number for an event whose place comes later. */
-  #burn(): number {
+  #allocateNid(): number {
     const { streams, stream } = this.#deps;
     return streams.reserving((reserve) => {
       const reservation = reserve(stream);
@@ -128,10 +149,10 @@ export class EventCourses {
   }
 
   /** The extremities that the event leaves: those that it or hidden events before it do not name. */
-  async #rest(head: WritableHead, { prev }: Findings): Promise<readonly Extremity[]> {
+  async #remainingExtremities(head: WritableHead, { prev }: EventExamination): Promise<readonly Extremity[]> {
     const named = new Set(prev.map(({ event }) => event.eventId));
     let hidden = prev.filter(({ rejected, softFailed }) => rejected || softFailed);
-    for (let seen = 0; hidden.length > 0 && seen < maxHidden; seen += hidden.length) {
+    for (let seen = 0; hidden.length > 0 && seen < maxHiddenEvents; seen += hidden.length) {
       const ids = hidden.flatMap(({ event }) => event.prevEventIds).filter((eventId) => !named.has(eventId));
       for (const eventId of ids) named.add(eventId);
       const before = await this.#deps.events.getManyById(ids);
@@ -142,10 +163,10 @@ export class EventCourses {
 }
 
 /** The event as it is stored. */
-export function storedAt(
+export function storedEventFrom(
   head: WritableHead,
-  { event, found, known, options }: Arrival,
-  at: Spot,
+  { event, examination, known, options }: ExaminedEvent,
+  at: StoredNumbers,
 ): StoredEvent {
   return {
     nid: at.nid,
@@ -153,14 +174,14 @@ export function storedAt(
     event,
     stream: at.stream,
     stateGroup: at.stateGroup,
-    stateBefore: found.before.id,
-    replaces: found.replaces,
-    rejected: found.rejected !== undefined,
-    softFailed: found.softFailed !== undefined,
+    stateBefore: examination.stateBefore.id,
+    replaces: examination.replaces,
+    rejected: examination.rejected !== undefined,
+    softFailed: examination.softFailed !== undefined,
     distribute: options.distribute === true || known?.distribute === true,
     resolves: at.resolves,
-    followsGap: at.stream !== undefined && found.missing.length > 0,
+    followsGap: at.stream !== undefined && examination.missing.length > 0,
     outOfBand: false,
-    redactedBy: known?.redactedBy ?? found.redactedBy?.nid,
+    redactedBy: known?.redactedBy ?? examination.redactedBy?.nid,
   };
 }

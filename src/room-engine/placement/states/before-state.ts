@@ -13,15 +13,15 @@ export interface GroupState {
   readonly id: number;
   /** Ends in the group. */
   readonly chain: () => Promise<GroupChain>;
-  readonly made: readonly GroupRows[];
+  readonly newGroups: readonly GroupRows[];
   /** `stateMapKey` of the entries in `made`. */
-  readonly keys: readonly string[];
+  readonly newGroupKeys: readonly string[];
   /** The groups whose resolution it is. */
-  readonly resolves: readonly number[];
+  readonly resolvedFrom: readonly number[];
 }
 
 /** A state that another server has told of, with the numbers of its entries by `stateMapKey`. */
-export interface ToldState extends GroupState {
+export interface ReceivedState extends GroupState {
   readonly keyNids: ReadonlyMap<string, number>;
 }
 
@@ -37,7 +37,7 @@ export class BeforeStates {
   }
 
   /** The state before an event that comes after events with these groups. */
-  async after(
+  async afterGroups(
     version: RoomVersion,
     groups: readonly number[],
     head: WritableHead | undefined,
@@ -46,7 +46,7 @@ export class BeforeStates {
     const [only = 0, ...others] = new Set(groups);
     if (others.length === 0) return this.#existing(only, head);
     const distinct = [only, ...others];
-    const atEnd = head && sameGroups(distinct, groupsOf(head)) ? head.chain.id : undefined;
+    const atEnd = head && sameGroups(distinct, extremityGroups(head)) ? head.chain.id : undefined;
     const known = atEnd ?? resolver.known(distinct);
     if (known !== undefined) return this.#existing(known, head);
     const resolution = await resolver.resolve(version, distinct);
@@ -59,26 +59,26 @@ export class BeforeStates {
     }
     const names = await this.#deps.stateKeys.names([...nearest.delta.keys()]);
     const chain = await this.#deps.groups.chain(nearest.group);
-    return { ...this.#make(chain, nearest.delta, names), resolves: distinct };
+    return { ...this.#make(chain, nearest.delta, names), resolvedFrom: distinct };
   }
 
   /**
    * A state that another server has told of.
    * @param head whose current state it is written down as a change of
    */
-  async of(head: WritableHead, eventIds: readonly string[]): Promise<GroupState> {
+  async ofEventIds(head: WritableHead, eventIds: readonly string[]): Promise<GroupState> {
     const { events } = this.#deps;
     const found = await events.getManyById(eventIds);
     const missing = eventIds.filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
-    return this.ofMap(head, await stateMapOf(found.values(), head.roomNid, this.#deps.slices));
+    return this.ofState(head, await stateMapOf(found.values(), head.roomNid, this.#deps.slices));
   }
 
   /**
    * The same, of events. Much of it is done while others have their turns; in the end it is a change of the current
    * state as it is then.
    */
-  async ofMap(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ToldState> {
+  async ofState(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ReceivedState> {
     const { slices } = this.#deps;
     const keyNids = new Map<string, number>();
     for (;;) {
@@ -136,12 +136,18 @@ export class BeforeStates {
   #make(chain: GroupChain, delta: ReadonlyMap<number, number>, keys: readonly string[]): GroupState {
     const rows = chain.advance(this.#deps.groupIds.next(), delta);
     this.#deps.groups.add(rows);
-    return { id: rows.id, chain: async () => chain.fork(), made: [rows], keys, resolves: [] };
+    return {
+      id: rows.id,
+      chain: async () => chain.fork(),
+      newGroups: [rows],
+      newGroupKeys: keys,
+      resolvedFrom: [],
+    };
   }
 
   #existing(id: number, head: WritableHead | undefined): GroupState {
     const chain = async () => (head?.chain.id === id ? head.chain.fork() : await this.#deps.groups.chain(id));
-    return { id, chain, made: [], keys: [], resolves: [] };
+    return { id, chain, newGroups: [], newGroupKeys: [], resolvedFrom: [] };
   }
 }
 
@@ -161,7 +167,7 @@ export async function stateMapOf(
 }
 
 /** The distinct groups of a room's forward extremities. */
-export function groupsOf(head: Pick<WritableHead, 'extremities'>): number[] {
+export function extremityGroups(head: Pick<WritableHead, 'extremities'>): number[] {
   return [...new Set(head.extremities.map(({ stateGroup }) => stateGroup ?? 0))];
 }
 

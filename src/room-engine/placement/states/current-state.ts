@@ -9,10 +9,10 @@ import type { GroupState } from './before-state.ts';
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
 /** How the current state of a room is to change. */
-export interface CurrentChange {
+export interface CurrentStateChange {
   /** Ends in the group of the new state. */
   readonly chain: GroupChain;
-  readonly made: readonly GroupRows[];
+  readonly newGroups: readonly GroupRows[];
   /** `stateMapKey` to the nid of the new entry, or 0 where there is none any more. */
   readonly entries: ReadonlyMap<string, number>;
   /** The events of the new entries, by nid. */
@@ -27,12 +27,12 @@ export interface CurrentChange {
  * @param after the state after a new extremity that has its number but not its place
  * @returns `undefined`: it stays as it is
  */
-export async function changeOfCurrentState(
+export async function resolveCurrentState(
   deps: Deps,
   head: WritableHead,
   groups: readonly number[],
-  after: { readonly state: GroupState; readonly newcomer: StoredEvent | undefined } | undefined,
-): Promise<CurrentChange | undefined> {
+  after: { readonly state: GroupState; readonly unplacedEvent: StoredEvent | undefined } | undefined,
+): Promise<CurrentStateChange | undefined> {
   const { resolver, events, stateKeys, groupIds, slices } = deps;
   const current = head.chain.id ?? 0;
   const distinct = [...new Set(groups)];
@@ -41,11 +41,11 @@ export async function changeOfCurrentState(
     group: current,
     nids: () => (head.chain.id === current ? [...head.state.values()].map(({ nid }) => nid) : undefined),
   };
-  const resolution = await resolver.resolve(head.version, distinct, reference, after?.newcomer);
+  const resolution = await resolver.resolve(head.version, distinct, reference, after?.unplacedEvent);
   const delta = resolution.changesFrom(current);
   if (delta.size === 0) return undefined;
   const found = new Map(await events.getMany([...delta.values()].filter((nid) => nid !== 0)));
-  if (after?.newcomer) found.set(after.newcomer.nid, after.newcomer);
+  if (after?.unplacedEvent) found.set(after.unplacedEvent.nid, after.unplacedEvent);
   const keyNids = [...delta.keys()];
   const names = await stateKeys.names(keyNids);
   const [entries, keys] = [new Map<string, number>(), new Map<string, number>()];
@@ -56,12 +56,12 @@ export async function changeOfCurrentState(
   const same = distinct.find((group) => resolution.changesFrom(group).size === 0);
   if (same !== undefined) {
     const chain = same === after?.state.id ? await after.state.chain() : await deps.groups.chain(same);
-    return { chain, made: [], entries, events: found, keyNids: keys };
+    return { chain, newGroups: [], entries, events: found, keyNids: keys };
   }
   if (head.chain.id !== current) return undefined; // the head has moved: whoever asked looks again
   const chain = head.chain.fork();
   const made = [chain.advance(groupIds.next(), delta)];
-  return { chain, made, entries, events: found, keyNids: keys };
+  return { chain, newGroups: made, entries, events: found, keyNids: keys };
 }
 
 /** What became of a room's state and members. */
@@ -71,9 +71,9 @@ export interface AppliedChange {
 }
 
 /** Changes the current state in memory; waits for nothing. @param cause the event, in its place of another copy */
-export function applyCurrentState(
+export function applyCurrentStateChange(
   head: WritableHead,
-  { chain, entries, events, keyNids }: Omit<CurrentChange, 'made'>,
+  { chain, entries, events, keyNids }: Omit<CurrentStateChange, 'newGroups'>,
   cause: StoredEvent,
   position: number,
 ): AppliedChange {

@@ -4,7 +4,7 @@ import type { GroupChain } from '../../state/group-chain.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../../stored-event.ts';
 import { HeadState, type StateEntry, stateEntry } from '../../timeline/head-state.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
-import type { AppliedChange, CurrentChange } from './current-state.ts';
+import type { AppliedChange, CurrentStateChange } from './current-state.ts';
 
 /** A change of a membership; there is no event where an entry is removed. */
 type MemberMove = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: number | undefined };
@@ -13,7 +13,7 @@ type MemberMove = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: numb
  * A large change of the current state, worked out beside the head while others have their turns. What remains to be
  * done at once is little, however large the room is.
  */
-export class PreparedState {
+export class PreparedCurrentState {
   readonly #mark: WritableHead['stateMark'];
   readonly #state = new HeadState();
   /** New entries, whose place on the stream is not known yet. */
@@ -28,24 +28,24 @@ export class PreparedState {
   }
 
   /** Worth nothing any more once the head's state has changed: see `isFor`. */
-  static async of(
+  static async prepare(
     head: WritableHead,
-    change: Omit<CurrentChange, 'made'>,
+    change: Omit<CurrentStateChange, 'newGroups'>,
     slices: TimeSlices,
-  ): Promise<PreparedState> {
-    const prepared = new PreparedState(head, change.chain);
+  ): Promise<PreparedCurrentState> {
+    const prepared = new PreparedCurrentState(head, change.chain);
     await prepared.#fill(head, change, slices);
     return prepared;
   }
 
   /** Whether it is still made of the state that the head has. */
-  isFor(head: WritableHead): boolean {
+  isValidFor(head: WritableHead): boolean {
     return head.isUnchanged(this.#mark);
   }
 
   /** Makes it the head's state, once. @param cause the event that has brought it */
-  take(head: WritableHead, cause: StoredEvent, position: number): AppliedChange {
-    if (!this.isFor(head)) throw new Error('the current state of the room has changed');
+  apply(head: WritableHead, cause: StoredEvent, position: number): AppliedChange {
+    if (!this.isValidFor(head)) throw new Error('the current state of the room has changed');
     for (const entry of this.#fresh) entry.stream = position;
     head.replaceState(this.#state, position);
     head.chain = this.#chain;
@@ -55,7 +55,7 @@ export class PreparedState {
 
   async #fill(
     head: WritableHead,
-    { entries, events, keyNids }: Omit<CurrentChange, 'made'>,
+    { entries, events, keyNids }: Omit<CurrentStateChange, 'newGroups'>,
     slices: TimeSlices,
   ): Promise<void> {
     await slices.each(head.state, ([key, entry]) => {

@@ -15,7 +15,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import type { EventStore } from '../../timeline/event-store.ts';
 
 /** How many resolutions are remembered; one is a few numbers. */
-const remembered = 10_000;
+const maxRememberedResolutions = 10_000;
 
 const createKey = stateMapKey('m.room.create', '');
 
@@ -41,16 +41,16 @@ export interface ResolverDeps {
 }
 
 /** An event that is about to get its number, and so can not be found by it yet. */
-export type Newcomer = StoredEvent;
+export type UnplacedEvent = StoredEvent;
 
 /**
  * Resolves the states of groups. Only what differs between them is looked at, and what that depends on; the rest is
- * the same in the outcome. So the work grows with how far histories have parted, not with the size of the room.
+ * the same in the revised. So the work grows with how far histories have parted, not with the size of the room.
  */
 export class StateResolver {
   readonly #deps: ResolverDeps;
   /** Sets of groups to the group that they resolve to. */
-  readonly #known = new RecentlyUsed<string, number>({ max: remembered });
+  readonly #known = new RecentlyUsed<string, number>({ max: maxRememberedResolutions });
 
   constructor(deps: ResolverDeps) {
     this.#deps = deps;
@@ -73,13 +73,13 @@ export class StateResolver {
 
   /**
    * @param groups two or more
-   * @param reference another state that the outcome will be compared with
+   * @param reference another state that the revised will be compared with
    */
   async resolve(
     version: RoomVersion,
     groups: readonly number[],
     reference?: ReferenceState,
-    newcomer?: Newcomer,
+    unplacedEvent?: UnplacedEvent,
   ): Promise<Resolution> {
     const all = [...new Set(reference ? [...groups, reference.group] : groups)];
     const { keys, entryIn } = await this.#deps.groups.differences(all);
@@ -99,8 +99,8 @@ export class StateResolver {
       };
       const conflicts = new Set(conflicted);
       const states = distinctStates(groups, conflicted, entryIn);
-      const outcome = await this.#resolve(version, { first, states, conflicted, common, newcomer });
-      for (const key of conflicted) resolved.set(key, outcome.get(key) ?? 0);
+      const revised = await this.#resolve(version, { first, states, conflicted, common, unplacedEvent });
+      for (const key of conflicted) resolved.set(key, revised.get(key) ?? 0);
     }
     return {
       changesFrom: (group) => new Map([...resolved].filter(([key, nid]) => nid !== entryIn(group, key))),
@@ -109,7 +109,7 @@ export class StateResolver {
 
   async #resolve(version: RoomVersion, conflict: Conflict): Promise<Map<number, number>> {
     const { stateKeys, authEdges } = this.#deps;
-    const { first, states, conflicted, common, newcomer } = conflict;
+    const { first, states, conflicted, common, unplacedEvent } = conflict;
     const names = new Map<number, string>();
     for (const [index, name] of (await stateKeys.names(conflicted)).entries()) {
       names.set(conflicted[index] ?? 0, name);
@@ -124,9 +124,9 @@ export class StateResolver {
           common,
         );
     const subgraph = version.stateResolution === 'v2.1' ? await conflictedSubgraph(authEdges, nids) : [];
-    const memory = new EventMemory(this.#deps.events, newcomer);
+    const memory = new LoadedEvents(this.#deps.events, unplacedEvent);
     const full = await memory.load(new Set([...nids, ...difference, ...subgraph]));
-    const asked = await this.#asked(version, full, first, new Set(names.values()), memory);
+    const asked = await this.#unconflictedAuthState(version, full, first, new Set(names.values()), memory);
     await memory.loadAround(full, [...asked.values()]);
     const idOf = (nid: number) => memory.byNid(nid)?.event.eventId ?? '';
     const sets = states.map((state) => {
@@ -143,22 +143,22 @@ export class StateResolver {
       conflictedSubgraph: () => idsOf(subgraph),
     });
     const resolved = await this.#deps.slices.run(steps);
-    const outcome = new Map<number, number>();
+    const revised = new Map<number, number>();
     for (const [key, name] of names) {
       const eventId = resolved.get(name);
       const stored = eventId === undefined ? undefined : memory.byId(eventId);
-      if (stored) outcome.set(key, stored.nid);
+      if (stored) revised.set(key, stored.nid);
     }
-    return outcome;
+    return revised;
   }
 
   /** The entries that are the same in all states and that the checks of these events may ask for. */
-  async #asked(
+  async #unconflictedAuthState(
     version: RoomVersion,
     events: readonly StoredEvent[],
     group: number,
     conflicted: ReadonlySet<string>,
-    memory: EventMemory,
+    memory: LoadedEvents,
   ): Promise<Map<string, StoredEvent>> {
     const keys = new Set([createKey, stateMapKey('m.room.power_levels', '')]);
     for (const { event } of events) for (const key of selectAuthEventKeys(event, version)) keys.add(key);
@@ -183,18 +183,18 @@ interface Conflict {
   readonly conflicted: readonly number[];
   /** The nids of everything else. */
   readonly common: () => Promise<Iterable<number>>;
-  readonly newcomer: Newcomer | undefined;
+  readonly unplacedEvent: UnplacedEvent | undefined;
 }
 
 /** The events that a resolution looks at, held in memory while it runs. */
-class EventMemory {
+class LoadedEvents {
   readonly #store: EventStore;
   readonly #byNid = new Map<number, StoredEvent>();
   readonly #byId = new Map<string, StoredEvent>();
 
-  constructor(store: EventStore, newcomer: StoredEvent | undefined) {
+  constructor(store: EventStore, unplacedEvent: StoredEvent | undefined) {
     this.#store = store;
-    if (newcomer) this.#add(newcomer);
+    if (unplacedEvent) this.#add(unplacedEvent);
   }
 
   byNid(nid: number): StoredEvent | undefined {
