@@ -1,18 +1,19 @@
 import { isDummyEvent } from '../protocol/index.ts';
 
-/** Whom users ignore; declared here, supplied at composition. */
+/** Looks up ignored users; supplied at composition. */
 export interface IgnoredUserLists {
-  /** The users whom a user ignores. Returns at once when they are in memory. */
+  /** Returns the users that a user ignores; synchronously when they are cached. */
   of(userId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
 }
 
-const nobody: ReadonlySet<string> = new Set();
+const none: ReadonlySet<string> = new Set();
 
-export const noIgnoredUsers: IgnoredUserLists = { of: () => nobody };
+export const noIgnoredUsers: IgnoredUserLists = { of: () => none };
 
 /**
- * Whether an event is kept from somebody who ignores these users: state is not, so that a room looks the same to all.
- * What servers send for the room's history alone is kept from everybody.
+ * Returns whether an event is hidden from a user who ignores these users. State events are not, so that a
+ * room looks the same to all members. Dummy events, which servers send to join forward extremities, are
+ * hidden from all users.
  * Source: client-server API, "Ignoring Users".
  */
 export function isHiddenFromUser(

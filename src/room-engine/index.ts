@@ -1,4 +1,7 @@
-/** The engine of rooms: their events, state and timelines on disk and in memory, and the one way to add events. */
+/**
+ * The room engine: events, state and timelines of rooms on disk and in memory, and the only way to add
+ * events.
+ */
 
 export { ErasedUsers } from './erasure/erased-users.ts';
 export { type Erasures, erasedEvents, joinedBeforeErasure } from './erasure/erasures.ts';

@@ -5,17 +5,20 @@ import { EventFlag } from './tables.ts';
 import { parseEvent } from './timeline/event-row.ts';
 import { flagsOf } from './timeline/event-write.ts';
 
-/** Events that a fact holds as JSON; of one with more changes of the state, the others are named by their nids. */
+/**
+ * Bounds the events that a fact holds as JSON; of a fact with more state changes, the others are named by
+ * nid.
+ */
 const maxEvents = 50;
 
-/** A stored event as JSON; absent members are `undefined` in the event. */
+/** A stored event as JSON; absent fields are `undefined` in the event. */
 interface EncodedEvent {
   readonly nid: number;
   readonly roomNid: number;
   readonly eventId: string;
-  /** Of the room; of an event from outside of rooms, its own. */
+  /** The version of the room; of an out-of-band event, its own. */
   readonly version: string;
-  /** The PDU as text, because JSON of other servers may hold numbers that parsing would change. */
+  /** The PDU as text, because remote servers' JSON may hold numbers that parsing would change. */
   readonly pdu: string;
   readonly flags: number;
   readonly outside?: true;
@@ -27,7 +30,7 @@ interface EncodedEvent {
 }
 
 interface EncodedChange extends Pick<StateChange, 'type' | 'stateKey'> {
-  /** Of the event; absent where the entry was removed. */
+  /** nid of the event; absent where the entry was removed. */
   readonly nid?: number;
   readonly previousNid?: number;
   readonly keyNid?: number;
@@ -37,11 +40,11 @@ interface EncodedFact extends Omit<RoomFact, 'stored' | 'stateChanges' | 'member
   readonly stored: EncodedEvent;
   readonly stateChanges: readonly EncodedChange[];
   readonly membershipChanges: readonly (Omit<MembershipChange, 'from'> & Partial<MembershipChange>)[];
-  /** The events of `stateChanges` that are not `stored`. */
+  /** The events of `stateChanges`, without `stored`. */
   readonly events: readonly EncodedEvent[];
 }
 
-/** Finds events by nid; all that facts name are on disk. */
+/** Reads events by nid; all events that facts name are on disk. */
 export interface EventsByNid {
   getMany(nids: Iterable<number>): Promise<ReadonlyMap<number, StoredEvent>>;
 }
@@ -124,7 +127,7 @@ function encodeEvent(stored: StoredEvent): EncodedEvent {
     flags: flagsOf(stored),
     ...(outside && { outside }),
   };
-  // Members that are `undefined` are left out by JSON.
+  // JSON leaves out fields that are `undefined`.
   return encoded as EncodedEvent;
 }
 

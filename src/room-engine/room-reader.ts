@@ -36,22 +36,22 @@ export interface RoomReaderDeps {
   /** Events that the cache holds at factor 1. */
   readonly eventCacheSize: number;
   readonly options?: EngineOptions;
-  /** Users that users ignore; by default none. */
+  /** Looks up ignored users; by default none. */
   readonly ignored?: IgnoredUserLists;
-  /** Users who have asked for erasure; by default none. */
+  /** Users who asked for erasure; by default none. */
   readonly erased?: Erasures;
 }
 
-/** Entries of current state that all rooms in memory may hold together; one is about 200 bytes. */
+/** Bounds the current state entries of all heads in memory; one is about 200 bytes. */
 export const maxStateEntries = 1_000_000;
 
-/** State keys, and single entries of older states, that are cached. */
+/** Bounds the cached state keys, and the cached single entries of older states. */
 export const [maxStateKeys, maxGroupEntries] = [100_000, 100_000];
 
-/** What a room reader is made of. The process that writes shares it with its writer. */
+/** The stores of a room reader. The writing process shares them with its writer. */
 export interface RoomStores {
   readonly reader: Reader<RoomTables>;
-  /** One for all, since their work happens in the same turns of the event loop. */
+  /** One for all stores, since their work shares the turns of the event loop. */
   readonly slices: TimeSlices;
   readonly events: EventStore;
   readonly stream: Stream<RoomFact>;
@@ -87,8 +87,8 @@ export function openStores({ database, clock, caches, ...deps }: RoomReaderDeps)
 }
 
 /**
- * Reads rooms: events, states, members, and the heads of active rooms. In the process that writes it is the half of
- * `RoomWriter` that most slices take; elsewhere it follows the facts of the writer.
+ * Reads rooms: events, states, members, and the heads of active rooms. In the writing process it is the half
+ * of `RoomWriter` that most slices take; elsewhere it follows the facts of the writer.
  */
 export class RoomReader {
   readonly events: EventReader;
@@ -99,11 +99,11 @@ export class RoomReader {
   readonly heads: HeadReader;
   readonly transactions: TransactionReader;
   readonly userRooms: UserRoomsReader;
-  /** Events as they are added to the timelines of rooms. */
+  /** The facts of rooms, mostly events that were added to timelines. */
   readonly stream: Stream<RoomFact>;
-  /** Users that users ignore. */
+  /** Looks up ignored users. */
   readonly ignored: IgnoredUserLists;
-  /** Users whose events are hidden from those who join later. */
+  /** Users whose events are hidden from users who join later. */
   readonly erased: Erasures;
   readonly #reader: Reader<RoomTables>;
   readonly #store: EventStore;
@@ -124,7 +124,7 @@ export class RoomReader {
     this.erased = deps.erased ?? noErasures;
   }
 
-  /** Opens a reader for a process that does not write rooms: it is brought up to date by the facts on `stream`. */
+  /** Opens a reader in a process that does not write rooms; the facts on `stream` keep it up to date. */
   static follow(deps: RoomReaderDeps): RoomReader {
     const stores = openStores(deps);
     const { events, stream, transactions } = stores;
@@ -168,20 +168,20 @@ export class RoomReader {
     return authChain(this.authEdges, nids, limit);
   }
 
-  /** Returns the ids of the events that the timeline refers to and does not have. */
+  /** Returns the ids of events that the timeline names as previous events and lacks. */
   async backwardExtremities(roomId: string): Promise<string[]> {
     const head = await this.heads.get(roomId);
     return head ? [...(await readAllBackwardExtremities(this.#reader, head.roomNid)).keys()] : [];
   }
 
-  /** Returns the rooms that were joined without their members and whose state is not complete yet. */
+  /** Returns the rooms that were joined with `omit_members` and whose state is still partial. */
   partialRooms(): Promise<PartialRoom[]> {
     return readPartialRooms(this.#reader);
   }
 
   /**
-   * Returns the stripped state that another server sent with a user's invite or knock; `undefined` where the user has
-   * that membership from the room's own events.
+   * Returns the stripped state that a remote server sent with a user's invite or knock; `undefined` where the
+   * membership comes from the room's own events.
    */
   async strippedState(
     userId: string,
@@ -192,7 +192,7 @@ export class RoomReader {
     return readStrippedState(this.#reader, roomNid, userId);
   }
 
-  /** Returns whether two users share a room now. */
+  /** Returns whether two users are joined to a common room. */
   async shareRoom(userId: string, otherUserId: string): Promise<boolean> {
     return (await this.userRooms.shared(userId, otherUserId)).length > 0;
   }

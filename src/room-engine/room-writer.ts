@@ -29,7 +29,7 @@ export interface RoomWriterDeps extends RoomReaderDeps {
   readonly streams: StreamWriter;
   readonly signer: EventSigner;
   readonly randomness: Randomness;
-  /** Written with the events; by default nothing is indexed. */
+  /** Indexes events in the transaction that writes them; by default nothing is indexed. */
   readonly eventIndex?: EventIndex;
   /** By default no policy server is asked. */
   readonly policyServerClient?: PolicyServerClient | undefined;
@@ -41,7 +41,10 @@ interface Sequences {
   readonly rooms: Sequence;
 }
 
-/** Writes rooms: the one way to add events. One process has it; what only reads takes it as a `RoomReader`. */
+/**
+ * Writes rooms: the only way to add events. One process has it; code that only reads takes it as a
+ * `RoomReader`.
+ */
 export class RoomWriter extends RoomReader {
   declare readonly events: EventStore;
   declare readonly heads: WritableHeads;
@@ -49,7 +52,7 @@ export class RoomWriter extends RoomReader {
   declare readonly userRooms: UserRooms;
   /** Adds the events of local users. */
   readonly timeline: Append;
-  /** Takes the events of other servers. */
+  /** Places the events of remote servers. */
   readonly placement: Placement;
   /** Checks of events of local users, to which modules add theirs. */
   readonly checks = new EventChecks();
@@ -71,7 +74,7 @@ export class RoomWriter extends RoomReader {
       serverName: deps.signer.serverName,
       events,
       clock: deps.clock,
-      peers: deps.policyServerClient,
+      client: deps.policyServerClient,
     });
     this.#signer = new BackgroundSigner(deps.signer.key.privateKey);
     this.#writer = new EventWriter({
@@ -113,12 +116,12 @@ export class RoomWriter extends RoomReader {
     return new RoomWriter(deps, openStores(deps), { keys, groups, rooms });
   }
 
-  /** Resolves when every event that has been added until now has settled. */
+  /** Resolves when every event that has been added so far has settled. */
   settled(): Promise<void> {
     return this.#writer.settled();
   }
 
-  /** Resolves when every event that was added has settled. */
+  /** Resolves when every added event has settled. */
   async close(): Promise<void> {
     await this.#writer.settled();
     this.#signer.close();

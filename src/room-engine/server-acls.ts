@@ -3,20 +3,22 @@ import { compileServerAcl, isServerAllowed, type ServerAcl } from '../protocol/i
 import type { EventStore } from './timeline/event-store.ts';
 import type { RoomHead } from './timeline/room-head.ts';
 
-/** Compiled lists in memory. */
+/** Bounds the cached compiled ACLs. */
 const maxCompiledLists = 500;
 
-/** Which servers may take part in rooms. Source: server-server API, "Server Access Control Lists (ACLs)". */
+/**
+ * Checks servers against the ACLs of rooms. Source: server-server API, "Server Access Control Lists (ACLs)".
+ */
 export class ServerAcls {
   readonly #events: EventStore;
-  /** By the nid of their event. */
+  /** By the nid of the `m.room.server_acl` event. */
   readonly #compiled = new RecentlyUsed<number, ServerAcl>({ max: maxCompiledLists });
 
   constructor(events: EventStore) {
     this.#events = events;
   }
 
-  /** Whether the current state of the room lets the server take part in it. */
+  /** Returns whether the current state of the room allows the server. */
   async allows(head: RoomHead, serverName: string): Promise<boolean> {
     const entry = head.entry('m.room.server_acl', '');
     if (!entry) return true;

@@ -1,75 +1,81 @@
 import { type JsonObject, type Membership, type RoomEvent, redactEvent } from '../protocol/index.ts';
 import type { Extremity } from './timeline/extremity.ts';
 
-/** An event with its place in this database. */
+/** An event with its place in the database. */
 export interface StoredEvent {
-  /** Stands for the event inside this database. */
+  /** The event's number inside this database. */
   readonly nid: number;
   readonly roomNid: number;
   readonly event: RoomEvent;
   /**
-   * Place on the room's timeline. `undefined` for outliers, rejected and soft-failed events, which clients never see.
-   * Negative when it was backfilled.
+   * Position on the room's timeline. `undefined` for outliers, rejected and soft-failed events, which clients
+   * never see. Negative for backfilled events.
    */
   readonly stream: number | undefined;
   /** State group after the event; `undefined` while it is not known. */
   readonly stateGroup: number | undefined;
   /** State group before the event. */
   readonly stateBefore: number | undefined;
-  /** nid of the state event that this one took the place of. */
+  /** nid of the state event that this one replaced. */
   readonly replaces: number | undefined;
   readonly rejected: boolean;
   readonly softFailed: boolean;
-  /** Whether this server has to pass it on to others though its sender is a user of another server. */
+  /**
+   * Whether this server sends the event to the other servers of the room, though its sender is a remote user.
+   */
   readonly distribute: boolean;
-  /** With it the current state changed in other ways than by taking the event in: state was resolved. */
+  /** The event changed the current state in more than its own entry, because state was resolved. */
   readonly resolves: boolean;
-  /** When it got its place on the timeline, events before it were missing there. */
+  /** When the event was placed, events before it were missing on the timeline. */
   readonly followsGap: boolean;
-  /** It is one of `outside_events`: no event of the room, and maybe of another version than the room turns out to be. */
+  /**
+   * The event is a row of `outside_events`: an out-of-band membership, which is no event of the room and may
+   * have another room version.
+   */
   readonly outOfBand: boolean;
   /** nid of the redaction that took effect; set when it does. */
   redactedBy: number | undefined;
 }
 
-/** A change of the current state: an entry appears, is replaced, or (`event` undefined) is removed. */
+/** A change of the current state: an entry is added, replaced, or (`event` undefined) removed. */
 export interface StateChange {
   readonly type: string;
   readonly stateKey: string;
   readonly event: StoredEvent | undefined;
-  /** nid of the entry before. */
+  /** nid of the previous entry. */
   readonly previousNid: number | undefined;
-  /** The number of the entry; `undefined` where it is sure to be in memory. */
+  /** The state key nid; `undefined` where it is in memory. */
   readonly keyNid: number | undefined;
 }
 
-/** A change of somebody's membership, as part of a change of the current state. */
+/** A change of a user's membership, as part of a change of the current state. */
 export interface MembershipChange {
   readonly userId: string;
-  /** `undefined`: no membership event before. */
+  /** `undefined` where the user had no membership event. */
   readonly from: Membership | undefined;
   readonly to: Membership;
-  /** nid of the membership event; where there is none any more, of the event that removed it. */
+  /** nid of the membership event; where the entry was removed, of the event that removed it. */
   readonly eventNid: number;
 }
 
-/** The fact on the stream of rooms: what an event did to a room. */
+/** The fact on the stream of rooms: the changes that an event made to a room. */
 export interface RoomFact {
   readonly roomId: string;
-  /** Where on the stream. */
+  /** Position on the stream. */
   readonly position: number;
   /**
-   * Whether `stored` is a new event of the room's timeline, at `position`. If not, only memberships or state changed,
-   * because of it: an invite from another server, or the rest of a state that was incomplete.
+   * Whether `stored` is a new event of the room's timeline, at `position`. Otherwise only memberships or
+   * state changed because of it: an out-of-band invite, the rest of a partial state, or backfill.
    */
   readonly onTimeline: boolean;
   readonly stored: StoredEvent;
-  /** What the event, or the state resolution that it caused, did to the current state. */
+  /** The changes of the current state by the event, or by the state resolution that it caused. */
   readonly stateChanges: readonly StateChange[];
   readonly membershipChanges: readonly MembershipChange[];
   /**
-   * The end of the room after the event; absent when more has changed than the event and `stateChanges` say (a room was
-   * entered, its state was completed, older events were added): then what is known of the room must be read again.
+   * The end of the room after the event. Absent when more changed than the event and `stateChanges` (a room
+   * was entered, its state was completed, older events were added): then cached data of the room must be read
+   * again.
    */
   readonly end?: RoomEnd;
   /** nid of the event that this one redacts. */
@@ -85,13 +91,13 @@ export interface RoomEnd {
   readonly group: number | undefined;
 }
 
-/** A client's transaction id, with the device that it belongs to as `transactionScope` numbers it. */
+/** A client's transaction id, with the scope of its device from `transactionScope`. */
 export interface SentTransaction {
   readonly scope: number;
   readonly txnId: string;
 }
 
-/** The content as it may be shown: without what a redaction took away. */
+/** Returns the content that clients may see: redacted where a redaction took effect. */
 export function visibleContent({ event, redactedBy }: StoredEvent): JsonObject {
   return redactedBy === undefined ? event.content : redactEvent(event).event.content;
 }

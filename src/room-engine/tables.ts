@@ -1,28 +1,29 @@
-/** The tables of rooms. `nid` is a number that stands for an event, a room or a state key inside this database. */
+/** The tables of rooms. A `nid` is the number of an event, a room or a state key inside this database. */
 export interface RoomTables {
   rooms: {
     room_nid: number;
     room_id: string;
-    /** While the room is known from outside only: what the first who spoke of it said. */
+    /** Unverified until this server has entered the room: the version that the first invite claimed. */
     version: string;
     /** JSON array of the nids of the forward extremities. */
     extremities: string;
-    /** State group of the current state; null while the room is known from outside only. */
+    /** State group of the current state; null until this server has entered the room. */
     state_group: number | null;
     created_ts: number;
-    /** JSON of `PartialState` while the state of a room that was joined the fast way is not complete. */
+    /** JSON of `PartialStateColumn`; null where the room was entered with its whole state. */
     partial_state: string | null;
     /**
-     * JSON array of the nids of the events that were forward extremities when all local users had left the room, or had
-     * been removed, and that nothing leads to since it was entered again; newest last. Null where there are none.
+     * JSON array of the nids of the forward extremities at the times when the last local user left the room
+     * or was removed, which no newer event leads to since the room was entered again; newest last. Null where
+     * there are none.
      */
     loose_ends: string | null;
   };
   /**
-   * What users of this server are to rooms that it is not in, as others have said or were told: invites, knocks, and
-   * their ends. Nobody has checked more of them than their signatures, so they are no events of the room, and each is
-   * of the version that came with it. `user_id` is empty where that is of no interest any more, `server` says who has
-   * invited or taken the knock, and is empty for ends.
+   * Out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not in.
+   * Only their signatures were checked, so they are no events of the room, and each has the version that came
+   * with it. `user_id` is empty for events that were superseded before this table existed; `server` sent the invite or
+   * accepted the knock, and is empty for leaves.
    */
   outside_events: {
     nid: number;
@@ -33,22 +34,25 @@ export interface RoomTables {
     version: string;
     json: string;
   };
-  /** One row per event that was seen, rejected ones and outliers included. */
+  /** One row per known event, rejected ones and outliers included. */
   events: {
     nid: number;
     event_id: string;
     room_nid: number;
     depth: number;
     /**
-     * Place on the timeline: positive as sent or received, negative when backfilled, null for outliers, rejected and
-     * soft-failed events. Of events that got their place when they were first seen it is the nid.
+     * Position on the timeline: positive for sent and received events, negative for backfilled ones, null for
+     * outliers, rejected and soft-failed events. It is the nid where the event was placed when it was first
+     * stored.
      */
     stream: number | null;
-    /** State after the event; null while it is not known. */
+    /** State group after the event; null while it is not known. */
     state_group: number | null;
-    /** State before the event where it differs from the state after it. */
+    /** State group before the event, where it differs from the group after it. */
     state_before: number | null;
-    /** nid of the state event whose place this one took; null for the first of its kind, and for messages. */
+    /**
+     * nid of the state event that this one replaced; null for the first of its key, and for message events.
+     */
     replaces: number | null;
     /** Bits of `EventFlag`. */
     flags: number;
@@ -57,39 +61,41 @@ export interface RoomTables {
     /** The PDU as JSON. */
     json: string;
   };
-  /** When the events of timelines were sent, in milliseconds since the epoch, as their senders say. */
+  /** `origin_server_ts` of timeline events, in milliseconds since the epoch, as their senders claimed. */
   event_times: { room_nid: number; ts: number; nid: number };
-  /** Events that got their place on a timeline at a position other than their nid: late, or backfilled. */
+  /**
+   * Events that were placed at a position other than their nid: later than they were stored, or backfilled.
+   */
   event_places: { position: number; nid: number };
   /** The auth events of state events. */
   event_auth: { event_nid: number; auth_nid: number };
-  /** Events that events of a timeline name as their `prev_events` and that are not on the timeline. */
+  /** Events that timeline events name as their `prev_events` and that are not on the timeline. */
   backward_extremities: {
     room_nid: number;
     event_id: string;
     /**
-     * How many more answers of other servers may be taken on the way back from here though nobody reads them, see
-     * `MissedHistory`; null for what was said before this server came, which is fetched only when it is read.
+     * How many more backfill responses may be fetched from here without a reader, see `MissedHistory`; null
+     * for history before this server's first join, which is fetched only for readers.
      */
     answers_left: number | null;
-    /** The event that names it. */
+    /** nid of the event that names it. */
     named_by: number | null;
-    /** How often it was asked for in vain. */
+    /** Number of failed backfill attempts. */
     attempts: number;
-    /** Not to be asked for before that, in milliseconds since the epoch. */
+    /** End of the backoff, in milliseconds since the epoch. */
     retry_ts: number;
   };
-  /** Redactions whose targets have not been seen yet. */
+  /** Redactions whose targets are not stored yet. */
   pending_redactions: { target_id: string; redaction_nid: number };
-  /** What a user was shown of a room by another server, with an invite or a knock: JSON array of stripped state. */
+  /** The stripped state that a remote server sent a user with an invite or a knock, as a JSON array. */
   stripped_state: { room_nid: number; user_id: string; json: string };
-  /** Redacted events of which everything is kept yet; the time is that of the redaction. */
+  /** Redacted events whose original content is still stored; the time is that of the redaction. */
   redacted_events: { event_nid: number; redacted_ts: number };
   state_keys: { nid: number; type: string; state_key: string };
   state_groups: { id: number; room_nid: number; ordinal: number };
   state_group_edges: { id: number; prev_id: number };
   state_groups_state: { group_id: number; key_nid: number; event_nid: number };
-  /** `stream`: where on the stream the entry became what it is. */
+  /** `stream`: position at which the entry was set. */
   current_state: {
     room_nid: number;
     key_nid: number;
@@ -97,7 +103,7 @@ export interface RoomTables {
     membership: string | null;
     stream: number;
   };
-  /** What became of the current state, for incremental sync. `event_nid` null: the entry was removed. */
+  /** Changes of the current state, for incremental sync. `event_nid` null: the entry was removed. */
   state_deltas: { stream: number; room_nid: number; key_nid: number; event_nid: number | null };
   memberships: {
     user_id: string;
@@ -110,7 +116,7 @@ export interface RoomTables {
   };
   /** Transaction ids of clients; `scope` stands for the user and device. */
   event_transactions: { scope: number; event_nid: number; txn_id: string };
-  /** Where the streams were at some times, so that transaction ids need not carry theirs. */
+  /** Positions of the streams at some times, so that rows of transaction ids need no time. */
   transaction_marks: { position: number; ts: number };
   room_aliases: { alias: string; room_id: string; creator: string };
   /** Rooms in the public directory; `network` is empty for the server's own list. */
@@ -118,10 +124,11 @@ export interface RoomTables {
 }
 
 /**
- * What is known of an event besides its content.
- * `distribute`: this server accepted it from a user of another one, in a handshake, and has to pass it on to the
- * servers of the room. `resolves`: with it the current state changed in other ways than by taking the event in.
- * `followsGap`: when it got its place, events before it were missing on the timeline.
+ * Facts about an event besides its content.
+ * `distribute`: this server accepted it from a remote user in a handshake, and sends it to the other servers
+ * of the room.
+ * `resolves`: it changed the current state in more than its own entry, because state was resolved.
+ * `followsGap`: when it was placed, events before it were missing on the timeline.
  */
 export const EventFlag = {
   rejected: 1,

@@ -4,8 +4,8 @@ import type { Erasures } from './erasures.ts';
 import { type ErasureTables, insertErasedUser, readErasedUsers } from './store.ts';
 
 /**
- * The users of this server who have asked that what they sent is forgotten as far as possible when they closed their
- * accounts. They are few, and so all of them are in memory.
+ * The local users who asked for erasure when they deactivated their accounts. They are few, so all of them
+ * are cached.
  * Source: client-server API, `POST /account/deactivate`, "erase".
  */
 export class ErasedUsers implements Erasures {
@@ -18,13 +18,13 @@ export class ErasedUsers implements Erasures {
     this.stream.subscribe((userId, position) => {
       this.#positions?.then(
         (positions) => positions.set(userId, position),
-        // Whoever asks next reads it.
+        // The next call reads it from the database.
         () => undefined,
       );
     });
   }
 
-  /** Erased users, and the position of the stream at which each asked for it. */
+  /** Returns the erased users, and the position on the stream at which each asked for erasure. */
   positions(): Promise<ReadonlyMap<string, number>> {
     this.#positions ??= readErasedUsers(this.#database.reader()).catch((error: unknown) => {
       this.#positions = undefined;
@@ -33,7 +33,7 @@ export class ErasedUsers implements Erasures {
     return this.#positions;
   }
 
-  /** In the transaction in which an account is closed. */
+  /** Stores an erasure in the transaction that deactivates the account. */
   async deactivated(
     writer: AnyWriter,
     publish: Publish,

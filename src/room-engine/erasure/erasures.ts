@@ -1,18 +1,19 @@
 import type { StoredEvent } from '../stored-event.ts';
 
-/** Who has asked that what they sent is forgotten; supplied at composition. */
+/** The users who asked for erasure; supplied at composition. */
 export interface Erasures {
-  /** Where on the streams users asked for it, by user id. */
+  /** Positions on the streams at which users asked for erasure, by user id. */
   positions(): Promise<ReadonlyMap<string, number>>;
 }
 
-const nobody: ReadonlyMap<string, number> = new Map();
+const none: ReadonlyMap<string, number> = new Map();
 
-export const noErasures: Erasures = { positions: async () => nobody };
+export const noErasures: Erasures = { positions: async () => none };
 
 /**
- * The events that erasure is about, with where on the streams their senders asked for it. The state of a room stays what
- * it is, for it belongs to all who are there; only who was there, and how they looked, goes with the user.
+ * Returns the events that erasure hides, with the position at which their senders asked for it. State events
+ * stay visible, because they belong to all members of the room; of them only the user's own membership
+ * events, with names and avatars, are hidden.
  */
 export function erasedEvents(
   events: readonly StoredEvent[],
@@ -30,9 +31,9 @@ export function erasedEvents(
 }
 
 /**
- * Whether somebody who was not there when an event was sent could see it before its sender asked for it to be forgotten:
- * they came in time.
- * @param joins where on the stream they joined the room
+ * Returns whether a user who joined after an event was sent joined before its sender asked for erasure, and
+ * so could see the event already.
+ * @param joins positions on the stream at which the user joined the room
  */
 export const joinedBeforeErasure = (
   { stream = 0 }: StoredEvent,

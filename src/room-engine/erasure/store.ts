@@ -2,7 +2,7 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 
 /** The table of users who asked for erasure. */
 export interface ErasureTables {
-  /** `position`: where on the streams they did. */
+  /** `position`: position on the streams at which the user asked. */
   erased_users: { user_id: string; position: number };
 }
 

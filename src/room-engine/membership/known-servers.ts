@@ -2,10 +2,10 @@ import type { Database } from '../../kernel/database/index.ts';
 import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** Memberships that are read at a time. */
+/** Memberships that one query reads. */
 const page = 5_000;
 
-/** The servers, this one included, with users in the rooms that users of this one are in. Reads all memberships. */
+/** Returns the servers, this one included, with users in the rooms of local users. Reads all memberships. */
 export async function knownServers(database: Database, serverName: string): Promise<Set<string>> {
   const rooms = new Set<number>();
   for await (const { userId, roomNid } of joined(database)) {

@@ -2,8 +2,9 @@ import type { RoomReader } from '../room-reader.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 
 /**
- * Whether this server can act in a room by itself: one of its users is in it, or nobody is any more, so that nobody
- * else can have changed it. In other rooms its copy is out of date, and getting in takes a handshake.
+ * Returns whether this server is resident in a room and can act there without a handshake: a local user is
+ * joined, or no user of any server is, so that no other server can have changed the room. In other rooms the
+ * local copy is out of date.
  */
 export function isResident(head: RoomHead | undefined, serverName: string): head is RoomHead {
   if (!head?.entry('m.room.create', '')) return false;
@@ -11,8 +12,8 @@ export function isResident(head: RoomHead | undefined, serverName: string): head
 }
 
 /**
- * As `isHere`, for one user. Who was invited from outside to a room that seemed deserted, or has knocked on it, knows
- * that somebody is there after all: what this server has of it is out of date.
+ * As `isResident`, for one user. A remote invite to an empty room, or a knock on it, shows that a remote user
+ * is joined again, so the local copy is out of date.
  */
 export async function isResidentForUser(
   { heads, events, userRooms }: Pick<RoomReader, 'heads' | 'events' | 'userRooms'>,

@@ -4,10 +4,10 @@ import type { RoomHead } from '../timeline/room-head.ts';
 import { isResident } from './resident-server.ts';
 
 /**
- * Whether, and how, the conditions of a restricted room let a user in:
+ * Whether, and how, the join rule of a restricted room admits a user:
  * - `not needed`: the room is not restricted;
- * - `authorised`: the user meets a condition, and a local user may let them in;
- * - `elsewhere`: the user meets a condition, and only users of other servers may let them in;
+ * - `authorised`: the user meets a condition, and a local user can authorise the join;
+ * - `elsewhere`: the user meets a condition, and only users of remote servers can authorise the join;
  * - `unknown`: the user meets no condition that this server can check, and there are others;
  * - `refused`: the user meets no condition.
  */
@@ -17,7 +17,7 @@ export type RestrictedJoin =
   | { readonly kind: 'elsewhere'; readonly servers: readonly string[] };
 
 /**
- * How a user who is not invited may get into a room.
+ * Checks how a user without an invite can join a room.
  * Source: client-server API, "Restricted rooms"; server-server API, "Restricted rooms"; room version 8.
  */
 export async function checkRestrictedJoin(
@@ -48,7 +48,7 @@ export async function checkRestrictedJoin(
 
 const maxServers = 30;
 
-/** Whether the user is in one of the rooms of the rule's `allow` list. */
+/** Checks whether the user is joined to one of the rooms of the rule's `allow` list. */
 async function meetsCondition(
   engine: RoomReader,
   rules: RoomEvent | undefined,
@@ -61,11 +61,11 @@ async function meetsCondition(
     if (!isResident(head, serverName)) isAllKnown = false;
     else if (head.membership(userId) === 'join') return 'met';
   }
-  // In rooms where a user of this server is, this server is.
+  // This server is resident in each room of a local user, so it knows all rooms that can admit the user.
   return isAllKnown || serverOfUser(userId) === serverName ? 'refused' : 'unknown';
 }
 
-/** The rooms whose members a join rule admits. */
+/** Returns the rooms whose members a join rule admits. */
 export function allowedRoomIds(rules: RoomEvent | undefined): string[] {
   const allow = rules?.content['allow'];
   if (!Array.isArray(allow)) return [];

@@ -5,34 +5,34 @@ import type { Membership } from '../../protocol/index.ts';
 import type { RoomFact } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** What a user has to do with a room. */
+/** A user's membership in a room. */
 export interface UserRoom {
   readonly roomId: string;
   readonly roomNid: number;
   readonly membership: Membership;
-  /** The membership event. */
+  /** nid of the membership event. */
   readonly eventNid: number;
-  /** Where on the stream the membership became what it is; a new profile does not count. */
+  /** Position on the stream at which the membership changed; a changed profile does not count. */
   readonly stream: number;
   readonly forgotten: boolean;
 }
 
 interface Change {
   readonly room: UserRoom;
-  /** The user was in the room before, and only the event is new. */
+  /** The user was joined before, and only the membership event is new. */
   readonly isRenewal: boolean;
 }
 
 interface Loading {
   readonly promise: Promise<Map<string, UserRoom>>;
-  /** Changes that came while the rows were being read. */
+  /** Changes that arrived while the rows were being read. */
   readonly missed: Change[];
 }
 
-/** How many users' rooms are kept in memory. */
+/** Bounds the users whose rooms are cached. */
 const maxCachedUsers = 20_000;
 
-/** What reading the rooms of users takes. */
+/** The methods that read the rooms of users. */
 export type UserRoomsReader = Omit<UserRooms, 'forget' | 'purged' | 'whenForgotten'>;
 
 /** The rooms of users, cached for active users. */
@@ -49,7 +49,7 @@ export class UserRooms {
     stream.subscribe((fact) => this.#apply(fact));
   }
 
-  /** Every room that the user has a membership in, by room id; rooms that they forgot are among them. */
+  /** Returns every room in which the user has a membership, by room id; forgotten rooms included. */
   async of(userId: string): Promise<ReadonlyMap<string, UserRoom>> {
     const known = this.#users.get(userId);
     if (known) return known;
@@ -61,18 +61,21 @@ export class UserRooms {
     return loading.promise;
   }
 
-  /** The rooms when they are in memory. */
+  /** Returns the rooms when they are cached. */
   peek(userId: string): ReadonlyMap<string, UserRoom> | undefined {
     return this.#users.get(userId);
   }
 
-  /** The ids of the rooms in which the user has that membership. */
+  /** Returns the ids of the rooms in which the user has that membership. */
   async withMembership(userId: string, membership: Membership): Promise<string[]> {
     const rooms = await this.of(userId);
     return [...rooms.values()].filter((room) => room.membership === membership).map((room) => room.roomId);
   }
 
-  /** The ids of the rooms that both users are in now. Costs no query for users whose rooms are in memory. */
+  /**
+   * Returns the ids of the rooms that both users are joined to. Costs no query for users whose rooms are
+   * cached.
+   */
   async shared(userId: string, otherUserId: string): Promise<string[]> {
     const [rooms, others] = await Promise.all([this.of(userId), this.of(otherUserId)]);
     const [fewer, more] = rooms.size <= others.size ? [rooms, others] : [others, rooms];
@@ -81,7 +84,10 @@ export class UserRooms {
       .map(({ roomId }) => roomId);
   }
 
-  /** The rooms that each of some users is in now, for questions about users who may not be active here. */
+  /**
+   * Returns the nids of the rooms that each user is joined to, for users who need not be active on this
+   * server.
+   */
   async joinedNids(userIds: readonly string[]): Promise<Map<string, number[]>> {
     if (userIds.length === 0) return new Map();
     const rows = await this.#reader
@@ -99,7 +105,7 @@ export class UserRooms {
     return found;
   }
 
-  /** As `joinedNids`, with the ids of the rooms; from memory for users who are active here. At most 30,000 users. */
+  /** As `joinedNids`, with the ids of the rooms; from the cache for active users. At most 30,000 users. */
   async joinedIds(userIds: readonly string[]): Promise<Map<string, string[]>> {
     const found = new Map<string, string[]>();
     const others: string[] = [];
@@ -124,7 +130,10 @@ export class UserRooms {
     return found;
   }
 
-  /** The rooms that users of a server are in now. Reads all memberships: for work that nobody waits for. */
+  /**
+   * Returns the nids of the rooms that users of a server are joined to. Reads all memberships: for background
+   * work.
+   */
   async joinedNidsOfServer(serverName: string): Promise<Set<number>> {
     const rows = await this.#database
       .scanner<RoomTables>()
@@ -137,17 +146,17 @@ export class UserRooms {
     return new Set(rows.map((row) => row.room_nid));
   }
 
-  /** Has something done in the transactions in which rooms are forgotten. */
+  /** Registers work for the transactions in which users forget rooms. */
   onForget(work: (writer: AnyWriter, room: UserRoom) => Promise<void>): void {
     this.#whenForgotten = work;
   }
 
-  /** A room has been deleted. */
+  /** Removes a deleted room from the cache. */
   removePurgedRoom(roomId: string): void {
     for (const rooms of this.#users.values()) rooms.delete(roomId);
   }
 
-  /** Marks a room as forgotten; joining it again undoes that. */
+  /** Marks a room as forgotten; a new join undoes that. */
   async forget(userId: string, room: UserRoom): Promise<void> {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer

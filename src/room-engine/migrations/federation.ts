@@ -3,10 +3,13 @@ import type { Migration, SchemaBuilder } from '../../kernel/database/index.ts';
 import { getRoomVersion, type Pdu, parseJsonObject, roomEventOf } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** How many events are looked at together. */
+/** Events that one query reads. */
 const eventsAtOnce = 500;
 
-/** What the events of other servers need: auth chains, gaps in the history, rooms that are known from outside only. */
+/**
+ * Adds what events of remote servers need: auth chains, backward extremities, rooms that this server has not
+ * entered.
+ */
 export const federationMigration: Migration = {
   name: 'rooms/0007-federation',
   async up(schema) {
@@ -55,7 +58,10 @@ export const federationMigration: Migration = {
   },
 };
 
-/** Auth events have a lower nid than the events that name them, so they are there already. */
+/**
+ * Fills the auth edges of stored events. Auth events have a lower nid than the events that name them, so they
+ * are stored.
+ */
 async function fillAuthEdges({ db }: SchemaBuilder): Promise<void> {
   const tables = db as unknown as Kysely<RoomTables>;
   for (let after = 0; ; ) {
@@ -96,7 +102,7 @@ async function fillAuthEdges({ db }: SchemaBuilder): Promise<void> {
   }
 }
 
-/** The auth events of a state event; nothing for others. */
+/** The auth events of a state event; empty for message events. */
 function authIdsOfState(row: { event_id: string; json: string; version: string }): readonly string[] {
   const version = getRoomVersion(row.version);
   if (!version) throw new Error(`the database holds a room of unknown version ${row.version}`);

@@ -1,6 +1,6 @@
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** How rooms are found that users have forgotten, and what is kept of events that have no place, or another. */
+/** Adds indexes of forgotten rooms, of events without a place, and of the positions of events. */
 export const forgottenRoomsMigration: Migration = {
   name: 'rooms/0009-forgotten-rooms',
   async up({ db }) {

@@ -1,6 +1,6 @@
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** Which gaps in the histories of rooms are to be filled though nobody reads them, and what leads to nothing newer. */
+/** Adds how far gaps are backfilled without a reader, and the former forward extremities of rooms. */
 export const missedHistoryMigration: Migration = {
   name: 'rooms/0010-missed-history',
   async up({ db }) {

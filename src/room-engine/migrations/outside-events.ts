@@ -1,10 +1,10 @@
 import { sql } from 'kysely';
 import type { Migration } from '../../kernel/database/index.ts';
 
-/** The flag that events from outside of rooms had while they were among the others. */
+/** The flag that out-of-band events had while they were in `events`. */
 const outside = 64;
 
-/** What users are to rooms that this server is not in is kept apart from the events of rooms (decision 0116). */
+/** Moves out-of-band memberships into their own table, apart from the events of rooms (decision 0116). */
 export const outsideEventsMigration: Migration = {
   name: 'rooms/0012-outside-events',
   async up({ db }) {
@@ -24,7 +24,7 @@ export const outsideEventsMigration: Migration = {
       .on('outside_events')
       .columns(['room_nid', 'event_id'])
       .execute();
-    // The flag is the highest there was.
+    // No flag was higher.
     const moved = sql`from events where stream is null and flags >= ${sql.lit(outside)}`;
     await sql`
       insert into outside_events (nid, room_nid, event_id, user_id, server, version, json)

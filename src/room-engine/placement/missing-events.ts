@@ -1,4 +1,4 @@
-/** An event can not get its place yet: it names events that this server does not have, or has without their state. */
+/** An event cannot be placed yet: it refers to events that are not stored, or whose state is unknown. */
 export class MissingEvents extends Error {
   override name = 'MissingEvents';
   readonly eventIds: readonly string[];

@@ -15,7 +15,7 @@ import type { EventWriter } from '../timeline/event-writer.ts';
 import type { WritableHeads } from '../timeline/writable-heads.ts';
 import type { StateResolver } from './states/state-resolver.ts';
 
-/** What all parts of placement are made of. */
+/** What the classes of placement are given. */
 export interface PlacementDeps {
   readonly database: Database;
   readonly events: EventStore;
@@ -34,6 +34,6 @@ export interface PlacementDeps {
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
-  /** For work that grows with rooms, so that others have their turns. */
+  /** Yields to other work between steps of work that grows with the size of rooms. */
   readonly slices: TimeSlices;
 }

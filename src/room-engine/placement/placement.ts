@@ -5,97 +5,108 @@ import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
 /** How a received event is placed. */
 export interface PlaceOptions {
-  /** Ids of the whole state before the event, all of them known; for an event whose `prev_events` are not. */
+  /**
+   * Event ids of the whole state before the event, all stored; for an event whose previous events are
+   * missing.
+   */
   readonly stateBefore?: readonly string[];
-  /** This server passes the event on to the servers of the room. */
+  /** This server sends the event to the other servers of the room. */
   readonly distribute?: boolean;
   /** Throws M_FORBIDDEN, and stores nothing, where the event would be rejected or soft-failed. */
   readonly refuse?: boolean;
 }
 
-/** An answer to `send_join`, verified. */
+/** A `send_join` response whose events are verified. */
 export interface JoinResponse {
   /** The join. */
   readonly event: VerifiedEvent;
-  /** The state before it. */
+  /** The state before the join. */
   readonly state: readonly VerifiedEvent[];
   readonly authChain: readonly VerifiedEvent[];
-  /** The state lacks members that are of no interest to the event itself. */
+  /**
+   * Present when the state omits members (`members_omitted`): the servers in the room, and the server that
+   * answered.
+   */
   readonly partial?: { readonly servers: readonly string[]; readonly from: string };
 }
 
-/** What a user who is outside of a room is shown of it. */
+/** The details of an out-of-band membership. */
 export interface OutOfBandDetails {
   readonly state: readonly StrippedState[];
-  /** Who has invited them, or taken their knock; absent when that ends. */
+  /** The server that sent the invite or accepted the knock; absent for a leave. */
   readonly server?: string | undefined;
 }
 
-/** An older event on its way onto the timeline. */
+/** A backfilled event to be placed on the timeline. */
 export interface OlderEvent {
   readonly event: VerifiedEvent;
-  /** Ids of the whole state before it, all known; needed where its `prev_events` are not known. */
+  /** Event ids of the whole state before it, all stored; needed where its previous events are missing. */
   readonly stateBefore?: readonly string[];
-  /** Nothing on the timeline need lead to it: it was found by its time, and what lies between may come later. */
+  /**
+   * The event was found by its time, so nothing on the timeline needs to lead to it; the gap may be filled
+   * later.
+   */
   readonly detached?: boolean;
 }
 
-/** Puts the events of other servers at their places in this server's copies of rooms. */
+/** Places the events of remote servers in this server's rooms. */
 export interface Placement {
-  /** Ids that are stored, as events of any kind. */
+  /** Finds stored events by id, outliers and rejected events included; missing ones are absent. */
   find(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>>;
 
   /**
-   * Stores events that have no place yet: auth events and state. Each is checked by its auth events, which must be
-   * known or among `events`; those that are not allowed are stored as rejected. Events that are known stay as they
-   * are. A room that is not known becomes known from outside.
+   * Stores auth events and state as outliers. Each is authorized by its auth events, which must be stored or
+   * among `events`; those that are not allowed are stored as rejected. Stored events stay as they are. An
+   * unknown room gets a row with the given version.
    * @returns all of them, by event id
    * @throws MissingEvents
    */
   addOutliers(room: RoomWithVersion, events: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>>;
 
   /**
-   * Puts an event at its place in the history. It is authorized by its auth events and by the state before it, or
-   * else rejected, and by the current state, or else soft-failed. Where histories have parted, states are resolved.
-   * Known events that have a place, or were rejected, are returned as they are.
+   * Places an event in the room's history. An event that its auth events or the state before it do not allow
+   * is rejected; one that the current state does not allow is soft-failed. Where the history forks, states
+   * are resolved. Events that are placed or rejected already are returned as they are.
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
-   * @throws MissingEvents, MatrixError M_NOT_FOUND for a room without state here, M_FORBIDDEN with `refuse`
+   * @throws MissingEvents, MatrixError M_NOT_FOUND for a room that this server has not entered, M_FORBIDDEN
+   * with `refuse`
    */
   place(roomId: string, event: VerifiedEvent, options?: PlaceOptions): Promise<StoredEvent>;
 
   /**
-   * Enters a room that no local user is in, with what a server in it has answered: whatever was known of the current
-   * state is replaced.
-   * @throws MatrixError M_FORBIDDEN when the join is not allowed by that state, MissingEvents
+   * Enters a room that no local user is in, with the `send_join` response of a resident server. Its state
+   * replaces the current state.
+   * @throws MatrixError M_FORBIDDEN when that state does not allow the join, MissingEvents
    */
   enter(room: RoomWithVersion, entry: JoinResponse): Promise<StoredEvent>;
 
   /**
-   * Takes note of an invite to a room that this server is not in, of a knock on it, or of their end (a `leave`).
-   * @param room of the version that came with the event: another one may be right
-   * @param shown what the client is shown of the room, and which server has invited or taken the knock
-   * @throws MatrixError M_FORBIDDEN when a local user is in the room, since then the event has a proper place; or when
-   * this server was in the room, and knows it to be of another version
+   * Stores an invite to a room that this server is not in, a knock on it, or a leave that ends either.
+   * @param room with the version that came with the event, which is unverified
+   * @param shown the stripped state for the client, and the server that sent the invite or accepted the knock
+   * @throws MatrixError M_FORBIDDEN when a local user is in the room, since then the event must be placed; or
+   * when this server has entered the room with another version
    */
   addOutOfBand(room: RoomWithVersion, event: VerifiedEvent, shown: OutOfBandDetails): Promise<StoredEvent>;
 
   /**
-   * Puts older events at the beginning of the timeline. Each must be named as a previous event by one that is on the
-   * timeline, or by one of the others, unless it stands apart. Events that are not allowed are stored as rejected.
+   * Places older events before the timeline. Each must be named as a previous event by an event of the
+   * timeline or by another given event, unless it is detached. Events that are not allowed are stored as
+   * rejected.
    * @throws MissingEvents
    */
   backfill(roomId: string, events: readonly OlderEvent[]): Promise<void>;
 
   /**
-   * An event that a user of another server may complete, sign and send to this server.
-   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN when it is not allowed now
+   * Builds an event template for a user of a remote server.
+   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN when the event is not allowed by the current state
    */
   eventTemplate(roomId: string, draft: EventToSend): Promise<{ readonly event: JsonObject }>;
 
   /**
-   * Replaces the state before the event that joined a room the fast way by the whole of it, and with it the state at
-   * every event since. What was accepted by mistake is not any more.
-   * @param state ids of the whole state before the join, all known
+   * Replaces the partial state before the join by the whole state, and the states of all events since. Events
+   * that the whole state does not allow become rejected.
+   * @param state event ids of the whole state before the join, all stored
    */
   completeState(roomId: string, state: readonly string[]): Promise<void>;
 }

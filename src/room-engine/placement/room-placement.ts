@@ -15,7 +15,9 @@ import type { PlacementDeps } from './placement-deps.ts';
 import { BeforeStates } from './states/before-state.ts';
 import type { VerifiedEvent } from './verified-event.ts';
 
-/** Puts the events of other servers at their places: one at a time in each room, so that each finds its forebears. */
+/**
+ * Places the events of remote servers, one at a time in each room, so that each finds the events before it.
+ */
 export class RoomPlacement implements Placement {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
@@ -49,7 +51,7 @@ export class RoomPlacement implements Placement {
     return this.#placed(roomId, () => this.#placing.place(roomId, vouched, options));
   };
 
-  /** The ways in which events of local users are sent that can not just be added to the end. */
+  /** Sends events of local users that cannot be appended synchronously to the head. */
   readonly slowSends: SlowSends = {
     sendOverManyExtremities: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
@@ -87,9 +89,9 @@ export class RoomPlacement implements Placement {
   }
 
   /**
-   * The event with the signature of the room's policy server, where one is missing. The room does not wait for it: that
-   * server may take its time.
-   * @throws MatrixError when there is none and the event is refused without it
+   * Returns the event with the signature of the room's policy server, where one is required and missing. Runs
+   * outside of the room's queue, because that server may be slow.
+   * @throws MatrixError when the signature cannot be had and the event is refused without it
    */
   async #withPolicySignature(
     roomId: string,
@@ -102,7 +104,10 @@ export class RoomPlacement implements Placement {
     return refuse ? policies.sign(head, event) : policies.trySign(head, event);
   }
 
-  /** Others may go on in the room as soon as the event has its place; whoever asked waits for the disk. */
+  /**
+   * Places an event in the room's queue. The queue moves on once the event is placed; the caller waits for
+   * the disk.
+   */
   async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
     const { stored, durable } = await this.#mutex.run(roomId, async () => {
       const placed = await place();

@@ -7,7 +7,7 @@ import { type PartialRoom, parsePartialState } from './entering/partial-state.ts
 /** Ids in one query. */
 const chunk = 500;
 
-/** Those of the events that a timeline names and does not have. */
+/** Returns which of the events are backward extremities of the room. */
 export async function readBackwardExtremities(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -26,7 +26,10 @@ export async function readBackwardExtremities(
   return found;
 }
 
-/** All of a room: ids, and how many answers may be taken on the way back from there though nobody reads them. */
+/**
+ * Reads all backward extremities of a room: event id to the number of backfill responses that may still be
+ * fetched from there without a reader.
+ */
 export async function readAllBackwardExtremities(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -39,7 +42,7 @@ export async function readAllBackwardExtremities(
   return new Map(rows.map((row) => [row.event_id, row.answers_left ?? 0]));
 }
 
-/** Redactions that came before their targets, lowest nid first. */
+/** Reads redactions that arrived before their targets, lowest nid first. */
 export async function readPendingRedactionsOf(
   reader: Reader<RoomTables>,
   targetIds: readonly string[],
@@ -58,7 +61,7 @@ export async function readPendingRedactionsOf(
   return found;
 }
 
-/** Rooms whose state is not complete. */
+/** Reads the rooms whose state is partial. */
 export async function readPartialRooms(reader: Reader<RoomTables>): Promise<PartialRoom[]> {
   const rows = await reader
     .selectFrom('rooms')
@@ -73,7 +76,10 @@ export async function readPartialRooms(reader: Reader<RoomTables>): Promise<Part
   return rooms;
 }
 
-/** What another server has shown a user of a room, with an invite or a knock; `undefined` when none has. */
+/**
+ * Reads the stripped state that a remote server sent a user with an invite or a knock; `undefined` where
+ * there is none.
+ */
 export async function readStrippedState(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -88,7 +94,7 @@ export async function readStrippedState(
   return row && (JSON.parse(row.json) as StrippedState[]);
 }
 
-/** The local users who were invited to a room that this server was not in, or knocked on it. */
+/** Reads the local users with out-of-band memberships in a room. */
 export async function readOutOfBandMembers(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -106,7 +112,7 @@ export async function readOutOfBandMembers(
   return rows.map((row) => ({ userId: row.user_id, membership: row.membership as Membership }));
 }
 
-/** The nids of the events that got their place, or were hidden, after a position, in that order. */
+/** Returns the nids of events that were placed or hidden after a position, in that order. */
 export async function readPlacedSince(
   reader: Reader<RoomTables>,
   roomNid: number,

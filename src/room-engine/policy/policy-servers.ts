@@ -19,63 +19,63 @@ import type { EventStore } from '../timeline/event-store.ts';
 import type { RoomHead } from '../timeline/room-head.ts';
 import { policyServerError } from './policy-server-error.ts';
 
-/** How long a request may take, and what gives it up. */
+/** The timeout of a request to a remote server, and its abort signal. */
 export interface RemoteRequestOptions {
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds. */
   readonly timeout?: number | undefined;
 }
 
-/** The way to policy servers, as rooms need it. */
+/** Sends requests to policy servers; supplied at composition. */
 export interface PolicyServerClient {
   /**
    * Asks for a signature. Source: server-server API, `POST /_matrix/policy/v1/sign`.
-   * @returns what the server has answered: signatures by server and key id, if it is as it should be
-   * @throws when the server can not be asked, or refuses
+   * @returns the response, unverified: signatures by server and key id
+   * @throws when the server cannot be reached, or refuses
    */
   sign(server: string, pdu: JsonObject, request?: RemoteRequestOptions): Promise<JsonObject>;
 }
 
-/** Milliseconds for a policy server to answer: about an event of a local user, and about one of another server. */
+/** Request timeouts in milliseconds, for events of local users and for received ones. */
 const signTimeout = { own: 30_000, received: 10_000 } as const;
 
-/** For so many milliseconds a policy server that did not answer is not asked about events of other servers. */
+/** Milliseconds for which a policy server that did not answer is not asked about received events. */
 const backoff = 10_000;
 
-/** Policy servers that are remembered not to have answered. */
+/** Bounds the policy servers with a backoff. */
 const maxBackoffs = 1_000;
 
 export interface PolicyServersDeps {
   readonly serverName: string;
   readonly events: EventStore;
   readonly clock: Clock;
-  /** Absent where there is no way to other servers: then none of them is a policy server. */
-  readonly peers: PolicyServerClient | undefined;
+  /** `undefined` where federation is off: then no policy server is asked. */
+  readonly client: PolicyServerClient | undefined;
 }
 
-/** What the current state of a room says about its policy server. */
+/** The policy server that the current state of a room names. */
 interface NamedPolicyServer {
   readonly stored: StoredEvent;
   readonly policy: PolicyServer | undefined;
 }
 
 /**
- * Servers that rooms have chosen to look at their events before anybody else does.
+ * Policy servers, which check the events of their rooms before other servers accept them.
  * Source: server-server API, "Policy Servers".
  */
 export class PolicyServers {
   readonly #deps: PolicyServersDeps;
   readonly #named = new WeakMap<RoomHead, NamedPolicyServer>();
-  /** Events that were found signed, and by which key. */
+  /** Events with a verified signature, and the policy server that signed. */
   readonly #signed = new WeakMap<RoomEvent, PolicyServer>();
-  /** Until when a policy server is not asked about events of other servers; monotonic. */
+  /** The end of the backoff of a policy server; monotonic milliseconds. */
   readonly #backoffs = new Map<string, number>();
 
   constructor(deps: PolicyServersDeps) {
     this.#deps = deps;
   }
 
-  /** Whether `of` has an answer: for rooms that have never named a policy server, a look into memory. */
+  /** Returns whether `serverOf` has an answer; a look into memory for rooms that name no policy server. */
   isLoaded(head: RoomHead): boolean {
     const entry = head.entry(policyEventType, '');
     return entry === undefined || this.#named.get(head)?.stored.nid === entry.nid;
@@ -89,7 +89,7 @@ export class PolicyServers {
     this.#named.set(head, { stored, policy: parsePolicyServer(stored.event.content) });
   }
 
-  /** The policy server that the current state of a room names; it must be loaded. */
+  /** Returns the policy server that the current state of a room names. Call `load` before. */
   serverOf(head: RoomHead): PolicyServer | undefined {
     const entry = head.entry(policyEventType, '');
     if (!entry) return undefined;
@@ -97,33 +97,33 @@ export class PolicyServers {
     if (said?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
     const { redactedBy } = this.#deps.events.peek(entry.nid) ?? said.stored;
     const { policy } = said;
-    if (!policy || redactedBy !== undefined || !this.#deps.peers) return undefined;
-    // This server is none; who else answers under its name may sign for other servers.
+    if (!policy || redactedBy !== undefined || !this.#deps.client) return undefined;
+    // This server is no policy server; a signature under its own name must not come from another one.
     if (policy.serverName === this.#deps.serverName) return undefined;
     return head.servers.has(policy.serverName) ? policy : undefined;
   }
 
-  /** Whether a policy server has to be asked before an event of a local user is sent. It must be loaded. */
+  /** Returns whether an event of a local user needs the signature of a policy server. Call `load` before. */
   needsSignature(head: RoomHead, draft: { type: string; stateKey?: string | undefined }): boolean {
     return needsPolicyServerSignature(draft) && this.serverOf(head) !== undefined;
   }
 
-  /** Whether an event has the signature that the room wants, or needs none. It must be loaded. */
+  /** Returns whether an event has the signature that the room requires, or needs none. Call `load` before. */
   hasRequiredSignature(head: RoomHead, event: RoomEvent): boolean {
     const policy = needsPolicyServerSignature(event) ? this.serverOf(head) : undefined;
     return policy === undefined || this.#isSigned(event, policy);
   }
 
   /**
-   * An event of this server with the signature that the room wants; as it is where it needs none.
-   * @throws MatrixError as the policy server says, or M_UNKNOWN with 502 when it says nothing that makes sense
+   * Returns an event of this server with the signature that the room requires; unchanged where it needs none.
+   * @throws MatrixError of the policy server, or M_UNKNOWN with 502 when its response is invalid
    */
   async sign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#missingSigner(head, one.event);
     return policy ? this.#ask(policy, one, signTimeout.own) : one;
   }
 
-  /** As `vouched`, of an event that others have sent: without the signature where it can not be had. */
+  /** As `sign`, for a received event: returns it without the signature where that cannot be had. */
   async trySign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#missingSigner(head, one.event);
     if (!policy || this.#isBackingOff(policy.serverName)) return one;
@@ -136,7 +136,7 @@ export class PolicyServers {
     }
   }
 
-  /** The policy server whose signature is missing. */
+  /** Returns the policy server whose signature is missing. */
   async #missingSigner(head: RoomHead, event: RoomEvent): Promise<PolicyServer | undefined> {
     await this.load(head);
     return this.hasRequiredSignature(head, event) ? undefined : this.serverOf(head);
@@ -150,7 +150,7 @@ export class PolicyServers {
   }
 
   async #ask(policy: PolicyServer, { event }: VerifiedEvent, timeout: number): Promise<VerifiedEvent> {
-    const { peers } = this.#deps;
+    const { client: peers } = this.#deps;
     const { serverName } = policy;
     const signature = await peers!.sign(serverName, event.pdu, { timeout }).then(
       (answer) => signatureIn(answer, serverName),

@@ -3,19 +3,19 @@ import type { AuthEdges } from './auth-edges.ts';
 /** Events whose edges are read together. */
 const batch = 250;
 
-/** Events that are gone through between two looks at the clock. */
+/** Events between two checks whether to yield. */
 const stepsBetweenPauses = 100;
 
-/** As many sets are told apart at a time: each has a bit. */
+/** Bounds the sets of one walk: each has a bit. */
 const maxSets = 30;
 
 /**
- * The difference of the auth chains of state sets: what is in the chain of at least one of them, but not of all.
- * Auth events have lower numbers than what names them, so the events are gone through from the highest down, with a
- * bit for each set that leads to them; where everything that is left belongs to all sets, it is over.
+ * Returns the auth difference of state sets: the events in the auth chain of at least one set, but not of
+ * all. Auth events have lower nids than the events that name them, so the walk goes from the highest nid
+ * down, with a bit for each set that leads to an event; it ends when all remaining events belong to all sets.
  * Source: room version 2, "Definitions".
- * @param sets the nids of each set that are not the same in all
- * @param common the nids of what is the same in all; asked for when it matters, and then once
+ * @param sets the nids of each set, without those that are in all sets
+ * @param common returns the nids that are in all sets; called at most once, and only when needed
  */
 export async function authDifference(
   edges: AuthEdges,
@@ -30,7 +30,7 @@ export async function authDifference(
     sorted ??= common().then((nids) => Float64Array.from(nids).sort().reverse());
     return sorted;
   };
-  // What not all chains have differs between the first one and another one.
+  // An event that is not in all chains is in the difference of the first chain and another one.
   for (let start = 0; start < others.length; start += maxSets - 1) {
     const walk = new DifferenceWalk(edges, [first, ...others.slice(start, start + maxSets - 1)]);
     for (const nid of await walk.run(highestFirst)) difference.add(nid);
@@ -41,17 +41,17 @@ export async function authDifference(
 interface Node {
   /** Sets that hold the event itself. */
   held: number;
-  /** Sets in whose chains it is. */
+  /** Sets whose auth chains hold the event. */
   reached: number;
 }
 
-/** The events that some lead to, taken from the highest number down. */
+/** Walks the auth events of some sets, from the highest nid down. */
 class DifferenceWalk {
   readonly #edges: AuthEdges;
   readonly #all: number;
   readonly #nodes = new Map<number, Node>();
   readonly #heap = new NumberHeap();
-  /** How many of the nodes make a difference yet. */
+  /** Number of nodes that can still make a difference. */
   #open = 0;
 
   readonly #sets: readonly ReadonlySet<number>[];
@@ -72,7 +72,7 @@ class DifferenceWalk {
     let next = 0;
     for (let steps = 1; this.#open > 0; steps++) {
       if (steps % stepsBetweenPauses === 0) await this.#edges.slices.pauseIfDue();
-      // What is common to all sets leads to events that are in question, so it must not come after them.
+      // Common events lead to auth events that count, so they must be taken before lower nids.
       const top = this.#heap.peek() ?? 0;
       if (next < unconflicted.length && unconflicted[next]! >= top) {
         const end = Math.min(next + batch, unconflicted.length);
@@ -104,15 +104,17 @@ class DifferenceWalk {
     if (this.#isOpen(node)) this.#open += 1;
   }
 
-  /** Whether it is in the difference itself, or does not lead to all that is below it from every set. */
+  /**
+   * Returns whether the event is in the difference itself, or its auth events are not reached from all sets.
+   */
   #isOpen({ held, reached }: Node): boolean {
     return (held | reached) !== this.#all || (reached !== 0 && reached !== this.#all);
   }
 }
 
 /**
- * The conflicted state subgraph: what is on a path of auth events from one of these events to another, themselves
- * included. Nothing below the lowest of them can be. Source: room version 12, "Definitions".
+ * Returns the conflicted state subgraph: the events on a path of auth events between two of these events,
+ * ends included. No event below the lowest of them can be on a path. Source: room version 12, "Definitions".
  */
 export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<number>): Promise<number[]> {
   const targets = new Set(conflicted);
@@ -138,9 +140,9 @@ export async function conflictedSubgraph(edges: AuthEdges, conflicted: Iterable<
 }
 
 /**
- * The auth events of some events, theirs, and so on.
- * @param limit how many are found at most: the highest
- * @returns ascending
+ * Returns the auth chain of some events.
+ * @param limit how many are returned at most: the highest nids
+ * @returns ascending nids
  */
 export async function authChain(
   edges: AuthEdges,
@@ -175,7 +177,7 @@ export async function authChain(
   return chain.reverse();
 }
 
-/** The lowest or highest of many numbers, piece by piece: arguments of a call are limited. */
+/** Yields the lowest or highest number of each thousand, because the arguments of one call are limited. */
 function* extremesInChunks(
   numbers: Iterable<number>,
   pick: (...values: number[]) => number,
@@ -184,7 +186,7 @@ function* extremesInChunks(
   for (let start = 0; start < list.length; start += 1_000) yield pick(...list.slice(start, start + 1_000));
 }
 
-/** A heap of numbers that gives the highest first. */
+/** A heap of numbers with the highest on top. */
 class NumberHeap {
   readonly #items: number[] = [];
 
@@ -192,7 +194,7 @@ class NumberHeap {
     return this.#items[0];
   }
 
-  /** Some of the highest, the very highest among them. */
+  /** Returns some of the highest numbers, the very highest included. */
   highest(count: number): number[] {
     return this.#items.slice(0, count);
   }

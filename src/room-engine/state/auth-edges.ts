@@ -6,10 +6,12 @@ import type { RoomTables } from '../tables.ts';
 /** Events in one query. */
 const chunk = 500;
 
-/** How many events' edges are kept in memory; those of one are about 100 bytes. */
+/** Bounds the events whose edges are cached; those of one event are about 100 bytes. */
 const maxCachedEvents = 200_000;
 
-/** Reads which state events name which as their auth events, by nid. An auth event has the lower nid. */
+/**
+ * Reads the auth events of state events, by nid. An auth event has a lower nid than the events that name it.
+ */
 export class AuthEdges {
   readonly slices: TimeSlices;
   readonly #reader: Reader<RoomTables>;
@@ -17,29 +19,29 @@ export class AuthEdges {
   /** Edges that are not on disk yet. */
   readonly #unsaved = new Map<number, readonly number[]>();
 
-  /** @param slices of whoever walks along the edges, too */
+  /** @param slices also for callers that walk along the edges */
   constructor(reader: Reader<RoomTables>, slices: TimeSlices) {
     this.#reader = reader;
     this.slices = slices;
   }
 
-  /** Takes the edges of a state event that is about to be written; they stay in memory until `settled`. */
+  /** Adds the edges of a state event that is about to be written; they stay in memory until `settled`. */
   add(nid: number, auth: readonly number[]): void {
     this.#unsaved.set(nid, auth);
   }
 
-  /** The edges are on disk, or never will be. */
+  /** Marks the edges of an event as written, or as never to be written. */
   settled(nid: number): void {
     const auth = this.#unsaved.get(nid);
     if (auth && this.#unsaved.delete(nid)) this.#known.set(nid, auth);
   }
 
-  /** What is in memory. */
+  /** Returns cached edges. */
   peek(nid: number): readonly number[] | undefined {
     return this.#known.get(nid) ?? this.#unsaved.get(nid);
   }
 
-  /** The auth events of each of these events. */
+  /** Reads the auth events of each of these events. */
   async of(nids: Iterable<number>): Promise<Map<number, readonly number[]>> {
     const edges = new Map<number, readonly number[]>();
     const missing: number[] = [];

@@ -1,17 +1,18 @@
 /**
- * How state groups are stored as deltas. Groups of one line of history are numbered 0, 1, 2, ... A group whose number
- * ends in `k` zeros in base 32 holds what changed over the last 32^k groups and points that far back. So a full state
- * is at most `31 * levels` deltas away, and each change is stored about `levels` times: both stay flat as a room grows.
+ * State groups are stored as deltas. The groups of one chain are numbered 0, 1, 2, ... A group whose number
+ * ends in `k` zeros in base 32 stores the changes of the last 32^k groups and points that far back. So a full
+ * state is at most `31 * levels` deltas away, and each change is stored about `levels` times: both stay
+ * constant as a room grows.
  */
 const base = 32;
 
-/** Deltas that reach back further than 32^3 groups are not made. */
+/** Deltas reach back at most 32^3 groups. */
 const levels = 3;
 
-/** State key nid to event nid; an event nid of 0 says that the key was removed. */
+/** State key nid to event nid; an event nid of 0 removes the entry. */
 export type StateDelta = ReadonlyMap<number, number>;
 
-/** A delta as it is to be written. */
+/** A delta as it is written. */
 export interface GroupRows {
   readonly id: number;
   readonly ordinal: number;
@@ -19,18 +20,18 @@ export interface GroupRows {
   readonly delta: StateDelta;
 }
 
-/** The ids of a chain, from a group back to its root, with their numbers and deltas. */
+/** A link of a stored chain, which leads from a group back to its root: id, number and delta. */
 export interface ChainLink {
   readonly id: number;
   readonly ordinal: number;
   readonly delta: StateDelta;
 }
 
-/** The newest group of one line of history, and what is needed to add the next one. Mutable: owned by one head. */
+/** The newest group of a chain, and what is needed to add the next one. Mutable: owned by one head. */
 export class GroupChain {
   #id: number | undefined;
   #ordinal: number;
-  /** `[k]`: what changed since the last group whose number is a multiple of 32^(k+1). */
+  /** `[k]`: the changes since the last group whose number is a multiple of 32^(k+1). */
   readonly #accumulators: Map<number, number>[];
   /** `[k]`: the id of that group. */
   readonly #anchors: (number | undefined)[];
@@ -56,7 +57,7 @@ export class GroupChain {
     return this.#id;
   }
 
-  /** The same line of history up to here, to be continued in another way. */
+  /** Returns a copy, to continue the chain in another way. */
   fork(): GroupChain {
     const fork = new GroupChain();
     fork.#id = this.#id;
@@ -68,11 +69,11 @@ export class GroupChain {
     return fork;
   }
 
-  /** Adds a group with the state of the newest one and these changes. */
+  /** Adds a group: the state of the newest one with these changes. */
   advance(id: number, changes: StateDelta): GroupRows {
     const ordinal = this.#ordinal + 1;
     const level = ordinal === 0 ? levels : trailingZeros(ordinal);
-    // Of those below the level only the highest is needed once more; changes may be many.
+    // Of the accumulators below the level only the highest is read again; changes may be many.
     for (const accumulator of ordinal === 0 ? [] : this.#accumulators.slice(Math.max(0, level - 1))) {
       for (const [key, event] of changes) accumulator.set(key, event);
     }
@@ -92,7 +93,7 @@ export class GroupChain {
   }
 }
 
-/** How many zeros a number above 0 ends in, in base 32; at most `levels`. */
+/** Returns the number of zeros that a number above 0 ends in, in base 32; at most `levels`. */
 function trailingZeros(ordinal: number): number {
   let level = 0;
   while (level < levels && ordinal % base ** (level + 1) === 0) level++;

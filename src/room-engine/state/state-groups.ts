@@ -6,7 +6,7 @@ import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomTables } from '../tables.ts';
 import { type ChainLink, GroupChain, type GroupRows, type StateDelta } from './group-chain.ts';
 
-/** An event nid of 0 in a delta says that the key was removed. */
+/** An event nid of 0 in a delta removes the entry. */
 const removed = 0;
 
 /** One link of a chain: its id and number. */
@@ -15,26 +15,26 @@ interface LinkId {
   readonly ordinal: number;
 }
 
-/** Keys in one query, and how many of them are looked up without going to another thread. */
+/** Keys in one query, and how many of them are read on this thread instead of a scanner's. */
 const [maxKeys, fewKeys] = [2_000, 50];
 
-/** How many entries of deltas are kept in memory, where histories part. */
+/** Bounds the cached entries of deltas. */
 const maxCachedDeltaEntries = 300_000;
 
-/** Where the states of some groups may differ. */
+/** The entries in which the states of some groups may differ. */
 export interface GroupDifferences {
-  /** Numbers of the entries that may differ. */
+  /** State key nids of the entries that may differ. */
   readonly keys: readonly number[];
-  /** The event of such an entry in the state of one of the groups; 0 where there is none. */
+  /** Returns the event nid of such an entry in the state of one of the groups; 0 where there is none. */
   entryIn(group: number, key: number): number;
 }
 
 export interface StateGroupsDeps {
   readonly reader: Reader<RoomTables>;
-  /** For whole states. */
+  /** For reading whole states. */
   readonly scanner: Reader<RoomTables>;
   readonly slices: TimeSlices;
-  /** How many single entries are kept in memory. */
+  /** Bounds the cached single entries. */
   readonly size: number;
 }
 
@@ -43,11 +43,11 @@ export class StateGroups {
   readonly #reader: Reader<RoomTables>;
   readonly #scanner: Reader<RoomTables>;
   readonly #slices: TimeSlices;
-  /** `group:key` to event nid, 0 for none: groups never change. */
+  /** `group:key` to event nid, 0 for none. Never stale, because groups never change. */
   readonly #entries: LRUCache<string, number>;
-  /** The links of chains; one is about a hundred numbers. */
+  /** The links of chains; one chain is about a hundred numbers. */
   readonly #chains = new RecentlyUsed<number, readonly LinkId[]>({ max: 2_000 });
-  /** What single links say. */
+  /** The deltas of single links. */
   readonly #deltas = new LRUCache<number, StateDelta>({
     maxSize: maxCachedDeltaEntries,
     sizeCalculation: (delta) => delta.size + 1,
@@ -62,17 +62,17 @@ export class StateGroups {
     this.#entries = new RecentlyUsed({ max: size });
   }
 
-  /** Takes a group that is about to be written; it stays in memory until `settled`. */
+  /** Adds a group that is about to be written; it stays in memory until `settled`. */
   add(group: GroupRows): void {
     this.#unsaved.set(group.id, group);
   }
 
-  /** The group is on disk, or never will be. */
+  /** Marks a group as written, or as never to be written. */
   settled(group: GroupRows): void {
     this.#unsaved.delete(group.id);
   }
 
-  /** The whole state of a group: state key nid to event nid. */
+  /** Reads the whole state of a group: state key nid to event nid. */
   async load(group: number): Promise<Map<number, number>> {
     const state = new Map<number, number>();
     for (const link of (await this.#links(group, { withRoot: true })).reverse()) {
@@ -84,14 +84,14 @@ export class StateGroups {
     return state;
   }
 
-  /** The chain that ends in `group`, to add groups to it. */
+  /** Reads the chain that ends in `group`, to add groups to it. */
   async chain(group: number): Promise<GroupChain> {
     return new GroupChain(await this.#links(group, { withRoot: false }));
   }
 
   /**
-   * Where the states of groups may differ: what the links say that their chains do not share. All other entries are the
-   * same in all of them.
+   * Returns the entries in which groups may differ: those in the links that their chains do not share. All
+   * other entries are the same in all groups.
    */
   async differences(groups: readonly number[]): Promise<GroupDifferences> {
     const chains = await Promise.all(groups.map((group) => this.#linkIds(group)));
@@ -143,7 +143,7 @@ export class StateGroups {
   }
 
   /**
-   * Single entries of several groups, with one query for all that are not in memory.
+   * Reads single entries of several groups, with one query for all that are not cached.
    * @returns group to state key nid to event nid; absent where the state has no such entry.
    */
   async entries(
@@ -170,7 +170,10 @@ export class StateGroups {
     found: ReadonlyMap<number, Map<number, number>>,
     missing: ReadonlyMap<number, Set<number>>,
   ): Promise<void> {
-    /** What is not decided by groups in memory: the group on disk to ask, and for whom. */
+    /**
+     * Entries that groups in memory do not decide: the group on disk to ask, and the groups that need its
+     * answer.
+     */
     const asked = new Map<number, { group: number; keys: Set<number> }[]>();
     const keep = (group: number, key: number, event: number) => {
       this.#entries.set(`${group}:${key}`, event);
@@ -224,7 +227,10 @@ export class StateGroups {
     return entries;
   }
 
-  /** The deltas of a group and of those before it that are not on disk, newest first; and the first that is. */
+  /**
+   * Returns the deltas of a group and of the groups before it that are not on disk, newest first; and the
+   * first that is.
+   */
   #unsavedLinks(group: number): { deltas: StateDelta[]; links: ChainLink[]; saved: number | undefined } {
     const links: GroupRows[] = [];
     let next: number | undefined = group;
@@ -239,7 +245,7 @@ export class StateGroups {
     return { links, deltas: links.map(({ delta }) => delta), saved: next };
   }
 
-  /** The ids of the groups from `group` back to the root, newest first. */
+  /** Returns the ids of the groups from `group` back to the root, newest first. */
   async #linkIds(group: number): Promise<readonly LinkId[]> {
     const known = this.#chains.get(group);
     if (known) return known;
@@ -265,7 +271,10 @@ export class StateGroups {
     return rows;
   }
 
-  /** The groups from `group` back to the root, newest first; with `withRoot` false the root has no delta. */
+  /**
+   * Returns the groups from `group` back to the root, newest first; with `withRoot` false the root has no
+   * delta.
+   */
   async #links(group: number, { withRoot }: { withRoot: boolean }): Promise<ChainLink[]> {
     const { links: unsaved, saved } = this.#unsavedLinks(group);
     if (saved === undefined) return unsaved;

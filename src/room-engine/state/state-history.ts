@@ -3,15 +3,15 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import type { EventStore } from '../timeline/event-store.ts';
 
-/** How one entry of a room's current state has changed. */
+/** One value that an entry of a room's current state has had. */
 export interface StateHistoryEntry {
-  /** Where on the stream it changed. */
+  /** Position on the stream at which the entry changed. */
   readonly stream: number;
-  /** `undefined`: it was removed. */
+  /** `undefined` where the entry was removed. */
   readonly event: StoredEvent | undefined;
 }
 
-/** All values that an entry of the current state has had, oldest first. */
+/** Reads all values that an entry of the current state has had, oldest first. */
 export async function stateHistory(
   reader: Reader<RoomTables>,
   events: EventStore,
@@ -32,7 +32,7 @@ export async function stateHistory(
   }));
 }
 
-/** A change of an entry of the current state in a range of the stream; of several only the last. */
+/** The last change of an entry of the current state in a range of the stream. */
 export interface StateDelta {
   readonly keyNid: number;
   readonly eventNid: number | undefined;
@@ -40,7 +40,7 @@ export interface StateDelta {
   readonly passing: readonly number[];
 }
 
-/** What changed of a room's current state in `(after, upTo]`. */
+/** Reads the changes of a room's current state in `(after, upTo]`. */
 export async function stateDeltas(
   reader: Reader<RoomTables>,
   roomNid: number,

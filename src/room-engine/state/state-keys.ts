@@ -8,14 +8,14 @@ import { isStorableText } from '../timeline/event-to-send.ts';
 /** Keys in one query. */
 const chunk = 500;
 
-/** Numbers for pairs of event type and state key, so that state tables hold small integers. */
+/** Maps pairs of event type and state key to nids, so that state tables hold small integers. */
 export class StateKeys {
   readonly #reader: Reader<RoomTables>;
   readonly #slices: TimeSlices;
   readonly #nids: RecentlyUsed<string, number>;
   readonly #names: RecentlyUsed<number, string>;
 
-  /** @param size how many keys are kept in memory */
+  /** @param size maximum number of cached keys */
   constructor(reader: Reader<RoomTables>, slices: TimeSlices, size: number) {
     this.#reader = reader;
     this.#slices = slices;
@@ -23,12 +23,12 @@ export class StateKeys {
     this.#names = new RecentlyUsed({ max: size });
   }
 
-  /** The number of a key; `undefined` when it is not in memory. */
+  /** Returns the nid of a cached key. */
   peek(key: string): number | undefined {
     return this.#nids.get(key);
   }
 
-  /** The number of a key, `undefined` when no event ever had it. */
+  /** Reads the nid of a key; `undefined` when no event ever had it. */
   async find(key: string): Promise<number | undefined> {
     const known = this.peek(key);
     if (known !== undefined) return known;
@@ -44,7 +44,7 @@ export class StateKeys {
     return row?.nid;
   }
 
-  /** `find` for many keys. @returns key to number; keys that no event ever had are absent */
+  /** Reads the nids of keys; keys that no event ever had are absent. */
   async findMany(keys: Iterable<string>): Promise<Map<string, number>> {
     const found = new Map<string, number>();
     const missing = new Map<string, Set<string>>();
@@ -76,7 +76,7 @@ export class StateKeys {
     return found;
   }
 
-  /** The keys behind numbers, in the same order. */
+  /** Reads the keys of nids, in the same order. */
   async names(nids: readonly number[]): Promise<string[]> {
     const missing = nids.filter((nid) => !this.#names.has(nid));
     const found = new Map<number, string>();

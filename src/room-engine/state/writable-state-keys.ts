@@ -6,26 +6,26 @@ import type { RoomTables } from '../tables.ts';
 import { isStorableText } from '../timeline/event-to-send.ts';
 import { StateKeys } from './state-keys.ts';
 
-/** State keys in the process that writes: new ones get their numbers here. */
+/** State keys in the writing process, which allocates the nids of new keys. */
 export class WritableStateKeys extends StateKeys {
   readonly #sequence: Sequence;
   readonly #slices: TimeSlices;
-  /** Given out but not yet on disk: an event that is staged with them must be staged with their rows. */
+  /** Nids that are not on disk yet: an event that is staged with them must be staged with their rows. */
   readonly #unsaved = new Map<string, number>();
 
-  /** @param size how many keys are kept in memory */
+  /** @param size maximum number of cached keys */
   constructor(reader: Reader<RoomTables>, sequence: Sequence, slices: TimeSlices, size: number) {
     super(reader, slices, size);
     this.#sequence = sequence;
     this.#slices = slices;
   }
 
-  /** The number of a key that `prepare` was called for; `undefined` when it is not in memory. */
+  /** Returns the nid of a key that was prepared; `undefined` when it is not in memory. */
   override peek(key: string): number | undefined {
     return this.#unsaved.get(key) ?? super.peek(key);
   }
 
-  /** Finds or makes the number of a key; afterwards `peek` has it. */
+  /** Reads or allocates the nid of a key; afterwards `peek` returns it. */
   async prepare(key: string): Promise<number> {
     const known = this.peek(key) ?? (await this.find(key));
     if (known !== undefined) return known;
@@ -39,7 +39,7 @@ export class WritableStateKeys extends StateKeys {
     return nid;
   }
 
-  /** `prepare` for many keys. @returns key to number; keys that no database can hold are absent */
+  /** `prepare` for many keys. @returns key to nid; keys that no database can store are absent */
   async prepareMany(keys: Iterable<string>): Promise<Map<string, number>> {
     const all = [...keys];
     const found = await this.findMany(all);
@@ -51,12 +51,12 @@ export class WritableStateKeys extends StateKeys {
     return found;
   }
 
-  /** Whether the row of a key has yet to be written. */
+  /** Returns whether the row of a key has yet to be written. */
   isUnsaved(key: string): boolean {
     return this.#unsaved.has(key);
   }
 
-  /** The rows of these keys are on disk. */
+  /** Marks the rows of these keys as written. */
   saved(keys: Iterable<string>): void {
     for (const key of keys) {
       const nid = this.#unsaved.get(key);

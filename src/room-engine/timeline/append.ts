@@ -27,11 +27,11 @@ export interface AppendOptions {
   readonly transaction?: SentTransaction;
 }
 
-/** Ways in which an event is sent that can not be added to the end of the history in one go. */
+/** Sends of events that cannot be appended synchronously to the forward extremities. */
 export interface SlowSends {
-  /** Sends where histories have parted so often that an event can not come after all of them. */
+  /** Sends where the room has more forward extremities, with different states, than one event may name. */
   readonly sendOverManyExtremities: Send;
-  /** Sends when the room's policy server has signed the event. */
+  /** Sends after the room's policy server has signed the event. */
   readonly sendWithPolicySignature: Send;
 }
 
@@ -55,9 +55,9 @@ interface Staged {
 }
 
 /**
- * Adds the events of local users to their rooms. The check, the hash and the place in the room's history happen in one
- * go, without waiting for anything; only then does the event wait for its signature and the disk, together with
- * others. So senders in one room do not queue for each other's flush.
+ * Adds the events of local users to their rooms. Authorization, hash and place in the history are made
+ * synchronously; then the event waits for its signature and the disk, together with others. So senders in one
+ * room do not queue for each other's flush.
  */
 export class Append {
   readonly #deps: AppendDeps;
@@ -67,10 +67,16 @@ export class Append {
   }
 
   /**
-   * Resolves when the event is on disk. A state event that would change nothing is not sent: the present one is
-   * returned.
-   * @throws MatrixError M_NOT_FOUND for an unknown room, M_FORBIDDEN when the authorization rules say no, M_TOO_LARGE,
-   * and the errors of the checks
+   * Sends an event; resolves when it is on disk:
+   * 1. loads the auth events and the events that the new one refers to;
+   * 2. returns the present state event where the new one would change nothing;
+   * 3. selects `prev_events` and `auth_events`, and fills in depth, time and hash;
+   * 4. authorizes the event by the current state, and runs the checks of modules;
+   * 5. makes it the forward extremity in memory, then signs and writes it.
+   * Source: client-server API, `PUT /rooms/{roomId}/send/{eventType}/{txnId}`; server-server API, "PDUs",
+   * "Auth events selection".
+   * @throws MatrixError M_NOT_FOUND for an unknown room, M_FORBIDDEN by the authorization rules, M_TOO_LARGE,
+   * M_BAD_JSON, and the errors of the checks
    */
   async append(roomId: string, draft: EventToSend, options: AppendOptions = {}): Promise<StoredEvent> {
     const { stored, durable } = await this.#stage(roomId, draft, options);
@@ -78,18 +84,17 @@ export class Append {
     return stored;
   }
 
-  /** Resolves when a state event that a head holds is on disk; rejects when it never will be. */
+  /** Resolves when a state event of a head is on disk; rejects when it could not be stored. */
   durable(stored: StoredEvent): Promise<void> {
     return this.#deps.writer.durable(stored);
   }
 
   /**
-   * Makes a room with its first events: with all of them, or if one is not allowed, not at all.
+   * Creates a room with its first events: with all of them, or with none when one is not allowed.
    * @param roomId absent in room versions in which it is the create event's hash
-   * @param first `m.room.create` and what comes after it
+   * @param first `m.room.create` and the events after it
    * @returns the room id
-   * @throws UnauthorizedEvent when the authorization rules say no; MatrixError M_TOO_LARGE, and the errors of the
-   * checks
+   * @throws UnauthorizedEvent by the authorization rules; MatrixError M_TOO_LARGE, and the errors of the checks
    */
   async create(
     version: RoomVersion,
@@ -102,7 +107,7 @@ export class Append {
       await stateKeys.prepare(stateMapKey(draft.type, draft.stateKey ?? ''));
     }
     if (!checks.isEmpty) for (const draft of first) await checks.pass(draft, { roomId, newRoom: first });
-    // Nothing is awaited from here, and so all of it is committed together.
+    // Nothing is awaited from here, so all events are committed together.
     const [creation, ...others] = first;
     const created = composeCreation(this.#deps, creation, version, roomId);
     const head = heads.createHead(roomNids.next(), created.unsigned.event.roomId, version);
@@ -134,7 +139,7 @@ export class Append {
       if (!head) throw notFound('Unknown room');
       await context.load(head, stateKeys);
       if (!policies.isLoaded(head)) await policies.load(head);
-      // Nothing may be awaited from here until the event is staged: the head must not change under it.
+      // Nothing may be awaited from here until the event is staged: the head must not change in between.
       if (head.broken || !context.isComplete(head) || !policies.isLoaded(head)) continue;
       const isForked = hasForkedState(head);
       const unchanged = isForked ? undefined : unchangedEntry(head, draft, context);
@@ -169,7 +174,10 @@ export class Append {
     return { stored, durable: Promise.resolve() };
   }
 
-  /** Makes an event the end of the room's history, in memory. @throws MatrixError M_FORBIDDEN */
+  /**
+   * Authorizes an event and makes it the forward extremity of the room, in memory. @throws MatrixError
+   * M_FORBIDDEN
+   */
   #extend(
     head: WritableHead,
     draft: EventToSend,
@@ -224,7 +232,7 @@ export class Append {
     return {
       head,
       stored,
-      row: 'new',
+      rowAction: 'new',
       fact,
       content: unsigned,
       end,
@@ -237,11 +245,11 @@ export class Append {
     };
   }
 
-  /** The id of the state group that a state event makes, and the number of the entry that it sets. */
+  /** Allocates the state group of a state event, and finds the state key nid of the entry that it sets. */
   #newGroup({ type, stateKey }: EventToSend): { id: number; keyNid: number } | undefined {
     if (stateKey === undefined) return undefined;
     const keyNid = this.#deps.stateKeys.peek(stateMapKey(type, stateKey));
-    if (keyNid === undefined) throw new Error('a state key was not prepared');
+    if (keyNid === undefined) throw new Error('a state key has no nid: prepare() was not called');
     return { id: this.#deps.groupIds.next(), keyNid };
   }
 }
@@ -253,15 +261,15 @@ function requireAuthorized({ unsigned }: ComposedEvent, head: WritableHead, cont
 }
 
 /**
- * Whether an event can not come after all ends of the history, and these do not agree on the state. Then the state
- * before the event is not the current one.
+ * Returns whether a room has more forward extremities than one event may name, and their states differ. Then
+ * the state before the event is not the current state.
  */
 function hasForkedState({ extremities }: WritableHead): boolean {
   if (extremities.length <= maxPrevEvents) return false;
   return extremities.some(({ stateGroup }) => stateGroup !== extremities[0]?.stateGroup);
 }
 
-/** The present state event, when the draft says the same. */
+/** Returns the present state event when the draft has the same sender and content. */
 function unchangedEntry(
   head: WritableHead,
   draft: EventToSend,
@@ -273,7 +281,7 @@ function unchangedEntry(
   return isDeepStrictEqual(present.event.content, draft.content) ? present : undefined;
 }
 
-/** The event that a redaction is applied to, if it is. */
+/** Returns the target of a redaction that takes effect. */
 function redactedBy(
   draft: EventToSend,
   redaction: ComposedEvent['unsigned']['event'],

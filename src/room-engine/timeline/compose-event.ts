@@ -18,7 +18,7 @@ export interface ComposerDeps {
   readonly randomness: Randomness;
 }
 
-/** A new event, and the extremities that it refers to. */
+/** A new event, and the extremities that it names as `prev_events`. */
 export interface ComposedEvent {
   readonly unsigned: UnsignedEvent;
   readonly prev: readonly Extremity[];
@@ -26,21 +26,21 @@ export interface ComposedEvent {
   readonly auth: readonly number[];
 }
 
-/** Where an event goes. */
+/** The `prev_events` and `auth_events` of an event. */
 export interface EventLinks {
   readonly roomId: string | undefined;
   readonly prev: readonly Extremity[];
   readonly authEventIds: readonly string[];
 }
 
-/** Most events that one may name as its `prev_events`. Source: server-server API, "PDUs". */
+/** Maximum number of an event's `prev_events`. Source: server-server API, "PDUs". */
 export const maxPrevEvents = 10;
 
-/** An integer field of an event can not hold more. */
+/** Depths are integers of canonical JSON. */
 const maxDepth = Number.MAX_SAFE_INTEGER;
 
 /**
- * The event that a draft becomes at the end of a room's history.
+ * Composes the event that a draft becomes after the forward extremities of a room.
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
 export function composeEvent(
@@ -63,7 +63,7 @@ export function composeEvent(
 }
 
 /**
- * The event that makes a room.
+ * Composes the create event of a room.
  * @param roomId absent in room versions in which it is the event's hash
  * @throws MatrixError M_TOO_LARGE, M_BAD_JSON
  */
@@ -77,7 +77,7 @@ export function composeCreation(
   return { unsigned: composeWithLinks(deps, draft, version, place, undefined), prev: [], auth: [] };
 }
 
-/** What a draft becomes at a place; the same for every event of this server. */
+/** Composes an event with these `prev_events` and `auth_events`. */
 export function composeWithLinks(
   deps: ComposerDeps,
   draft: EventToSend,
@@ -105,7 +105,10 @@ export function composeWithLinks(
   );
 }
 
-/** What only room versions 1 and 2 need: an id of our own choice, and hashes of the events that are referred to. */
+/**
+ * What only room versions 1 and 2 need: an event id that this server chooses, and the hashes of the
+ * referenced events.
+ */
 function serverChosenId(
   { randomness, signer }: ComposerDeps,
   context: Pick<SendContext, 'byId'> | undefined,

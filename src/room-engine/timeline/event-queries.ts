@@ -3,7 +3,7 @@ import type { RoomTables } from '../tables.ts';
 import { type EventRow, eventColumns } from './event-row.ts';
 import type { HistoryPlace } from './stream-places.ts';
 
-/** Which events of a room's timeline a page holds, and in which order. */
+/** The bounds and the order of a page of a room's timeline. */
 export interface TimelineRange {
   /** Exclusive bounds on the stream. */
   readonly after?: number;
@@ -20,7 +20,7 @@ export interface HistoryRange {
   readonly direction: 'forward' | 'backward';
 }
 
-/** Those of the events that exist. */
+/** Reads events by nid; missing ones are absent. */
 export function readEvents(reader: Reader<RoomTables>, nids: readonly number[]): Promise<EventRow[]> {
   return select(reader).where('events.nid', 'in', nids).execute();
 }
@@ -29,7 +29,7 @@ export function readEventsById(reader: Reader<RoomTables>, eventIds: readonly st
   return select(reader).where('events.event_id', 'in', eventIds).execute();
 }
 
-/** A run of a room's timeline in the order in which this server learnt of the events; without older ones. */
+/** Reads a page of a room's timeline in stream order, without backfilled events. */
 export function readTimeline(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -47,7 +47,7 @@ export function readTimeline(
 }
 
 /**
- * A page of a room's history in topological order: by depth, then by when this server learnt of the events.
+ * Reads a page of a room's history in topological order: by depth, then by position on the stream.
  * @param from the place after the event there; absent: the end (backward) or the beginning (forward).
  */
 export function readHistory(
@@ -72,7 +72,7 @@ export function readHistory(
   return query.execute();
 }
 
-/** Events that got their places in timelines when they were stored, in `(after, upTo]` of the stream. */
+/** Reads events that were placed on timelines when they were stored, in `(after, upTo]` of the stream. */
 export function readEventsPlacedOnArrival(
   reader: Reader<RoomTables>,
   after: number,
@@ -88,7 +88,10 @@ export function readEventsPlacedOnArrival(
     .execute();
 }
 
-/** Events that got their places later; `backfilled`: also those at the beginning of a timeline. */
+/**
+ * Reads events that were placed later than they were stored. @param backfilled whether backfilled events are
+ * included
+ */
 export function readEventsPlacedLater(
   reader: Reader<RoomTables>,
   after: number,

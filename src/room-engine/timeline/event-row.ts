@@ -37,7 +37,7 @@ export interface EventRow {
   version: string;
 }
 
-/** An event from its PDU as it was stored. @param versionId of its room */
+/** Parses an event from its stored PDU. @param versionId the version of its room */
 export function parseEvent(json: string, versionId: string, eventId: string): RoomEvent {
   const version = getRoomVersion(versionId);
   if (!version) throw new Error(`the database holds a room of unknown version ${versionId}`);
@@ -45,7 +45,7 @@ export function parseEvent(json: string, versionId: string, eventId: string): Ro
   return roomEventOf(parseJsonObject(json, { numbers }) as Pdu, version, eventId);
 }
 
-/** An event as it was stored. */
+/** Converts a row to a stored event. */
 export function storedEventOf(row: EventRow): StoredEvent {
   const stateGroup = row.state_group ?? undefined;
   return {
@@ -69,7 +69,7 @@ export function storedEventOf(row: EventRow): StoredEvent {
 /** A row of `outside_events`. */
 export type OutOfBandRow = Pick<EventRow, 'nid' | 'room_nid' | 'event_id' | 'json' | 'version'>;
 
-/** An event from outside of its room, which has nothing but itself. */
+/** Converts a row of `outside_events`: an out-of-band event has no position and no state. */
 export function outOfBandEventOf(row: OutOfBandRow): StoredEvent {
   const none = { stream: null, state_group: null, state_before: null, replaces: null, redacted_by: null };
   return { ...storedEventOf({ ...row, ...none, flags: 0 }), outOfBand: true };

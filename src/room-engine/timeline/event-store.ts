@@ -32,40 +32,40 @@ import {
 
 export type { HistoryPlace } from './stream-places.ts';
 
-/** How many events one query reads at most: they have to be parsed. */
+/** Bounds the events that one query reads, because they have to be parsed. */
 const maxRead = 200;
 
-/** An event, and where on the stream this server learnt of it: also of those that are older than the timeline was. */
+/** An event and its position on the stream, for backfilled events the position at which they were added. */
 export interface PositionedEvent {
   readonly position: number;
   readonly stored: StoredEvent;
 }
 
 export interface EventStoreOptions {
-  /** How many events are kept in memory at factor 1 (`event_cache_size`). */
+  /** Events that are cached at factor 1 (`event_cache_size`). */
   readonly size: number;
   readonly slices: TimeSlices;
-  /** Nobody can change events that are on disk (`use_frozen_dicts`). */
+  /** Freezes events that are on disk (`use_frozen_dicts`). */
   readonly freezes: boolean;
 }
 
-/** What reading events takes. */
+/** The methods that read events. */
 export type EventReader = Omit<
   EventStore,
   'add' | 'saved' | 'revise' | 'revised' | 'redacted' | 'forget' | 'follow'
 >;
 
-/** Reads events and keeps those that were used last. Events never change, but for `redactedBy`. */
+/** Reads and caches events. Events never change, except `redactedBy`. */
 export class EventStore {
   readonly #reader: Reader<RoomTables>;
   readonly #freezes: boolean;
   readonly #slices: TimeSlices;
   readonly #byNid: Cache<number, StoredEvent>;
   readonly #nids: Cache<string, number>;
-  /** Events that are not on disk yet, and so can not be read again when the cache drops them. */
+  /** Events that are not on disk yet, and so cannot be read again when the cache drops them. */
   readonly #unsaved = new Map<number, StoredEvent>();
   readonly #unsavedIds = new Map<string, number>();
-  /** Copies that stand for those in the caches, until all of them have taken their places there. */
+  /** Revised copies that replace cached events, until all of them are in the cache. */
   readonly #revisions = new Set<ReadonlyMap<number, StoredEvent>>();
 
   constructor(
@@ -80,60 +80,62 @@ export class EventStore {
     this.#nids = caches.create('event_ids', { size });
   }
 
-  /** Takes an event that is about to be written; it stays in memory until `saved` or `forget`. */
+  /** Adds an event that is about to be written; it stays in memory until `markSaved` or `forget`. */
   add(stored: StoredEvent): void {
     this.#unsaved.set(stored.nid, stored);
     if (!stored.outOfBand) this.#unsavedIds.set(stored.event.eventId, stored.nid);
     this.#remember(stored);
   }
 
-  /** The event is on disk. */
+  /** Marks an event as written to disk. */
   markSaved(stored: StoredEvent): void {
     this.#settled(stored);
     if (this.#freezes) freezeEvent(stored.event);
   }
 
-  /** Whether an event is on disk, and not only about to be. */
+  /** Returns whether an event is on disk. */
   isSaved({ nid }: StoredEvent): boolean {
     return !this.#unsaved.has(nid);
   }
 
   /**
-   * Takes copies of events of which more is known: from now on nobody is given others. However many they are, that is
-   * done at once.
-   * @param copies by number; they do not change any more
+   * Replaces events by revised copies for all readers at once, however many they are.
+   * @param copies by nid; they must not change any more
    */
   beginRevision(copies: ReadonlyMap<number, StoredEvent>): void {
     this.#revisions.add(copies);
   }
 
-  /** The copies are on disk, or (`isSaved` false) never will be: then the events are again what they were. */
+  /**
+   * Ends a revision: the copies are on disk, or (`isSaved` false) could not be written, and the cached events
+   * are valid again.
+   */
   async endRevision(copies: ReadonlyMap<number, StoredEvent>, isSaved: boolean): Promise<void> {
     if (isSaved) await this.#slices.each(copies.values(), (copy) => this.#remember(copy));
     this.#revisions.delete(copies);
   }
 
-  /** A redaction is on disk; the cache may have read its target again before that. */
+  /** Marks an event as redacted, since the cache may have read it before the redaction was on disk. */
   markRedacted(nid: number, by: number): void {
     const stored = this.peek(nid);
     if (stored) stored.redactedBy = by;
   }
 
-  /** Takes a fact of the process that writes: its event, and what it changes of events in memory. */
+  /** Applies a fact of the writing process: its event, and what it changes of cached events. */
   follow({ stored, end, redacts }: RoomFact): void {
     if (!end) this.#byNid.deleteWhere(({ roomNid }) => roomNid === stored.roomNid);
     this.#restored(stored);
     if (redacts !== undefined) this.markRedacted(redacts, stored.nid);
   }
 
-  /** The event could not be written. */
+  /** Removes an event that could not be written. */
   forget(stored: StoredEvent): void {
     this.#settled(stored);
     this.#byNid.delete(stored.nid);
     if (!stored.outOfBand) this.#nids.delete(stored.event.eventId);
   }
 
-  /** The event when it is in memory. */
+  /** Returns a cached event. */
   peek(nid: number): StoredEvent | undefined {
     return (
       (this.#revisions.size > 0 ? this.#revised(nid) : undefined) ??
@@ -151,7 +153,7 @@ export class EventStore {
     return this.peek(nid) ?? (await this.getMany([nid])).get(nid);
   }
 
-  /** The events that exist, by nid; those from outside of rooms among them. */
+  /** Reads events by nid, out-of-band events included; missing ones are absent. */
   async getMany(nids: Iterable<number>): Promise<Map<number, StoredEvent>> {
     const found = new Map<number, StoredEvent>();
     const missing: number[] = [];
@@ -172,13 +174,15 @@ export class EventStore {
     return found;
   }
 
-  /** An event from outside of a room, by its id there; those have no ids among the others. */
+  /** Reads an out-of-band event by its id in a room. Out-of-band events are not found by `getById`. */
   async getOutOfBand(roomNid: number, eventId: string): Promise<StoredEvent | undefined> {
     const row = isStorableText(eventId) ? await readOutOfBandById(this.#reader, roomNid, eventId) : undefined;
     return row && this.#restoreOutOfBand(row);
   }
 
-  /** Who has invited a user to a room from outside of it, or taken their knock, the last first, with those events. */
+  /**
+   * Reads the servers that invited a user to a room out of band, or accepted the user's knock, newest first.
+   */
   outOfBandServers(roomNid: number, userId: string, limit: number): Promise<OutOfBandServer[]> {
     return readOutOfBandServers(this.#reader, roomNid, userId, limit);
   }
@@ -187,7 +191,7 @@ export class EventStore {
     return (await this.getManyById([eventId])).get(eventId);
   }
 
-  /** The events that exist, by event id. */
+  /** Reads events by event id; missing ones are absent. */
   async getManyById(eventIds: Iterable<string>): Promise<Map<string, StoredEvent>> {
     const found = new Map<string, StoredEvent>();
     const missing: string[] = [];
@@ -204,14 +208,14 @@ export class EventStore {
     return found;
   }
 
-  /** A run of a room's timeline in the order in which this server learnt of the events; without older ones. */
+  /** Reads a page of a room's timeline in stream order, without backfilled events. */
   async timeline(roomNid: number, range: TimelineRange): Promise<StoredEvent[]> {
     const rows = await readTimeline(this.#reader, roomNid, range);
     return rows.map((row) => this.#restore(row));
   }
 
   /**
-   * A page of a room's history in topological order: by depth, then by when this server learnt of the events.
+   * Reads a page of a room's history in topological order: by depth, then by position on the stream.
    * @param from the place after the event there; absent: the end (backward) or the beginning (forward).
    */
   async history(
@@ -223,33 +227,41 @@ export class EventStore {
     return rows.map((row) => this.#restore(row));
   }
 
-  /** The place in a room's history that a position on the stream stands for: after what was there by then. */
+  /**
+   * Returns the place in a room's history that corresponds to a position on the stream: after the newest
+   * event up to there.
+   */
   placeAt(roomNid: number, position: number): Promise<HistoryPlace> {
     return readPlaceAt(this.#reader, roomNid, position);
   }
 
-  /** Those of the rooms whose timelines have grown since a position on the stream. */
+  /** Returns which of the rooms have new timeline events after a position on the stream. */
   changedRooms(roomNids: readonly number[], after: number): Promise<Set<number>> {
     return readChangedRooms(this.#reader, roomNids, after);
   }
 
-  /** Where the newest event of each room's timeline is on the stream, by the number of the room. */
+  /** Returns the position of the newest timeline event of each room, by room nid. */
   newestPositions(roomNids: readonly number[]): Promise<Map<number, number>> {
     return readNewest(this.#reader, roomNids);
   }
 
-  /** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
+  /**
+   * Returns the ids of the rooms that got events in `(after, upTo]` of the stream, backfilled ones included.
+   */
   roomsChangedBetween(after: number, upTo: number): Promise<string[]> {
     return readRoomsBetween(this.#reader, after, upTo);
   }
 
-  /** The events that were added to the ends of timelines in `(after, upTo]` of the stream, in that order. */
+  /**
+   * Reads the events that were added to the ends of timelines in `(after, upTo]` of the stream, in that
+   * order.
+   */
   async between(after: number, upTo: number, limit: number): Promise<StoredEvent[]> {
     const places = await this.#places(after, upTo, limit, { backfilled: false });
     return places.map(({ stored }) => stored);
   }
 
-  /** As `between`, but with older events that were added to the beginning of a timeline in that range. */
+  /** As `between`, including events that were backfilled in that range. */
   betweenWithBackfill(after: number, upTo: number, limit: number): Promise<PositionedEvent[]> {
     return this.#places(after, upTo, limit, { backfilled: true });
   }
@@ -290,7 +302,7 @@ export class EventStore {
     return stored;
   }
 
-  /** The disk has what it will have of this copy; another one may be about to be written. */
+  /** Drops an event from the unsaved ones, unless another copy of it is about to be written. */
   #settled(stored: StoredEvent): void {
     if (this.#unsaved.get(stored.nid) !== stored) return;
     this.#unsaved.delete(stored.nid);

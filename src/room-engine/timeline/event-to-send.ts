@@ -1,6 +1,6 @@
 import { badJson, type JsonObject } from '../../protocol/index.ts';
 
-/** An event that a local user wants to send; everything else follows from the room. */
+/** An event that a local user sends; all other fields follow from the room. */
 export interface EventToSend {
   readonly type: string;
   /** Present for state events. */
@@ -14,13 +14,13 @@ export interface EventToSend {
 }
 
 /**
- * Refuses a type or state key that no database takes as text: one such event would spoil the commit that it shares
- * with others.
+ * Rejects a type or state key that a database cannot store as text: one such event would fail the transaction
+ * that it shares with others.
  * @throws MatrixError M_BAD_JSON
  */
 export function checkStorable({ type, stateKey = '' }: EventToSend): void {
   if (!isStorableText(type) || !isStorableText(stateKey)) throw badJson('A type or state key is not text');
 }
 
-/** Whether a string is one that every database can hold. */
+/** Returns whether every database can store a string: it is well-formed and has no NUL. */
 export const isStorableText = (value: string): boolean => value.isWellFormed() && !value.includes('\0');

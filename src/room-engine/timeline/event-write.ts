@@ -3,22 +3,22 @@ import type { RoomEnd, RoomFact, SentTransaction, StoredEvent } from '../stored-
 import { EventFlag } from '../tables.ts';
 import type { WritableHead } from './writable-head.ts';
 
-/** All that has to be on disk before an event is acknowledged. */
+/** All rows that must be on disk before an event is acknowledged. */
 export interface EventWrite {
   readonly head: WritableHead;
   readonly stored: StoredEvent;
   /**
-   * Whether the event is new, was known before and gets its place now, is none of the room but comes from outside of
-   * it, or is only the cause of what is written.
+   * What happens to the event's row: it is inserted; an outlier's row gets its place; a row of
+   * `outside_events` is inserted; or nothing, because the event is only the cause of the write.
    */
-  readonly row: 'new' | 'known' | 'outside' | 'untouched';
-  /** What is published; nothing for events that have no place. */
+  readonly rowAction: 'new' | 'known' | 'outside' | 'untouched';
+  /** The fact that is published; `undefined` for events without a place. */
   readonly fact: RoomFact | undefined;
-  /** The end of the room after the event; absent where it stays as it is. */
+  /** The end of the room after the event; `undefined` where it does not change. */
   readonly end: RoomEnd | undefined;
-  /** The state groups that the event made. */
+  /** The new state groups. */
   readonly groups: readonly GroupRows[];
-  /** The auth events of a state event. */
+  /** The nids of the auth events of a state event. */
   readonly auth: readonly number[];
   /** The client's transaction, see `TransactionIds`. */
   readonly transaction?: SentTransaction | undefined;
@@ -29,29 +29,29 @@ export interface EventWrite {
   readonly remote?: RemoteWrite;
 }
 
-/** What there is to write about events of other servers in particular. */
+/** The rows that only events of remote servers have. */
 export interface RemoteWrite {
-  /** `stateMapKey` of entries of the groups, so that their rows are there. */
+  /** `stateMapKey` of entries of the new groups, so that their `state_keys` rows are written. */
   readonly stateKeys?: Iterable<string>;
-  /** Events that have their places and of which something else is known now, by number; they do not change any more. */
+  /** Revised copies of placed events, by nid; they must not change any more. */
   readonly revised?: ReadonlyMap<number, StoredEvent>;
-  /** For an event from outside: the server that has invited the user, or taken their knock. */
+  /** For an out-of-band event: the server that sent the invite or accepted the knock. */
   readonly server?: string | undefined;
-  /** Position at which the event got its place, where that is not its number. */
+  /** Position at which the event was placed, where that is not its nid. */
   readonly place?: number | undefined;
-  /** Ids of previous events that are not on the timeline. */
+  /** Ids of previous events that are not on the timeline: the new backward extremities. */
   readonly missing?: readonly string[];
-  /** How many answers may be taken on the way back from these though nobody reads them; absent: none. */
+  /** How many backfill responses may be fetched from those extremities without a reader; absent: none. */
   readonly answersLeft?: number | undefined;
-  /** The event may be such a one, and is on the timeline from now on. */
+  /** The event may be a backward extremity, and is on the timeline after this write. */
   readonly fillsGap?: boolean;
-  /** The id of the event that it redacts, when that is not known. */
+  /** The id of the event that it redacts, when that event is unknown. */
   readonly pendingTarget?: string | undefined;
-  /** When the event was redacted, in milliseconds since the epoch, by one that came before it. */
+  /** When an earlier redaction took effect on the event, in milliseconds since the epoch. */
   readonly redactedTs?: number | undefined;
-  /** What users are shown of the room who are not in it, as JSON; `undefined`: nothing any more. */
+  /** The stripped state of users with out-of-band memberships, as JSON; `undefined` deletes it. */
   readonly stripped?: ReadonlyMap<string, string | undefined>;
-  /** `rooms.loose_ends`. */
+  /** The value of `rooms.loose_ends`. */
   readonly formerExtremities?: readonly number[] | undefined;
   /** `PartialStateColumn` as JSON. */
   readonly partialState?: string | null;

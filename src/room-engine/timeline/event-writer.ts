@@ -14,9 +14,9 @@ import type { WritableHead } from './writable-head.ts';
 import type { WritableHeads } from './writable-heads.ts';
 import { WriteBatch } from './write-batch.ts';
 
-/** An event that its room's head holds, ready to be staged. */
+/** An event that is part of its room's head and ready to be staged. */
 export interface PreparedWrite extends EventWrite {
-  /** The event of a local user; or the JSON of one that is signed already. */
+  /** The unsigned event of a local user, or the JSON of a signed event. */
   readonly content: UnsignedEvent | string;
   readonly reservation: Reservation<RoomFact>;
 }
@@ -33,37 +33,37 @@ interface Pending {
 /** Events that are signed together. */
 interface SigningGroup {
   readonly pending: readonly Pending[];
-  /** In the same order; set when they are there, as is `failure` when they never will be. */
+  /** In the order of `pending`; set when the signer has answered, as `failure` is when it failed. */
   signatures?: readonly string[] | undefined;
   failure?: unknown;
 }
 
-/** An event whose signature is there, as JSON. */
+/** A signed event as JSON. */
 interface Signed {
   readonly pending: Pending;
   readonly text: string;
 }
 
 /**
- * How many batches may be on their way to the disk: while the answer to one is waiting to be read on this thread, the
- * database is busy with the next.
+ * Batches that may be committing at the same time: while this thread has not read the answer to one, the
+ * database works on the next.
  */
 const maxConcurrentBatches = 2;
 
-/** Writes of a batch whose rows are made in one go. */
+/** Writes of a batch whose rows are made before a pause. */
 const writesAtOnce = 200;
 
 /**
- * So many events are sent to be signed without waiting for the end of the turn of the event loop: when many requests
- * have come at once that is far away, and the signer and the disk would have nothing to do until then.
+ * So many staged events are sent to the signer before the end of the turn of the event loop: after a burst of
+ * requests that end is far away, and signer and disk would be idle until then.
  */
 const minEventsToSign = 16;
 
 /**
- * Signs events and writes them to disk, many at a time. What is staged in one turn of the event loop is signed
- * together, or a part of it when it is much; what has been signed while batches were being committed is the next batch,
- * and shares one flush. Events of one room are committed in the order in which they were staged, and never before those
- * of an earlier batch are on disk.
+ * Signs events and writes them to disk in batches. The events that are staged in one turn of the event loop
+ * are signed together, in parts when they are many; events that were signed while batches were committing
+ * form the next batch and share one flush. Events of one room are committed in the order in which they were
+ * staged, and never before an earlier batch with events of the room is on disk.
  */
 export class EventWriter {
   readonly #streams: StreamWriter;
@@ -79,14 +79,14 @@ export class EventWriter {
   readonly #slices: TimeSlices;
   #isSigning = false;
   #staged: Pending[] = [];
-  /** With the signer, in order. */
+  /** Groups that are being signed, in order. */
   readonly #signing: SigningGroup[] = [];
-  /** Signed, in order. */
+  /** Signed events, in order. */
   #signed: Signed[] = [];
-  /** The rooms of each batch that is on its way, and when it has settled. */
+  /** The rooms of each batch that is being committed, and when it has settled. */
   readonly #committing = new Map<ReadonlySet<WritableHead>, Promise<void>>();
   #idle: (() => void)[] = [];
-  /** When state events that were staged are on disk. */
+  /** When staged state events are on disk. */
   readonly #durable = new WeakMap<StoredEvent, Promise<void>>();
 
   constructor(parts: {
@@ -116,8 +116,9 @@ export class EventWriter {
   }
 
   /**
-   * Runs `work`, which reserves positions, puts events into `head` and stages them, all without waiting. When it throws,
-   * nothing of it is written, the positions are given back, and a head that may hold a part of an event is abandoned.
+   * Runs `work`, which reserves positions, extends `head` and stages events, all synchronously. When it
+   * throws, nothing of it is written, the positions are released, and a head that may hold a part of an event
+   * is abandoned.
    */
   extend<T>(head: WritableHead, work: (reserve: ReservePlace) => T): T {
     const stagedBefore = this.#staged.length;
@@ -137,15 +138,15 @@ export class EventWriter {
   }
 
   /**
-   * Takes an event that the head holds already. Resolves when it is on disk and published; rejects when it is not,
-   * and then the head is broken and everything staged on it after this event rejects as well.
+   * Stages an event that the head holds. Resolves when it is on disk and published; rejects when it could not
+   * be written: then the head is broken, and all later events staged on it reject as well.
    */
   stage(write: PreparedWrite): Promise<void> {
     const { stored } = write;
     try {
-      if (write.row !== 'untouched') this.#events.add(stored);
+      if (write.rowAction !== 'untouched') this.#events.add(stored);
       for (const group of write.groups) this.#groups.add(group);
-      if (stored.event.stateKey !== undefined && write.row === 'new')
+      if (stored.event.stateKey !== undefined && write.rowAction === 'new')
         this.#authEdges.add(stored.nid, write.auth);
       if (this.#isSigning) this.#signer.poll();
     } catch (error) {
@@ -156,28 +157,32 @@ export class EventWriter {
       this.#staged.push({ write, resolve, reject });
     });
     if (this.#staged.length === 1) setImmediate(() => this.#signStaged());
-    // Not before those are here, too, that are staged in one go, as a new room's first events.
+    // A microtask later, so that events that are staged together, as the first events of a room, are signed
+    // together.
     if (this.#staged.length === minEventsToSign) queueMicrotask(() => this.#signStaged());
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
     return durable;
   }
 
-  /** A copy of an event that was staged before is on disk when `durable` resolves. */
+  /** Ties a new copy of a staged state event to the write that resolves `durable`. */
   follow(stored: StoredEvent, durable: Promise<void>): void {
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
   }
 
-  /** Resolves when a state event that some head holds is on disk; rejects when it could not be stored. */
+  /** Resolves when a state event of a head is on disk; rejects when it could not be stored. */
   async durable(stored: StoredEvent): Promise<void> {
     await this.#durable.get(stored);
   }
 
-  /** Resolves when everything that was staged has settled. */
+  /** Resolves when all staged events have settled. */
   async settled(): Promise<void> {
     if (!this.#isIdle()) await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /** One request at a time is with the signer: what is staged in the meantime is the next one. */
+  /**
+   * Sends staged events to the signer; only one request at a time, so that events staged meanwhile form the
+   * next one.
+   */
   #signStaged(): void {
     if (this.#staged.length === 0 || this.#isSigning) return;
     const pending = this.#staged;
@@ -197,7 +202,7 @@ export class EventWriter {
     signing.then(settle, (error) => settle(undefined, error));
   }
 
-  /** A signature for each event, empty for those that have theirs. */
+  /** Returns a signature for each event; empty for signed events. */
   async #sign(pending: readonly Pending[]): Promise<string[]> {
     const texts = pending.map(({ write }) => write.content).filter((content) => typeof content !== 'string');
     const signatures =
@@ -206,7 +211,7 @@ export class EventWriter {
     return pending.map(({ write }) => (typeof write.content === 'string' ? '' : (signatures[next++] ?? '')));
   }
 
-  /** Sends the signed events of all rooms that no batch on its way holds. */
+  /** Commits the signed events of all rooms without events in a committing batch. */
   #commitNext(): void {
     this.#takeSigned();
     while (this.#signed.length > 0 && this.#committing.size < maxConcurrentBatches) {
@@ -225,7 +230,10 @@ export class EventWriter {
     if (this.#isIdle()) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** What can be committed now, and what has to wait for earlier events of its room. */
+  /**
+   * Splits the signed events into those that can be committed now, and those that wait for earlier events of
+   * their room.
+   */
   #split(): [Signed[], Signed[]] {
     const batch: Signed[] = [];
     const rest: Signed[] = [];
@@ -233,13 +241,15 @@ export class EventWriter {
     return [batch, rest];
   }
 
-  /** Resolves when the batch has settled that holds events of this room; `undefined` when there is none. */
+  /**
+   * Resolves when the committing batch with events of this room has settled; `undefined` when there is none.
+   */
   #committed(head: WritableHead): Promise<void> | undefined {
     for (const [heads, settled] of this.#committing) if (heads.has(head)) return settled;
     return undefined;
   }
 
-  /** Breaks a head. It is loaded again when its events that are on their way to the disk have settled, not before. */
+  /** Marks a head as broken. The room is loaded again after its committing events have settled. */
   #abandon(head: WritableHead): void {
     const committed = this.#committed(head);
     if (committed) this.#heads.abandonAfter(head, committed);
@@ -251,7 +261,7 @@ export class EventWriter {
     return queued === 0 && this.#committing.size === 0;
   }
 
-  /** Takes the groups at the front that the signer has answered. */
+  /** Takes the signed groups from the front of the queue. */
   #takeSigned(): void {
     for (let group = this.#signing[0]; group?.signatures ?? group?.failure; group = this.#signing[0]) {
       this.#signing.shift();
@@ -267,7 +277,10 @@ export class EventWriter {
     }
   }
 
-  /** Commits signed events together; when that fails, each room by itself, so that none suffers for another. */
+  /**
+   * Commits signed events together; when that fails, each room by itself, so that one room's error does not
+   * fail others.
+   */
   async #commit(signed: readonly Signed[]): Promise<void> {
     const kept = signed.filter(({ pending }) => {
       const isLost = pending.write.head.broken;
@@ -280,7 +293,7 @@ export class EventWriter {
       for (const [index, { pending, text }] of kept.entries()) {
         if (index % writesAtOnce === writesAtOnce - 1) await this.#slices.pauseIfDue();
         const adding = batch.add(pending.write, text);
-        // Few have more rows than one step takes, and those that have not are not to be waited for.
+        // Most writes need one step only and are not awaited.
         if (!adding.next().done) await this.#slices.run(adding);
       }
       await this.#database.batch(await this.#slices.run(batch.statements()));
@@ -296,7 +309,7 @@ export class EventWriter {
 
   #succeed({ write, resolve }: Pending): void {
     const { head, stored, fact, redacts, reservation } = write;
-    if (write.row !== 'untouched') this.#events.markSaved(stored);
+    if (write.rowAction !== 'untouched') this.#events.markSaved(stored);
     this.#settled(write);
     if (redacts) this.#events.markRedacted(redacts.nid, stored.nid);
     if (fact && fact.stateChanges.length > 0) this.#heads.resized(head);
@@ -308,8 +321,8 @@ export class EventWriter {
     resolve();
   }
 
-  /** The disk has what it will have of these. */
-  #settled({ stored, groups, row }: PreparedWrite): void {
+  /** Drops the groups and auth edges of a settled write from the unsaved ones. */
+  #settled({ stored, groups, rowAction: row }: PreparedWrite): void {
     for (const group of groups) this.#groups.settled(group);
     if (row === 'new') this.#authEdges.settled(stored.nid);
   }
@@ -319,11 +332,11 @@ export class EventWriter {
     reject(error);
   }
 
-  /** Makes memory forget an event that is not written. */
+  /** Removes an event that is not written from memory. */
   #undo(write: PreparedWrite): void {
     const { head, stored, redacts, reservation } = write;
     this.#abandon(head);
-    if (write.row !== 'untouched') this.#events.forget(stored);
+    if (write.rowAction !== 'untouched') this.#events.forget(stored);
     this.#settled(write);
     if (redacts) head.redact(redacts, undefined);
     reservation.abandon();

@@ -1,8 +1,8 @@
-/** A forward extremity: an event that no other event refers to yet. */
+/** A forward extremity: an event that no other event names as a previous event. */
 export interface Extremity {
   readonly nid: number;
   readonly eventId: string;
   readonly depth: number;
-  /** State group after it. */
+  /** State group after the event. */
   readonly stateGroup: number | undefined;
 }

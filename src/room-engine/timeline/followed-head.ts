@@ -3,7 +3,9 @@ import type { RoomFact } from '../stored-event.ts';
 import { stateEntry } from './head-state.ts';
 import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 
-/** The head of a room in a process that does not write: it was read from the database and follows the facts since. */
+/**
+ * The head of a room in a process that does not write rooms: read from the database, then updated by facts.
+ */
 export class FollowedHead extends InMemoryHead {
   #stateGroup: number | undefined;
 
@@ -17,12 +19,12 @@ export class FollowedHead extends InMemoryHead {
   }
 
   /**
-   * Takes a fact of this room that has an `end`. A fact that the database held already when the head was read changes
-   * nothing: entries that are newer than it stay.
+   * Applies a fact of this room that has an `end`. A fact that the database contained when the head was read
+   * changes nothing, because newer entries stay.
    */
   follow(fact: RoomFact): void {
     const { stored, position, end, redacts } = fact;
-    if (!end) throw new Error('only a fact with the end of the room can be followed');
+    if (!end) throw new Error('only a fact with the end of the room can be applied to a head');
     for (const { type, stateKey, event } of fact.stateChanges) {
       const key = stateMapKey(type, stateKey);
       if ((this.currentState.entries.get(key)?.stream ?? 0) > position) continue;

@@ -6,7 +6,10 @@ import { FollowedHead } from './followed-head.ts';
 import type { HeadReader } from './room-head.ts';
 import type { StoredHeads } from './stored-heads.ts';
 
-/** The heads of active rooms in a process that does not write: read from the database, kept up to date by facts. */
+/**
+ * The heads of active rooms in a process that does not write rooms: read from the database, then updated by
+ * facts.
+ */
 export class FollowedHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #cache: LRUCache<string, FollowedHead>;
@@ -14,7 +17,7 @@ export class FollowedHeads implements HeadReader {
   /** Facts that arrived while the head of their room was being read. */
   readonly #missed = new Map<string, RoomFact[]>();
 
-  /** @param size how many entries of current state all heads together may hold */
+  /** @param size maximum number of current state entries of all heads together */
   constructor(stored: StoredHeads, size: number) {
     this.#stored = stored;
     this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
@@ -30,7 +33,7 @@ export class FollowedHeads implements HeadReader {
     return this.#loading.run(roomId, () => this.#load(roomId));
   }
 
-  /** Brings the head of the fact's room up to date; where the fact does not say enough, it is read again. */
+  /** Updates the head of the fact's room; a head that the fact does not describe fully is read again. */
   follow(fact: RoomFact): void {
     const { roomId } = fact;
     this.#missed.get(roomId)?.push(fact);
@@ -49,7 +52,8 @@ export class FollowedHeads implements HeadReader {
       const missed: RoomFact[] = [];
       this.#missed.set(roomId, missed);
       const stored = await this.#stored.read(roomId).finally(() => this.#missed.delete(roomId));
-      // The rows were read one after the other: what changed the room as a whole meanwhile may be in some of them only.
+      // The rows were read one after the other: a change of the room as a whole meanwhile may be in some of
+      // them only.
       if (missed.some(({ end }) => !end)) continue;
       if (!stored) return undefined;
       const head = new FollowedHead(stored);

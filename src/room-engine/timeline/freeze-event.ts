@@ -1,6 +1,6 @@
 import type { RoomEvent } from '../../protocol/index.ts';
 
-/** Makes an event unchangeable, whatever is in it included, so that those who share it can not change it by mistake. */
+/** Freezes an event deeply, so that code that shares it cannot change it by mistake. */
 export function freezeEvent(event: RoomEvent): void {
   freeze(event);
 }

@@ -1,17 +1,17 @@
 import { type Membership, membershipOf, serverOfUser, splitStateMapKey } from '../../protocol/index.ts';
 import type { StoredEvent } from '../stored-event.ts';
 
-/** One entry of the current state. */
+/** An entry of the current state. */
 export interface StateEntry {
   readonly nid: number;
   readonly eventId: string;
   /** For `m.room.member` entries. */
   readonly membership: Membership | undefined;
-  /** Where on the stream the entry became what it is. */
+  /** Position on the stream at which the entry was set. */
   readonly stream: number;
 }
 
-/** The current state of a room in memory, with its members counted. */
+/** The current state of a room in memory, with counted members. */
 export class HeadState {
   readonly #entries = new Map<string, StateEntry>();
   readonly #members = new Map<string, Membership>();
@@ -24,17 +24,17 @@ export class HeadState {
     return this.#entries;
   }
 
-  /** Users with a membership event and their membership. */
+  /** Users with a membership event, and their membership. */
   get members(): ReadonlyMap<string, Membership> {
     return this.#members;
   }
 
-  /** How many users of each server are joined. */
+  /** Number of joined users by server. */
   get servers(): ReadonlyMap<string, number> {
     return this.#servers;
   }
 
-  /** Grows with each change, so that whoever looks twice sees whether there was one. */
+  /** Counts the changes, so that two reads show whether the state changed in between. */
   get changes(): number {
     return this.#changes;
   }
@@ -43,7 +43,7 @@ export class HeadState {
     return this.#counts.get(membership) ?? 0;
   }
 
-  /** Replaces one entry, or removes it. @returns what was there */
+  /** Replaces or removes an entry. @returns the previous entry */
   set(key: string, entry: StateEntry | undefined): StateEntry | undefined {
     const previous = this.#entries.get(key);
     if (entry) this.#entries.set(key, entry);

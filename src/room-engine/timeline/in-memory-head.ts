@@ -5,7 +5,7 @@ import type { Extremity } from './extremity.ts';
 import type { HeadState, StateEntry } from './head-state.ts';
 import type { RoomHead, StateMark } from './room-head.ts';
 
-/** Recent events that stay with the head of an active room, so that a sync need not ask the database. */
+/** Recent events that the head of an active room holds, so that a sync needs no query. */
 const maxRecent = 64;
 
 export interface InMemoryHeadDeps {
@@ -14,14 +14,14 @@ export interface InMemoryHeadDeps {
   readonly version: RoomVersion;
   readonly extremities: readonly Extremity[];
   readonly state: HeadState;
-  /** Position on the stream at which the newest of its entries was set. */
+  /** Position on the stream at which the newest entry of the current state was set. */
   readonly changedAt?: number;
   readonly partial?: PartialState | undefined;
   readonly completedAt?: number;
   readonly looseEnds?: readonly number[];
 }
 
-/** What the head that is written to and the head that follows facts have in common. */
+/** The common part of heads that are written to and heads that follow facts. */
 export abstract class InMemoryHead implements RoomHead {
   readonly roomNid: number;
   readonly roomId: string;
@@ -106,13 +106,13 @@ export abstract class InMemoryHead implements RoomHead {
     return this.#recent;
   }
 
-  /** Takes the newest event of the timeline. */
+  /** Adds the newest event of the timeline to `recent`. */
   remember(stored: StoredEvent): void {
     this.#recent.push(stored);
     if (this.#recent.length > maxRecent * 2) this.#recent.splice(0, maxRecent);
   }
 
-  /** Replaces the copy of an event in `recent` by one of which more is known. */
+  /** Replaces an event in `recent` by its revised copy. */
   revise(stored: StoredEvent): void {
     const index = this.#recent.findIndex(({ nid }) => nid === stored.nid);
     if (index < 0) return;

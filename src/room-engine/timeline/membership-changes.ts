@@ -2,9 +2,9 @@ import { type Membership, membershipOf } from '../../protocol/index.ts';
 import type { MembershipChange, StateChange, StoredEvent } from '../stored-event.ts';
 
 /**
- * The memberships that changes of state change.
- * @param cause the event that made them
- * @param before the membership of a user before them
+ * Returns the membership changes among changes of the state.
+ * @param cause the event that changed the state
+ * @param before the membership of a user before the changes
  */
 export function membershipChanges(
   changes: readonly StateChange[],

@@ -8,7 +8,7 @@ const [pageSize, maxScanned] = [50, 1_000];
 
 export type TimeDirection = 'forward' | 'backward';
 
-/** An event by its number and by the time that its sender claims: milliseconds since the epoch. */
+/** An event by its nid and its `origin_server_ts`, in milliseconds since the epoch. */
 export interface EventTime {
   readonly ts: number;
   readonly nid: number;
@@ -27,7 +27,7 @@ export class NearestEvents {
   /**
    * Returns the event closest to a time: at it or after it (`forward`), at it or before it (`backward`).
    * @param ts milliseconds since the epoch
-   * @param choose returns those of the events that the reader may see, in the same order
+   * @param choose returns the events that the reader may see, in the same order
    */
   async find(
     roomNid: number,
@@ -49,7 +49,7 @@ export class NearestEvents {
     return undefined;
   }
 
-  /** Returns the first event after a time, whether or not anyone may see it. */
+  /** Returns the first event after a time, without a check of its visibility. */
   async firstAfter(roomNid: number, ts: number): Promise<StoredEvent | undefined> {
     const [next] = await this.#page(roomNid, { ts, nid: Number.MIN_SAFE_INTEGER }, 'forward');
     return next && this.#events.get(next.nid);

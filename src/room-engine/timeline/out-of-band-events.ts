@@ -2,17 +2,17 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 import type { OutOfBandRow } from './event-row.ts';
 
-/** Numbers in one query. */
+/** Nids in one query. */
 const chunk = 200;
 
-/** Who has invited a user to a room that this server is not in, or taken their knock on it. */
+/** A server that invited a user to a room that this server is not in, or accepted the user's knock. */
 export interface OutOfBandServer {
-  /** Stands for the invite or the knock, the newest of that server. */
+  /** nid of the newest invite or knock from that server. */
   readonly nid: number;
   readonly server: string;
 }
 
-/** Events from outside of rooms, as far as there are any of these numbers. */
+/** Reads out-of-band events by nid; missing ones are absent. */
 export async function readOutOfBandByNids(
   reader: Reader<RoomTables>,
   nids: readonly number[],
@@ -34,7 +34,7 @@ export function readOutOfBandById(
   return query.where('room_nid', '=', roomNid).where('event_id', '=', eventId).executeTakeFirst();
 }
 
-/** Each server once, with the newest event that it has sent; the newest first. */
+/** Reads each server once, with its newest event; newest first. */
 export async function readOutOfBandServers(
   reader: Reader<RoomTables>,
   roomNid: number,

@@ -1,7 +1,7 @@
 import { PowerLevels, type RoomEvent, type StateLookup, serverOfUser } from '../../protocol/index.ts';
 
 /**
- * Whether a redaction that is in the room's history is applied to its target.
+ * Returns whether a redaction in the room's history is applied to its target.
  * Source: room version 3, "Handling redactions".
  */
 export function redactionTakesEffect(redaction: RoomEvent, target: RoomEvent, state: StateLookup): boolean {

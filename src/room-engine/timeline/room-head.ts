@@ -6,27 +6,34 @@ import type { StateEntry } from './head-state.ts';
 
 export type { StateEntry } from './head-state.ts';
 
-/** Identifies a current state: another object, or another number, once the state has changed. */
+/** Identifies one version of a current state: another object or another number stands for a changed state. */
 export interface StateMark {
   readonly state: object;
   readonly changes: number;
 }
 
-/** The end of an active room's history in memory, for reading: forward extremities, current state, members. */
+/**
+ * The end of an active room's history in memory, for reading: forward extremities, current state, members.
+ */
 export interface RoomHead {
   readonly roomNid: number;
   readonly roomId: string;
-  /** The room's version; before this server has entered the room, the unverified one of an invite. */
+  /** The room's version; before this server has entered the room, the unverified version of an invite. */
   readonly version: RoomVersion;
   /** Whether this server is, or was, in the room, so that `version` is certain. */
   readonly isEntered: boolean;
-  /** Set while the state of a room that was joined without its members is not complete. */
+  /** Set while the state of a room that was joined with `omit_members` is partial. */
   readonly partial: PartialState | undefined;
   /** Whether members may be missing in the state. */
   readonly isPartial: boolean;
-  /** Position on the stream at which the partial state became complete; 0 where that never happened. */
+  /**
+   * Position on the stream at which the partial state became complete; 0 where the state was never partial.
+   */
   readonly completedAt: number;
-  /** Nids of events that nothing leads to since the room was entered again (`rooms.loose_ends`); newest last. */
+  /**
+   * Nids of the forward extremities of earlier stays in the room, which no newer event leads to
+   * (`rooms.loose_ends`); newest last.
+   */
   readonly formerExtremities: readonly number[];
   readonly extremities: readonly Extremity[];
   /** State group of the current state; `undefined` before this server has entered the room. */
@@ -53,9 +60,9 @@ export interface RoomHead {
   memberCount(membership: Membership): number;
 }
 
-/** Gives out the heads of rooms for reading. */
+/** Returns the heads of rooms, for reading. */
 export interface HeadReader {
-  /** Returns the head when it is in memory. */
+  /** Returns a cached head. */
   peek(roomId: string): RoomHead | undefined;
   /** Returns the head of a room; `undefined` when this server does not know the room. */
   get(roomId: string): Promise<RoomHead | undefined>;

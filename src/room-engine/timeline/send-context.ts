@@ -8,15 +8,15 @@ import type { RoomHead } from './room-head.ts';
 const createKey = stateMapKey('m.room.create', '');
 
 /**
- * The events that the next event of a room is checked against and refers to, held in memory so that all checks can be
- * made in one go, whatever caches drop in the meantime.
+ * The events that the next event of a room is authorized by and refers to, held in memory so that all checks
+ * are synchronous, whatever caches drop in the meantime.
  */
 export class SendContext {
   readonly #events = new Map<number, StoredEvent>();
   readonly #store: EventStore;
   readonly #draft: EventToSend;
   #authKeys: { readonly version: RoomVersion; readonly keys: readonly string[] } | undefined;
-  /** The event that the draft redacts; `undefined` also when this server does not know it. */
+  /** The event that the draft redacts; `undefined` also when it is unknown. */
   #target: StoredEvent | undefined;
 
   constructor(store: EventStore, draft: EventToSend) {
@@ -28,7 +28,7 @@ export class SendContext {
     return this.#target;
   }
 
-  /** `stateMapKey` of the auth events that the draft needs; they are asked for several times for each event. */
+  /** `stateMapKey` of the draft's auth events; cached, because they are read several times for each event. */
   authKeys(version: RoomVersion): readonly string[] {
     if (this.#authKeys?.version !== version) {
       const keys = selectAuthEventKeys({ ...this.#draft, stateKey: this.#draft.stateKey }, version);
@@ -37,7 +37,7 @@ export class SendContext {
     return this.#authKeys.keys;
   }
 
-  /** Reads what is not in memory; what is there already costs nothing. */
+  /** Loads the events that are not in memory; costs nothing where all are. */
   async load(head: RoomHead, stateKeys: WritableStateKeys): Promise<void> {
     const missing = this.#needed(head).filter((nid) => !this.#find(nid));
     if (missing.length > 0)
@@ -47,7 +47,9 @@ export class SendContext {
     if (redacts !== undefined) this.#target = await this.#store.getById(redacts);
   }
 
-  /** Whether everything is there, also after the head may have changed. */
+  /**
+   * Returns whether all events are loaded. Check it again after an await, because the head may have changed.
+   */
   isComplete(head: RoomHead): boolean {
     return this.#needed(head).every((nid) => this.#find(nid) !== undefined);
   }
@@ -56,7 +58,7 @@ export class SendContext {
     this.#events.set(stored.nid, stored);
   }
 
-  /** An entry of the head's current state. */
+  /** Returns an entry of the head's current state. */
   state(head: RoomHead, type: string, stateKey: string): StoredEvent | undefined {
     const entry = head.entry(type, stateKey);
     return entry && this.#find(entry.nid);
@@ -85,7 +87,7 @@ export class SendContext {
     for (const key of this.authKeys(head.version)) need(key);
     need(createKey);
     if (stateKey !== undefined) need(stateMapKey(type, stateKey));
-    // These room versions want the hashes of the events that are referred to.
+    // Room versions 1 and 2 need the hashes of the referenced events.
     if (head.version.eventReferences === 'pairs') for (const { nid } of head.extremities) nids.push(nid);
     return nids;
   }

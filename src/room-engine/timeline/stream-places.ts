@@ -1,16 +1,19 @@
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** How many ids one query names at most. */
+/** Bounds the ids in one query. */
 const chunk = 500;
 
-/** A place in a room's history: after the event with that depth and stream, whether there is one or not. */
+/** A place in a room's history: after the event with this depth and position, whether it exists or not. */
 export interface HistoryPlace {
   readonly depth: number;
   readonly stream: number;
 }
 
-/** The place in a room's history that a position on the stream stands for: after what was there by then. */
+/**
+ * Returns the place in a room's history that corresponds to a position on the stream: after the newest event
+ * up to there.
+ */
 export async function readPlaceAt(
   reader: Reader<RoomTables>,
   roomNid: number,
@@ -27,7 +30,7 @@ export async function readPlaceAt(
   return { depth: row?.depth ?? 0, stream: row?.stream ?? 0 };
 }
 
-/** Those of the rooms whose timelines have grown since a position on the stream. */
+/** Returns which of the rooms have new timeline events after a position on the stream. */
 export async function readChangedRooms(
   reader: Reader<RoomTables>,
   roomNids: readonly number[],
@@ -47,7 +50,7 @@ export async function readChangedRooms(
   return changed;
 }
 
-/** Where the newest event of each room's timeline is on the stream, by the number of the room. */
+/** Returns the position of the newest timeline event of each room, by room nid. */
 export async function readNewest(
   reader: Reader<RoomTables>,
   roomNids: readonly number[],
@@ -74,7 +77,9 @@ export async function readNewest(
   return newest;
 }
 
-/** The ids of the rooms of which this server has learnt events in `(after, upTo]` of the stream. */
+/**
+ * Returns the ids of the rooms that got events in `(after, upTo]` of the stream, backfilled ones included.
+ */
 export async function readRoomsBetween(
   reader: Reader<RoomTables>,
   after: number,

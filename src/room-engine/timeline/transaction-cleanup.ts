@@ -6,7 +6,7 @@ import type { RoomTables } from '../tables.ts';
 
 const hour = 3_600_000;
 
-/** Milliseconds for which a repeated request is known to be one; clients give up long before. */
+/** Milliseconds for which transaction ids are stored; clients stop retrying long before. */
 const maxTransactionAge = 24 * hour;
 
 export interface TransactionCleanupDeps {
@@ -15,12 +15,15 @@ export interface TransactionCleanupDeps {
   readonly clock: Clock;
 }
 
-/** Forgets transaction ids after a day. A mark each hour says where the streams were, as the rows have no time. */
+/**
+ * Deletes transaction ids after a day. The rows have no time, so an hourly mark stores the position of the
+ * streams.
+ */
 export function registerTransactionCleanup(jobs: Jobs, deps: TransactionCleanupDeps): void {
   jobs.every('rooms/forget-transactions', hour, { run: () => deleteOldTransactions(deps) });
 }
 
-/** One round of `registerTransactionUpkeep`. */
+/** Runs the job of `registerTransactionCleanup` once. */
 export function deleteOldTransactions({ database, streams, clock }: TransactionCleanupDeps): Promise<void> {
   const now = clock.now();
   return database.transaction<RoomTables, void>(async (writer) => {

@@ -4,21 +4,21 @@ import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
-/** How many devices' transaction ids are kept in memory, and how many of each. */
+/** Bounds the devices whose transaction ids are cached, and the ids of each device. */
 const [devicesInMemory, idsPerDevice] = [10_000, 1_000];
 
-/** What a device has sent: by transaction id, and back. */
+/** The events that a device has sent: by transaction id, and back. */
 interface DeviceTransactions {
   readonly byTxnId: Map<string, number | Promise<StoredEvent>>;
   readonly byEvent: Map<number, string>;
 }
 
-/** What rendering events for their senders takes. */
+/** The methods that rendering events for their senders needs. */
 export type TransactionReader = Pick<TransactionIds, 'peek' | 'prepare'>;
 
 /**
- * Which event came of which transaction, so that a repeated request does not send again, also after a restart, and
- * so that a device recognises its own events in sync.
+ * Deduplicates requests by transaction id, also after a restart, and returns the transaction ids of a
+ * device's own events for sync.
  * Source: client-server API, "Transaction identifiers".
  */
 export class TransactionIds {
@@ -31,8 +31,8 @@ export class TransactionIds {
 
   /**
    * Runs `send` unless this device has sent with this id before.
-   * @param path what the request addresses besides the transaction: ids are unique within it only
-   * @returns the event, or the nid of the one that was sent before
+   * @param path the request path without the transaction id: ids are unique within it only
+   * @returns the event, or the nid of the event that was sent before
    */
   async once(
     scope: number,
@@ -56,18 +56,18 @@ export class TransactionIds {
     }
   }
 
-  /** Takes a fact of the process that writes. */
+  /** Applies a fact of the writing process. */
   follow({ stored, transaction }: RoomFact): void {
     const device = transaction && this.#devices.peek(transaction.scope);
     if (device) this.#remember(device, transaction.txnId, stored.nid);
   }
 
-  /** The transaction id with which the device sent an event; call `prepare` before. */
+  /** Returns the transaction id with which the device sent an event; call `prepare` before. */
   peek(scope: number, eventNid: number): string | undefined {
     return this.#devices.get(scope)?.byEvent.get(eventNid)?.slice(pathPrefixLength);
   }
 
-  /** Brings the transactions of a device into memory, for `peek`. */
+  /** Caches the transactions of a device, for `peek`. */
   async prepare(scope: number): Promise<void> {
     if (!this.#devices.has(scope)) await this.#load(scope);
   }
@@ -99,21 +99,21 @@ export class TransactionIds {
   }
 }
 
-/** Characters of a `pathMark`. */
+/** Characters of a path prefix. */
 const pathPrefixLength = 4;
 
-/** Tells the paths of requests apart in few bytes; it stands in front of the transaction id. */
+/** Returns a short hash of a request path, which precedes the transaction id in the database. */
 function pathPrefix(path: string): string {
   return hash('sha256', path, 'base64url').slice(0, pathPrefixLength);
 }
 
 /**
- * Stands for a device in the transactions of events that were delayed; the id of a transaction is then that of the
- * delay. Source: MSC4140.
+ * Stands for the device in the transactions of delayed events, whose transaction id is the delay id. Source:
+ * MSC4140.
  */
 export const delayedEventsDevice = 'org.matrix.msc4140';
 
-/** A 52-bit number for a user and device, so that a row needs 7 bytes for them instead of 40. */
+/** Returns a 52-bit number for a user and device, so that a row needs 7 bytes instead of 40. */
 export function transactionScope(userId: string, deviceId: string | undefined): number {
   const digest = hash('sha256', `${userId}\0${deviceId ?? ''}`, 'hex');
   return Number.parseInt(digest.slice(0, 13), 16);

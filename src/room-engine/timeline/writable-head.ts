@@ -6,8 +6,8 @@ import { type HeadState, stateEntry } from './head-state.ts';
 import { InMemoryHead, type InMemoryHeadDeps } from './in-memory-head.ts';
 
 /**
- * The head that the next event of a room is built on. It runs ahead of the disk: events that are being committed are
- * part of it already. When a commit fails the head is `broken` and must be loaded again.
+ * The head that the next event of a room is built on. It is ahead of the disk: it contains events that are
+ * being committed. When a commit fails the head is `broken` and must be loaded again.
  */
 export class WritableHead extends InMemoryHead {
   /** Ends in the group of the current state. */
@@ -23,13 +23,13 @@ export class WritableHead extends InMemoryHead {
     return this.chain.id;
   }
 
-  /** Replaces the unverified room version from an invite. */
+  /** Replaces the unverified room version of an invite. */
   correctVersion(version: RoomVersion): void {
-    if (this.isEntered) throw new Error('the version of a room does not change');
+    if (this.isEntered) throw new Error('the version of a room that this server has entered cannot change');
     this.currentVersion = version;
   }
 
-  /** Makes `stored` the newest event. @returns its change of the current state */
+  /** Makes an event the newest of the timeline. @returns its change of the current state */
   append(stored: StoredEvent, extremities: readonly Extremity[]): StateChange[] {
     this.ends = extremities;
     this.remember(stored);
@@ -42,7 +42,7 @@ export class WritableHead extends InMemoryHead {
     this.ends = extremities;
   }
 
-  /** Marks an event of the room as redacted; `recent` may hold it in another copy than the caller has. */
+  /** Marks an event of the room as redacted; `recent` may hold another copy of it than the caller. */
   redact(target: StoredEvent, by: number | undefined): void {
     target.redactedBy = by;
     this.markRedacted(target.nid, by);
@@ -56,7 +56,7 @@ export class WritableHead extends InMemoryHead {
     return { type, stateKey, event: stored, previousNid: previous?.nid, keyNid: undefined };
   }
 
-  /** Replaces the whole current state by one that was made beside it. */
+  /** Replaces the whole current state by one that was prepared beside it. */
   replaceState(state: HeadState, position: number): void {
     this.currentState = state;
     this.newestChange = Math.max(this.newestChange, position);

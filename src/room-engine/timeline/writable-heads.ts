@@ -10,8 +10,8 @@ import type { StoredHeads } from './stored-heads.ts';
 import { WritableHead } from './writable-head.ts';
 
 /**
- * The heads of active rooms. A room never has two that are in use: as long as anybody holds its head, for instance to
- * write what has been added to it, that one is given out, also when it was dropped from the cache.
+ * The heads of active rooms. A room never has two heads in use: a head that is referenced anywhere, for
+ * instance by a pending write, is returned even when the cache has dropped it.
  */
 export class WritableHeads implements HeadReader {
   readonly #stored: StoredHeads;
@@ -27,14 +27,14 @@ export class WritableHeads implements HeadReader {
   /** Rooms that are being deleted. */
   readonly #retired = new Set<string>();
 
-  /** @param size how many entries of current state all heads together may hold */
+  /** @param size maximum number of current state entries of all heads together */
   constructor(stored: StoredHeads, groups: StateGroups, size: number) {
     this.#stored = stored;
     this.#groups = groups;
     this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
   }
 
-  /** The head when it is in memory. */
+  /** Returns a cached head. */
   peek(roomId: string): WritableHead | undefined {
     if (this.#retired.has(roomId)) return undefined;
     const cached = this.#cache.get(roomId);
@@ -45,7 +45,7 @@ export class WritableHeads implements HeadReader {
     return head;
   }
 
-  /** The head of a room, `undefined` when this server does not know the room. */
+  /** Returns the head of a room; `undefined` when the room is unknown. */
   async get(roomId: string): Promise<WritableHead | undefined> {
     const known = this.peek(roomId);
     if (known) return known;
@@ -56,26 +56,28 @@ export class WritableHeads implements HeadReader {
     });
   }
 
-  /** The head of a room that is about to be made; nobody is given it before `adopt`. */
+  /** Creates the head of a new room; other callers receive it after `register`. */
   createHead(roomNid: number, roomId: string, version: RoomVersion): WritableHead {
     const parts = { roomNid, roomId, version, extremities: [], state: new HeadState() };
     return new WritableHead({ ...parts, chain: new GroupChain() });
   }
 
-  /** From now on this is the head of its room. */
+  /** Makes this the head of its room. */
   register(head: WritableHead): void {
     this.#inUse.set(head.roomId, new WeakRef(head));
     this.#unused.register(head, head.roomId);
     this.#cache.set(head.roomId, head);
   }
 
-  /** What has been added to the head could not be stored: it is loaded anew by whoever needs it next. */
+  /** Drops a head whose last events could not be stored; the next reader loads it again. */
   abandon(head: WritableHead): void {
     head.broken = true;
     if (this.#cache.peek(head.roomId) === head) this.#cache.delete(head.roomId);
   }
 
-  /** Abandons a head whose last events are still on their way to the disk: it is loaded again when they have settled. */
+  /**
+   * Abandons a head whose last events are still being committed: it is loaded again when they have settled.
+   */
   abandonAfter(head: WritableHead, settled: Promise<void>): void {
     const { roomId } = head;
     this.abandon(head);
@@ -85,19 +87,19 @@ export class WritableHeads implements HeadReader {
     this.#settling.set(roomId, settling);
   }
 
-  /** From now on nobody is given the room's head; those who hold it look again before they add to it. */
+  /** Hides the head of a room that is being deleted, and breaks it, so that pending writers find no room. */
   block(roomId: string): void {
     this.#retired.add(roomId);
     const head = this.#inUse.get(roomId)?.deref() ?? this.#cache.peek(roomId);
     if (head) this.abandon(head);
   }
 
-  /** The opposite: the head is loaded anew, if the room is still there. */
+  /** Undoes `block`: the head is loaded again if the room still exists. */
   unblock(roomId: string): void {
     this.#retired.delete(roomId);
   }
 
-  /** The head's state has grown on disk: the cache counts its entries again. */
+  /** Counts the entries of a head again for the size of the cache. */
   resized(head: WritableHead): void {
     if (this.#cache.peek(head.roomId) === head) this.#cache.set(head.roomId, head);
   }

@@ -6,7 +6,7 @@ import type { WritableStateKeys } from '../state/writable-state-keys.ts';
 import type { MembershipChange, RoomFact, StateChange, StoredEvent } from '../stored-event.ts';
 import { type EventWrite, flagsOf, type RemoteWrite } from './event-write.ts';
 
-/** In the order in which they are executed. */
+/** In the order of execution. */
 const sqlText = {
   room: 'insert into rooms (room_nid, room_id, version, extremities, state_group, created_ts) values (?, ?, ?, ?, ?, ?)',
   roomUpdate: 'update rooms set extremities = ?, state_group = ? where room_nid = ?',
@@ -64,13 +64,13 @@ export class WriteBatch {
   readonly #memberships = new Map<string, { table: Table; row: SqlValue[] }>();
   readonly #newKeys = new Set<string>();
 
-  /** @param index further rows about the events */
+  /** @param index collects further index rows of the events */
   constructor(stateKeys: WritableStateKeys, index: IndexBatch) {
     this.#stateKeys = stateKeys;
     this.#index = index;
   }
 
-  /** Adds the rows of an event; with many of them it stops now and then. @param json the PDU as JSON */
+  /** Adds the rows of an event; yields between parts when they are many. @param json the PDU as JSON */
   *add(write: EventWrite, json: string): Generator<void> {
     const { head, stored, fact, end } = write;
     const extremities = JSON.stringify(end?.extremities.map(({ nid }) => nid) ?? []);
@@ -97,7 +97,7 @@ export class WriteBatch {
     }
   }
 
-  /** The rows as statements, in the order in which the tables need them. */
+  /** Returns the rows as statements, in the order that the tables need. */
   *statements(): Generator<void, Statement[]> {
     yield* inSteps(this.#last.values(), ({ table, row }) => this.#push(table, row));
     yield* inSteps(this.#memberships.values(), ({ table, row }) => this.#push(table, row));
@@ -115,7 +115,7 @@ export class WriteBatch {
     return this.#newKeys;
   }
 
-  #addEvent({ head, stored, row, auth, redacts, remote }: EventWrite, json: string): void {
+  #addEvent({ head, stored, rowAction: row, auth, redacts, remote }: EventWrite, json: string): void {
     if (row === 'untouched') return;
     const { event } = stored;
     if (row === 'outside') {
@@ -144,7 +144,7 @@ export class WriteBatch {
     yield* inSteps(remote.stateKeys ?? [], (key) => {
       if (this.#stateKeys.isUnsaved(key)) this.#keyNid(key);
     });
-    // A redaction may be on its way, too, and writes its own part.
+    // `redacted_by` is left out, because a concurrent redaction writes it.
     yield* inSteps(remote.revised?.values() ?? [], (revised) =>
       this.#push('eventRevision', [...columnsOf(revised), revised.nid]),
     );
@@ -206,7 +206,7 @@ export class WriteBatch {
 
   #keyNid(key: string, known?: number): number {
     const nid = known ?? this.#stateKeys.peek(key);
-    if (nid === undefined) throw new Error('a state key was not prepared');
+    if (nid === undefined) throw new Error('a state key has no nid: prepare() was not called');
     if (this.#stateKeys.isUnsaved(key) && !this.#newKeys.has(key)) {
       this.#newKeys.add(key);
       this.#push('stateKey', [nid, ...splitStateMapKey(key)]);
@@ -225,7 +225,7 @@ export class WriteBatch {
   }
 }
 
-/** The columns of an event that may change when more is known of it. */
+/** The columns of an event that change when it is placed or revised. */
 const columnsOf = (stored: StoredEvent) => [
   stored.stream ?? null,
   stored.stateGroup ?? null,
@@ -234,7 +234,7 @@ const columnsOf = (stored: StoredEvent) => [
   flagsOf(stored),
 ];
 
-/** Rows that are added in one go. */
+/** Rows that are added between two yields. */
 const rowsAtOnce = 100;
 
 function* inSteps<T>(items: Iterable<T>, step: (item: T) => void): Generator<void> {

@@ -6,7 +6,8 @@ import type { PlacementDeps } from '../placement-deps.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
- * An event of a local user at the end of a room's history as that is now, allowed there, and not part of it yet.
+ * Composes and signs an event of a local user after the current forward extremities, and authorizes it by the
+ * current state. The event is not stored.
  * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_TOO_LARGE, M_BAD_JSON
  */
 export async function buildAtEnd(

@@ -7,8 +7,9 @@ import { type BeforeStates, extremityGroups } from '../states/before-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 
 /**
- * An event of a local user after the deepest ends of a history that has more of them than one event may name. The
- * state before it is what those resolve to, which need not be the current one.
+ * Composes and signs an event of a local user after the deepest forward extremities of a room that has more
+ * of them than `maxPrevEvents`. The state before the event is resolved from those extremities alone, so it
+ * may differ from the current state. The event is neither authorized nor stored.
  * @throws MatrixError M_NOT_FOUND, M_TOO_LARGE, M_BAD_JSON
  */
 export async function buildOverManyExtremities(
@@ -41,7 +42,7 @@ export async function buildOverManyExtremities(
     const { key } = deps.signer;
     return { event: unsigned.event, json: unsigned.complete(key.sign(unsigned.signingInput)) };
   } finally {
-    // They are made again when the event gets its place.
+    // The groups are made again when the event is placed.
     before.drop(state.newGroups);
   }
 }

@@ -5,8 +5,9 @@ import { SendContext } from '../../timeline/send-context.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 
 /**
- * An event that a user of another server may complete.
+ * Builds the event template that a remote server completes and signs for its user.
  * Source: server-server API, `GET /make_join`, `/make_leave`, `/make_knock`.
+ * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN when the event is not allowed by the current state
  */
 export async function buildEventTemplate(
   deps: PlacementDeps,
@@ -23,14 +24,14 @@ export async function buildEventTemplate(
     if (head.broken || !context.isComplete(head)) continue;
     const { unsigned } = composeEvent(deps, draft, head, context);
     const { event } = unsigned;
-    // A server that vouches for the join signs it later.
+    // The signature of the server that authorises a restricted join is added by `send_join`.
     const verdict = authorize(
       event,
       (type, key) => context.state(head, type, key)?.event,
       () => true,
     );
     if (!verdict.allowed) throw forbidden(verdict.reason);
-    // Who completes it chooses the id where ids are chosen, and adds hashes and signatures.
+    // The remote server adds hashes and signatures, and the event id in room versions 1 and 2.
     const { hashes, signatures, event_id, ...rest } = event.pdu;
     return { event: rest };
   }

@@ -11,17 +11,17 @@ import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-mem
 import type { PartialStateColumn } from './partial-state.ts';
 import { StateRevision } from './state-revision.ts';
 
-/** What the revised ends of the room make of its current state. */
+/** The current state that results from the revised forward extremities. */
 interface RevisedCurrentState {
-  /** Of what it was made. */
+  /** The current group and the groups of the extremities that it was resolved from. */
   readonly of: string;
   readonly change: CurrentStateChange | undefined;
   readonly prepared: PreparedCurrentState | undefined;
 }
 
 /**
- * Gives rooms that were joined the fast way the rest of their state: the events since the join are gone through again.
- * Source: server-server API, `send_join`, "omit_members".
+ * Completes the state of rooms that were joined with partial state (`omit_members`).
+ * Source: server-server API, `PUT /send_join`, "omit_members".
  */
 export class CompleteState {
   readonly #deps: PlacementDeps;
@@ -32,7 +32,18 @@ export class CompleteState {
     this.#before = before;
   }
 
-  /** One call at a time in each room; does nothing for rooms that are complete. */
+  /**
+   * Replaces the state before the join by the whole of it, and the states of all events since:
+   * 1. waits until the events of the room are on disk;
+   * 2. works out the state before the join and revises each event since the join in order (`StateRevision`):
+   * the state before it, whether that state allows it, the state after it;
+   * 3. works out the forward extremities without the events that are rejected by now, and resolves the
+   * current state from them;
+   * 4. writes the revised events, the current state and the end of the partial state in one transaction.
+   * Calls for one room must be serialized. Does nothing for rooms whose state is complete.
+   * Source: server-server API, `PUT /send_join`, "omit_members".
+   * @param stateIds the event ids of the whole state before the join
+   */
   async complete(roomId: string, stateIds: readonly string[]): Promise<void> {
     const { heads, resolver } = this.#deps;
     const first = await heads.get(roomId);
@@ -51,21 +62,22 @@ export class CompleteState {
       for (;;) {
         const head = await heads.get(roomId);
         if (head !== first || head.broken) throw new Error('the room could not be written to');
-        // Only local users can add to the room now, and the last of what they have added is in memory.
+        // The caller serializes remote events, so only local users add events meanwhile, and the newest of
+        // those are in memory.
         if ((head.recent[0]?.stream ?? 0) > revision.upTo) {
           await revision.catchUp();
           continue;
         }
-        // What is added from here on shows by other extremities, and begins another round.
+        // An event that is added from here on changes the extremities, and the loop runs again.
         const [extremities, group] = [head.extremities, head.chain.id];
         const news = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
         for (const stored of news) await revision.revise(stored);
         const ends = await revision.extremities();
-        // It takes a while, and does not change with the messages that are sent meanwhile.
+        // Resolving takes a while; its result stays valid while only message events are sent.
         revised = await this.#resolveCurrentState(head, revision, ends, revised);
         const outOfBandMembers = await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid);
         await revision.copyRedactions();
-        // Nothing may be awaited from here until everything is staged: the head must not change under it.
+        // Nothing may be awaited from here until everything is staged: the head must not change in between.
         if (head.extremities !== extremities || head.chain.id !== group || head.broken) continue;
         const { writer } = this.#deps;
         const made = revised;
@@ -84,7 +96,7 @@ export class CompleteState {
     }
   }
 
-  /** Resolves when everything that was added to the room until now is on disk. */
+  /** Resolves when all events that have been added to the room so far are on disk. */
   async #waitForDisk(head: WritableHead): Promise<void> {
     const { writer } = this.#deps;
     const [stored] = head.recent;
@@ -94,7 +106,10 @@ export class CompleteState {
     );
   }
 
-  /** @param last made before; still good when it was made of the same */
+  /**
+   * Resolves the current state from the revised extremities. @param last the previous result, which is
+   * returned when it was resolved from the same groups
+   */
   async #resolveCurrentState(
     head: WritableHead,
     { before }: StateRevision,
@@ -112,7 +127,10 @@ export class CompleteState {
     return { of, change, prepared };
   }
 
-  /** The revised events are what all others are given already; they stay that when they are on disk. */
+  /**
+   * Keeps the revised events in place of the cached ones once they are on disk, or drops them when the write
+   * fails.
+   */
   async #settle({ events }: StateRevision, durable: Promise<void>): Promise<void> {
     let isSaved = false;
     try {
@@ -123,7 +141,10 @@ export class CompleteState {
     }
   }
 
-  /** Writes it all down, together. What is done here at once does not grow with the number of events. */
+  /**
+   * Stages one write for all revised events and the new current state. Its synchronous work does not grow
+   * with the number of events.
+   */
   #stage(
     head: WritableHead,
     { events, groups, stateKeys, join }: StateRevision,
@@ -173,7 +194,7 @@ export class CompleteState {
   }
 }
 
-/** A write that writes nothing. */
+/** A write without any rows. */
 const emptyWrite = {
   row: 'untouched',
   fact: undefined,

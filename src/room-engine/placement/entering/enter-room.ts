@@ -19,7 +19,7 @@ import type { RoomWithVersion } from '../verified-event.ts';
 import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-members.ts';
 import type { PartialState } from './partial-state.ts';
 
-/** Ends of a room's history that are remembered though nothing is built on them any more. */
+/** Bounds the former forward extremities that are stored for a room. */
 const maxFormerExtremities = 200;
 
 export interface EnterRoomDeps extends PlacementDeps {
@@ -28,19 +28,19 @@ export interface EnterRoomDeps extends PlacementDeps {
   readonly placing: EventPlacer;
 }
 
-/** What there is to build on. */
+/** What the join is checked against and stored with. */
 interface JoinContext {
-  /** The state before the join, as far as it is known. */
+  /** The state before the join, without the members that a partial state omits. */
   readonly state: ReadonlyMap<string, StoredEvent>;
   readonly known: StoredEvent | undefined;
   readonly auth: readonly number[];
   readonly missing: readonly string[];
   readonly before: ReceivedState;
-  /** Nobody while the state lacks members: then it does not tell what became of them. */
+  /** Empty while the state is partial: then it does not say what became of those members. */
   readonly outOfBandMembers: readonly OutOfBandMember[];
 }
 
-/** Enters rooms by what a server in them has answered to a join. */
+/** Enters rooms with the response of a resident server to `send_join`. */
 export class EnterRoom {
   readonly #deps: EnterRoomDeps;
 
@@ -48,7 +48,18 @@ export class EnterRoom {
     this.#deps = deps;
   }
 
-  /** One call at a time in each room. */
+  /**
+   * Enters a room with the response to `send_join`:
+   * 1. stores the auth chain and the state as outliers, each authorized by its auth events;
+   * 2. authorizes the join by its auth events and by the state before it;
+   * 3. works out the new current state beside the head, so that other work can run in between;
+   * 4. replaces the current state, makes the join the only forward extremity, and ends out-of-band
+   * memberships that the state does not confirm.
+   * Where this server is in the room already, the join is placed like any received event. Calls for one room
+   * must be serialized.
+   * Source: server-server API, "Joining Rooms", `PUT /send_join`.
+   * @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents
+   */
   async enter(
     room: RoomWithVersion,
     { event, state, authChain, partial }: JoinResponse,
@@ -65,7 +76,7 @@ export class EnterRoom {
       const context = await this.#checkJoin(head, event, stateIds, partial !== undefined);
       const chain = await context.before.chain();
       const prepared = await this.#prepare(head, context, chain, event);
-      // Nothing may be awaited from here until the event is staged: the head must not change under it.
+      // Nothing may be awaited from here until the event is staged: the head must not change in between.
       if (
         head.broken ||
         head.extremities !== extremities ||
@@ -91,7 +102,10 @@ export class EnterRoom {
     }
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the join is not allowed, MissingEvents */
+  /**
+   * Authorizes the join and reads what it is stored with. @throws MatrixError M_FORBIDDEN when the join is
+   * not allowed, MissingEvents
+   */
   async #checkJoin(
     head: WritableHead,
     { event }: JoinResponse['event'],
@@ -126,7 +140,10 @@ export class EnterRoom {
     };
   }
 
-  /** What the state before the join makes of the current one; the join comes on top. */
+  /**
+   * Prepares the change from the current state to the state before the join; the join itself is applied
+   * afterwards.
+   */
   async #prepare(
     head: WritableHead,
     { state, before: { keyNids } }: JoinContext,
@@ -167,7 +184,7 @@ export class EnterRoom {
     const { stateKeys, groupIds } = this.#deps;
     const ownKey = stateMapKey(event.type, event.stateKey ?? '');
     const keyNid = stateKeys.peek(ownKey);
-    if (keyNid === undefined) throw new Error('a state key was not prepared');
+    if (keyNid === undefined) throw new Error('a state key has no nid: prepare() was not called');
     const groupId = groupIds.next();
     const reservation = reserve();
     const { position } = reservation;
@@ -204,7 +221,7 @@ export class EnterRoom {
     return {
       head,
       stored,
-      row: known ? 'known' : 'new',
+      rowAction: known ? 'known' : 'new',
       fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied, membershipChanges },
       content: json,
       end: { extremities: head.extremities, group: rows.id },

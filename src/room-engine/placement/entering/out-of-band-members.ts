@@ -3,17 +3,17 @@ import type { MembershipChange, StoredEvent } from '../../stored-event.ts';
 import type { RoomHead } from '../../timeline/room-head.ts';
 import type { AppliedChange } from '../states/current-state.ts';
 
-/** A local user whose membership came from outside of the room. */
+/** A local user who was invited to a room that this server was not in, or knocked on it. */
 export interface OutOfBandMember {
   readonly userId: string;
   readonly membership: Membership;
 }
 
 /**
- * From now on the room itself says what local users are to it: invites and knocks that it does not know of, because
- * they were taken back or never arrived, are over.
- * @param applied what the whole state of the room has changed
- * @param cause the event by which the state came
+ * Ends the out-of-band memberships of a room that this server has entered: invites and knocks that are not in
+ * the room's state were rescinded or never arrived, so they become leaves.
+ * @param applied the change of the current state that entering the room made
+ * @param cause the event that brought the state
  */
 export function endOutOfBandMemberships(
   head: RoomHead,

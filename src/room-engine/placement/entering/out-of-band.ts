@@ -9,8 +9,9 @@ import type { PlacementDeps } from '../placement-deps.ts';
 import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 
 /**
- * Takes note of what becomes of local users in rooms that this server is not in. What others say of such a room, its
- * version above all, is true of what they have said it with, and of nothing else (decision 0116).
+ * Stores out-of-band memberships: invites, knocks and leaves of local users in rooms that this server is not
+ * in. The room version that came with such an event is unverified and applies to that event alone (decision
+ * 0116).
  */
 export class OutOfBandMemberships {
   readonly #deps: PlacementDeps;
@@ -19,7 +20,11 @@ export class OutOfBandMemberships {
     this.#deps = deps;
   }
 
-  /** One call at a time in each room. */
+  /**
+   * Stores an out-of-band membership event and publishes the membership. A repeated event changes nothing.
+   * Calls for one room must be serialized.
+   * @throws MatrixError M_BAD_JSON, M_FORBIDDEN as `Placement.addOutOfBand`
+   */
   async add(
     room: RoomWithVersion,
     { event, json }: VerifiedEvent,
@@ -48,7 +53,7 @@ export class OutOfBandMemberships {
       throw forbidden('The room has another version');
     }
     if (present?.stream !== undefined) throw forbidden('The event has its place already');
-    // It came before. A repetition brings nothing back that was turned down or replaced meanwhile.
+    // A repeated invite does not undo its rejection or a newer membership.
     if (present) return { stored: present, durable: Promise.resolve(), isBarrier: false };
     const stripped = new Map([[userId, isShown ? JSON.stringify(state) : undefined]]);
     return writer.extend(head, (reserve) => {
@@ -68,7 +73,7 @@ export class OutOfBandMemberships {
       const durable = writer.stage({
         head,
         stored,
-        row: 'outside',
+        rowAction: 'outside',
         fact,
         content: json,
         end: undefined,
@@ -83,7 +88,10 @@ export class OutOfBandMemberships {
     });
   }
 
-  /** The event as it is here already: from outside, or as part of a room that this server was in. */
+  /**
+   * Finds the event where it is stored already: out of band, or as an event of a room that this server was
+   * in.
+   */
   async #present(head: WritableHead, eventId: string): Promise<StoredEvent | undefined> {
     const { events } = this.#deps;
     const outside = await events.getOutOfBand(head.roomNid, eventId);

@@ -1,19 +1,21 @@
-/** What is known of a room that was joined the fast way, until its state is complete. */
+/** Describes a room that was joined with partial state, until its state is complete. */
 export interface PartialState {
-  /** The servers that were in the room when this server joined. */
+  /** The servers that were in the room when this server joined, from the `send_join` response. */
   readonly servers: readonly string[];
-  /** The server that helped with joining, and has the rest of the state. */
+  /** The resident server that answered `send_join` and has the whole state. */
   readonly from: string;
-  /** The event that joined: the state before it is what is missing. */
+  /** The join of the local user. Members are missing in the state before it. */
   readonly joinEventId: string;
 }
 
-/** A room whose state is not complete. */
+/** A room whose state is partial. */
 export interface PartialRoom extends PartialState {
   readonly roomId: string;
 }
 
-/** What `rooms.partial_state` holds: what is known of the room, or since when its state is complete. */
+/**
+ * The JSON of `rooms.partial_state`: the partial state, or the position at which the state became complete.
+ */
 export type PartialStateColumn = PartialState | { readonly completedAt: number };
 
 export function parsePartialState(json: string | null): {

@@ -4,15 +4,16 @@ import type { RoomTables } from '../../tables.ts';
 import type { EventStore } from '../../timeline/event-store.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 
-/** Events that are deleted together. */
+/** Events that one transaction deletes. */
 const deletedTogether = 500;
 
 /**
- * Sees to it that a room is of a version. Of a room that this server has not been in, others have only spoken: the one
- * by whose help it is entered is right, and what an attempt with another version has left is not worth anything. What
- * users are to the room stays: that has versions of its own.
- * @param head nothing is being written to it
- * @throws MatrixError M_FORBIDDEN for a room whose version is known
+ * Sets the version of a room that this server has not entered. The version that an invite claimed is
+ * unverified; the version of the resident server by which the room is entered replaces it, and the outliers
+ * of attempts with another version are deleted. Out-of-band memberships stay, because each has its own
+ * version.
+ * @param head must have no pending writes
+ * @throws MatrixError M_FORBIDDEN for a room that this server has entered with another version
  */
 export async function correctRoomVersion(
   { database, events }: { readonly database: Database; readonly events: EventStore },

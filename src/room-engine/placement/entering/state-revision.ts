@@ -13,7 +13,7 @@ import { readPlacedSince } from '../store.ts';
 interface RevisionStart {
   readonly join: StoredEvent;
   readonly before: GroupState;
-  /** Of the join, on the stream. */
+  /** Position of the join on the stream. */
   readonly position: number;
   readonly chain: GroupChain;
 }
@@ -21,12 +21,15 @@ interface RevisionStart {
 /** Events that are read together. */
 const readAtOnce = 100;
 
-/** What the events of a room since the join are with the whole state before it. Nothing is written. */
+/**
+ * Works out again the states at the events of a room since the join, from the whole state before the join.
+ * Writes nothing.
+ */
 export class StateRevision {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
   readonly #head: WritableHead;
-  /** Events of which something is known better, by nid, in the order in which they got their places. */
+  /** Revised copies of the events, by nid, in the order in which the events were placed. */
   readonly events = new Map<number, StoredEvent>();
   readonly groups: GroupRows[];
   readonly stateKeys: Set<string>;
@@ -34,7 +37,7 @@ export class StateRevision {
   /** The state before the join. */
   readonly before: GroupState;
   #upTo: number;
-  /** Ends in the group that was made last, where the next one is likely to follow. */
+  /** The chain that ends in the newest group, since the next group mostly follows it. */
   #chain: GroupChain | undefined;
 
   private constructor(
@@ -55,8 +58,8 @@ export class StateRevision {
   }
 
   /**
-   * Begins with the join, and goes on to what is on disk.
-   * @param stateIds the whole state before the join
+   * Revises the join and all events since that are on disk.
+   * @param stateIds the event ids of the whole state before the join
    * @throws MissingEvents
    */
   static async begin(
@@ -80,15 +83,16 @@ export class StateRevision {
     return revision;
   }
 
-  /** How far on the stream it goes. */
+  /** The position on the stream up to which events are revised. */
   get upTo(): number {
     return this.#upTo;
   }
 
-  /** Revises what is on disk. */
+  /** Revises the events that have reached the disk since the last call. */
   async catchUp(): Promise<void> {
     const { events, database, streams, slices } = this.#deps;
-    // Everything up to here is on disk; what comes later is in memory, or there is so much of it that this is repeated.
+    // Events up to this position are on disk. Newer ones are in memory, or so many that the caller repeats
+    // this.
     const upTo = streams.current;
     const nids = await readPlacedSince(database.scanner(), this.#head.roomNid, this.#upTo);
     for (let start = 0; start < nids.length; start += readAtOnce) {
@@ -104,7 +108,7 @@ export class StateRevision {
     this.#upTo = Math.max(this.#upTo, upTo);
   }
 
-  /** Works out the states at an event anew, and whether it is allowed. */
+  /** Works out the states before and after an event again, and whether the state before it allows it. */
   async revise(stored: StoredEvent): Promise<void> {
     const { event } = stored;
     const isJoin = stored.nid === this.join.nid;
@@ -140,7 +144,10 @@ export class StateRevision {
     });
   }
 
-  /** `undefined`: another server has told of it, or it does not come after the join. */
+  /**
+   * Returns the state before an event from its revised previous events; `undefined` where a remote server
+   * supplied that state, or where the event does not follow the join.
+   */
   async #stateBefore({ event, followsGap }: StoredEvent): Promise<GroupState | undefined> {
     const prev = await this.#deps.events.getManyById(event.prevEventIds);
     if (followsGap || prev.size < event.prevEventIds.length) return undefined;
@@ -153,7 +160,10 @@ export class StateRevision {
     return before;
   }
 
-  /** The extremities with their new groups; in the place of one that is not allowed, what comes before it. */
+  /**
+   * Returns the forward extremities with their revised groups. A rejected extremity is replaced by its
+   * previous events.
+   */
   async extremities(): Promise<Extremity[]> {
     const ends = new Map<number, Extremity>();
     const pending = this.#head.extremities.map(({ nid }) => nid);
@@ -171,7 +181,7 @@ export class StateRevision {
         ends.set(nid, { nid, eventId, depth, stateGroup: stored.stateGroup });
       }
     }
-    // What another end comes after is none itself.
+    // An event that another extremity names as a previous event is no extremity.
     const named = new Set<string>();
     for (const nid of ends.keys()) {
       const stored = this.events.get(nid) ?? (await this.#deps.events.get(nid));
@@ -180,7 +190,10 @@ export class StateRevision {
     return [...ends.values()].filter(({ eventId }) => !named.has(eventId));
   }
 
-  /** Events may have been redacted since they were revised; not after the room was looked at the last time. */
+  /**
+   * Copies redactions that took effect since the events were revised. Call it last, before the write is
+   * staged.
+   */
   async copyRedactions(): Promise<void> {
     await this.#deps.slices.each(this.events.values(), (revised) => {
       revised.redactedBy = this.#deps.events.peek(revised.nid)?.redactedBy ?? revised.redactedBy;

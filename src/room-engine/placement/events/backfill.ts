@@ -10,7 +10,7 @@ import { type EventExamination, EventExaminer } from './examine-event.ts';
 import { outlierOf } from './outliers.ts';
 import { hasPlace, requireSameRoom } from './place-event.ts';
 
-/** Puts older events at the beginnings of timelines. */
+/** Places backfilled events before the beginning of timelines. */
 export class Backfill {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
@@ -22,7 +22,17 @@ export class Backfill {
     this.#examiner = new EventExaminer(deps, before);
   }
 
-  /** One call at a time in each room; resolves when everything is on disk. */
+  /**
+   * Places backfilled events, oldest first:
+   * 1. keeps the events that the room's backward extremities lead to, and detached ones;
+   * 2. authorizes each by its auth events and by the state before it; soft failure does not apply to old
+   * events;
+   * 3. stores it at a negative position, or as rejected.
+   * Resolves when everything is on disk. Calls for one room must be serialized.
+   * Source: server-server API, "Backfilling and retrieving missing events", "Checks performed on receipt of a
+   * PDU".
+   * @throws MissingEvents
+   */
   async add(roomId: string, given: readonly OlderEvent[]): Promise<void> {
     const { heads, database, resolver, slices } = this.#deps;
     const head = await heads.get(roomId);
@@ -122,7 +132,7 @@ export class Backfill {
     return {
       head,
       stored,
-      row: known ? 'known' : 'new',
+      rowAction: known ? 'known' : 'new',
       fact: isShown ? { roomId: head.roomId, position, onTimeline: false, stored, ...empty } : undefined,
       content: json,
       end: undefined,
@@ -146,7 +156,10 @@ export class Backfill {
   }
 }
 
-/** Those that the timeline leads to, one by one. */
+/**
+ * Returns the events that the backward extremities lead to by `prev_events`, and the detached ones with their
+ * ancestors.
+ */
 function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderEvent[] {
   const byId = new Map(given.map((older) => [older.event.event.eventId, older]));
   const reachable = new Set<OlderEvent>();
@@ -160,7 +173,10 @@ function connected(given: readonly OlderEvent[], gaps: Iterable<string>): OlderE
   return [...reachable];
 }
 
-/** Each after its previous events; as long as they tell the truth about their depths, that is their order. */
+/**
+ * Sorts events so that each comes after its previous events. Depths are not used, because remote servers
+ * choose them.
+ */
 function oldestFirst(events: readonly OlderEvent[]): OlderEvent[] {
   const byId = new Map(events.map((older) => [older.event.event.eventId, older]));
   const waits = new Map<OlderEvent, number>();

@@ -3,9 +3,9 @@ import type { StoredEvent } from '../../stored-event.ts';
 import { type AuthState, hasStorableKey, stateLookup, stateOfAuthEvents } from '../states/auth-state.ts';
 
 /**
- * Why an event is rejected by what it names as its auth events; `undefined` when it is not.
+ * Returns why an event is rejected by its auth events; `undefined` when they allow it.
  * Source: server-server API, "Checks performed on receipt of a PDU", step 4.
- * @param auth its auth events by id, all of them
+ * @param auth all auth events, by event id
  */
 export function rejectionByAuthEvents(
   event: RoomEvent,
@@ -21,7 +21,7 @@ export function rejectionByAuthEvents(
   return verdict.allowed ? undefined : verdict.reason;
 }
 
-/** Why a state does not allow an event; `undefined` when it does. */
+/** Returns why a state does not allow an event; `undefined` when it allows it. */
 export function rejectionByState(event: RoomEvent, state: AuthState): string | undefined {
   const verdict = authorize(event, stateLookup(state));
   return verdict.allowed ? undefined : verdict.reason;

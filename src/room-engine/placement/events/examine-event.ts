@@ -16,40 +16,40 @@ import { type BeforeStates, extremityGroups, type GroupState } from '../states/b
 import { readBackwardExtremities, readPendingRedactionsOf } from '../store.ts';
 import { rejectionByAuthEvents, rejectionByState } from './event-authorization.ts';
 
-/** What is found out about an event before it gets its place. */
+/** The results of the checks of a received event, before it is placed. */
 export interface EventExamination {
   readonly stateBefore: GroupState;
-  /** Why it is not allowed; `undefined` when it is. */
+  /** Why the event is rejected; `undefined` when it is allowed. */
   readonly rejected: string | undefined;
-  /** Why it would not be allowed now. */
+  /** Why the event is soft-failed; `undefined` when it is not. */
   readonly softFailed: string | undefined;
-  /** The state event before it whose place it takes. */
+  /** nid of the state event that this one replaces in the state before it. */
   readonly replaces: number | undefined;
   /** The nids of its auth events. */
   readonly auth: readonly number[];
-  /** Its previous events as far as they are known. */
+  /** Those of its previous events that are stored. */
   readonly prev: readonly StoredEvent[];
-  /** Ids of previous events that are not on the timeline and should be. */
+  /** Ids of its previous events that are not on the timeline and are not hidden either: its gaps. */
   readonly missing: readonly string[];
-  /** The timeline names it already. */
+  /** The event is a backward extremity: an event of the timeline names it already. */
   readonly fills: boolean;
   /** The event that it redacts. */
   readonly redacts: StoredEvent | undefined;
-  /** The id of the event that it redacts, when that is not known. */
+  /** The id of the event that it redacts, when that event is unknown. */
   readonly pendingTarget: string | undefined;
-  /** The redaction that was here before it and takes effect. */
+  /** A redaction that arrived before the event and takes effect. */
   readonly redactedBy: StoredEvent | undefined;
 }
 
 export interface ExamineOptions {
   readonly stateBefore?: readonly string[] | undefined;
-  /** Whether the current state may object. */
+  /** Whether the event is soft-failed when the current state does not allow it. */
   readonly softFails: boolean;
-  /** The event, when it is stored already. */
+  /** The event as it is stored already, for instance as an outlier. */
   readonly known: StoredEvent | undefined;
 }
 
-/** Looks at received events and at what is authState them. */
+/** Checks received events against their auth events, the state before them and the current state. */
 export class EventExaminer {
   readonly #deps: PlacementDeps;
   readonly #before: BeforeStates;
@@ -59,7 +59,17 @@ export class EventExaminer {
     this.#before = before;
   }
 
-  /** @throws MissingEvents */
+  /**
+   * Performs the checks on receipt of a PDU, in the specification's order:
+   * 1. to 3. format, signatures and hash are checked before (`VerifiedEvent`);
+   * 4. the auth events allow the event, else it is rejected;
+   * 5. the state before the event allows it, else it is rejected;
+   * 6. the current state allows it, else it is soft-failed;
+   * 7. the policy server of the room has signed it, else it is soft-failed.
+   * Then it looks up what the event redacts, and a redaction that arrived before it.
+   * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
+   * @throws MissingEvents when auth events, or previous events without a given `stateBefore`, are missing
+   */
   async examine(head: WritableHead, event: RoomEvent, options: ExamineOptions): Promise<EventExamination> {
     const { database, events } = this.#deps;
     const [named, prevById, backward] = await Promise.all([
@@ -124,16 +134,16 @@ export class EventExaminer {
   ): Promise<GroupState> {
     if (stateBefore !== undefined) return this.#before.ofEventIds(head, stateBefore);
     const groups = prev.map(({ stateGroup }) => stateGroup).filter((group) => group !== undefined);
-    // Without previous events there is nothing that could allow it.
+    // Without previous events the state before it is empty, which allows no event but a create event.
     return groups.length === 0
       ? this.#before.ofEventIds(head, [])
       : this.#before.afterGroups(event.version, groups, head);
   }
 
   /**
-   * What is authState the event now. Who was told the state before it has missed events, and may have missed what changed
-   * the current state: so that state takes part, as if the history had parted. Gaps are easily made up, therefore it
-   * does not stand alone.
+   * Returns the auth state for the soft-failure check. Where a remote server supplied the state before the
+   * event, this server missed events, and with them possibly changes of the current state: so that state is
+   * resolved together with the extremities' states. It does not replace them, because a gap is easy to forge.
    */
   async #authStateNow(
     head: WritableHead,
@@ -154,7 +164,10 @@ export class EventExaminer {
     }
   }
 
-  /** Source: server-server API, "Checks performed on receipt of a PDU", check 7. */
+  /**
+   * Returns why the event is soft-failed by the room's policy server. Source: server-server API, "Checks
+   * performed on receipt of a PDU", step 7.
+   */
   async #policyRejection(head: WritableHead, event: RoomEvent): Promise<string | undefined> {
     const { policies } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
@@ -174,7 +187,9 @@ export class EventExaminer {
     return { redacts: takesEffect ? target : undefined, pendingTarget: undefined };
   }
 
-  /** The redaction that came before its target and takes effect, the first one if there are several. */
+  /**
+   * Returns the redaction that arrived before its target and takes effect; the first when there are several.
+   */
   async #redactedBy(event: RoomEvent): Promise<StoredEvent | undefined> {
     const { database, events } = this.#deps;
     const pending = await readPendingRedactionsOf(database.reader(), [event.eventId]);
@@ -191,6 +206,6 @@ export class EventExaminer {
 
 const nothingRedacted = { redacts: undefined, pendingTarget: undefined };
 
-/** Whether an event should be on the timeline and is not: one that is hidden has no place there. */
+/** Returns whether an event is absent from the timeline, without being rejected or soft-failed. */
 export const isMissing = (stored: StoredEvent | undefined) =>
   !stored || (stored.stream === undefined && !stored.rejected && !stored.softFailed);

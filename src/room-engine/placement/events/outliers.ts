@@ -11,10 +11,10 @@ import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 import { rejectionByAuthEvents } from './event-authorization.ts';
 import { requireSameRoom } from './place-event.ts';
 
-/** Events that are on their way to the disk at the same time. */
+/** Events that are staged together before the next ones. */
 const eventsAtOnce = 500;
 
-/** Stores events that have no place: auth events and state. */
+/** Stores outliers: auth events and state without a place on the timeline. */
 export class Outliers {
   readonly #deps: PlacementDeps;
 
@@ -22,7 +22,12 @@ export class Outliers {
     this.#deps = deps;
   }
 
-  /** One call at a time in each room. @returns the events by id, those that were known included */
+  /**
+   * Stores events as outliers, each after its auth events; an event that its auth events do not allow is
+   * stored as rejected. Calls for one room must be serialized.
+   * @returns the events by id, those that were stored before included
+   * @throws MissingEvents when an auth event is neither stored nor given
+   */
   async add(room: RoomWithVersion, given: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
     const { slices } = this.#deps;
     await slices.each(given, ({ event }) => requireSameRoom(room, event));
@@ -44,7 +49,7 @@ export class Outliers {
       const staged: Promise<void>[] = [];
       await slices.each(some, (one) => {
         const { stored, durable } = this.#stage(head, one, named, redactions);
-        // It may fail while others are looked at, and is waited for afterwards.
+        // A failure is reported by the `Promise.all` below.
         durable.catch(() => undefined);
         staged.push(durable);
         result.set(one.event.eventId, stored);
@@ -54,7 +59,10 @@ export class Outliers {
     return result;
   }
 
-  /** The head of a room; one that is not known becomes known from outside. @throws MatrixError as `settleVersion` */
+  /**
+   * Returns the head of a room, or creates the head of an unknown room. @throws MatrixError as
+   * `correctRoomVersion`
+   */
   async headOf({ roomId, version }: RoomWithVersion): Promise<WritableHead> {
     const { heads } = this.#deps;
     const head = await heads.get(roomId);
@@ -63,7 +71,7 @@ export class Outliers {
     return head;
   }
 
-  /** The auth events of the new ones that were here before. @throws MissingEvents */
+  /** Returns the stored auth events of the new events. @throws MissingEvents */
   async #named(
     ordered: readonly VerifiedEvent[],
     present: ReadonlyMap<string, StoredEvent>,
@@ -85,7 +93,7 @@ export class Outliers {
     return found;
   }
 
-  /** The redactions that came before events and take effect, by the id of the event. */
+  /** Returns redactions that arrived before their targets and take effect, by the id of the target. */
   async #redactions(some: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
     const { database, events } = this.#deps;
     const targets = new Map(some.map(({ event }) => [event.eventId, event]));
@@ -124,7 +132,7 @@ export class Outliers {
       const durable = writer.stage({
         head,
         stored,
-        row: 'new',
+        rowAction: 'new',
         fact: undefined,
         content: json,
         end: undefined,
@@ -140,7 +148,7 @@ export class Outliers {
   }
 }
 
-/** An event without a place. */
+/** Returns an event without a place: no position, no state. */
 export function outlierOf(head: WritableHead, event: RoomEvent, nid: number): StoredEvent {
   return {
     nid,
@@ -169,12 +177,13 @@ function authOf(event: RoomEvent, named: ReadonlyMap<string, StoredEvent>): Map<
   return auth;
 }
 
-/** Events that are put in order between two stops. */
+/** Events that are sorted before the generator yields. */
 const orderedAtOnce = 50;
 
 /**
- * Events so that each comes after its auth events; with a stop after every few dozen.
- * @throws MatrixError M_BAD_JSON when they name each other in a circle, which only chosen ids make possible
+ * Sorts events so that each comes after its auth events; yields after every few dozen.
+ * @throws MatrixError M_BAD_JSON when auth events form a circle, which is possible only in room versions 1
+ * and 2, where servers choose event ids
  */
 function* inAuthOrder(events: readonly VerifiedEvent[]): Generator<void, VerifiedEvent[]> {
   const byId = new Map(events.map((one) => [one.event.eventId, one]));

@@ -16,19 +16,22 @@ import {
   storedEventFrom,
 } from './placement-plan.ts';
 
-/** An event that has its place, and when that is on disk. */
+/** A placed event, and when it is on disk. */
 export interface PlacedEvent {
   readonly stored: StoredEvent;
   readonly durable: Promise<void>;
-  /** What comes next in the room may only be looked at when this is on disk. */
+  /**
+   * The next event of the room must wait until this one is on disk, because it reads rows that this one
+   * writes.
+   */
   readonly isBarrier: boolean;
 }
 
-/** Answers that are taken on the way back from an event behind a wide gap, of a hundred events each. */
+/** Bounds the backfill responses, of a hundred events each, that are fetched for the gap before one event. */
 const maxBackfillResponses = 100;
 
 /**
- * Puts received events at their places: one at a time in each room, while local users may send.
+ * Places received events, one at a time in each room, while local users may send.
  * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
  */
 export class EventPlacer {
@@ -68,8 +71,8 @@ export class EventPlacer {
         const examined = { event, json, known, options, examination, earlyNid };
         const plan = await this.#planner.planFor(head, examined);
         newGroups.push(...(plan.stateAfter?.newGroups ?? []));
-        earlyNid = plan.number;
-        // Nothing may be awaited from here until the event is staged: the head must not currentChange under it.
+        earlyNid = plan.earlyNid;
+        // Nothing may be awaited from here until the event is staged: the head must not change in between.
         if (head.broken || head.extremities !== extremities || head.chain.id !== group) continue;
         const { stored, durable } = writer.extend(head, (reserve) => {
           const write = this.#extend(head, { ...examined, earlyNid }, plan, reserve);
@@ -92,7 +95,7 @@ export class EventPlacer {
     return { stored: known, durable: Promise.resolve(), isBarrier: false };
   }
 
-  /** Gives the event its place, in memory. */
+  /** Extends the head in memory by the event, and returns what is to be written. */
   #extend(
     head: WritableHead,
     examined: ExaminedEvent,
@@ -130,7 +133,7 @@ export class EventPlacer {
     return {
       head,
       stored,
-      row: known ? 'known' : 'new',
+      rowAction: known ? 'known' : 'new',
       fact: end && {
         roomId: head.roomId,
         position,
@@ -156,7 +159,7 @@ export class EventPlacer {
       remote: {
         stateKeys: newGroupKeys(event, examination.stateBefore, plan),
         place: isOnTimeline && nid !== position ? position : undefined,
-        // What is behind a hidden event is missed as well, once something comes after it.
+        // Gaps before a rejected event need not be filled, unless the timeline names that event.
         missing: examination.rejected === undefined || examination.fills ? examination.missing : [],
         answersLeft: examination.rejected === undefined ? maxBackfillResponses : undefined,
         fillsGap: isOnTimeline || examination.fills,
@@ -185,7 +188,7 @@ export class EventPlacer {
   }
 }
 
-/** Whether an event changes the current state in other ways than by being taken in. */
+/** Returns whether an event changes the current state in other entries than its own, or differently. */
 function changesOtherState(
   event: RoomEvent,
   nid: number,
@@ -199,7 +202,7 @@ function changesOtherState(
   );
 }
 
-/** Whether nothing remains to be done for an event. */
+/** Returns whether an event was placed or rejected for good, so that placing it again changes nothing. */
 export function hasPlace({ stream, softFailed, rejected, stateGroup }: StoredEvent): boolean {
   return stream !== undefined || softFailed || (rejected && stateGroup !== undefined);
 }
@@ -218,7 +221,7 @@ function throwIfRefused({ rejected, softFailed }: EventExamination, { refuse }: 
   if (refuse && reason !== undefined) throw forbidden(reason);
 }
 
-/** The entries of the groups that are written with the event. */
+/** The state keys of the groups that are written with the event. */
 function newGroupKeys(
   event: RoomEvent,
   before: GroupState,

@@ -10,46 +10,50 @@ import type { GroupState } from '../states/before-state.ts';
 import { type CurrentStateChange, resolveCurrentState } from '../states/current-state.ts';
 import type { EventExamination } from './examine-event.ts';
 
-/** Events that were hidden, behind which the extremities are looked for that an event replaces. */
+/**
+ * Bounds the rejected and soft-failed ancestors that are searched for the extremities that an event replaces.
+ */
 const maxHiddenEvents = 100;
 
-/** Options of events, those of local users included. */
+/** Options of placing an event, those of local users' events included. */
 export interface LocalPlaceOptions extends PlaceOptions {
   readonly transaction?: AppendOptions['transaction'];
 }
 
-/** An event on its way to its place. */
+/** An event with the results of its checks, ready to be placed. */
 export interface ExaminedEvent {
   readonly event: RoomEvent;
   readonly json: string;
   readonly known: StoredEvent | undefined;
   readonly options: LocalPlaceOptions;
   readonly examination: EventExamination;
-  /** A number that it was given early. */
+  /** The nid that was allocated before the position of the event. */
   readonly earlyNid: number | undefined;
 }
 
-/** Where an event goes, worked out against a head that has not moved since. */
+/** Where an event goes, worked out for one state of the head. */
 export interface PlacementPlan {
   readonly isOnTimeline: boolean;
-  /** It is a forward extremity. */
+  /** The event becomes a forward extremity. */
   readonly isExtremity: boolean;
-  /** The extremities that stay. */
+  /** The forward extremities that stay. */
   readonly remainingExtremities: readonly Extremity[];
-  /** Nothing else is there: the state after the event is the current one. */
+  /**
+   * The event follows the only extremity and the current state, so the state after it is the current state.
+   */
   readonly isLinear: boolean;
-  /** The entry of the state that it sets; absent where it sets none. */
+  /** The state key nid of the entry that it sets; `undefined` where it sets none. */
   readonly keyNid: number | undefined;
-  /** The number that it was given early. */
+  /** The nid that was allocated before the position of the event. */
   readonly earlyNid: number | undefined;
-  /** To make the group after the event from, when that was not made early. */
+  /** The chain that the group after the event is added to, unless `stateAfter` has it. */
   readonly chain: GroupChain | undefined;
-  /** The group after the event, when it was made early. */
+  /** The group after the event, when it was made before the event is staged. */
   readonly stateAfter: GroupState | undefined;
   readonly currentChange: CurrentStateChange | undefined;
 }
 
-/** What is known of an event when it gets its place, or its number. */
+/** The numbers under which an event is stored. */
 interface StoredNumbers {
   readonly nid: number;
   readonly stateGroup: number;
@@ -57,7 +61,10 @@ interface StoredNumbers {
   readonly resolves: boolean;
 }
 
-/** Works out where events go that have been examined. */
+/**
+ * Plans where examined events go: on the timeline or not, which forward extremities stay, how the current
+ * state changes.
+ */
 export class PlacementPlanner {
   readonly #deps: PlacementDeps;
 
@@ -65,14 +72,20 @@ export class PlacementPlanner {
     this.#deps = deps;
   }
 
-  /** Works out where the event goes. */
+  /**
+   * Plans the place of an event:
+   * 1. rejected and soft-failed events stay off the timeline and change nothing else;
+   * 2. an event that follows the only extremity extends the current state;
+   * 3. otherwise the current state is resolved from the states after all forward extremities.
+   * Source: server-server API, "Checks performed on receipt of a PDU"; room versions, "State resolution".
+   */
   async planFor(head: WritableHead, examined: ExaminedEvent): Promise<PlacementPlan> {
     const { event, examination } = examined;
     const isOnTimeline = examination.rejected === undefined && examination.softFailed === undefined;
     const remainingExtremities = isOnTimeline
       ? await this.#remainingExtremities(head, examination)
       : head.extremities;
-    // What the timeline names already has something after it; what it names itself has that, too, from now on.
+    // A backward extremity has a successor on the timeline, so it is an extremity only where no other stays.
     const isExtremity = isOnTimeline && (!examination.fills || remainingExtremities.length === 0);
     const isLinear =
       isExtremity && remainingExtremities.length === 0 && examination.stateBefore.id === head.chain.id;
@@ -107,7 +120,10 @@ export class PlacementPlanner {
     return { ...plan, ...early, chain: undefined, currentChange };
   }
 
-  /** State is resolved with the event before its place is certain, so it needs its number and its group now. */
+  /**
+   * Makes the group after the event now: state resolution needs its nid and group before its position is
+   * reserved.
+   */
   async #numberEarly(
     head: WritableHead,
     examined: ExaminedEvent,
@@ -138,7 +154,7 @@ export class PlacementPlanner {
     };
   }
 
-  /** A number for an event whose place comes later. */
+  /** Allocates a nid for an event whose position comes later. */
   #allocateNid(): number {
     const { streams, stream } = this.#deps;
     return streams.reserving((reserve) => {
@@ -148,7 +164,10 @@ export class PlacementPlanner {
     });
   }
 
-  /** The extremities that the event leaves: those that it or hidden events before it do not name. */
+  /**
+   * Returns the forward extremities that stay: those that neither the event nor its hidden ancestors name as
+   * previous events.
+   */
   async #remainingExtremities(head: WritableHead, { prev }: EventExamination): Promise<readonly Extremity[]> {
     const named = new Set(prev.map(({ event }) => event.eventId));
     let hidden = prev.filter(({ rejected, softFailed }) => rejected || softFailed);
@@ -162,7 +181,7 @@ export class PlacementPlanner {
   }
 }
 
-/** The event as it is stored. */
+/** Returns the event as it is stored. */
 export function storedEventFrom(
   head: WritableHead,
   { event, examination, known, options }: ExaminedEvent,

@@ -13,13 +13,13 @@ import type { PlacementDeps } from '../placement-deps.ts';
 
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys'>;
 
-/** Entries of a state, as far as one event depends on them: `stateMapKey` to the event there. */
+/** The entries of a state that the authorization of one event depends on: `stateMapKey` to event. */
 export type AuthState = ReadonlyMap<string, StoredEvent>;
 
-/** As much of an event as the entries authState it depend on. */
+/** The fields of an event that determine its auth state. */
 export type AuthSubject = AuthEventSubject & Pick<RoomEvent, 'version'>;
 
-/** The entries that decide about an event, and the one whose place it takes. */
+/** The keys of the entries that authorize an event, and of the entry that it replaces. */
 function authStateKeys(event: AuthSubject): string[] {
   const keys = new Set(selectAuthEventKeys(event, event.version));
   keys.add(stateMapKey('m.room.create', '')).add(stateMapKey('m.room.power_levels', ''));
@@ -27,7 +27,7 @@ function authStateKeys(event: AuthSubject): string[] {
   return [...keys];
 }
 
-/** What is authState an event in the state of a group. */
+/** Returns the auth state of an event in a state group. */
 export async function authStateInGroup(
   { events, groups, stateKeys }: Deps,
   event: AuthSubject,
@@ -44,7 +44,7 @@ export async function authStateInGroup(
   return authState;
 }
 
-/** What is authState an event in the current state of a room. */
+/** Returns the auth state of an event in the current state of a room. */
 export async function currentAuthState(
   { events }: Deps,
   event: RoomEvent,
@@ -65,8 +65,8 @@ export async function currentAuthState(
 }
 
 /**
- * With the members that an event names itself, where a state does not have them because it is not complete.
- * Source: server-server API, "Partial state" of `send_join`: such events are authorized by what is known.
+ * Adds the members among an event's auth events that a partial state lacks.
+ * Source: server-server API, `PUT /send_join`, "omit_members": such events are authorized by the known state.
  */
 export function withMembersFromAuthEvents(authState: AuthState, named: Iterable<StoredEvent>): AuthState {
   const completed = new Map(authState);
@@ -79,7 +79,7 @@ export function withMembersFromAuthEvents(authState: AuthState, named: Iterable<
   return completed;
 }
 
-/** What an event itself names as its state. */
+/** Returns the state that consists of an event's auth events. */
 export function stateOfAuthEvents(auth: Iterable<StoredEvent>): AuthState {
   const authState = new Map<string, StoredEvent>();
   for (const stored of auth) {
@@ -94,14 +94,14 @@ export const stateLookup =
   (type, stateKey) =>
     authState.get(stateMapKey(type, stateKey))?.event;
 
-/** The ids of the events by which an event is authorized, the create event of room version 12 included. */
+/** The ids of the events that authorize an event, the create event of room version 12 included. */
 export function authIdsOf(event: RoomEvent): string[] {
   const { version, authEventIds, roomId, type } = event;
   const named = version.createInAuthEvents || type === 'm.room.create' ? [] : [createEventIdOf(roomId)];
   return [...new Set([...authEventIds, ...named])];
 }
 
-/** Whether the database can hold the entry of a state event. */
+/** Returns whether the database can store the type and state key of an event. */
 export function hasStorableKey({ type, stateKey }: RoomEvent): boolean {
   return stateKey === undefined || (isStorableText(type) && isStorableText(stateKey));
 }

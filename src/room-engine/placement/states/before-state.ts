@@ -8,26 +8,26 @@ import type { PlacementDeps } from '../placement-deps.ts';
 
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
-/** A state to build on, and the groups that have to be written for it. */
+/** A state group to build on, and the new groups that must be written with it. */
 export interface GroupState {
   readonly id: number;
-  /** Ends in the group. */
+  /** Returns a chain that ends in the group. */
   readonly chain: () => Promise<GroupChain>;
   readonly newGroups: readonly GroupRows[];
-  /** `stateMapKey` of the entries in `made`. */
+  /** `stateMapKey` of the entries in `newGroups`. */
   readonly newGroupKeys: readonly string[];
-  /** The groups whose resolution it is. */
+  /** The groups that it was resolved from; empty when nothing was resolved. */
   readonly resolvedFrom: readonly number[];
 }
 
-/** A state that another server has told of, with the numbers of its entries by `stateMapKey`. */
+/** A state that a remote server supplied, with the state key nids of its entries by `stateMapKey`. */
 export interface ReceivedState extends GroupState {
   readonly keyNids: ReadonlyMap<string, number>;
 }
 
 /**
- * Finds or makes the state groups before events. Those that are made can be read at once; whoever does not write them
- * drops them again.
+ * Finds or makes the state groups before events. New groups can be read at once; a caller that does not write
+ * them must call `drop`.
  */
 export class BeforeStates {
   readonly #deps: Deps;
@@ -36,7 +36,10 @@ export class BeforeStates {
     this.#deps = deps;
   }
 
-  /** The state before an event that comes after events with these groups. */
+  /**
+   * Returns the state before an event whose previous events have these groups: the group itself, or the
+   * resolution of several.
+   */
   async afterGroups(
     version: RoomVersion,
     groups: readonly number[],
@@ -63,8 +66,9 @@ export class BeforeStates {
   }
 
   /**
-   * A state that another server has told of.
-   * @param head whose current state it is written down as a change of
+   * Returns the state that consists of these events, as a remote server supplied it.
+   * @param head the new group is stored as a change of its current state
+   * @throws MissingEvents
    */
   async ofEventIds(head: WritableHead, eventIds: readonly string[]): Promise<GroupState> {
     const { events } = this.#deps;
@@ -75,8 +79,8 @@ export class BeforeStates {
   }
 
   /**
-   * The same, of events. Much of it is done while others have their turns; in the end it is a change of the current
-   * state as it is then.
+   * As `ofEventIds`, of events. Yields to other work in between; the result is a change of the current state
+   * as it is at the end.
    */
   async ofState(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ReceivedState> {
     const { slices } = this.#deps;
@@ -92,7 +96,7 @@ export class BeforeStates {
         if (!state.has(key)) delta.set(key, 0);
       });
       const isSmall = delta.size <= state.size;
-      // A line of history of its own costs less than saying of everything that it is not there.
+      // A new chain is smaller than a delta that removes most entries.
       const changes = isSmall ? delta : new Map(state.entries().map(([key, { nid }]) => [key, nid]));
       const numbered = new Map<number, number>();
       await slices.each(changes, ([key, nid]) => {
@@ -100,7 +104,7 @@ export class BeforeStates {
         if (keyNid !== undefined) numbered.set(keyNid, nid);
       });
       if (!head.isUnchanged(mark)) continue;
-      if (numbered.size < changes.size) throw new Error('a state key was not prepared');
+      if (numbered.size < changes.size) throw new Error('a state key has no nid: prepare() was not called');
       if (delta.size === 0 && head.chain.id !== undefined)
         return { ...this.#existing(head.chain.id, head), keyNids };
       const chain = isSmall ? head.chain.fork() : new GroupChain();
@@ -108,7 +112,7 @@ export class BeforeStates {
     }
   }
 
-  /** Adds the numbers of the entries of a state, and of those that the current state has besides. */
+  /** Adds the state key nids of a state's entries, and of the entries of the current state. */
   async #addKeys(
     keyNids: Map<string, number>,
     head: WritableHead,
@@ -123,12 +127,12 @@ export class BeforeStates {
         });
       }
       if (missing.size === 0) return;
-      // While they are looked up the current state may get others.
+      // The current state may get new entries during this look-up.
       for (const [key, nid] of await stateKeys.prepareMany(missing)) keyNids.set(key, nid);
     }
   }
 
-  /** Groups that will not be written after all. */
+  /** Forgets new groups that will not be written. */
   drop(made: Iterable<GroupRows>): void {
     for (const rows of made) this.#deps.groups.settled(rows);
   }
@@ -151,7 +155,7 @@ export class BeforeStates {
   }
 }
 
-/** The state that consists of these events; rejected ones and such of other rooms have no part in it. */
+/** Returns the state that consists of these events, without rejected events and events of other rooms. */
 export async function stateMapOf(
   events: Iterable<StoredEvent>,
   roomNid: number,
@@ -166,7 +170,7 @@ export async function stateMapOf(
   return state;
 }
 
-/** The distinct groups of a room's forward extremities. */
+/** The distinct state groups of a room's forward extremities. */
 export function extremityGroups(head: Pick<WritableHead, 'extremities'>): number[] {
   return [...new Set(head.extremities.map(({ stateGroup }) => stateGroup ?? 0))];
 }

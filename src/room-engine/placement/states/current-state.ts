@@ -8,24 +8,25 @@ import type { GroupState } from './before-state.ts';
 
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
-/** How the current state of a room is to change. */
+/** A change of the current state of a room. */
 export interface CurrentStateChange {
   /** Ends in the group of the new state. */
   readonly chain: GroupChain;
   readonly newGroups: readonly GroupRows[];
-  /** `stateMapKey` to the nid of the new entry, or 0 where there is none any more. */
+  /** `stateMapKey` to the nid of the new entry; 0 for removed entries. */
   readonly entries: ReadonlyMap<string, number>;
   /** The events of the new entries, by nid. */
   readonly events: ReadonlyMap<number, StoredEvent>;
-  /** The numbers of the entries by `stateMapKey`; of one that is missing it is in memory. */
+  /** State key nids by `stateMapKey`; an absent one is in memory. */
   readonly keyNids: ReadonlyMap<string, number>;
 }
 
 /**
- * What the forward extremities make of the current state.
- * @param groups of all extremities
- * @param after the state after a new extremity that has its number but not its place
- * @returns `undefined`: it stays as it is
+ * Resolves the current state from the states after the forward extremities.
+ * @param groups the groups after all extremities
+ * @param after the state after a new extremity that has its nid but no position yet
+ * @returns `undefined` when the current state stays the same
+ * Source: room versions, "State resolution".
  */
 export async function resolveCurrentState(
   deps: Deps,
@@ -58,19 +59,22 @@ export async function resolveCurrentState(
     const chain = same === after?.state.id ? await after.state.chain() : await deps.groups.chain(same);
     return { chain, newGroups: [], entries, events: found, keyNids: keys };
   }
-  if (head.chain.id !== current) return undefined; // the head has moved: whoever asked looks again
+  if (head.chain.id !== current) return undefined; // The head has changed; the caller tries again.
   const chain = head.chain.fork();
   const made = [chain.advance(groupIds.next(), delta)];
   return { chain, newGroups: made, entries, events: found, keyNids: keys };
 }
 
-/** What became of a room's state and members. */
+/** The applied changes of a room's state and memberships. */
 export interface AppliedChange {
   readonly stateChanges: readonly StateChange[];
   readonly membershipChanges: readonly MembershipChange[];
 }
 
-/** Changes the current state in memory; waits for nothing. @param cause the event, in its place of another copy */
+/**
+ * Changes the current state in memory, synchronously. @param cause the event that made the change, in its
+ * newest copy
+ */
 export function applyCurrentStateChange(
   head: WritableHead,
   { chain, entries, events, keyNids }: Omit<CurrentStateChange, 'newGroups'>,

@@ -6,17 +6,17 @@ import { HeadState, type StateEntry, stateEntry } from '../../timeline/head-stat
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { AppliedChange, CurrentStateChange } from './current-state.ts';
 
-/** A change of a membership; there is no event where an entry is removed. */
+/** A change of a membership; `eventNid` is `undefined` where the entry is removed. */
 type MemberMove = Omit<MembershipChange, 'eventNid'> & { readonly eventNid: number | undefined };
 
 /**
- * A large change of the current state, worked out beside the head while others have their turns. What remains to be
- * done at once is little, however large the room is.
+ * A large change of the current state, worked out beside the head in steps. Applying it takes little time,
+ * however large the room is.
  */
 export class PreparedCurrentState {
   readonly #mark: WritableHead['stateMark'];
   readonly #state = new HeadState();
-  /** New entries, whose place on the stream is not known yet. */
+  /** New entries, whose position on the stream is not known yet. */
   readonly #fresh: { -readonly [K in keyof StateEntry]: StateEntry[K] }[] = [];
   readonly #stateChanges: StateChange[] = [];
   readonly #moves: MemberMove[] = [];
@@ -27,7 +27,7 @@ export class PreparedCurrentState {
     this.#chain = chain;
   }
 
-  /** Worth nothing any more once the head's state has changed: see `isFor`. */
+  /** Prepares a change. It is void once the state of the head has changed: see `isValidFor`. */
   static async prepare(
     head: WritableHead,
     change: Omit<CurrentStateChange, 'newGroups'>,
@@ -38,12 +38,14 @@ export class PreparedCurrentState {
     return prepared;
   }
 
-  /** Whether it is still made of the state that the head has. */
+  /** Returns whether the head still has the state that the change was prepared for. */
   isValidFor(head: WritableHead): boolean {
     return head.isUnchanged(this.#mark);
   }
 
-  /** Makes it the head's state, once. @param cause the event that has brought it */
+  /**
+   * Makes the prepared state the head's state; call it once. @param cause the event that brought the state
+   */
   apply(head: WritableHead, cause: StoredEvent, position: number): AppliedChange {
     if (!this.isValidFor(head)) throw new Error('the current state of the room has changed');
     for (const entry of this.#fresh) entry.stream = position;
