@@ -15,7 +15,7 @@ import {
 import { type EventsByNid, RoomFactCodec } from './room-fact-codec.ts';
 import type { RoomFact, StoredEvent } from './stored-event.ts';
 
-/** As a bus brings it. */
+/** Encodes and decodes a fact as a message bus does. */
 const overText = (codec: RoomFactCodec, fact: RoomFact) =>
   codec.decode(JSON.parse(JSON.stringify(codec.encode(fact))) as JsonValue);
 
@@ -36,7 +36,10 @@ const content = fc
       : text.replace('{', Object.keys(members).length > 0 ? `{${exact},` : `{${exact}`);
   });
 
-/** Events of all room versions, with numbers as other servers may have written them where the version allows it. */
+/**
+ * Events of all room versions, with numbers in forms that remote servers may write where the version allows
+ * it.
+ */
 const storedEvent: fc.Arbitrary<StoredEvent> = record({
   version: fc.constantFrom(...roomVersions.values()),
   content,
@@ -103,7 +106,7 @@ const fact: fc.Arbitrary<RoomFact> = record({
 });
 
 describe('RoomFactCodec', () => {
-  it('gives back equal facts, of events of every room version', async () => {
+  it('decodes facts equal to the encoded ones, for events of every room version', async () => {
     const onDisk = new Map<number, StoredEvent>();
     const events: EventsByNid = {
       getMany: async (nids) => new Map([...nids].flatMap((one) => entryOf(onDisk, one))),
@@ -141,8 +144,8 @@ function entryOf<K, V>(map: ReadonlyMap<K, V>, key: K): [K, V][] {
 }
 
 forEachDatabase((open) => {
-  describe('facts of rooms', () => {
-    it('are the same in another process over the same database', async () => {
+  describe('RoomFactCodec of real facts', () => {
+    it('decodes equal facts in another process over the same database', async () => {
       const under = await RoomsUnderTest.open(open);
       const facts: RoomFact[] = [];
       const sent: string[] = [];
@@ -166,6 +169,6 @@ forEachDatabase((open) => {
   });
 });
 
-/** A redaction shows on the event in memory as soon as it has happened. */
+/** `redactedBy` of an event in memory changes as soon as it is redacted. */
 const withoutRedactions = (facts: readonly RoomFact[]) =>
   facts.map((one) => ({ ...one, stored: { ...one.stored, redactedBy: undefined } }));

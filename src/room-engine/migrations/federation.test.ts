@@ -13,7 +13,7 @@ const older = roomMigrations.slice(
   roomMigrations.findIndex(({ name }) => name === 'rooms/0007-federation'),
 );
 
-/** What an older version of the program would have written of these rooms. */
+/** Writes the rows that an older version of the program would have written for these rooms. */
 async function copyAsOlder(from: Database, to: Database): Promise<void> {
   const tables = from.reader<RoomTables>();
   const rooms = await tables.selectFrom('rooms').selectAll().execute();
@@ -32,7 +32,7 @@ async function copyAsOlder(from: Database, to: Database): Promise<void> {
 }
 
 forEachDatabase((open) => {
-  it('rooms of older versions get the auth edges of their state, and know since when their state is so', async () => {
+  it('adds the auth edges and the positions of state entries to rooms of older versions', async () => {
     const under = await RoomsUnderTest.open(open);
     for (const version of ['1', '10', '12']) {
       const options = { preset: 'public_chat', room_version: version } as const;

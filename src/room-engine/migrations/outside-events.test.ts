@@ -12,10 +12,10 @@ import { outsideEventsMigration } from './outside-events.ts';
 const older = roomMigrations.slice(0, roomMigrations.indexOf(outsideEventsMigration));
 
 forEachDatabase((open) => {
-  it('events that came from outside of rooms leave the others, and keep who they are about', async () => {
+  it('moves out-of-band events into their own table with their users', async () => {
     const database = await open([...streamMigrations, ...older]);
     const room = new ReferenceRoom('6');
-    // The last of them was replaced by another invite since.
+    // The last of them was superseded by another invite.
     const invites = [alice, bob, carol].map((userId) => room.member(userId, 'invite', { sender: ann }));
     const outlier = room.member(carol, 'leave');
     const row = (eventId: string, nid: number, flags: number) => {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { type ChainLink, GroupChain } from './group-chain.ts';
 
-/** The links from a group to the root, as the database would give them. */
+/** The links from a group to the root, as the database would return them. */
 function linksTo(
   id: number,
   rows: ReadonlyMap<number, ChainLink & { prevId: number | undefined }>,
@@ -26,7 +26,7 @@ function stateOf(links: readonly ChainLink[]): Map<number, number> {
 
 const changes = fc.array(fc.tuple(fc.nat(40), fc.nat(1_000_000)), { minLength: 1, maxLength: 200 });
 
-test('the deltas of a chain add up to the state, also when the chain is loaded anew in between', () => {
+test('adds the deltas of a chain up to the state, also when the chain is loaded again in between', () => {
   fc.assert(
     fc.property(changes, fc.nat(50), fc.nat(1_100), (list, reloadEvery, lead) => {
       const rows = new Map<number, ChainLink & { prevId: number | undefined }>();
@@ -50,7 +50,7 @@ test('the deltas of a chain add up to the state, also when the chain is loaded a
   );
 });
 
-test('in a room with 10,000 members, chains stay short and each change is stored about three times', () => {
+test('keeps chains short and stores each change about three times in a room with 10,000 members', () => {
   const rows = new Map<number, ChainLink & { prevId: number | undefined }>();
   const chain = new GroupChain();
   let stored = 0;

@@ -23,7 +23,7 @@ async function textsIn(under: RoomsUnderTest, roomId: string): Promise<unknown[]
 }
 
 forEachDatabase((open) => {
-  /** Rooms on a database that fails when `fails` says so. */
+  /** Rooms on a database that fails when `fails` returns true. */
   const openUnreliable = async () => {
     let database: UnreliableDatabase | undefined;
     const under = await RoomsUnderTest.open(open, [], {
@@ -36,8 +36,8 @@ forEachDatabase((open) => {
     return { under, database };
   };
 
-  describe('sending', () => {
-    it('is over when those who look next find what was sent, in memory as well', async () => {
+  describe('Append.append', () => {
+    it('resolves when the event can be read from memory and from disk', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const { heads, userRooms } = under.engine;
@@ -58,7 +58,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await userRooms.withMembership(bob, 'join'), [roomId]);
     });
 
-    it('keeps the order of each sender when many send at once, shares flushes, and reads nothing', async () => {
+    it('keeps the order of each sender under concurrent sends, shares flushes, and reads nothing', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice, bob, carol);
       for (const userId of [alice, bob, carol]) await under.say(userId, roomId, 'warm');
@@ -88,7 +88,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('shows nothing that is not on disk yet', async () => {
+    it('publishes no event that is not on disk yet', async () => {
       const { under, database } = await openUnreliable();
       const roomId = await under.room(alice);
       const writing = Promise.withResolvers<void>();
@@ -106,7 +106,7 @@ forEachDatabase((open) => {
       assert.equal((await show()).event_id, eventId);
     });
 
-    it('writes what is staged in one turn of the event loop with one flush', async () => {
+    it('writes the events that are staged in one turn of the event loop with one flush', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       await under.say(alice, roomId, 'warm');
@@ -121,7 +121,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('has many events signed and written before a long turn of the event loop is over', async () => {
+    it('signs and writes many events before a long turn of the event loop is over', async () => {
       const { under, database } = await openUnreliable();
       const roomId = await under.room(alice);
       await Promise.all(['these', 'start', 'the signer'].map((text) => under.say(alice, roomId, text)));
@@ -147,7 +147,7 @@ forEachDatabase((open) => {
       assert.equal((await textsIn(under, roomId)).length, 3 + said.length);
     });
 
-    it('is written without waiting for other rooms, but after what is before it in its own', async () => {
+    it('commits an event without waiting for other rooms, but after earlier events of its own room', async () => {
       const { under, database } = await openUnreliable();
       const [one, other] = [await under.room(alice), await under.room(bob)];
       const written: string[] = [];
@@ -171,7 +171,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await textsIn(under, one), ['first', 'second']);
     });
 
-    it('goes on after a restart where it was, with the state that was', async () => {
+    it('continues after a restart from the stored extremities and state', async () => {
       const first = await RoomsUnderTest.open(open);
       const roomId = await first.room(alice, bob);
       await first.say(alice, roomId, 'one');
@@ -184,7 +184,7 @@ forEachDatabase((open) => {
       assert.deepEqual(events.at(-1)?.event.prevEventIds, [events.at(-2)?.event.eventId]);
     });
 
-    it('works in every room version, also after a restart', async () => {
+    it('sends events in every room version, also after a restart', async () => {
       let under = await RoomsUnderTest.open(open);
       const rooms: string[] = [];
       for (const id of roomVersions.keys()) {
@@ -199,7 +199,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('needs no cache: what is being written stays in memory, and the rest is read again', async () => {
+    it('works with empty caches: unsaved events stay in memory, and others are read again', async () => {
       const under = await RoomsUnderTest.open(open, [], { eventCacheSize: 1 });
       const roomId = await under.room(alice, bob);
       const sent = await Promise.all(
@@ -215,11 +215,11 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('a state event that says what is so already', () => {
+  describe('Append.append of a state event that changes nothing', () => {
     const sender = { userId: alice, deviceId: undefined };
     const topic = { type: 'm.room.topic', stateKey: '' };
 
-    it('is not sent again', async () => {
+    it('returns the present event without sending another one', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const set = () => under.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
@@ -228,7 +228,7 @@ forEachDatabase((open) => {
       assert.equal(await set(), first);
     });
 
-    it('is sent when the present one was redacted', async () => {
+    it('sends the event when the present one was redacted', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const first = await under.rooms.sending.state(sender, roomId, topic, { topic: 'x' });
@@ -236,7 +236,7 @@ forEachDatabase((open) => {
       assert.notEqual(await under.rooms.sending.state(sender, roomId, topic, { topic: 'x' }), first);
     });
 
-    it('fails when the one that it relies on could not be stored', async () => {
+    it('rejects when the present event could not be stored', async () => {
       const { under, database } = await openUnreliable();
       const roomId = await under.room(alice);
       database.fails = (statements) => mentions(statements, 'doomed');
@@ -249,8 +249,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('a commit that fails', () => {
-    it('takes back what it held, and the room goes on from what is on disk', async () => {
+  describe('EventWriter after a failed commit', () => {
+    it('removes the events from memory and continues from what is on disk', async () => {
       const { under, database } = await openUnreliable();
       const facts: RoomFact[] = [];
       const roomId = await under.room(alice, bob);
@@ -276,7 +276,7 @@ forEachDatabase((open) => {
       await after.say(bob, roomId, 'and again');
     });
 
-    it('does not hurt other rooms that share it', async () => {
+    it('commits the events of other rooms that shared the batch', async () => {
       const { under, database } = await openUnreliable();
       const [one, other] = [await under.room(alice), await under.room(bob)];
       database.fails = (statements) => mentions(statements, 'poison');
@@ -306,8 +306,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('transaction ids', () => {
-    it('stand for one event of a device, path and room, also at the same time and after a restart', async () => {
+  describe('TransactionIds', () => {
+    it('deduplicates by device, path and room, also concurrently and after a restart', async () => {
       const first = await RoomsUnderTest.open(open);
       const [one, other] = [await first.room(alice), await first.room(alice)];
       const device = { userId: alice, deviceId: 'ONE' };

@@ -146,8 +146,7 @@ export class Append {
       if (unchanged) return { stored: unchanged, durable: writer.durable(unchanged) };
       if (isUnchecked) {
         // Rejects first what the rules reject: a check may ask another server.
-        if (!isForked)
-          requireAuthorized(composeEvent(this.#deps, draft, head, context), head, context);
+        if (!isForked) requireAuthorized(composeEvent(this.#deps, draft, head, context), head, context);
         await checks.pass(draft, { roomId });
         isUnchecked = false;
         continue;

@@ -19,7 +19,7 @@ import { WritableHead } from './writable-head.ts';
 import { WritableHeads } from './writable-heads.ts';
 import { WriteBatch } from './write-batch.ts';
 
-/** What is called between the reservation of a position and the end of the commit, and could throw. */
+/** The methods that run between the reservation of a position and the end of the commit, and could throw. */
 const steps: readonly (readonly [object, readonly string[]])[] = [
   [Sequence.prototype, ['next']],
   [GroupChain.prototype, ['advance']],
@@ -36,9 +36,9 @@ const steps: readonly (readonly [object, readonly string[]])[] = [
   [WriteBatch.prototype, ['add', 'statements']],
 ];
 
-/** Lets one call fail, and knows the highest position that was reserved. */
+/** Makes one call fail, and records the highest reserved position. */
 class Fault {
-  /** What has failed. */
+  /** The name of the method that failed. */
   failed: string | undefined;
   reserved = 0;
   #isArmed = false;
@@ -112,7 +112,7 @@ class Fault {
   }
 }
 
-/** A deed in a room, which may be tried again when it has failed. */
+/** An operation in a room, which may be repeated after it has failed. */
 interface Deed {
   readonly roomId: string | undefined;
   run(): Promise<unknown>;
@@ -124,7 +124,7 @@ const entered = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
   await engine.placement.enter(room.room, room.join(alice));
 };
 
-/** Adds an event of another server. */
+/** Places an event of a remote server. */
 const placing =
   (make: (room: ReferenceRoom) => readonly string[], version = '10'): Prepare =>
   async (under) => {
@@ -214,7 +214,7 @@ const deeds: Readonly<Record<string, Prepare>> = {
   },
 };
 
-/** What the head of a room says. */
+/** The fields of a room's head. */
 async function headOf({ engine }: RoomsUnderTest, roomId: string) {
   const head = await engine.heads.get(roomId);
   assert.ok(head);
@@ -223,7 +223,7 @@ async function headOf({ engine }: RoomsUnderTest, roomId: string) {
   return { state, ends, group: head.chain.id, members: [...head.members].sort(), isPartial: head.isPartial };
 }
 
-/** Holds the head in memory against one that is loaded from the disk. */
+/** Compares the head in memory with one that is loaded from the disk. */
 async function assertHeadAsOnDisk(under: RoomsUnderTest, roomId: string): Promise<void> {
   const inMemory = await headOf(under, roomId);
   const head = await under.engine.heads.get(roomId);
@@ -232,7 +232,7 @@ async function assertHeadAsOnDisk(under: RoomsUnderTest, roomId: string): Promis
 }
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('a step that fails between reserving a position and the disk', () => {
+  describe('a write that fails between the reservation of a position and the commit', () => {
     for (const [name, prepare] of Object.entries(deeds)) {
       for (const when of ['before', 'after'] as const) {
         it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
@@ -267,7 +267,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     }
 
-    it('loads the room again only when its events on their way to the disk are there', async () => {
+    it('loads the head of the room again only after its committing events have settled', async () => {
       const [begun, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
       let slow: UnreliableDatabase | undefined;
       const wrapDatabase = (database: Database) => (slow = new UnreliableDatabase(database));

@@ -8,7 +8,7 @@ import { deleteOldTransactions } from './transaction-cleanup.ts';
 const hour = 3_600_000;
 
 forEachDatabase((open) => {
-  it('transaction ids are remembered for a day, and not much longer', async () => {
+  it('deletes transaction ids after a day and little more', async () => {
     const under = await RoomsUnderTest.open(open);
     const roomId = await under.room(alice);
     const sender = { userId: alice, deviceId: 'A' };

@@ -8,7 +8,7 @@ import type { VerifiedEvent } from '../verified-event.ts';
 
 const shown = [{ type: 'm.room.name', state_key: '', sender: ann, content: { name: 'Far away' } }];
 
-/** An event as it is taken by who believes that its room is of another version. */
+/** An event as a server reads it that assumes another room version. */
 const readAs = (versionId: string, { event, json }: VerifiedEvent): VerifiedEvent => ({
   event: receivePdu(event.pdu, getRoomVersion(versionId)!).event,
   json,
@@ -38,9 +38,9 @@ forEachDatabase((open) => {
     }
   };
 
-  describe('a room that others say is of another version', () => {
+  describe('a room with an unverified version', () => {
     for (const claimed of ['3', '8', '11']) {
-      it(`is entered by its own one, 10, also when an invite has claimed ${claimed}`, async () => {
+      it(`is entered with its own version 10, also when an invite has claimed ${claimed}`, async () => {
         const under = await RoomsUnderTest.open(open);
         const room = new ReferenceRoom('10');
         const { placement } = under.engine;
@@ -70,7 +70,7 @@ forEachDatabase((open) => {
       });
     }
 
-    it('holds invites of several versions, each read by its own, also after a restart', async () => {
+    it('stores invites of several versions, each parsed by its own, also after a restart', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom('10');
       const versions = [...roomVersions.values()].filter(({ roomId }) => roomId === 'origin');
@@ -93,7 +93,7 @@ forEachDatabase((open) => {
       await check(await under.restart(open));
     });
 
-    it('is none the worse for an invite that came under a wrong version and is part of it', async () => {
+    it('is entered although an invite that is part of it came with a wrong version', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement, events } = under.engine;
       const room = new ReferenceRoom('9');
@@ -103,7 +103,7 @@ forEachDatabase((open) => {
       await placement.addOutOfBand({ roomId: room.roomId, version: wrong.event.version }, wrong, {
         state: shown,
       });
-      // Nothing that asks for the event by its id finds what came from outside.
+      // A look-up by event id does not find the out-of-band event.
       assert.equal(await events.getById(inviteId), undefined);
       await placement.enter(room.room, room.join(bob));
       const check = async (now: RoomsUnderTest) => {
@@ -120,7 +120,7 @@ forEachDatabase((open) => {
       await checkState(again, room);
     });
 
-    it('keeps nothing of an attempt to enter it by a wrong version', async () => {
+    it('keeps nothing of an attempt to enter it with a wrong version', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement, events } = under.engine;
       const room = new ReferenceRoom('9');
@@ -157,7 +157,7 @@ forEachDatabase((open) => {
       await again.say(alice, room.roomId, 'here');
     });
 
-    it('does not change any more once it has been entered', async () => {
+    it('keeps its version once it has been entered', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       const room = new ReferenceRoom('9');
@@ -179,8 +179,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('an event from outside', () => {
-    it('does not keep another room from having an event of the same id', async () => {
+  describe('an out-of-band membership event', () => {
+    it('does not conflict with an event of another room that has the same id', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       // In versions 1 and 2 the server of the sender chooses ids, and it may choose one twice.
@@ -198,7 +198,7 @@ forEachDatabase((open) => {
       assert.equal((await membershipEvent(under, alice, fake))?.event.roomId, fake.roomId);
     });
 
-    it('that is repeated after the room was entered and left brings no invite back', async () => {
+    it('restores no invite when it is repeated after the room was entered and left', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       const room = new ReferenceRoom();

@@ -196,7 +196,7 @@ export class CompleteState {
 
 /** A write without any rows. */
 const emptyWrite = {
-  row: 'untouched',
+  rowAction: 'untouched',
   fact: undefined,
   content: '',
   end: undefined,

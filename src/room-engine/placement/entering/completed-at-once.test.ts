@@ -10,7 +10,7 @@ import { splitStateMapKey } from '../../../protocol/index.ts';
 import type { RoomReader } from '../../room-reader.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 
-/** A clock by which a slice of time is over whenever somebody looks. */
+/** A clock that reports each time slice as over whenever it is read. */
 function hastyClock(): ManualClock & { readonly looks: number } {
   let looks = 0;
   return {
@@ -22,7 +22,7 @@ function hastyClock(): ManualClock & { readonly looks: number } {
   };
 }
 
-/** A room that alice has joined the fast way, and in which much has been said since. */
+/** A room that alice has joined with omit_members, with many events since. */
 async function joinedFast(open: OpenDatabase, said: number) {
   const clock = hastyClock();
   let unreliable: UnreliableDatabase | undefined;
@@ -65,7 +65,7 @@ async function joinedFast(open: OpenDatabase, said: number) {
   return { under, clock, room, sent, complete, unreliable: unreliable! };
 }
 
-/** The most positions that were reserved in one turn of the event loop while `work` was done. */
+/** The largest number of positions that were reserved in one turn of the event loop during `work`. */
 async function maxReservedAtOnce({ streams }: RoomsUnderTest, work: () => Promise<unknown>) {
   const { reserving } = streams;
   let [most, inTurn] = [0, 0];
@@ -104,8 +104,8 @@ async function groupsOf(events: RoomReader['events'], ids: readonly string[]) {
 }
 
 forEachDatabase((open) => {
-  describe('what was said since a room was joined the fast way', () => {
-    it('is put in place at once however much it is, and made ready with turns for others', async () => {
+  describe('events since a join with omit_members', () => {
+    it('get their whole states at once, prepared in steps that yield to other work', async () => {
       const counts: { looks: number; atOnce: number }[] = [];
       for (const said of [20, 420]) {
         const { under, clock, complete, sent } = await joinedFast(open, said);
@@ -115,18 +115,19 @@ forEachDatabase((open) => {
         const events = await under.engine.events.getManyById(sent);
         assert.equal(events.size, said);
         for (const stored of events.values()) {
-          // The five who were left out are there everywhere, as are ann, ben, and alice.
+          // The five omitted members are in every state, as are ann, ben, and alice.
           assert.equal(await membersBefore(under, stored), 8);
         }
       }
       const [few, many] = counts;
       assert.ok(few && many);
       assert.equal(many.atOnce, few.atOnce);
-      // Beside the turn after each event: to look for redactions, for the rows, and for the copies in memory.
+      // In addition to the turn after each event: to look for redactions, for the rows, and for the copies in
+      // memory.
       assert.ok(many.looks - few.looks >= 400 + 20, `${few.looks} and ${many.looks}`);
     });
 
-    it('stays as it was when the disk does not take it, until it does', async () => {
+    it('keep their partial states until the write succeeds', async () => {
       const { under, complete, sent, room, unreliable } = await joinedFast(open, 30);
       const { events, heads } = under.engine;
       const before = await groupsOf(events, sent);
@@ -144,7 +145,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await groupsOf(again.engine.events, sent), after);
     });
 
-    it('is known to others as it will be while it is being written', async () => {
+    it('are read in their revised form while the revision is being written', async () => {
       const { under, complete, sent, unreliable, room } = await joinedFast(open, 10);
       const release = Promise.withResolvers<void>();
       const begun = Promise.withResolvers<void>();
@@ -157,7 +158,7 @@ forEachDatabase((open) => {
       await begun.promise;
       const read = await under.engine.events.getById(sent[0]!);
       assert.equal(await membersBefore(under, read!), 8);
-      // What changes it meanwhile is not lost.
+      // Changes in the meantime are not lost.
       const redacted = under.engine.timeline.append(room.roomId, {
         type: 'm.room.redaction',
         sender: alice,
@@ -172,7 +173,7 @@ forEachDatabase((open) => {
       assert.equal((await again.engine.events.getById(sent[0]!))?.redactedBy, nid);
     });
 
-    it('is redacted also where that happened while it was being made ready', async () => {
+    it('stay redacted when the redaction takes effect during the revision', async () => {
       const { under, complete, sent, room } = await joinedFast(open, 40);
       const redactions: Promise<{ readonly nid: number }>[] = [];
       let isDone = false;

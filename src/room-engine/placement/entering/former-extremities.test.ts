@@ -16,7 +16,7 @@ forEachDatabase((open) => {
   const ends = async (under: RoomsUnderTest, room: ReferenceRoom) =>
     (await under.engine.heads.get(room.roomId))?.extremities.map(({ eventId }) => eventId);
 
-  /** The ids of the loose ends as the head has them, which must be those on disk. */
+  /** The former extremities of the head, which must equal those on disk. */
   const looseEnds = async (under: RoomsUnderTest, room: ReferenceRoom): Promise<string[]> => {
     const head = await under.engine.heads.get(room.roomId);
     assert.ok(head);
@@ -31,7 +31,7 @@ forEachDatabase((open) => {
     return head.formerExtremities.map((nid) => events.get(nid)?.event.eventId ?? '');
   };
 
-  /** The room goes on without this server, and alice comes back. */
+  /** The room goes on without this server, and alice joins again. */
   const enterAgain = async (under: RoomsUnderTest, room: ReferenceRoom, prev: readonly string[]) => {
     const unheard = room.say(ann, prev);
     const { event, ...answer } = room.join(alice, [unheard]);
@@ -39,15 +39,15 @@ forEachDatabase((open) => {
     return event.event.eventId;
   };
 
-  describe('the ends of the history of a room that is entered again', () => {
-    it('are none where there was no history', async () => {
+  describe('RoomHead.formerExtremities', () => {
+    it('is empty in a room that is entered for the first time', async () => {
       const { under, room } = await entered();
       assert.deepEqual(await looseEnds(under, room), []);
       await under.say(alice, room.roomId, 'hello');
       assert.deepEqual(await looseEnds(await under.restart(open), room), []);
     });
 
-    it('are remembered, also those that nobody else has, and through restarts', async () => {
+    it('holds the extremities before the room was entered again, local ones included, across restarts', async () => {
       const { under, room } = await entered();
       const { placement } = under.engine;
       const said = await under.say(alice, room.roomId, 'nobody hears it');
@@ -64,7 +64,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await looseEnds(again, room)).sort(), [said, kick].sort());
     });
 
-    it('are those of all times that it was entered, oldest first', async () => {
+    it('accumulates over several entries, oldest first', async () => {
       const { under, room } = await entered();
       const gone: string[] = [];
       let tested = under;
@@ -79,7 +79,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are two hundred at most, the newest', async () => {
+    it('holds at most the newest two hundred', async () => {
       const { under, room } = await entered();
       const { placement } = under.engine;
       const all: string[] = [];
@@ -101,7 +101,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await looseEnds(await under.restart(open), room), all.slice(-200));
     });
 
-    it('are not changed by an entry that fails', async () => {
+    it('stays the same when entering fails', async () => {
       const { under, room } = await entered();
       const kick = room.member(alice, 'leave', { sender: ann });
       await under.engine.placement.place(room.roomId, room.get(kick));

@@ -21,8 +21,8 @@ forEachDatabase((open) => {
 
   const wanted = (room: ReferenceRoom) => [...room.stateAfter(room.forwardExtremities)].sort();
 
-  describe('an invite to a room that this server is not in', () => {
-    it('is there with what the user is shown, also after a restart, until it is turned down', async () => {
+  describe('Placement.addOutOfBand of an invite', () => {
+    it('stores the invite with its stripped state, also across a restart, until it is rejected', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const facts: RoomFact[] = [];
@@ -46,7 +46,7 @@ forEachDatabase((open) => {
       assert.equal(left?.membership, 'leave');
       assert.ok(left);
       assert.equal(await again.engine.strippedState(alice, left), undefined);
-      // The server that has invited did not hear the answer, and repeats its request.
+      // The inviting server did not receive the response, and repeats its request.
       await again.engine.placement.addOutOfBand(room.room, invite, { state: shown });
       assert.equal((await membershipIn(again, alice, room))?.membership, 'leave');
       const anew = room.get(room.member(alice, 'invite', { sender: ann }));
@@ -54,7 +54,7 @@ forEachDatabase((open) => {
       assert.equal((await membershipIn(again, alice, room))?.membership, 'invite');
     });
 
-    it('is for local users only, and not for a room that they are in', async () => {
+    it('rejects invites of remote users, and of users whose room this server is in', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = under.engine;
@@ -72,7 +72,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('becomes a part of the room that is entered, above its auth events', async () => {
+    it('makes the invite an event of the room when the room is entered', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       await under.engine.placement.addOutOfBand(
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await stateOf(under, room), wanted(room));
       const stored = await under.engine.events.getById(invite);
       assert.ok(stored && stored.nid > early.nid);
-      // What came from outside stays apart, so that it is known when it comes again.
+      // The out-of-band copy stays in its table, so that a repetition is recognised.
       assert.equal((await under.engine.events.get(early.nid))?.outOfBand, true);
       const auth = await under.engine.events.getManyById(stored.event.authEventIds);
       assert.equal(auth.size, stored.event.authEventIds.length);
@@ -101,8 +101,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('an invite that the room does not know of', () => {
-    it('is over when another local user enters the room', async () => {
+  describe('an invite that is not in the state of the room', () => {
+    it('ends when another local user enters the room', async () => {
       const under = await RoomsUnderTest.open(open);
       const { placement } = under.engine;
       const room = new ReferenceRoom();
@@ -111,7 +111,7 @@ forEachDatabase((open) => {
       await placement.addOutOfBand(room.room, invite, { state: shown });
       const facts: RoomFact[] = [];
       under.engine.stream.subscribe((fact) => facts.push(fact));
-      // Those who let her in have not heard of it.
+      // The resident server does not know the invite.
       await placement.enter(room.room, room.join(alice, ends));
       const changes = facts.flatMap(({ membershipChanges }) => membershipChanges);
       const ofBob = changes.filter(({ userId }) => userId === bob);
@@ -130,8 +130,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('entering', () => {
-    it('a room that everybody here had left replaces what was known of it', async () => {
+  describe('Placement.enter', () => {
+    it('replaces the old state of a room that all local users had left', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = under.engine;
@@ -141,7 +141,7 @@ forEachDatabase((open) => {
       const left = room.member(alice, 'leave');
       await placement.place(room.roomId, room.get(left));
       assert.equal((await under.engine.heads.get(room.roomId))?.servers.has('test'), false);
-      // What happens now this server does not hear of.
+      // This server receives none of these events.
       room.add({ ...topic, content: { topic: 'new' } });
       room.member(ben, 'leave');
       const facts: RoomFact[] = [];
@@ -158,7 +158,7 @@ forEachDatabase((open) => {
       await again.say(alice, room.roomId, 'back');
     });
 
-    it('a second time, while somebody is in it, is a join like others', async () => {
+    it('places the join like any event while a local user is in the room', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = under.engine;
@@ -169,7 +169,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await under.engine.backwardExtremities(room.roomId)).includes(missed), true);
     });
 
-    it('leaves nothing half-made when it fails', async () => {
+    it('leaves nothing stored as entered when it fails', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const { placement } = under.engine;
@@ -197,8 +197,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('the auth chain', () => {
-    it('of a state is what its events name, and what those name, with lower numbers first', async () => {
+  describe('RoomReader.authChain', () => {
+    it('returns the auth events of a state and their auth events, lowest nid first', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       room.add({
@@ -231,8 +231,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('a template', () => {
-    it('is an event that a user of another server may complete, if it is allowed', async () => {
+  describe('Placement.eventTemplate', () => {
+    it('returns an event without hashes and signatures, and rejects a disallowed one', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const { placement, heads } = under.engine;

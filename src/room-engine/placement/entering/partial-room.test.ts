@@ -38,7 +38,7 @@ forEachDatabase((open) => {
       authChain: [...more.state, ...more.authChain],
       partial,
     });
-    /** The whole state before the join becomes known. */
+    /** Supplies the whole state before the join. */
     const complete = async (tested = under) => {
       const whole = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
       await tested.engine.placement.addOutliers(room.room, [...whole.authChain, ...whole.state]);
@@ -47,7 +47,7 @@ forEachDatabase((open) => {
         whole.state.map(({ event }) => event.eventId),
       );
     };
-    /** Somebody whose membership this server has not heard of sends something. */
+    /** Sends an event of a user whose membership is unknown to this server. */
     const send = async (eventId: string, tested = under) => {
       const { event } = room.get(eventId);
       const answer = room.stateAndAuthChain(new Map(event.authEventIds.map((id) => [id, id])));
@@ -64,8 +64,8 @@ forEachDatabase((open) => {
     return { under, room, partial, entry, complete, send, check };
   };
 
-  describe('a room that was joined the fast way', () => {
-    it('says so, also after a restart, until its state is complete', async () => {
+  describe('a room that was joined with omit_members', () => {
+    it('is partial until its state is complete, also after a restart', async () => {
       const { under, room, partial, entry, complete, check } = await joined();
       const joinEventId = entry.event.event.eventId;
       const expected = [{ ...partial, joinEventId, roomId: room.roomId }];
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       await check(last);
     });
 
-    it('takes events of members whom it has not heard of, and knows their states when it is complete', async () => {
+    it('accepts events of omitted members, and corrects their states when it is complete', async () => {
       const { under, room, complete, send, check } = await joined((one) => one.member(cat, 'join'));
       const facts: RoomFact[] = [];
       const said = [await send(room.say(cat)), await send(room.say(ben))];
@@ -121,7 +121,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await check(await under.restart(open)), [await during]);
     });
 
-    it('does not end invites that it can not know of, until its state is complete', async () => {
+    it('ends invites that are not in its state only when the state is complete', async () => {
       const { under, room, complete } = await joined(
         (one, { engine }) =>
           engine.placement.addOutOfBand(one.room, one.get(one.member(bob, 'invite', { sender: ann })), {
@@ -135,12 +135,12 @@ forEachDatabase((open) => {
       assert.equal(await membership(), 'leave');
     });
 
-    it('does not keep what the whole state does not allow', async () => {
+    it('rejects events that the whole state does not allow', async () => {
       const { under, room, complete, send, check } = await joined((one) => {
         one.member(cat, 'join');
         one.member(cat, 'ban', { sender: ann });
       });
-      // The auth events that she names have let her in once; that she was banned since, this server does not know.
+      // The auth events that she names admitted her once; this server does not know of her later ban.
       const joinOfCat = [...room.events.values()].find(
         ({ event }) => event.stateKey === cat && event.content['membership'] === 'join',
       )?.event.eventId;

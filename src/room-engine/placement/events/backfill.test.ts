@@ -6,7 +6,7 @@ import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
 forEachDatabase((open) => {
-  /** A room with a past that alice has entered. */
+  /** A room with a past, which alice has entered. */
   const withPast = async () => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom();
@@ -15,7 +15,7 @@ forEachDatabase((open) => {
     await under.engine.placement.enter(room.room, room.join(alice));
     const facts: RoomFact[] = [];
     under.engine.stream.subscribe((fact) => facts.push(fact));
-    /** With the state before the oldest. */
+    /** The events with the state before the oldest. */
     const older = async (eventIds: readonly string[]) => {
       const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventIds[0]!));
       await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
@@ -34,8 +34,8 @@ forEachDatabase((open) => {
     return { under, room, past, before, facts, older, history };
   };
 
-  describe('older events', () => {
-    it('come before the timeline, newest or oldest first, and change no state', async () => {
+  describe('Placement.backfill', () => {
+    it('places older events before the timeline in either order, and changes no state', async () => {
       const { under, room, past, facts, older, history } = await withPast();
       const { placement, heads } = under.engine;
       const joined = room.forwardExtremities[0]!;
@@ -66,7 +66,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await history(await under.restart(open)), [...past, joined]);
     });
 
-    it('are learnt of by those who index, and not by those who follow timelines', async () => {
+    it('shows backfilled events to betweenWithBackfill, and not to between', async () => {
       const { under, past, room, older } = await withPast();
       const from = under.streams.current;
       await under.engine.placement.backfill(room.roomId, await older(past));
@@ -85,7 +85,7 @@ forEachDatabase((open) => {
       assert.equal((await under.engine.events.timeline(head?.roomNid ?? 0, timeline)).length, 1);
     });
 
-    it('that are not allowed are not shown, and what is before them is', async () => {
+    it('stores disallowed events as rejected, and places the events before them', async () => {
       const under = await RoomsUnderTest.open(open);
       const room = new ReferenceRoom();
       const first = room.say(ann);
@@ -110,13 +110,13 @@ forEachDatabase((open) => {
       );
     });
 
-    it('that the timeline does not lead to are left alone', async () => {
+    it('ignores events that the timeline does not lead to', async () => {
       const { under, room, older, past } = await withPast();
       await under.engine.placement.backfill(room.roomId, await older([past[0]!]));
       assert.equal(await under.engine.events.getById(past[0]!), undefined);
     });
 
-    it('reach up to the beginning of the room', async () => {
+    it('reaches the beginning of the room', async () => {
       const { under, room, history } = await withPast();
       const all = [...room.events.keys()];
       await under.engine.placement.backfill(

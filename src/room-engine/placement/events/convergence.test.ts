@@ -12,18 +12,18 @@ import {
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
 
-/** How many rooms are played; `PLACED_ROOMS=2000` for a long run. */
+/** Number of generated rooms; `PLACED_ROOMS=2000` for a long run. */
 const runs = Number(process.env['PLACED_ROOMS'] ?? 12);
 
 const users = [ann, ben, cat, alice];
 
-/** What somebody tries: the numbers choose who, to whom, what, and after which events. */
+/** A random operation: the numbers choose sender, target, kind and previous events. */
 const attempt = fc.record({
   who: fc.nat(3),
   whom: fc.nat(3),
   what: fc.nat(9),
   level: fc.constantFrom(0, 25, 50, 75, 100),
-  /** From where in the recent past each previous event comes. */
+  /** How far back in the recent past each previous event lies. */
   after: fc.array(fc.nat(7), { minLength: 1, maxLength: 3 }),
   /** Clocks may be wrong. */
   lag: fc.integer({ min: -5_000, max: 5_000 }),
@@ -65,7 +65,10 @@ function deedOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: Att
   return deeds[what]!;
 }
 
-/** The events in an order in which each comes after those that it names: which of them comes first is chosen. */
+/**
+ * Orders the events so that each comes after the events that it names; `choices` select one of the possible
+ * orders.
+ */
 function deliveryOrder(
   room: ReferenceRoom,
   eventIds: readonly string[],
@@ -97,8 +100,8 @@ async function stateIn({ engine }: RoomsUnderTest, roomId: string): Promise<[str
 }
 
 forEachDatabase((open) => {
-  describe('the state of a room', () => {
-    it('does not depend on the order in which its events come, and is the one that the specification says', async () => {
+  describe('state of a room with random forks', () => {
+    it("equals the specification's state, whatever the order in which events arrive", async () => {
       const servers = [await RoomsUnderTest.open(open), await RoomsUnderTest.open(open)];
       let forks = 0;
       let resolved = 0;
@@ -157,7 +160,7 @@ forEachDatabase((open) => {
         { numRuns: runs },
       );
       assert.ok(forks > 0 && resolved > 0, 'histories have parted');
-      // What was written is what was in memory.
+      // After a restart the stored state equals the state in memory.
       for (const under of servers) {
         const rooms = [
           ...new Set(
@@ -175,14 +178,14 @@ forEachDatabase((open) => {
   });
 });
 
-/** Tells a server of the state before an event, as another server would. @returns the ids */
+/** Stores the state before an event, as a remote server would supply it. @returns the event ids */
 async function knowState(under: RoomsUnderTest, room: ReferenceRoom, eventId: string): Promise<string[]> {
   const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventId));
   await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
   return state.map(({ event }) => event.eventId);
 }
 
-/** What is told of members is what is in the state. */
+/** Checks that members and servers of the head match the state. */
 async function checkMembers({ engine }: RoomsUnderTest, roomId: string): Promise<void> {
   const head = await engine.heads.get(roomId);
   assert.ok(head);

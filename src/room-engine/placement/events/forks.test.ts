@@ -11,7 +11,7 @@ forEachDatabase((open) => {
     const room = new ReferenceRoom();
     await under.engine.placement.enter(room.room, room.join(alice));
     const send = (eventId: string) => under.engine.placement.place(room.roomId, room.get(eventId));
-    /** Lets the reference have what local users sent, and holds the room against it. */
+    /** Adds what local users sent to the reference room, and compares the room with it. */
     const check = async (tested = under) => {
       const head = await tested.engine.heads.get(room.roomId);
       assert.ok(head);
@@ -36,8 +36,8 @@ forEachDatabase((open) => {
     return { under, room, send, check };
   };
 
-  describe('a room whose history has parted many times', () => {
-    it('is sent to all the same, and comes together again', async () => {
+  describe('a room with many forward extremities', () => {
+    it('accepts sent events and merges its forks again', async () => {
       const { under, room, send, check } = await entered();
       const before = room.forwardExtremities;
       for (let user = 0; user < 25; user++) {
@@ -60,7 +60,7 @@ forEachDatabase((open) => {
       assert.equal((await check(again)).length, 1);
     });
 
-    it('makes no state of its own where only messages have parted', async () => {
+    it('makes no state groups where only message events fork', async () => {
       const { under, room, send, check } = await entered();
       const groups = async () => {
         const rows = await under.database
@@ -80,7 +80,7 @@ forEachDatabase((open) => {
       assert.equal(await groups(), made);
     });
 
-    it('is resolved once, however many events come after the same ones', async () => {
+    it('resolves its state once for all events after the same previous events', async () => {
       const { under, room, send, check } = await entered();
       const before = room.forwardExtremities;
       const topic = (text: string) =>
@@ -97,8 +97,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('local users', () => {
-    it('send while events of other servers are placed, forks and all', async () => {
+  describe('Append.append during placement', () => {
+    it('sends events of local users while remote events are placed, forks included', async () => {
       const { under, room, send, check } = await entered();
       await under.join(bob, room.roomId).catch(() => undefined);
       const before = room.forwardExtremities;

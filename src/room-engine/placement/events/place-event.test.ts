@@ -26,7 +26,7 @@ async function currentState({ engine }: RoomsUnderTest, roomId: string): Promise
 const sorted = (state: ReadonlyMap<string, string>) => [...state].sort(([a], [b]) => (a < b ? -1 : 1));
 
 forEachDatabase((open) => {
-  /** A room that alice has entered, and what has been published since. */
+  /** A room that alice has entered, and the facts published since. */
   const entered = async (version?: string) => {
     const under = await RoomsUnderTest.open(open);
     const room = new ReferenceRoom(version);
@@ -34,7 +34,7 @@ forEachDatabase((open) => {
     const facts: RoomFact[] = [];
     under.engine.stream.subscribe((fact) => facts.push(fact));
     const send = (eventId: string) => under.engine.placement.place(room.roomId, room.get(eventId));
-    /** Holds the current state against the reference. */
+    /** Compares the current state with the reference. */
     const check = async (tested = under) => {
       const head = await tested.engine.heads.get(room.roomId);
       const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
@@ -48,9 +48,9 @@ forEachDatabase((open) => {
     return { under, room, facts, send, check };
   };
 
-  describe('entering a room', () => {
+  describe('Placement.enter', () => {
     for (const version of ['1', '2', '6', '10', '12']) {
-      it(`takes over its state and goes on from there, in version ${version}`, async () => {
+      it(`takes over the state of the room and continues from there, in version ${version}`, async () => {
         const { under, room, check } = await entered(version);
         await check();
         const head = await under.engine.heads.get(room.roomId);
@@ -72,8 +72,8 @@ forEachDatabase((open) => {
     }
   });
 
-  describe('an event of another server', () => {
-    it('gets its place on the timeline, and its state is the current one', async () => {
+  describe('Placement.place', () => {
+    it('places an allowed event on the timeline and applies its state', async () => {
       const { under, room, facts, send, check } = await entered();
       const said = await send(room.say(ben));
       const topic = await send(
@@ -88,11 +88,11 @@ forEachDatabase((open) => {
       await check(await under.restart(open));
     });
 
-    it('is rejected when the state before it does not allow it, and so is what relies on it', async () => {
+    it('rejects an event that the state before it does not allow, and events that name it as an auth event', async () => {
       const { under, room, facts, send, check } = await entered();
       const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
       assert.equal((await send(coup)).rejected, true);
-      // Somebody who builds on it: the event is allowed to come after it, but not to name it as its authority.
+      // An event may name a rejected event as a previous event, but not as an auth event.
       const after = room.add({
         ...levels({ [ben]: 100, [cat]: 100 }),
         sender: ben,
@@ -113,7 +113,7 @@ forEachDatabase((open) => {
       await check(await under.restart(open));
     });
 
-    it('is soft-failed when the current state does not allow it: no client sees it', async () => {
+    it('soft-fails an event that the current state does not allow, and hides it from clients', async () => {
       const { room, facts, send, check } = await entered();
       const before = room.forwardExtremities;
       await send(room.member(ben, 'ban', { sender: ann }));
@@ -125,7 +125,7 @@ forEachDatabase((open) => {
       assert.ok(!ends.includes(evading.event.eventId));
     });
 
-    it('may come after soft-failed ones, whose place it takes among the extremities', async () => {
+    it('replaces the extremities before soft-failed events by an event after them', async () => {
       const { room, send, check } = await entered();
       const before = room.forwardExtremities;
       const ban = room.member(cat, 'ban', { sender: ann });
@@ -137,7 +137,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await check(), [merge]);
     });
 
-    it('is refused without being stored, when asked', async () => {
+    it('throws M_FORBIDDEN without storing a disallowed event when refuse is set', async () => {
       const { under, room } = await entered();
       const coup = room.add({ ...levels({ [ben]: 100 }), sender: ben });
       await assert.rejects(under.engine.placement.place(room.roomId, room.get(coup), { refuse: true }), {
@@ -146,7 +146,7 @@ forEachDatabase((open) => {
       assert.equal(await under.engine.events.getById(coup), undefined);
     });
 
-    it('waits for what it names', async () => {
+    it('throws MissingEvents for an event whose previous events are missing', async () => {
       const { under, room, send, check } = await entered();
       const [first, second] = [room.say(ann), room.say(ben)];
       await assert.rejects(send(second), { name: 'MissingEvents', eventIds: [first] });
@@ -157,8 +157,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('histories that part', () => {
-    it('are resolved: a ban wins over a join, and the user hears of it', async () => {
+  describe('Placement.place over forks', () => {
+    it("resolves the state: a ban wins over a concurrent join, and the user's membership changes", async () => {
       const { under, room, facts, send, check } = await entered();
       const before = room.forwardExtremities;
       const ban = room.member(alice, 'ban', { sender: ann, prev: before });
@@ -181,7 +181,7 @@ forEachDatabase((open) => {
       assert.equal((await again.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'ban');
     });
 
-    it('change the state in other ways than by the event itself, and all of it is told', async () => {
+    it("publishes all state changes when resolution changes more than the event's own entry", async () => {
       const { under, room, facts, send, check } = await entered();
       const before = room.forwardExtremities;
       const demotion = room.add({ ...levels({ [ann]: 100 }), sender: ann, prev: before });
@@ -204,7 +204,7 @@ forEachDatabase((open) => {
       await check(await under.restart(open));
     });
 
-    it('meet again', async () => {
+    it('merges the fork with an event after both sides', async () => {
       const { under, room, send, check } = await entered();
       const before = room.forwardExtremities;
       const one = room.add({ ...levels({ [ann]: 100, [ben]: 50, [cat]: 1 }), sender: ann, prev: before });
@@ -228,8 +228,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('an event without the events before it', () => {
-    it('takes its place by the state that another server tells, and the gap is filled later', async () => {
+  describe('Placement.place with the state before the event', () => {
+    it('places the event by the state that a remote server supplied, and fills the gap later', async () => {
       const { under, room, send, check, facts } = await entered();
       const lost = room.member(cat, 'join');
       const topic = room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
@@ -261,8 +261,8 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('redactions', () => {
-    it('take effect when they come, also before their target', async () => {
+  describe('redactions of remote servers', () => {
+    it('take effect when they are placed, also before their target', async () => {
       const { under, room, send } = await entered();
       const said = room.say(ben);
       const redaction = room.add({
@@ -288,7 +288,7 @@ forEachDatabase((open) => {
       assert.equal((await again.engine.events.getById(secret))?.redactedBy, early.nid);
     });
 
-    it('do nothing without the power to redact', async () => {
+    it('do not take effect without the power level to redact', async () => {
       const { under, room, send } = await entered();
       await send(room.member(cat, 'join'));
       const said = room.say(ann);

@@ -5,7 +5,7 @@ import { forEachDatabase } from '../../../../test/support/databases/databases.ts
 import { ann, ReferenceRoom } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 
-/** A clock by which a slice of time is over whenever somebody looks. */
+/** A clock that reports each time slice as over whenever it is read. */
 function hastyClock(): ManualClock & { readonly looks: number } {
   let looks = 0;
   return {
@@ -32,7 +32,7 @@ forEachDatabase((open) => {
     return { clock, under: await RoomsUnderTest.open(open, [], { clock }) };
   };
 
-  /** How often somebody looked at the clock while `work` was done: each time others had a turn. */
+  /** How often the clock was read during `work`: each time other work could run. */
   const looksOf = async (clock: { readonly looks: number }, work: () => Promise<unknown>) => {
     const before = clock.looks;
     await work();
@@ -76,8 +76,8 @@ forEachDatabase((open) => {
     assert.deepEqual([...group.values()].sort(), Array.from(head.state.values(), ({ nid }) => nid).sort());
   };
 
-  describe('the whole state of a large room', () => {
-    it('is taken with turns for others in between, the more the larger it is', async () => {
+  describe('a large room whose whole state is replaced', () => {
+    it('yields to other work while it is entered, more often the larger it is', async () => {
       const counts: Record<'enter' | 'complete' | 'load', number>[] = [];
       for (const members of [20, 420]) {
         const [room, another] = [large(members), large(members)];
@@ -96,13 +96,13 @@ forEachDatabase((open) => {
       }
       const [few, many] = counts;
       assert.ok(few && many);
-      // Of 400 members more, each step of the work takes fifty or a hundred at a time.
+      // For 400 more members, each step of the work takes fifty or a hundred at a time.
       assert.ok(many.enter - few.enter >= 80, `${few.enter} and ${many.enter}`);
       assert.ok(many.complete - few.complete >= 80, `${few.complete} and ${many.complete}`);
       assert.ok(many.load - few.load >= 8, `${few.load} and ${many.load}`);
     });
 
-    it('becomes the current one though local users say and change things meanwhile', async () => {
+    it('is entered with the supplied state while local users send events and change state', async () => {
       const room = large(150);
       const { under } = await opened();
       const ids = await joinedFast(under, room);
@@ -139,7 +139,7 @@ forEachDatabase((open) => {
       await check(await under.restart(open), room);
     });
 
-    it('is found again where a server tells of it, whatever happens to the room meanwhile', async () => {
+    it('reuses the state group of a supplied state that equals a stored one, whatever changes meanwhile', async () => {
       const room = large(150);
       const { under } = await opened();
       await under.engine.placement.enter(room.room, room.join(alice));
