@@ -1,6 +1,6 @@
 import {
   type Directory,
-  type DirectoryPeople,
+  type DirectoryUsers,
   directoryRoutes,
   openDirectory,
   startDirectory,
@@ -25,7 +25,7 @@ export async function startDirectories(
   lookups: RemoteLookups,
   shutdown: Shutdown,
 ): Promise<Directories> {
-  const people: DirectoryPeople = {
+  const people: DirectoryUsers = {
     account: async (userId) => (userId === notices?.userId ? undefined : accounts.accounts.getUser(userId)),
     profile: (userId) => profiles.read(userId),
   };

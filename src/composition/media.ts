@@ -6,8 +6,8 @@ import {
   type MediaServers,
   type MediaSlice,
   openMediaRepository,
-  outOfTime,
-  tooLargeElsewhere,
+  remoteMediaTooLarge,
+  responseTimedOut,
 } from '../media/index.ts';
 import { MatrixError, unknown } from '../protocol/index.ts';
 import type { Federation } from './federation.ts';
@@ -53,7 +53,7 @@ function mediaServers({ requests, http }: Federation): MediaServers {
   return {
     download: ({ serverName, mediaId }, request) =>
       forClient(request, api.download(serverName, mediaId, request)),
-    downloadOpenly: ({ serverName, mediaId }, request) =>
+    downloadUnauthenticated: ({ serverName, mediaId }, request) =>
       forClient(request, api.downloadUnauthenticated(serverName, mediaId, request)),
     fetch: (url, { maxBody, signal }) =>
       forClient(
@@ -68,7 +68,7 @@ async function forClient<T>({ signal }: Pick<MediaRequest, 'signal'>, answer: Pr
   try {
     return await answer;
   } catch (error) {
-    if (signal.aborted) throw outOfTime();
+    if (signal.aborted) throw responseTimedOut();
     throw errorAboutMedia(error);
   }
 }
@@ -81,7 +81,7 @@ function errorAboutMedia(error: unknown): unknown {
   const isTooLarge =
     (error instanceof RemoteError && error.errcode === 'M_TOO_LARGE') ||
     (cause instanceof OutboundError && cause.failure === 'too-large');
-  if (isTooLarge) return tooLargeElsewhere();
+  if (isTooLarge) return remoteMediaTooLarge();
   if (error instanceof RemoteError && error.status === 404) {
     return new MatrixError(404, 'M_NOT_FOUND', 'Media not found');
   }

@@ -41,7 +41,7 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     ...kernel,
     rooms,
     isSuspended: async (userId) => (await people.accounts.accounts.getUser(userId))?.isSuspended === true,
-    longestDelay: kernel.configuration.rooms.max_event_delay_duration,
+    maxDelay: kernel.configuration.rooms.max_event_delay_duration,
   });
   const retention = new RedactionRetention({
     ...kernel,

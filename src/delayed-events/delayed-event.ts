@@ -3,7 +3,7 @@ import type { DelayedEventTables } from './tables.ts';
 
 export type Outcome = 'send' | 'cancel' | 'error';
 
-/** What made it so: somebody's doing, or that the time had come. */
+/** Cause of the end: a request, or the end of the delay. */
 export type Reason = 'action' | 'delay';
 
 /** How a delayed event ended. */
@@ -14,11 +14,11 @@ export interface Finalised {
   readonly reason: Reason;
   /** Set when it was sent. */
   readonly eventId: string | undefined;
-  /** The error that kept it from being sent. */
+  /** The error that prevented it from being sent. */
   readonly error: JsonObject | undefined;
 }
 
-/** An event that is to be sent later, or was. */
+/** A scheduled event, or one that was sent or cancelled. */
 export interface DelayedEvent {
   readonly delayId: string;
   readonly userId: string;
@@ -30,7 +30,7 @@ export interface DelayedEvent {
   readonly delay: number;
   /** When it was scheduled, or restarted last, in milliseconds since the epoch. */
   readonly since: number;
-  /** Absent while it waits. */
+  /** Absent while it is scheduled. */
   readonly finalised: Finalised | undefined;
 }
 
@@ -58,8 +58,8 @@ export function toDelayedEvent(row: DelayedEventTables['delayed_events']): Delay
 }
 
 /**
- * A delayed event for its owner, in the words of all the revisions of MSC4140 that clients know: first those of the
- * one that was implemented first, then those of the last.
+ * Returns a delayed event for its owner, with the member names of all revisions of MSC4140 that clients use:
+ * first those of the first implementation, then those of the latest.
  */
 export function delayedEventJson(event: DelayedEvent): JsonObject {
   const { finalised } = event;

@@ -17,7 +17,7 @@ interface Answer {
   readonly retryAfter?: string;
 }
 
-/** Requests that are not as the specification has them now. */
+/** Sends a request in the form of an MSC, which the specification does not have. */
 async function call(
   server: TestServer,
   user: TestUser | undefined,
@@ -76,11 +76,11 @@ forServerDatabases(import.meta.url, (open) => {
       };
     const messages = async () =>
       idsOf(await talk.call(alice!, 'GET', '/messages', { query: { dir: 'b', limit: 5 } }));
-    /** Jobs run beside requests: waits until what the time has brought is done. */
+    /** Jobs run concurrently with requests: waits until the due job is done. */
     const finalised = (delayId: string) =>
-      eventually('the end of the delayed event', async () => (await one(delayId)).finalised);
+      eventually('end of the delayed event', async () => (await one(delayId)).finalised);
 
-    it('are sent when their time has come, also after a restart', async () => {
+    it('sends events when their delay is over, also after a restart', async () => {
       const delayId = await schedule(60_000);
       await server.restart();
       assert.equal((await one(delayId)).finalised, undefined);
@@ -102,7 +102,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await messages())[0], eventId);
     });
 
-    it('may be part of the state', async () => {
+    it('sends delayed state events', async () => {
       const answer = await call(server, alice, 'PUT', delayed(1_000, 'state/org.example.call/me'), {
         left: true,
       });
@@ -116,7 +116,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await talk.state(alice!, 'org.example.call'), { all: 'left' });
     });
 
-    it('are restarted, cancelled and sent at once by whoever knows their id', async () => {
+    it('lets any user with the id of a delayed event restart, cancel or send it', async () => {
       const delayId = await schedule(10_000);
       clock.advance(9_000);
       assert.deepEqual(await act(delayId, 'restart'), { status: 200, body: {} });
@@ -145,7 +145,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await messages())[0], eventId);
     });
 
-    it('are checked when they are sent', async () => {
+    it('authorizes events when they are sent', async () => {
       const delayId = await schedule(5_000, hello, bob);
       await talk.leave(bob!);
       const refused = await act(delayId, 'send');
@@ -165,7 +165,7 @@ forServerDatabases(import.meta.url, (open) => {
       await talk.join(bob!);
     });
 
-    it('are listed for those who scheduled them', async () => {
+    it('lists the delayed events of a user', async () => {
       const [late, soon] = [await schedule(9_000), await schedule(8_000)];
       const list = async (user: TestUser, query = '') => {
         const { body } = await call(server, user, 'GET', `${unstable}/delayed_events${query}`);
@@ -194,7 +194,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.ok((await list(alice!)).finalised!.length >= 2);
     });
 
-    it('are scheduled once for each transaction, in the later form as well', async () => {
+    it('schedules an event once per transaction id, also with the later form of the endpoint', async () => {
       const path = (version: string) =>
         `${version}/rooms/${encodeURIComponent(talk.roomId)}/delayed_event/m.room.message/once`;
       const body = { delay_ms: 1_000, content: hello };
@@ -217,7 +217,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await call(server, alice, 'PUT', `${path('v3')}3`, { content: hello })).status, 400);
     });
 
-    it('are refused when they make no sense', async () => {
+    it('rejects malformed requests', async () => {
       for (const delay of [0, -1, 'soon']) {
         assert.equal((await call(server, alice, 'PUT', delayed(delay, 'send/m/x'), {})).status, 400);
       }
@@ -237,7 +237,7 @@ forServerDatabases(import.meta.url, (open) => {
       await act(delayId, 'cancel');
     });
 
-    it('are limited in number for each user', async () => {
+    it('limits the scheduled events per user', async () => {
       const ids = [];
       for (let count = 0; count < 100; count++) ids.push(await schedule(3_600_000));
       const refused = await call(server, alice, 'PUT', delayed(1_000, 'send/m.room.message/more'), hello);
@@ -249,7 +249,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
   });
 
-  /** What a server with such options says to somebody who wants to delay an event, again and again. */
+  /** Returns the answers of a server with these options to requests for delayed events. */
   const trial = async (
     config: ConfigurationOverrides,
     requests: readonly ('schedule' | 'by its own path' | 'list')[],
@@ -274,7 +274,7 @@ forServerDatabases(import.meta.url, (open) => {
     }
   };
 
-  it('events are delayed as far as the operator allows [option: max_event_delay_duration]', async () => {
+  it('rejects delays longer than the operator allows [option: max_event_delay_duration]', async () => {
     const ask = async (longest: number | null, delay: number) => {
       const [first, own] = await trial(delays(longest), ['schedule', 'by its own path'], delay);
       const { errcode, ...rest } = first!.body;
@@ -290,7 +290,7 @@ forServerDatabases(import.meta.url, (open) => {
     assert.deepEqual(await ask(5_000, 5_000), [200, undefined, undefined, undefined, 200, undefined]);
   });
 
-  it('delayed events are managed at a limited rate [option: rc_delayed_event_mgmt]', async () => {
+  it('limits the rate of requests that manage delayed events [option: rc_delayed_event_mgmt]', async () => {
     const rc_delayed_event_mgmt = { per_second: 0.001, burst_count: 1 };
     const config = { ...delays(day), rateLimits: { rc_delayed_event_mgmt } };
     const answers = await trial(config, ['schedule', 'schedule', 'list', 'list'], 1_000);

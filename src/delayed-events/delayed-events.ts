@@ -24,31 +24,31 @@ export interface DelayedEventsDeps {
   readonly randomness: Randomness;
   readonly jobs: Jobs;
   readonly rooms: Pick<Rooms, 'sending' | 'throttle'>;
-  /** Whether an account is suspended now; absent: none is. */
+  /** Whether an account is suspended; without it, no account is. */
   readonly isSuspended?: (userId: string) => Promise<boolean>;
-  /** `max_event_delay_duration` in milliseconds; null: events can not be delayed. */
-  readonly longestDelay: number | null;
+  /** `max_event_delay_duration` in milliseconds; null: delayed events are disabled. */
+  readonly maxDelay: number | null;
 }
 
 export type Action = 'send' | 'cancel' | 'restart';
 
 const job = 'delayed-events/send';
 
-/** Events of one user that may wait at the same time. */
+/** Scheduled events per user. */
 export const maxScheduled = 100;
 
-/** Delayed events that one answer lists. */
+/** Delayed events in one response. */
 const maxListed = 1_000;
 
-/** Milliseconds for which it is remembered how a delayed event ended. */
+/** Milliseconds for which ended delayed events are stored. */
 const retention = 7 * 24 * 3_600_000;
 
 const hour = 3_600_000;
 
-/** About 190 bits: who knows the id may manage the delayed event. */
+/** About 190 bits: the id authorizes requests that manage the delayed event. */
 const idLength = 32;
 
-/** Sends events later. Source: MSC4140, "Cancellable delayed events". */
+/** Schedules and sends delayed events. Source: MSC4140, "Cancellable delayed events". */
 export class DelayedEvents implements DelayedSending {
   readonly #deps: DelayedEventsDeps;
   readonly #reader: Reader<DelayedEventTables>;
@@ -56,19 +56,19 @@ export class DelayedEvents implements DelayedSending {
   constructor(deps: DelayedEventsDeps) {
     this.#deps = deps;
     this.#reader = deps.database.reader<DelayedEventTables>();
-    deps.jobs.register<string>(job, { run: ({ payload }) => this.#due(payload) });
+    deps.jobs.register<string>(job, { run: ({ payload }) => this.#sendDue(payload) });
     deps.jobs.every('delayed-events/clean', hour, {
       run: () => this.#write((writer) => store.deleteFinalised(writer, this.#deps.clock.now() - retention)),
     });
   }
 
-  /** For requests in the first form, which is sending with a parameter more. */
+  /** Handles requests in the first form: the send endpoint with a query parameter. */
   schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 400, 'M_UNKNOWN');
     return this.#schedule(sender, event, delay);
   }
 
-  /** For requests in the form that was accepted, which differs in how delays are refused. */
+  /** Handles requests in the accepted form, which has other errors for rejected delays. */
   scheduleByItsOwnPath(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 403, 'M_FORBIDDEN');
     return this.#schedule(sender, event, delay);
@@ -79,13 +79,13 @@ export class DelayedEvents implements DelayedSending {
     if (sender.isSuspended) throw suspended();
     const { userId } = sender;
     if (![event.roomId, event.type, event.stateKey ?? ''].every(isStorableText)) {
-      throw badJson('A room id, type or state key is not text');
+      throw badJson('Invalid characters in a room id, type or state key');
     }
     const request = requestOf(sender, event);
     const earlier =
       request === undefined ? undefined : await store.readDelayedEvent(this.#reader, { request });
     if (earlier) return earlier.delayId;
-    // Scheduling counts like sending.
+    // Scheduling counts for the rate limit like sending.
     rooms.throttle.message(sender);
     await this.#checkCount(userId);
     const delayId = randomString(randomness, idLength);
@@ -106,21 +106,21 @@ export class DelayedEvents implements DelayedSending {
     return delayId;
   }
 
-  /** One that the user has scheduled. @throws MatrixError M_NOT_FOUND */
+  /** Returns a delayed event of the user. @throws MatrixError M_NOT_FOUND */
   async one(userId: string, delayId: string): Promise<DelayedEvent> {
     const event = await this.#get(delayId);
     if (event.userId !== userId) throw unknownDelay();
     return event;
   }
 
-  /** Those that the user has scheduled, also such that have ended since. */
+  /** Returns the delayed events of the user, scheduled and ended ones. */
   all(userId: string): Promise<DelayedEvent[]> {
     return store.readDelayedEventsOf(this.#reader, userId, maxListed);
   }
 
   /**
-   * Does something with a delayed event; again is the same as once.
-   * @throws MatrixError M_NOT_FOUND, M_UNKNOWN (409) when it has ended in another way; what sending throws
+   * Sends, cancels or restarts a delayed event; idempotent.
+   * @throws MatrixError M_NOT_FOUND, M_UNKNOWN (409) when it has ended in another way; errors of sending
    */
   async act(delayId: string, action: Action): Promise<void> {
     const event = await this.#get(delayId);
@@ -140,8 +140,8 @@ export class DelayedEvents implements DelayedSending {
     });
   }
 
-  /** The time of a delayed event has come. */
-  async #due(delayId: string): Promise<void> {
+  /** Sends an event whose delay is over. */
+  async #sendDue(delayId: string): Promise<void> {
     const event = await store.readDelayedEvent(this.#reader, { delayId });
     if (!event || event.finalised) return;
     try {
@@ -181,10 +181,10 @@ export class DelayedEvents implements DelayedSending {
   }
 
   #checkDelay(delay: number, status: number, errcode: 'M_UNKNOWN' | 'M_FORBIDDEN'): void {
-    const { longestDelay } = this.#deps;
+    const { maxDelay: longestDelay } = this.#deps;
     if (!Number.isSafeInteger(delay) || delay <= 0) throw invalidParam('The delay must be above 0');
     if (longestDelay === null) {
-      throw new MatrixError(status, errcode, 'Events can not be delayed on this server', {
+      throw new MatrixError(status, errcode, 'Delayed events are disabled on this server', {
         'org.matrix.msc4140.errcode': 'M_MAX_DELAY_UNSUPPORTED',
       });
     }
@@ -220,10 +220,10 @@ const unknownDelay = () => notFound('There is no such delayed event');
 function checkRepeated({ outcome }: Finalised, action: Action): void {
   const isSame = action === 'send' ? outcome === 'send' : action === 'cancel' && outcome !== 'send';
   if (!isSame)
-    throw new MatrixError(409, 'M_UNKNOWN', 'The delayed event has been sent or cancelled already');
+    throw new MatrixError(409, 'M_UNKNOWN', 'The delayed event has already been sent or cancelled');
 }
 
-/** Names the request of a device, when it has a transaction id. */
+/** Identifies the request of a device, if it has a transaction id. */
 function requestOf(sender: Sender, { roomId, type, txnId }: EventToDelay): string | undefined {
   if (txnId === undefined) return undefined;
   return hash('sha256', JSON.stringify([sender.userId, sender.deviceId, roomId, type, txnId]), 'base64url');

@@ -1,4 +1,4 @@
-/** Delayed events: sent by the server later, unless somebody says otherwise. */
+/** Delayed events: scheduled by clients, and sent by the server unless they are cancelled before. */
 export { DelayedEvents, maxScheduled } from './delayed-events.ts';
 export { delayedEventMigrations } from './migrations.ts';
 export { delayedEventRoomRows } from './room-rows.ts';

@@ -5,7 +5,7 @@ import type { ActionLimit } from '../rooms/index.ts';
 import { type DelayedEvent, delayedEventJson } from './delayed-event.ts';
 import type { Action, DelayedEvents } from './delayed-events.ts';
 
-/** A path as it is meant to be, and as clients have it until it is part of the specification. */
+/** Returns the stable path of the proposal, and the unstable one that clients use. */
 const paths = <const V extends string, const P extends string>(version: V, path: P) =>
   [`/_proto/client/${version}${path}`, `/_proto/client/unstable/org.matrix.msc4140${path}`] as const;
 
@@ -68,7 +68,10 @@ function readingRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
   ];
 }
 
-/** Whoever knows the id of a delayed event may manage it, so that it can be left to others. */
+/**
+ * Routes that send, cancel or restart. The id of a delayed event authorizes the request, so that a client can
+ * delegate it.
+ */
 function actionRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
   const act = async (delayId: string, action: string, requester: Requester | undefined, ip: string) => {
     limit.take(requester ? limitKey(requester) : ip);
@@ -96,12 +99,12 @@ function actionRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
   ];
 }
 
-/** For each account and device. */
+/** Rate limits are per user and device. */
 const limitKey = ({ userId, deviceId = '' }: Requester) => `${userId} ${deviceId}`;
 
 const isAction = (text: string): text is Action => ['send', 'cancel', 'restart'].includes(text);
 
-/** The list in the shape of the first revision, and beside it in that of later ones. */
+/** Returns the list in the shapes of the first revision and of later ones. */
 function listJson(all: readonly DelayedEvent[], status: 'scheduled' | 'finalised' | undefined): JsonObject {
   const scheduled = all.filter(({ finalised }) => !finalised).map(delayedEventJson);
   const ended = all.filter(({ finalised }) => finalised);

@@ -41,7 +41,7 @@ export async function readDelayedEvent(
   return row && toDelayedEvent(row);
 }
 
-/** The delayed events of a user, those first that are or were to be sent first. */
+/** Reads the delayed events of a user, in the order of their sending times. */
 export async function readDelayedEventsOf(
   reader: Reader<DelayedEventTables>,
   userId: string,
@@ -58,7 +58,7 @@ export async function readDelayedEventsOf(
   return rows.map(toDelayedEvent);
 }
 
-/** @returns whether it was still waiting */
+/** @returns whether it was still scheduled */
 export async function restartDelayedEvent(
   writer: Writer<DelayedEventTables>,
   delayId: string,
@@ -73,7 +73,7 @@ export async function restartDelayedEvent(
   return numUpdatedRows > 0n;
 }
 
-/** @returns whether it was still waiting */
+/** @returns whether it was still scheduled */
 export async function finaliseDelayedEvent(
   writer: Writer<DelayedEventTables>,
   delayId: string,
@@ -94,7 +94,7 @@ export async function finaliseDelayedEvent(
   return numUpdatedRows > 0n;
 }
 
-/** Forgets what ended before a time. */
+/** Deletes delayed events that ended before a time. */
 export async function deleteFinalised(writer: Writer<DelayedEventTables>, before: number): Promise<void> {
   await writer.deleteFrom('delayed_events').where('finalised_ts', '<', before).execute();
 }

@@ -3,26 +3,26 @@ export interface DelayedEventTables {
   delayed_events: {
     delay_id: string;
     user_id: string;
-    /** Stands for the request that made it, so that a repeated one makes no second. */
+    /** Identifies the request that scheduled it, to deduplicate repeated ones. */
     request: string | null;
     room_id: string;
     type: string;
-    /** Null for events that are not part of the state. */
+    /** Null for events that are not state. */
     state_key: string | null;
-    /** JSON. */
+    /** As JSON. */
     content: string;
     /** Milliseconds. */
     delay: number;
     /** When it was scheduled, or restarted last, in milliseconds since the epoch. */
     since_ts: number;
-    /** When it was sent or cancelled; null while it waits. */
+    /** When it was sent or cancelled; null while it is scheduled. */
     finalised_ts: number | null;
     /** `send`, `cancel` or `error`. */
     outcome: string | null;
-    /** `action` or `delay`: what made it so. */
+    /** `action` or `delay`: cause of the end. */
     reason: string | null;
     event_id: string | null;
-    /** JSON of the error that kept it from being sent. */
+    /** The error that prevented it from being sent, as JSON. */
     error: string | null;
   };
 }

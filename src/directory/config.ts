@@ -23,7 +23,7 @@ const rule = object({
 /** One entry of `alias_creation_rules` or `room_list_publication_rules`. */
 export type DirectoryRule = Static<typeof rule>;
 
-/** Aliases, the list of public rooms, and the directory of users. */
+/** Aliases, the public room list, and the user directory. */
 export const directorySection = section({
   title: 'Directories of rooms and users',
   options: {

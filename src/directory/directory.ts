@@ -17,7 +17,7 @@ import { mutualRoomRoutes } from './users/mutual-rooms.ts';
 import { RemoteUsers } from './users/remote-users.ts';
 import { userDirectoryRoutes } from './users/routes.ts';
 import { UserDirectory } from './users/user-directory.ts';
-import type { DirectoryPeople, UserIndex } from './users/user-index.ts';
+import type { DirectoryUsers, UserIndex } from './users/user-index.ts';
 
 export interface DirectoryDeps {
   readonly database: Database;
@@ -26,14 +26,14 @@ export interface DirectoryDeps {
   readonly log: Logger;
   readonly serverName: string;
   readonly rooms: Rooms;
-  readonly people: DirectoryPeople;
+  readonly people: DirectoryUsers;
   readonly userIndex: Pick<UserIndex, 'caughtUp'>;
   readonly remoteRoomLists?: RemoteRoomLists | undefined;
   readonly remoteHierarchies?: RemoteHierarchies | undefined;
   readonly options: DirectoryConfig;
 }
 
-/** The directories of rooms and users. */
+/** The room directory and the user directory. */
 export interface Directory {
   readonly stats: RoomStats;
   readonly publicRooms: PublicRooms;
@@ -44,7 +44,7 @@ export interface Directory {
   readonly users: UserDirectory;
 }
 
-/** Opens the directories; those of them that follow rooms begin with `startDirectory`. */
+/** Opens the directories; `startDirectory` starts the followers. */
 export function openDirectory(deps: DirectoryDeps): Directory {
   const { rooms, options } = deps;
   const { engine, published } = rooms;
@@ -63,7 +63,7 @@ export function openDirectory(deps: DirectoryDeps): Directory {
   };
 }
 
-/** Begins to follow rooms. @returns what ends it */
+/** Starts to follow rooms. @returns a function that stops it */
 export async function startDirectory(
   { stats, remoteUsers }: Directory,
   options: DirectoryConfig,
@@ -78,7 +78,7 @@ export async function startDirectory(
   };
 }
 
-/** The endpoints of the directories. @param options decide which of them are there */
+/** Returns the routes of the directories. @param options decide which of them exist */
 export function directoryRoutes(directory: Directory, rooms: Rooms, options: DirectoryConfig): Route[] {
   const { publicRooms, publication, summaries, hierarchy, users } = directory;
   return [

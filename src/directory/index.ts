@@ -1,4 +1,4 @@
-/** Directories: lists of rooms and users, and what rooms show of themselves. */
+/** Directories: public rooms, room summaries, spaces and users. */
 
 export {
   type Directory,
@@ -14,4 +14,8 @@ export type { RoomStats } from './room-stats/room-stats.ts';
 export { directoryRules } from './rules.ts';
 export type { RemoteHierarchies } from './spaces/remote-rooms.ts';
 export type { DirectoryTables } from './tables.ts';
-export { type DirectoryAccount, type DirectoryPeople, UserIndex } from './users/user-index.ts';
+export {
+  type DirectoryAccount,
+  type DirectoryUsers,
+  UserIndex,
+} from './users/user-index.ts';

@@ -1,8 +1,8 @@
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
- * The state from which redactions took something: nothing else tells of it, since the entries of the state stay as
- * they are. Redactions are noted as they come and looked at when somebody follows.
+ * Collects the state events that redactions changed, since the state map still has the same event ids then.
+ * Redactions are collected as they come, and checked when a follower asks.
  */
 export class RedactedState {
   readonly #engine: RoomReader;
@@ -15,7 +15,7 @@ export class RedactedState {
     });
   }
 
-  /** The events of rooms' present state that have been redacted since the last time. */
+  /** Returns the events of rooms' current state that were redacted since the last call. */
   async take(): Promise<StoredEvent[]> {
     if (this.#redacted.size === 0) return [];
     const ids = this.#redacted;

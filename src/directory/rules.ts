@@ -17,9 +17,9 @@ interface CompiledRule {
 }
 
 /**
- * The rules of the operator, ready to be asked. The first rule that matches decides; when none does, it is denied.
- * A room that is about to be made has no id that a pattern other than `*` could match. Administrators may publish
- * every room.
+ * Compiles the operator's rules. The first rule that matches decides; without one, the answer is no. A room
+ * that is being created has no id yet, and matches only the pattern `*`. Administrators may publish all
+ * rooms.
  */
 export function directoryRules(
   options: DirectoryRuleOptions,

@@ -1,6 +1,6 @@
 /** The tables of the directories. Flags are 0 or 1. */
 export interface DirectoryTables {
-  /** What is known of each room without looking at its state, kept up to date by a follower. */
+  /** Description of each room, updated by a follower. */
   room_stats: {
     room_nid: number;
     room_id: string;
@@ -23,10 +23,10 @@ export interface DirectoryTables {
     /** Name, alias and topic, folded. */
     search_text: string;
   };
-  /** The users that can be found. */
+  /** Users in the directory. */
   user_directory: {
     user_id: string;
-    /** Names the user in the index of texts. */
+    /** Number of the user in the full text index. */
     nid: number;
     display_name: string | null;
     avatar_url: string | null;

@@ -2,7 +2,7 @@ import { type SectionType, section } from '../kernel/config/index.ts';
 import { previewOptions } from './options/previews.ts';
 import { repositoryOptions } from './options/repository.ts';
 
-/** The media repository and previews of links. */
+/** The media repository and URL previews. */
 export const mediaSection = section({
   title: 'Media and URL previews',
   options: { ...repositoryOptions, ...previewOptions },

@@ -1,5 +1,8 @@
-/** The media repository: uploads, downloads, and copies of the media of other servers. */
+/** The media repository: uploads, downloads, and copies of remote media. */
 export { mediaMigrations } from './migrations.ts';
 export { type MediaSlice, type MediaSliceDeps, openMediaRepository } from './open.ts';
-export type { MediaAnswer, MediaRequest, MediaServers } from './remote/media-servers.ts';
-export { outOfTime, tooLargeElsewhere } from './remote/remote-media.ts';
+export type { MediaRequest, MediaResponse as MediaAnswer, MediaServers } from './remote/media-servers.ts';
+export {
+  remoteMediaTooLarge,
+  responseTimedOut,
+} from './remote/remote-media.ts';

@@ -5,8 +5,8 @@ import { MatrixError } from '../protocol/index.ts';
 import { contentTypeOf, unknownType } from './description.ts';
 import { mediaAddress } from './media-address.ts';
 
-describe('addresses of media', () => {
-  it('hold nothing that leads elsewhere', () => {
+describe('mediaAddress', () => {
+  it('rejects media ids with path separators', () => {
     assert.deepEqual(mediaAddress('a.test:8448', 'a-B_9'), { serverName: 'a.test:8448', mediaId: 'a-B_9' });
     const bad = ['', '.', '..', '../x', 'a/b', 'a\\b', 'a.b', 'a b', 'a%2e', 'ä', 'a\0', 'x'.repeat(256)];
     for (const id of bad) assert.throws(() => mediaAddress('a.test', id), { errcode: 'M_NOT_FOUND' }, id);
@@ -15,7 +15,7 @@ describe('addresses of media', () => {
     }
   });
 
-  it('are harmless or refused, whatever is sent', () => {
+  it('accepts only harmless addresses, for arbitrary input', () => {
     const parts = fc.constantFrom('/', '..', '.', 'a', '%2e', '\\', '\0', ':', '-', '_', 'é', 'test');
     const text = fc.oneof(
       fc.string({ unit: 'binary' }),
@@ -35,8 +35,8 @@ describe('addresses of media', () => {
   });
 });
 
-describe('types of content', () => {
-  it('are kept as they are written, if they are types', () => {
+describe('contentTypeOf', () => {
+  it('returns valid types unchanged', () => {
     for (const type of ['image/png', 'text/plain; charset=utf-8', 'application/x.y+json;a="b"']) {
       assert.equal(contentTypeOf(` ${type}`), type);
     }

@@ -7,14 +7,14 @@ export interface MediaAddress {
 }
 
 /**
- * The address in the path of a request, which may hold anything.
- * @throws MatrixError M_NOT_FOUND when there can be no such media
+ * Returns the address in the path of a request, which is arbitrary input.
+ * @throws MatrixError M_NOT_FOUND for an invalid address
  * Source: client-server API, "Content repository", "Security considerations".
  */
 export function mediaAddress(serverName: string, mediaId: string): MediaAddress {
   const parsed = isServerName(serverName) ? parseMxcUri(`mxc://${serverName}/${mediaId}`) : undefined;
-  if (parsed?.serverName !== serverName || parsed.mediaId !== mediaId) throw noMedia();
+  if (parsed?.serverName !== serverName || parsed.mediaId !== mediaId) throw mediaNotFound();
   return parsed;
 }
 
-export const noMedia = () => notFound('There is no such media');
+export const mediaNotFound = () => notFound('Media not found');

@@ -1,16 +1,18 @@
-/** Where a file belongs: uploads of local users, which nobody else has, or copies from other servers. */
+/**
+ * Where a file is stored: uploads of local users, which exist only on this server, or copies of remote media.
+ */
 export type MediaArea = 'local' | 'remote';
 
-/** What is said of a file by whoever uploads or sends it. */
+/** Description of a file by its uploader or by the remote server; unverified. */
 export interface MediaDescription {
   readonly contentType: string;
   readonly fileName: string | undefined;
 }
 
-/** A file that is stored here. */
+/** A stored file. */
 export interface MediaFile extends MediaDescription {
   readonly area: MediaArea;
-  /** Its name on disk. */
+  /** The file name on disk. */
   readonly fileId: string;
   /** Bytes. */
   readonly size: number;

@@ -18,7 +18,7 @@ const html = '<script>alert(1)</script>';
 type MediaOptions = NonNullable<ConfigurationOverrides['media']>;
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`media on ${database}`, () => {
+  describe(`media repository on ${database}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-media-'));
     const running: TestServer[] = [];
     after(() => rmSync(folder, { recursive: true, force: true }));
@@ -46,7 +46,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(status, 200, JSON.stringify(answer));
       return (answer['content_uri'] as string).slice('mxc://'.length);
     };
-    /** The body is read at once: nothing is under way when the server stops. */
+    /** Reads the body at once, so that no request is open when the server stops. */
     const get = async (server: TestServer, path: string, user?: TestUser, method = 'GET') => {
       const headers: Record<string, string> = user ? { authorization: `Bearer ${user.token}` } : {};
       const response = await fetch(server.baseUrl + path, { method, headers });
@@ -60,7 +60,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const filesIn = (store: string) =>
       readdirSync(store, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).length;
 
-    describe('that is uploaded', () => {
+    describe('uploads and downloads', () => {
       let server: TestServer;
       let anna: TestUser;
       let store: string;
@@ -69,7 +69,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
       after(stopAll);
 
-      it('comes back as it was, to users who say who they are [option: media_store_path]', async () => {
+      it('serves uploads unchanged to logged-in users [option: media_store_path]', async () => {
         const bytes = Buffer.from(Array.from({ length: 300_000 }, (_, index) => index % 251));
         const media = await uploaded(server, anna, bytes, { name: 'Kätzchen.png' });
         assert.match(media, /^test\/[A-Za-z]{24}$/);
@@ -92,7 +92,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(filesIn(store), 1);
       });
 
-      it('needs somebody who says who they are', async () => {
+      it('requires an access token for uploads and downloads', async () => {
         const media = await uploaded(server, anna, 'x');
         assert.equal(
           await codeOf(await get(server, `/_matrix/client/v1/media/download/${media}`)),
@@ -102,7 +102,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(status, 401);
       });
 
-      it('is not shown in the browser where it could do harm', async () => {
+      it('serves active content as attachment', async () => {
         for (const type of ['text/html', 'image/svg+xml', 'nonsense']) {
           const media = await uploaded(server, anna, html, { type });
           const { headers } = await download(server, anna, media);
@@ -111,7 +111,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('is not found under what is no id, wherever that leads', async () => {
+      it('rejects invalid media ids with 404 M_NOT_FOUND', async () => {
         const secret = '..%2F..%2F..%2F..%2Fetc%2Fpasswd';
         for (const media of [
           'test/unknown',
@@ -125,7 +125,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('that breaks off leaves nothing behind', async () => {
+      it('stores nothing of an aborted upload', async () => {
         const before = filesIn(store);
         const url = new URL(`${server.baseUrl}/_matrix/media/v3/upload`);
         const headers = { authorization: `Bearer ${anna.token}`, 'content-length': 1_000_000 };
@@ -137,18 +137,18 @@ for (const database of serverDatabases(import.meta.url)) {
         await eventually('the upload to be forgotten', async () => filesIn(store) === before);
       });
 
-      it('has a name that can be one', async () => {
+      it('rejects invalid file names', async () => {
         const { status, body } = await upload(server, anna, 'x', { name: 'x'.repeat(3_000) });
         assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM']);
       });
 
-      it('is still there after a restart', async () => {
+      it('serves uploads after a restart', async () => {
         const media = await uploaded(server, anna, 'for ever', { type: 'text/plain' });
         await server.restart();
         assert.equal(await (await download(server, anna, media)).text(), 'for ever');
       });
 
-      it('is gone when its file is', async () => {
+      it('answers 404 M_NOT_FOUND when the file is missing on disk', async () => {
         const media = await uploaded(server, anna, 'x');
         rmSync(join(store, 'local'), { recursive: true });
         assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
@@ -156,7 +156,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    describe('whose address is made first', () => {
+    describe('POST /media/v1/create', () => {
       afterEach(stopAll);
       const create = (server: TestServer, { token }: TestUser) =>
         server.api('POST', '/_matrix/media/v1/create', { token });
@@ -169,7 +169,7 @@ for (const database of serverDatabases(import.meta.url)) {
           headers: { 'content-type': 'text/plain' },
         });
 
-      it('is waited for, for a while', async () => {
+      it('lets downloads wait for the upload until timeout_ms', async () => {
         const { server, user: anna } = await start();
         const media = mediaOf(await create(server, anna));
         const atOnce = download(server, anna, `${media}?timeout_ms=0`);
@@ -181,7 +181,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual([response.status, await response.text()], [200, 'there']);
       });
 
-      it('arrives where somebody waits for it', async () => {
+      it('answers waiting downloads when the upload arrives', async () => {
         const { server, user: anna } = await start();
         const media = mediaOf(await create(server, anna));
         const waiting = download(server, anna, media);
@@ -189,7 +189,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await (await waiting).text(), 'there');
       });
 
-      it('belongs to who made the address, is uploaded once, and to no other address', async () => {
+      it('accepts one upload, from the creator of the media id only', async () => {
         const { server, user: anna } = await start();
         const ben = await server.register('ben');
         const media = mediaOf(await create(server, anna));
@@ -210,7 +210,7 @@ for (const database of serverDatabases(import.meta.url)) {
         );
       });
 
-      it('expires [option: unused_expiration_time]', async () => {
+      it('expires media ids without upload [option: unused_expiration_time]', async () => {
         const { server, clock, user: anna } = await start({ unused_expiration_time: 60_000 });
         const begun = clock.now();
         const made = await create(server, anna);
@@ -222,7 +222,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await codeOf(await download(server, anna, media)), '404 M_NOT_FOUND');
       });
 
-      it('is one of few that wait [option: max_pending_media_uploads]', async () => {
+      it('limits pending uploads per user [option: max_pending_media_uploads]', async () => {
         const {
           server,
           clock,
@@ -244,7 +244,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await create(server, anna)).status, 200);
       });
 
-      it('is not made too often [option: rc_media_create]', async () => {
+      it('limits the rate of new media ids [option: rc_media_create]', async () => {
         const {
           server,
           clock,
@@ -257,10 +257,10 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    describe('is limited', () => {
+    describe('limits of uploads', () => {
       afterEach(stopAll);
 
-      it('in size [option: max_upload_size]', async () => {
+      it('rejects uploads that are too large [option: max_upload_size]', async () => {
         const { server, store, user: anna } = await start({ max_upload_size: 1_000 });
         for (const path of ['/_matrix/media/v3/config', '/_matrix/client/v1/media/config']) {
           const { body } = await server.api('GET', path, { token: anna.token });
@@ -269,7 +269,7 @@ for (const database of serverDatabases(import.meta.url)) {
         await uploaded(server, anna, 'x'.repeat(1_000));
         const refused = await upload(server, anna, 'x'.repeat(1_001));
         assert.deepEqual([refused.status, refused.body['errcode']], [413, 'M_TOO_LARGE']);
-        // Without an end that was announced.
+        // Without a content-length header.
         const response = await fetch(`${server.baseUrl}/_matrix/media/v3/upload`, {
           method: 'POST',
           headers: { authorization: `Bearer ${anna.token}` },
@@ -280,7 +280,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(filesIn(store), 1);
       });
 
-      it('in volume [option: media_upload_limits[].time_period] [option: media_upload_limits[].max_size]', async () => {
+      it('rejects uploads beyond the quota [option: media_upload_limits[].time_period] [option: media_upload_limits[].max_size]', async () => {
         const {
           server,
           clock,
@@ -311,12 +311,12 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    describe('at the old endpoints', () => {
+    describe('unauthenticated media endpoints', () => {
       afterEach(stopAll);
       const openly = (server: TestServer, media: string, version = 'v3') =>
         get(server, `/_matrix/media/${version}/download/${media}`);
 
-      it('is what was stored while that was allowed [option: enable_authenticated_media]', async () => {
+      it('serve media stored before authentication was required [option: enable_authenticated_media]', async () => {
         const media_store_path = mkdtempSync(join(folder, 'store-'));
         const { server, user: anna } = await start({ enable_authenticated_media: false, media_store_path });
         const media = await uploaded(server, anna, 'old');
@@ -331,7 +331,7 @@ for (const database of serverDatabases(import.meta.url)) {
         );
       });
 
-      it('is not what was stored since', async () => {
+      it('do not serve media stored since authentication is required', async () => {
         const { server, user: anna } = await start();
         const media = await uploaded(server, anna, 'new');
         assert.equal(await codeOf(await openly(server, media)), '404 M_NOT_FOUND');
@@ -340,10 +340,10 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    describe('elsewhere', () => {
+    describe('media repository in another process', () => {
       afterEach(stopAll);
 
-      it('is not served here [option: enable_media_repo]', async () => {
+      it('serves no media endpoints [option: enable_media_repo]', async () => {
         const { server, user: anna } = await start({ enable_media_repo: false });
         const { status, body } = await upload(server, anna, 'x');
         assert.deepEqual([status, body['errcode']], [404, 'M_UNRECOGNIZED']);
@@ -351,10 +351,10 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    describe('of avatars', () => {
+    describe('avatars', () => {
       afterEach(stopAll);
 
-      it('is known by its size and type', async () => {
+      it('checks size and type of avatars', async () => {
         const { server, user: anna } = await start(
           {},
           { profiles: { max_avatar_size: 10, allowed_avatar_mimetypes: ['image/png'] } },
@@ -378,7 +378,7 @@ interface Upload {
   readonly name?: string;
 }
 
-/** The machine's clock, which a test can put forward. */
+/** Returns the machine's clock, which a test can advance. */
 function shiftedClock() {
   let shift = 0;
   return {

@@ -13,11 +13,11 @@ import { LocalMedia } from './local/local-media.ts';
 import type { MediaServers } from './remote/media-servers.ts';
 import { RemoteMedia } from './remote/remote-media.ts';
 import { downloadRoutes } from './routes/download-routes.ts';
-import { Finder } from './routes/finder.ts';
+import { MediaFinder } from './routes/finder.ts';
 import { mediaServerRoutes } from './routes/server-routes.ts';
 import { thumbnailRoutes } from './routes/thumbnail-routes.ts';
 import { uploadRoutes } from './routes/upload-routes.ts';
-import { isFileKept } from './store.ts';
+import { isFileStored } from './store.ts';
 import { PictureTasks } from './thumbnails/picture-tasks.ts';
 import { Thumbnails } from './thumbnails/thumbnails.ts';
 
@@ -31,7 +31,7 @@ export interface MediaSliceDeps {
   readonly limits: {
     /** Addresses that users create. */
     readonly create: RateLimiter;
-    /** Bytes that come from other servers, for each client address. */
+    /** Bytes from remote servers, per client address. */
     readonly remote: RateLimiter;
   };
   readonly options: MediaConfig;
@@ -40,18 +40,18 @@ export interface MediaSliceDeps {
 /** The media repository. */
 export interface MediaSlice {
   readonly routes: readonly Route[];
-  /** What is known of a file in this server's repository. */
+  /** Returns the properties of a local file. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
-  /** Gives up what is being fetched from other servers, and thumbnails that are being made. */
+  /** Aborts downloads from remote servers and the making of thumbnails. */
   stop(): void;
 }
 
-/** @throws when the directory of media can not be used */
+/** @throws when the media directory cannot be used */
 export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSlice> {
   const { database, serverName, options, limits, log, randomness } = deps;
   const disk = await MediaStore.open(
     { directory: options.media_store_path, randomness, log },
-    (area, fileId) => isFileKept(database.reader(), area, fileId),
+    (area, fileId) => isFileStored(database.reader(), area, fileId),
   );
   const store = await ThumbnailStore.open({
     directory: options.media_store_path,
@@ -61,7 +61,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
   const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new PictureTasks(deps) });
   const local = new LocalMedia({ ...deps, disk, uploaded: (file) => void thumbnails.prepare(file) });
   const remote = new RemoteMedia({ ...deps, disk, limit: limits.remote });
-  const finder = new Finder({ serverName, disk, local, remote, options });
+  const finder = new MediaFinder({ serverName, disk, local, remote, options });
   return {
     routes: [
       ...uploadRoutes({ local, serverName, createLimit: limits.create, options }),

@@ -4,10 +4,10 @@ import type { MediaAddress } from './media-address.ts';
 import type { MediaArea, MediaDescription, MediaFile } from './media-file.ts';
 import type { MediaTables as Tables } from './tables.ts';
 
-/** An address that a local user has made, with its file once there is one. */
+/** A media id that a local user has made, with its file once it is uploaded. */
 export interface LocalMedia {
   readonly userId: string;
-  /** Until when an upload may come. */
+  /** End of the time for the upload. */
   readonly expiresAt: number | undefined;
   readonly file: MediaFile | undefined;
 }
@@ -70,8 +70,12 @@ const toFile = (area: MediaArea, row: FileRow): MediaFile => ({
   isAuthenticated: row.authenticated === 1,
 });
 
-/** Whether a row names the file. */
-export async function isFileKept(reader: Reader<Tables>, area: MediaArea, fileId: string): Promise<boolean> {
+/** Whether a row refers to the file. */
+export async function isFileStored(
+  reader: Reader<Tables>,
+  area: MediaArea,
+  fileId: string,
+): Promise<boolean> {
   const table = area === 'local' ? 'local_media' : 'remote_media';
   const row = await reader
     .selectFrom(table)
@@ -112,7 +116,7 @@ export async function insertUploaded(
     .execute();
 }
 
-/** Gives an address its file. @returns whether it was still waiting for one */
+/** Sets the file of a media id. @returns whether the upload was pending */
 export async function completePending(
   writer: Writer<Tables>,
   { mediaId, at }: { mediaId: string; at: number },
@@ -143,7 +147,7 @@ export async function insertPending(
     .execute();
 }
 
-/** When the addresses expire that a user has made and not uploaded to, the earliest first. */
+/** Returns the expiry times of a user's pending uploads, earliest first. */
 export async function readPending(reader: Reader<Tables>, userId: string): Promise<number[]> {
   const rows = await reader
     .selectFrom('local_media')
@@ -164,7 +168,7 @@ export async function deleteExpired(writer: Writer<Tables>, userId: string, now:
     .execute();
 }
 
-/** How many bytes a user has uploaded since a time. */
+/** Returns how many bytes a user has uploaded since a time. */
 export async function sumUploaded(reader: Reader<Tables>, userId: string, since: number): Promise<number> {
   const { total } = await reader
     .selectFrom('local_media')
@@ -175,7 +179,7 @@ export async function sumUploaded(reader: Reader<Tables>, userId: string, since:
   return Number(total ?? 0);
 }
 
-/** Keeps a copy from another server. @returns whether there was none: then somebody else's stays */
+/** Stores a copy of remote media. @returns false when there was one already, which stays */
 export async function insertRemote(
   writer: Writer<Tables>,
   { serverName, mediaId }: MediaAddress,

@@ -2,21 +2,21 @@
 export interface MediaTables {
   local_media: {
     media_id: string;
-    /** Who has created the address, or uploaded. */
+    /** Creator of the media id. */
     user_id: string;
     created_at: number;
-    /** Until when an upload may come, while none has. */
+    /** End of the time for a pending upload. */
     expires_at: number | null;
-    /** From here on: null until it has been uploaded. */
+    /** This column and the next are null until the upload. */
     file_id: string | null;
     uploaded_at: number | null;
     content_type: string | null;
-    /** Null also when none was given. */
+    /** Also null when no name was given. */
     file_name: string | null;
     size: number | null;
-    /** Of the content, in hexadecimal. */
+    /** Hash of the content, in hexadecimal. */
     sha256: string | null;
-    /** Truth as 0 or 1: not for those who do not say who they are. */
+    /** 1 when unauthenticated requests must not get it, else 0. */
     authenticated: number;
   };
   remote_media: {

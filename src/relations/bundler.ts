@@ -24,14 +24,14 @@ export interface BundlerDeps {
   readonly ignored: IgnoredUserLists;
 }
 
-/** Relations that are aggregated. Annotations are not. */
+/** Relation types with aggregations. Annotations have none. */
 const aggregated = new Set(['m.thread', 'm.replace', 'm.reference']);
 
-/** Edits among which the newest valid one is looked for, and references that are listed. */
+/** Edits of an event that are searched for the latest valid one, and references that are listed. */
 const [maxEdits, maxReferences] = [20, 500];
 
-/** What is told of an event's children, with events that are still to be made ready for the client. */
-interface Facts {
+/** Relations of an event, with child events that are not yet prepared for the client. */
+interface ChildFacts {
   readonly parent: StoredEvent;
   readonly replacement: VisibleEvent | undefined;
   readonly thread: ThreadSummary<VisibleEvent> | undefined;
@@ -46,7 +46,7 @@ export class Bundler {
     this.#deps = deps;
   }
 
-  /** The nids of the events that have something to bundle, for somebody at least. */
+  /** Returns the nids of the events that may have aggregations for some user. */
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>> {
     const { index } = this.#deps;
     const nids = new Set<number>();
@@ -59,7 +59,7 @@ export class Bundler {
     return nids;
   }
 
-  /** The value of `m.relations` for each event that has one, by nid. */
+  /** Returns `m.relations` by nid; events without aggregations are absent. */
   async bundled(events: readonly VisibleEvent[], viewer: Viewer): Promise<ReadonlyMap<number, JsonObject>> {
     const bundles = new Map<number, JsonObject>();
     const parents = await this.parents(events);
@@ -94,12 +94,12 @@ export class Bundler {
     return new Set(parents.map(({ nid }) => nid));
   }
 
-  async #facts(parents: readonly VisibleEvent[], userId: string): Promise<Facts[]> {
+  async #facts(parents: readonly VisibleEvent[], userId: string): Promise<ChildFacts[]> {
     const { engine, index, ignored } = this.#deps;
     const ignoredUsers = await ignored.of(userId);
     const children = await index.children(parents.map(({ stored }) => stored.event.eventId));
     const views = new Map<string, ChildrenInView>();
-    const facts: Facts[] = [];
+    const facts: ChildFacts[] = [];
     for (const { stored } of parents) {
       const { roomId, eventId } = stored.event;
       const head = await engine.heads.get(roomId);

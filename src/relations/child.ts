@@ -1,7 +1,7 @@
 import { relationOf } from '../protocol/index.ts';
 import type { StoredEvent } from '../room-engine/index.ts';
 
-/** An event that relates to another, as far as it must be known without looking at it. */
+/** The indexed properties of an event that relates to another. */
 export interface Child {
   readonly nid: number;
   readonly roomNid: number;
@@ -9,16 +9,16 @@ export interface Child {
   readonly relType: string;
   readonly type: string;
   readonly sender: string;
-  /** What an annotation says. */
+  /** Key of an annotation. */
   readonly key: string | undefined;
   /** Milliseconds since the epoch. */
   readonly ts: number;
-  /** Place in the room's history. */
+  /** Depth of the event, for the order of the room's history. */
   readonly depth: number;
   readonly stream: number;
 }
 
-/** What an event is to the one that it relates to; `undefined` when it relates to none, or is on no timeline. */
+/** Returns the relation of an event; `undefined` when it has none, or is not on a timeline. */
 export function childOf({
   nid,
   roomNid,
@@ -43,5 +43,5 @@ export function childOf({
   };
 }
 
-/** Orders children as they are in the room's history, oldest first. */
-export const inHistory = (a: Child, b: Child) => a.depth - b.depth || a.stream - b.stream;
+/** Compares children by their order in the room's history, oldest first. */
+export const compareByHistory = (a: Child, b: Child) => a.depth - b.depth || a.stream - b.stream;

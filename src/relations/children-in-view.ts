@@ -3,15 +3,15 @@ import type { RoomHead, RoomReader } from '../room-engine/index.ts';
 import { RoomView, type VisibleEvent } from '../rooms/index.ts';
 import type { Child } from './child.ts';
 
-/** Children that are looked at one by one where not everything may be seen: the latest. */
+/** The latest children that are checked one by one when the user may not see the whole history. */
 const maxExamined = 500;
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
-/** By head: whether members have always been able to see everything, up to an entry of the state. */
+/** By head: whether members may see the whole history, up to an event of the history visibility. */
 const openRooms = new WeakMap<RoomHead, { readonly nid: number | undefined; readonly isOpen: boolean }>();
 
-/** Whether the room never kept anything from its members. */
+/** Whether the history visibility of the room never restricted its members. */
 async function isOpen(engine: RoomReader, head: RoomHead): Promise<boolean> {
   const nid = head.state.get(visibilityKey)?.nid;
   const known = openRooms.get(head);
@@ -25,7 +25,7 @@ async function isOpen(engine: RoomReader, head: RoomHead): Promise<boolean> {
   return open;
 }
 
-/** Which of the events that relate to others a user may see. */
+/** Filters children by whether a user may see them. */
 export class ChildrenInView {
   readonly #engine: RoomReader;
   readonly #view: RoomView;
@@ -45,16 +45,16 @@ export class ChildrenInView {
     return ChildrenInView.of(engine, await RoomView.open(engine, head, userId));
   }
 
-  /** Those of the children that the user may see, in the same order. */
+  /** Returns the visible children, in the same order. */
   async visible(children: readonly Child[]): Promise<readonly Child[]> {
-    // What other servers have told of the past later may come from a time before what is known of the room's state.
+    // Backfilled events may be older than the oldest known state of the room.
     if (this.#seesAll && children.every(({ stream }) => stream > 0)) return children;
     const examined = children.slice(-maxExamined);
     const seen = new Set((await this.events(examined)).map(({ stored }) => stored.nid));
     return examined.filter(({ nid }) => seen.has(nid));
   }
 
-  /** The events of those of the children that the user may see, in the same order. */
+  /** Returns the events of the visible children, in the same order. */
   async events(children: readonly Child[]): Promise<VisibleEvent[]> {
     const found = await this.#engine.events.getMany(children.map(({ nid }) => nid));
     const stored = children.map(({ nid }) => found.get(nid)).filter((one) => one !== undefined);

@@ -1,4 +1,4 @@
-/** How events relate to each other: edits, threads, references, annotations and whatever else clients invent. */
+/** Relations between events: edits, threads, references, annotations and custom ones. */
 export { relationMigrations } from './migrations.ts';
 export { RelatedEvents } from './related-events.ts';
 export { RelationIndex } from './relation-index.ts';

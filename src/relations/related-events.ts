@@ -36,7 +36,7 @@ export interface RelatedEventsRequest {
   readonly recurse: boolean;
 }
 
-/** The answer to `GET /relations`. */
+/** Response of `GET /relations`. */
 export interface RelatedEventsPage {
   readonly chunk: readonly ClientEvent[];
   readonly next_batch?: string;
@@ -44,10 +44,10 @@ export interface RelatedEventsPage {
   readonly recursion_depth?: number;
 }
 
-/** Levels of relations that are followed, and events of one level. */
-const [deepest, widest] = [3, 1_000];
+/** Maximum depth of recursion, and events per level. */
+const [maxDepth, maxPerLevel] = [3, 1_000];
 
-/** Events that one request may look at to fill its page. */
+/** Events that one request may read to fill its page. */
 const maxScanned = 1_000;
 
 /** Lists the events that relate to another. Source: client-server API, "Relationships API". */
@@ -58,11 +58,13 @@ export class RelatedEvents {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_NOT_FOUND when the user may not see the parent, M_INVALID_PARAM for foreign tokens */
+  /**
+   * @throws MatrixError M_NOT_FOUND when the user may not see the parent, M_INVALID_PARAM for invalid tokens
+   */
   async page(viewer: Viewer, roomId: string, request: RelatedEventsRequest): Promise<RelatedEventsPage> {
     const { engine, clientEvents } = this.#deps;
     const view = await viewOfParent(engine, viewer.userId, roomId, request.eventId);
-    // No event is of a type that no database can hold, and not all databases can be asked for it.
+    // No event has a type with U+0000, and some databases reject a query for it.
     if (![request.relType ?? '', request.type ?? ''].every(isStorableText))
       return { chunk: [], ...depthOf(request) };
     const parentIds = await this.#parents(view.head.roomNid, request);
@@ -75,14 +77,14 @@ export class RelatedEvents {
     };
   }
 
-  /** The event, and with `recurse` those whose children are asked for as well. */
+  /** Returns the event, and with `recurse` its descendants whose children are requested as well. */
   async #parents(roomNid: number, request: RelatedEventsRequest): Promise<string[]> {
     const { engine, index } = this.#deps;
     const { eventId, relType, type, recurse } = request;
     const parents = new Set([eventId]);
     let level = [eventId];
-    for (let depth = 1; recurse && depth < deepest && level.length > 0; depth++) {
-      const asked = { roomNid, parentIds: level, relType, type, limit: widest };
+    for (let depth = 1; recurse && depth < maxDepth && level.length > 0; depth++) {
+      const asked = { roomNid, parentIds: level, relType, type, limit: maxPerLevel };
       const found = await engine.events.getMany(await readChildNids(index.reader, asked));
       const ids = [...found.values()].map(({ event }) => event.eventId);
       level = ids.filter((id) => !parents.has(id));
@@ -140,9 +142,9 @@ export class RelatedEvents {
   }
 }
 
-const depthOf = ({ recurse }: RelatedEventsRequest) => (recurse ? { recursion_depth: deepest } : undefined);
+const depthOf = ({ recurse }: RelatedEventsRequest) => (recurse ? { recursion_depth: maxDepth } : undefined);
 
-/** The view of a user who may see an event. @throws MatrixError M_NOT_FOUND */
+/** Returns the view of a user who may see an event. @throws MatrixError M_NOT_FOUND */
 async function viewOfParent(
   engine: RoomReader,
   userId: string,
@@ -153,14 +155,13 @@ async function viewOfParent(
   const view = await RoomView.forReading(engine, head, userId).catch(asNotFound);
   const stored = await engine.events.getById(eventId);
   const isHere = stored?.roomNid === view.head.roomNid && stored.stream !== undefined;
-  if (!isHere || (await view.visible([stored])).length === 0) throw notFound('There is no such event');
+  if (!isHere || (await view.visible([stored])).length === 0) throw notFound('Event not found');
   return view;
 }
 
-/** Who may not read the room is not told either which events are in it. */
+/** Hides whether a room contains an event from users who may not read it. */
 function asNotFound(error: unknown): never {
-  if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN')
-    throw notFound('There is no such event');
+  if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') throw notFound('Event not found');
   throw error;
 }
 

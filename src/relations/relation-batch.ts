@@ -2,7 +2,7 @@ import type { SqlValue, Statement } from '../kernel/database/index.ts';
 import type { IndexBatch, StoredEvent } from '../room-engine/index.ts';
 import { type Child, childOf } from './child.ts';
 
-/** In the order in which they are executed: what is added by a batch may be taken away by it. */
+/** In the order of execution: a batch may remove what it has added. */
 const sqlText = {
   relation:
     'insert into event_relations (child_nid, room_nid, parent_id, rel_type, type, sender, key, ts, depth, stream) values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
@@ -15,18 +15,18 @@ const sqlText = {
 
 type Kind = keyof typeof sqlText;
 
-/** What became of the relations of an event: it is a new child, or one that is no child any more. */
+/** Effect of an event on relations: it adds a child, or a redaction removes one. */
 export interface RelationChange {
   readonly added: Child | undefined;
   readonly removed: Child | undefined;
 }
 
-/** Collects the rows about relations of events that are written together. */
+/** Collects the relation rows of events that are written together. */
 export class RelationBatch implements IndexBatch {
   readonly #rows: Record<Kind, SqlValue[][]> = { relation: [], reply: [], removal: [], lostReply: [] };
   readonly #note: (stored: StoredEvent, change: RelationChange) => void;
 
-  /** @param note is told what changes, before it is on disk */
+  /** @param note receives each change before it is written */
   constructor(note: (stored: StoredEvent, change: RelationChange) => void) {
     this.#note = note;
   }
@@ -59,5 +59,5 @@ export class RelationBatch implements IndexBatch {
   }
 }
 
-/** Databases do not take U+0000, events do. */
+/** Databases reject U+0000, which events may contain. */
 const storable = (key: string | undefined): string | null => key?.replaceAll('\0', '') ?? null;

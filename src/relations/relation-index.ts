@@ -2,20 +2,20 @@ import { LRUCache } from 'lru-cache';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { EventIndex, IndexBatch, RoomFact, RoomReader, StoredEvent } from '../room-engine/index.ts';
-import { type Child, childOf, inHistory } from './child.ts';
+import { type Child, childOf, compareByHistory } from './child.ts';
 import { RelationBatch, type RelationChange } from './relation-batch.ts';
 import { readChildren } from './store.ts';
 import type { RelationTables } from './tables.ts';
 
-/** How many events' children are kept in memory; each child counts as one more. */
+/** Cached events; each of their children counts as one more. */
 const sizeInMemory = 200_000;
 
 const none: readonly Child[] = [];
 
 /**
- * Which events relate to which. The rows are written in the transaction of the events, so that whoever has been told
- * of an event finds its relation, too. What was asked for is kept in memory and follows the stream of rooms; that new
- * local events have no children yet is known without asking.
+ * Indexes which events relate to which. The rows are written in the transaction of the events, so that
+ * readers of an event find its relation, too. Results are cached and follow the stream of rooms; new local
+ * events are known to have no children without a query.
  */
 export class RelationIndex implements EventIndex {
   readonly #reader: Reader<RelationTables>;
@@ -24,9 +24,9 @@ export class RelationIndex implements EventIndex {
     maxSize: sizeInMemory,
     sizeCalculation: (children) => 1 + children.length,
   });
-  /** What events that are being written will change. */
+  /** Changes by events that are being written. */
   readonly #changes = new WeakMap<StoredEvent, RelationChange>();
-  /** Counts what has changed: what was read in the meantime may be outdated and is not kept. */
+  /** Counts changes: a result that was read before a change is not cached. */
   #generation = 0;
 
   constructor(database: Database, serverName: string) {
@@ -38,12 +38,12 @@ export class RelationIndex implements EventIndex {
     return this.#reader;
   }
 
-  /** Follows the events of rooms; once, before anything is read. */
+  /** Follows the events of rooms; to be called once, before reading. */
   follow({ stream }: RoomReader): void {
     stream.subscribe((fact) => this.#apply(fact));
   }
 
-  /** As `follow`, in a process that does not write the rows: changes are taken from the facts. */
+  /** As `follow`, in a process that does not write the rows: takes the changes from the facts. */
   followRemote({ stream, events }: RoomReader): void {
     stream.subscribe((fact) => {
       const { stored, redacts } = fact;
@@ -56,17 +56,17 @@ export class RelationIndex implements EventIndex {
     });
   }
 
-  /** For the rows of one transaction. */
+  /** Collects the rows of one transaction. */
   batch(): IndexBatch {
     return new RelationBatch((stored, change) => this.#changes.set(stored, change));
   }
 
-  /** The children of an event in the order of history, when they are in memory. */
+  /** Returns the children of an event in the order of history, if they are cached. */
   peek(eventId: string): readonly Child[] | undefined {
     return this.#children.get(eventId);
   }
 
-  /** The children of events in the order of history; those without any are absent. */
+  /** Returns the children of events in the order of history; events without children are absent. */
   async children(eventIds: readonly string[]): Promise<Map<string, readonly Child[]>> {
     const found = new Map<string, readonly Child[]>();
     const missing: string[] = [];
@@ -88,8 +88,8 @@ export class RelationIndex implements EventIndex {
 
   #apply({ stored }: RoomFact): void {
     const { eventId, sender } = stored.event;
-    // Nobody can relate to an event whose id is not known yet; those of other servers may have been overtaken, and so
-    // may those of this one that were forgotten and have come back.
+    // No event can relate to a new local event before its id is known; remote ones may have been overtaken, and so may
+    // local ones that were purged and received again.
     const isNew = stored.stream === stored.nid && serverOfUser(sender) === this.#serverName;
     if (isNew && !this.#children.has(eventId)) {
       this.#children.set(eventId, none);
@@ -111,10 +111,10 @@ export class RelationIndex implements EventIndex {
   }
 }
 
-/** Adds a child at its place, unless it is there. */
+/** Inserts a child at its position, unless it is present. */
 function insert(children: readonly Child[], child: Child): readonly Child[] {
   if (children.some(({ nid }) => nid === child.nid)) return children;
   const last = children.at(-1);
   const added = [...children, child];
-  return last && inHistory(last, child) > 0 ? added.sort(inHistory) : added;
+  return last && compareByHistory(last, child) > 0 ? added.sort(compareByHistory) : added;
 }

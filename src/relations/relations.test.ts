@@ -46,7 +46,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
 
     describe('edits', () => {
-      it('are shown with what they replace, wherever that is served, at once', async () => {
+      it('bundles the replacement with an event in all responses at once', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const original = await talk.say(alice!, 'hullo');
         const { since } = await sync(bob!, talk);
@@ -72,7 +72,7 @@ forServerDatabases(import.meta.url, (open) => {
         );
       });
 
-      it('count when they are valid: the latest of the same sender, not redacted', async () => {
+      it('uses the latest edit of the same sender that is not redacted', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const original = await talk.say(alice!, 'one');
         const replacement = async () => bundleOf(await talk.event(bob!, original))['m.replace']?.event_id;
@@ -88,7 +88,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal(await replacement(), undefined);
       });
 
-      it('are remembered after a restart', async () => {
+      it('bundles edits after a restart', async () => {
         const talk = await TestRoom.create(server, alice!);
         const original = await talk.say(alice!, 'one');
         const edit = await talk.edit(alice!, original, 'two');
@@ -98,7 +98,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     describe('threads', () => {
-      it('are summed up in their roots, with the last reply as it was edited', async () => {
+      it('bundles a summary of the thread with its root, with the latest reply as edited', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const root = await talk.say(alice!, 'root');
         await talk.relate(bob!, 'm.thread', root, 'one');
@@ -116,7 +116,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal((await thread(bob!))?.count, 1);
       });
 
-      it('do not start from an event that relates to another', async () => {
+      it('rejects threads whose root has a relation', async () => {
         const talk = await TestRoom.create(server, alice!);
         const root = await talk.say(alice!, 'root');
         const reply = await talk.relate(alice!, 'm.thread', root);
@@ -125,7 +125,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual([refused.status, refused.body['errcode']], [400, 'M_UNKNOWN']);
       });
 
-      it('are listed by their last replies, all or those that one took part in', async () => {
+      it('lists threads by their latest replies, all or those with participation of the user', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const roots = [];
         for (const name of ['1', '2', '3']) roots.push(await talk.say(alice!, name));
@@ -153,8 +153,8 @@ forServerDatabases(import.meta.url, (open) => {
       });
     });
 
-    describe('events that relate to another', () => {
-      it('are listed by type of relation and of event, in both directions, page by page', async () => {
+    describe('GET /relations', () => {
+      it('lists children by relation type and event type, in both directions, in pages', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const parent = await talk.say(alice!, 'parent');
         const reference = await talk.relate(bob!, 'm.reference', parent);
@@ -187,7 +187,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal((await relations(talk, bob!, parent, '', { from: 'x' })).status, 400);
       });
 
-      it('are found through others when that is asked for', async () => {
+      it('lists descendants with recurse', async () => {
         const talk = await TestRoom.create(server, alice!);
         const root = await talk.say(alice!, 'root');
         const reply = await talk.relate(alice!, 'm.thread', root);
@@ -207,7 +207,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual(idsOf(filtered), [reply]);
       });
 
-      it('are chosen by filters for what others relate to', async () => {
+      it('filters events by their relations', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const [one, two] = [await talk.say(alice!, 'one'), await talk.say(alice!, 'two')];
         await talk.relate(bob!, 'm.thread', one);
@@ -229,7 +229,7 @@ forServerDatabases(import.meta.url, (open) => {
         );
       });
 
-      it('are not the same twice when they are sent together', async () => {
+      it('rejects one of two concurrent equal annotations with M_DUPLICATE_ANNOTATION', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const message = await talk.say(alice!, 'hello');
         const reaction = { 'm.relates_to': { rel_type: 'm.annotation', event_id: message, key: '👍' } };
@@ -242,7 +242,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal((await talk.trySend(bob!, 'm.reaction', reaction)).status, 200);
       });
 
-      it('are not the same twice', async () => {
+      it('rejects a second equal annotation with M_DUPLICATE_ANNOTATION', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const parent = await talk.say(alice!, 'parent');
         const reaction = await talk.react(bob!, parent, '👍');
@@ -255,8 +255,8 @@ forServerDatabases(import.meta.url, (open) => {
       });
     });
 
-    describe('what a user may not see', () => {
-      it('is neither listed nor counted: what was said before they came', async () => {
+    describe('visibility of relations', () => {
+      it('neither lists nor counts events from before the join of the user', async () => {
         const talk = await TestRoom.create(server, alice!);
         const open = await talk.say(alice!, 'shared root');
         await talk.setState(alice!, 'm.room.history_visibility', { history_visibility: 'joined' });
@@ -281,7 +281,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual(idsOf(await talk.call(alice!, 'GET', '/messages', { query })), [open]);
       });
 
-      it('is neither listed nor counted: what was said after they left, and rooms they were never in', async () => {
+      it('neither lists nor counts events after the user left, or in rooms without membership', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!]);
         const root = await talk.say(alice!, 'root');
         await talk.relate(alice!, 'm.thread', root);
@@ -292,7 +292,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal((await relations(talk, carol!, root)).status, 404);
       });
 
-      it('is neither listed nor counted: what ignored users say', async () => {
+      it('neither lists nor counts events of ignored users', async () => {
         const talk = await TestRoom.create(server, alice!, [bob!, carol!]);
         const root = await talk.say(bob!, 'root');
         const reply = await talk.relate(alice!, 'm.thread', root);
@@ -311,7 +311,7 @@ forServerDatabases(import.meta.url, (open) => {
         await ignore(alice!, []);
       });
 
-      it('is not bundled across rooms', async () => {
+      it('does not bundle relations across rooms', async () => {
         const talk = await TestRoom.create(server, alice!);
         const other = await TestRoom.create(server, bob!);
         const root = await talk.say(alice!, 'root');

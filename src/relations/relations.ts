@@ -25,7 +25,7 @@ export interface RelationsDeps {
   readonly ignored: IgnoredUserLists;
 }
 
-/** Checks and reads how events relate to each other. */
+/** Checks relations of new events and reads those of stored ones. */
 export class Relations implements EventRelations {
   readonly #deps: RelationsDeps;
   readonly #bundler: Bundler;
@@ -36,7 +36,7 @@ export class Relations implements EventRelations {
   }
 
   /**
-   * Checks the relation that a local user's event has.
+   * Checks the relation of a local user's event.
    * Source: client-server API, "Validation of m.thread relationships" and "Avoiding duplicate annotations".
    * @throws MatrixError M_UNKNOWN (400), M_DUPLICATE_ANNOTATION
    */

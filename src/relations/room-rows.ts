@@ -2,7 +2,7 @@ import { writerFor } from '../kernel/database/index.ts';
 import type { RoomRows } from '../rooms/index.ts';
 import type { RelationTables } from './tables.ts';
 
-/** What this slice keeps of rooms. */
+/** The rows of this slice that refer to a room. */
 export const relationRoomRows: RoomRows = {
   tables: [{ table: 'threads', column: 'room_nid', holds: 'room nid', key: ['root_id', 'room_nid'] }],
   async deleteForEvents(writer, nids) {

@@ -5,8 +5,8 @@ import type { Viewer } from '../rooms/index.ts';
 import type { RelatedEvents } from './related-events.ts';
 import type { ThreadList } from './thread-list.ts';
 
-/** Events of a page when the client does not say, and at most. */
-const usualLimit = { relations: 5, threads: 20 };
+/** Events of a page by default, and at most. */
+const defaultLimit = { relations: 5, threads: 20 };
 const maxEvents = 100;
 
 const chunk = Type.Array(Type.Unsafe<JsonObject>(Type.Object({})));
@@ -17,7 +17,8 @@ const query = Type.Object({
   to: Type.Optional(Type.String()),
   limit: Type.Optional(Type.Integer()),
   recurse: Type.Optional(Type.Boolean()),
-  // As clients call it while the server does not claim the version of the specification that has it.
+  // The unstable name, for clients that do not find the version of the specification among the supported
+  // ones.
   'org.matrix.msc3981.recurse': Type.Optional(Type.Boolean()),
 });
 
@@ -56,7 +57,7 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
       direction: dir === 'f' ? 'forward' : 'backward',
       from,
       to,
-      limit: pageSize(limit, usualLimit.relations),
+      limit: pageSize(limit, defaultLimit.relations),
       recurse: query.recurse ?? query['org.matrix.msc3981.recurse'] ?? false,
     });
   return [
@@ -102,11 +103,11 @@ function threadRoute(threads: ThreadList): Route {
       response: Type.Object({ chunk }),
     },
     ({ params, query: { include = 'all', from, limit }, requester }) =>
-      threads.page(requester, params.roomId, { include, from, limit: pageSize(limit, usualLimit.threads) }),
+      threads.page(requester, params.roomId, { include, from, limit: pageSize(limit, defaultLimit.threads) }),
   );
 }
 
-/** The present path and the one of before it was part of the specification. */
+/** Returns the stable path and the unstable one. */
 const paths = <const P extends string>(path: P) =>
   [`/_proto/client/v1${path}`, `/_proto/client/unstable${path}`] as const;
 

@@ -3,10 +3,10 @@ import type { HistoryPlace } from '../room-engine/index.ts';
 import type { Child } from './child.ts';
 import type { RelationTables } from './tables.ts';
 
-/** How many ids one query names at most. */
+/** Maximum number of ids in one query. */
 const chunk = 500;
 
-/** The events that relate to these, oldest first. */
+/** Reads the children of events, oldest first. */
 export async function readChildren(
   reader: Reader<RelationTables>,
   parentIds: readonly string[],
@@ -25,19 +25,19 @@ export async function readChildren(
   return children;
 }
 
-/** Which children a page holds. */
+/** Selects the children of a page. */
 export interface ChildrenRange {
   readonly roomNid: number;
   readonly parentIds: readonly string[];
   readonly relType: string | undefined;
   readonly type: string | undefined;
   readonly direction: 'forward' | 'backward';
-  /** The place after the last event that was looked at. */
+  /** The position after the last event of the previous page. */
   readonly from: HistoryPlace | undefined;
   readonly limit: number;
 }
 
-/** A page of the events that relate to these. */
+/** Reads a page of the children of events. */
 export async function readChildrenPage(
   reader: Reader<RelationTables>,
   { roomNid, parentIds, relType, type, direction, from, limit }: ChildrenRange,
@@ -61,7 +61,7 @@ export async function readChildrenPage(
   return (await query.execute()).map(toChild);
 }
 
-/** The ids of the events that relate to these as asked. */
+/** Reads the nids of the selected children of events. */
 export async function readChildNids(
   reader: Reader<RelationTables>,
   {
@@ -79,11 +79,14 @@ export async function readChildNids(
 /** A thread of a room. */
 export interface ThreadRow {
   readonly rootId: string;
-  /** Place of its last reply on the stream. */
+  /** Stream position of its latest reply. */
   readonly latest: number;
 }
 
-/** Threads that have replies, those with the latest first. @param before only such whose last reply is before */
+/**
+ * Reads threads with replies, latest first. @param before only threads whose latest reply is before this
+ * stream position
+ */
 export async function readThreads(
   reader: Reader<RelationTables>,
   roomNid: number,

@@ -1,28 +1,28 @@
 /** The tables of relations. */
 export interface RelationTables {
-  /** One row per event on a timeline that relates to another; gone when it is redacted. */
+  /** One row per event on a timeline that relates to another; deleted when it is redacted. */
   event_relations: {
     child_nid: number;
     room_nid: number;
-    /** The event that it relates to, whether this server knows that or not. */
+    /** The parent event, which may be unknown to this server. */
     parent_id: string;
     rel_type: string;
     /** Type and sender of the child. */
     type: string;
     sender: string;
-    /** What an annotation says. */
+    /** Key of an annotation. */
     key: string | null;
-    /** Milliseconds since the epoch, as the child's sender says. */
+    /** `origin_server_ts` of the child. */
     ts: number;
-    /** Place of the child in the room's history. */
+    /** Depth of the child. */
     depth: number;
     stream: number;
   };
-  /** One row per thread, to list them by their last replies. */
+  /** One row per thread, to list threads by their latest replies. */
   threads: {
     room_nid: number;
     root_id: string;
-    /** Place of the last reply on the stream; null when no reply is left. */
+    /** Stream position of the latest reply; null when all replies are redacted. */
     latest_stream: number | null;
   };
 }

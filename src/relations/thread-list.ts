@@ -24,13 +24,13 @@ export interface ThreadListRequest {
   readonly limit: number;
 }
 
-/** The answer to `GET /threads`. */
+/** Response of `GET /threads`. */
 export interface ThreadListPage {
   readonly chunk: readonly ClientEvent[];
   readonly next_batch?: string;
 }
 
-/** Threads that one request may look at to fill its page. */
+/** Threads that one request may read to fill its page. */
 const maxScanned = 500;
 
 /** Lists the threads of a room. Source: client-server API, "Querying threads in a room". */
@@ -41,7 +41,7 @@ export class ThreadList {
     this.#deps = deps;
   }
 
-  /** @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for a foreign token */
+  /** @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM for an invalid token */
   async page(viewer: Viewer, roomId: string, request: ThreadListRequest): Promise<ThreadListPage> {
     const { engine, index } = this.#deps;
     const { limit, include } = request;
@@ -65,7 +65,7 @@ export class ThreadList {
     return { chunk, next_batch: encodePlace({ depth: 0, stream: before ?? 0 }) };
   }
 
-  /** The roots that the user may see, ready for them, by event id. */
+  /** Returns the visible roots, prepared for the client, by event id. */
   async #roots(
     view: RoomView,
     viewer: Viewer,
@@ -87,7 +87,7 @@ export class ThreadList {
   }
 }
 
-/** The root as those see it who ignore its sender. */
+/** Removes the content of a root for users who ignore its sender. */
 function withoutContent({ stored, membership }: VisibleEvent): VisibleEvent {
   return { stored: { ...stored, event: redactEvent(stored.event).event }, membership };
 }
@@ -98,7 +98,7 @@ function threadIn({ unsigned }: ClientEvent): JsonObject | undefined {
   return isJsonObject(thread) ? thread : undefined;
 }
 
-/** Where on the stream the last thread of a page had its last reply. */
+/** Returns the stream position of the latest reply of the last thread of a page. */
 function streamOf(token: string): number {
   const place = decodePlace(token);
   return 'position' in place ? place.position + 1 : place.stream;

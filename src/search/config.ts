@@ -1,6 +1,6 @@
 import { boolean, option, section } from '../kernel/config/index.ts';
 
-/** Searching messages. */
+/** Message search. */
 export const searchSection = section({
   title: 'Search',
   options: {

@@ -1,16 +1,16 @@
 import { foldText } from '../kernel/database/index.ts';
 
-/** Words that are highlighted because of what was found, beyond those that were searched for. */
+/** Highlighted words of the results, besides those of the search term. */
 const maxFound = 50;
 
 const wordsOf = (text: string): readonly string[] => text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];
 
 /**
- * The words that clients highlight: those that were searched for, as they were written and as they are looked up, and
- * those that were found by it though they are written otherwise. Clients look for them in the text, without regard to
- * case, and know nothing of accents that do not matter here.
+ * Returns the words that clients highlight: those of the search term, as written and as folded for the index,
+ * and words of the results that match them with another spelling. Clients compare them with the text without
+ * regard to case, but do not ignore accents.
  * Source: client-server API, `POST /search`, `highlights`.
- * @param texts that match
+ * @param texts of the results
  */
 export function highlightsOf(term: string, texts: readonly string[]): string[] {
   const folded = wordsOf(foldText(term));

@@ -1,4 +1,4 @@
-/** Search: finding what was said. */
+/** Search: full text search of events. */
 export { searchMigrations } from './migrations.ts';
 export { searchRoomRows } from './room-rows.ts';
 export { searchRoutes } from './routes.ts';

@@ -6,9 +6,9 @@ import type { SearchIndex } from './search-index.ts';
 import type { SearchPlace } from './search-token.ts';
 import { type SearchKey, searchedText } from './searched-text.ts';
 
-/** An event that was found. */
+/** An event that matches. */
 export interface Match extends VisibleEvent {
-  /** From 0 to 2: how closely it matches. */
+  /** From 0 to 2: relevance. */
   readonly rank: number;
 }
 
@@ -23,23 +23,23 @@ export interface MatchesRequest {
   readonly term: string;
   readonly keys: readonly SearchKey[];
   readonly filter: RoomEventFilter;
-  /** Where to go on, and in which group. */
+  /** Start and group of the page. */
   readonly place: SearchPlace;
-  /** Matches that are wanted. */
+  /** Maximum number of matches. */
   readonly limit: number;
 }
 
 export interface Matches {
   /** Latest first. */
   readonly found: readonly Match[];
-  /** Where the search has ended; `undefined` when there is no more to be found. */
+  /** Position where the search stopped; `undefined` when there are no more matches. */
   readonly before: number | undefined;
 }
 
-/** Candidates that are looked at together, and by one search. */
-const [candidatesAtOnce, maxCandidates] = [200, 2_000];
+/** Candidates that are checked together, and per search. */
+const [candidatesPerBatch, maxCandidates] = [200, 2_000];
 
-/** Finds the events that a user may see and that match, in the rooms that they are in or were in. */
+/** Finds the matching events that a user may see, in joined and left rooms. */
 export class MatchFinder {
   readonly #deps: MatchesDeps;
 
@@ -57,8 +57,8 @@ export class MatchFinder {
     const scopes = [...views.keys()];
     const found: Match[] = [];
     let before = place.before;
-    for (let seen = 0; seen < maxCandidates; seen += candidatesAtOnce) {
-      const range = { query, scopes, limit: candidatesAtOnce };
+    for (let seen = 0; seen < maxCandidates; seen += candidatesPerBatch) {
+      const range = { query, scopes, limit: candidatesPerBatch };
       const nids = await index.candidates(before === undefined ? range : { ...range, before });
       const events = await engine.events.getMany(nids);
       const wanted = nids
@@ -70,13 +70,13 @@ export class MatchFinder {
         found.push({ ...match, rank: rankOf(match.stored, request) });
         before = match.stored.nid;
       }
-      if (nids.length < candidatesAtOnce) return { found, before: undefined };
+      if (nids.length < candidatesPerBatch) return { found, before: undefined };
       before = nids.at(-1);
     }
     return { found, before };
   }
 
-  /** The rooms to be searched, by nid. */
+  /** Returns the rooms to search, by nid. */
   async #views({ userId, filter, place }: MatchesRequest): Promise<Map<number, RoomView>> {
     const { engine } = this.#deps;
     const views = new Map<number, RoomView>();
@@ -90,7 +90,7 @@ export class MatchFinder {
     return views;
   }
 
-  /** Those that the user is shown, in the same order. */
+  /** Returns the events that are visible to the user, in the same order. */
   async #visible(
     events: readonly StoredEvent[],
     views: ReadonlyMap<number, RoomView>,
@@ -100,7 +100,7 @@ export class MatchFinder {
     const visible = new Map<number, VisibleEvent>();
     for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
       const view = views.get(roomNid);
-      // What somebody may not read any more is not told by finding it, either.
+      // Search must not reveal text that the user may not read, for instance before an edit.
       const readable = view ? (await view.displayable(ofRoom)).filter(({ isErased }) => !isErased) : [];
       for (const one of await relations.narrow(readable, filter.relatedBy, view)) {
         visible.set(one.stored.nid, one);
@@ -116,7 +116,7 @@ function isWanted(stored: StoredEvent, { keys, filter, place }: MatchesRequest, 
   return (place.sender ?? stored.event.sender) === stored.event.sender && query.matches(text);
 }
 
-/** Events that hold the term as it is come before those that hold its parts, and short ones before long ones. */
+/** Ranks texts with the exact term above those with its words only, and short ones above long ones. */
 function rankOf(stored: StoredEvent, { keys, term }: MatchesRequest): number {
   const text = foldText(searchedText(stored, keys) ?? '');
   const folded = foldText(term).trim();

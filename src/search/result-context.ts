@@ -17,7 +17,7 @@ export interface ContextRequest {
   readonly includeProfile: boolean;
 }
 
-/** What was said before and after an event that was found. */
+/** Reads the events before and after a result. */
 export class ResultContexts {
   readonly #engine: RoomReader;
   readonly #clientEvents: ClientEvents;
@@ -29,7 +29,7 @@ export class ResultContexts {
 
   async around({ stored }: VisibleEvent, viewer: Viewer, request: ContextRequest): Promise<JsonObject> {
     const head = await this.#engine.heads.get(stored.event.roomId);
-    if (!head) throw new Error('the room of a result is missing');
+    if (!head) throw new Error('the room of a search result is unknown');
     const view = await RoomView.open(this.#engine, head, viewer.userId);
     const { depth } = stored.event;
     const stream = stored.stream ?? 0;
@@ -54,7 +54,7 @@ export class ResultContexts {
     };
   }
 
-  /** The profiles that those who sent the events had in the room when `at` was sent. */
+  /** Returns the profiles that the senders had in the room when `at` was sent. */
   async #profiles(view: RoomView, at: StoredEvent, events: readonly StoredEvent[]): Promise<JsonObject> {
     const { groups, stateKeys, events: store } = this.#engine;
     if (at.stateGroup === undefined) return {};

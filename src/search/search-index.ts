@@ -5,7 +5,7 @@ import { Follower, type StreamReader } from '../kernel/streams/index.ts';
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { searchedText } from './searched-text.ts';
 
-/** The index of the texts by which events are found. */
+/** The name of the full text index of events. */
 export const eventTexts = 'event_texts';
 
 export interface SearchIndexDeps {
@@ -17,22 +17,22 @@ export interface SearchIndexDeps {
 }
 
 /**
- * Events that are written at a time. Each commit makes a segment of the index, so that few large ones cost far less
- * than many small ones; this many hold up those who send for some ten milliseconds.
+ * Events per commit. Each commit makes a segment of the index, so few large ones are much cheaper than many
+ * small ones; this many block other writers for about ten milliseconds.
  */
-const eventsAtOnce = 250;
+const eventsPerCommit = 250;
 
-/** Milliseconds between two rounds; a search does not wait for them. */
+/** Milliseconds between two rounds; searches do not wait for them. */
 const interval = 1_000;
 
-/** Keeps the index of what is said in rooms. It follows their stream, behind those who send. */
+/** Updates the full text index of events. It follows the stream of rooms in the background. */
 export class SearchIndex {
   readonly #deps: SearchIndexDeps;
   readonly #texts: FullText;
   readonly #follower: Follower;
-  /** Events after this position have been noted; earlier ones must be looked up. */
+  /** Later events are collected in memory; earlier ones must be read from the database. */
   readonly #notedFrom: number;
-  /** Events to be looked at, in their order. */
+  /** Events to be indexed, in their order. */
   #noted: StoredEvent[] = [];
 
   constructor(deps: SearchIndexDeps) {
@@ -58,12 +58,12 @@ export class SearchIndex {
     return this.#follower.stop();
   }
 
-  /** Resolves when everything that has been said until now can be found, or when that takes too long. */
+  /** Resolves when all events until now are indexed, or after a timeout. */
   caughtUp(): Promise<void> {
     return this.#follower.caughtUpSoon();
   }
 
-  /** The nids of the events that may match, latest first. The scopes are rooms. */
+  /** Returns the nids of the events that may match, latest first. The scopes are rooms. */
   candidates(search: TextSearch): Promise<number[]> {
     return this.#texts.candidates(search);
   }
@@ -71,13 +71,13 @@ export class SearchIndex {
   async #follow(after: number, upTo: number): Promise<void> {
     const { events } = this.#deps.engine;
     for (let from = after; from < this.#notedFrom; ) {
-      const found = await events.betweenWithBackfill(from, Math.min(upTo, this.#notedFrom), eventsAtOnce);
+      const found = await events.betweenWithBackfill(from, Math.min(upTo, this.#notedFrom), eventsPerCommit);
       await this.#write(found.map(({ stored }) => stored).filter(concernsIndex));
-      from = found.length < eventsAtOnce ? this.#notedFrom : (found.at(-1)?.position ?? this.#notedFrom);
+      from = found.length < eventsPerCommit ? this.#notedFrom : (found.at(-1)?.position ?? this.#notedFrom);
       await new Promise(setImmediate);
     }
     while (this.#noted.length > 0) {
-      const next = this.#noted.slice(0, eventsAtOnce);
+      const next = this.#noted.slice(0, eventsPerCommit);
       await this.#write(next);
       this.#noted.splice(0, next.length);
     }

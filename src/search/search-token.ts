@@ -1,32 +1,32 @@
 import { invalidParam } from '../protocol/index.ts';
 
-/** Where a search goes on. */
+/** Start of a page of results. */
 export interface SearchPlace {
   /** By time: only events with lower nids. */
   readonly before?: number;
-  /** By rank: how many results have been given. */
+  /** By rank: number of results on earlier pages. */
   readonly skip?: number;
   /** Only results of this group. */
   readonly roomId?: string;
   readonly sender?: string;
 }
 
-/** The letter says what the token is, the digit which form of it. */
+/** The letter is the kind of token, the digit its version. */
 const prefix = 'r1_';
 
 export const encodeSearchPlace = (place: SearchPlace): string =>
   prefix + Buffer.from(JSON.stringify(place)).toString('base64url');
 
-/** @throws MatrixError M_INVALID_PARAM when the token is not one of ours */
+/** @throws MatrixError M_INVALID_PARAM for an invalid token */
 export function decodeSearchPlace(token: string): SearchPlace {
   try {
     if (!token.startsWith(prefix)) throw new Error('another kind of token');
     const place: unknown = JSON.parse(Buffer.from(token.slice(prefix.length), 'base64url').toString());
     if (isSearchPlace(place)) return place;
   } catch {
-    // Whatever is wrong with it, it is not ours.
+    // Any malformed token is rejected below.
   }
-  throw invalidParam('This is not a token of this server');
+  throw invalidParam('Invalid pagination token');
 }
 
 function isSearchPlace(value: unknown): value is SearchPlace {

@@ -28,7 +28,7 @@ interface Found {
 const bodies = ({ results }: Found) => results.map(({ result }) => result.content['body']);
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('search', () => {
+  describe('POST /search', () => {
     let server: TestServer;
     let [alice, bob]: TestUser[] = [];
     before(async () => {
@@ -50,7 +50,7 @@ forServerDatabases(import.meta.url, (open) => {
     };
     const inRoom = (talk: TestRoom, more: object = {}) => ({ filter: { rooms: [talk.roomId], ...more } });
 
-    it('finds words, parts of words, and scripts without spaces', async () => {
+    it('finds words, prefixes of words, and scripts without spaces', async () => {
       const talk = await TestRoom.create(server, alice!, [bob!]);
       const texts = [
         'The quick brown fox',
@@ -79,7 +79,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((await search(bob!, 'Quick brown', inRoom(talk))).highlights, ['quick', 'brown']);
     });
 
-    it('names the words to highlight as they stand in the results, for clients that know accents only', async () => {
+    it('returns highlights with the spelling of the results, for clients that do not ignore accents', async () => {
       const talk = await TestRoom.create(server, alice!);
       await talk.say(alice!, 'Ein Café in KÖLN');
       const highlights = async (term: string) => (await search(alice!, term, inRoom(talk))).highlights.sort();
@@ -88,7 +88,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await highlights('ein'), ['ein']);
     });
 
-    it('finds names and topics of rooms, by the keys that are asked for', async () => {
+    it('finds names and topics of rooms by the requested keys', async () => {
       const talk = await TestRoom.create(server, alice!, [], {
         name: 'Penguins',
         topic: 'All about penguins',
@@ -104,7 +104,7 @@ forServerDatabases(import.meta.url, (open) => {
       ]);
     });
 
-    it('finds topics by what clients with rich ones show, too', async () => {
+    it('finds topics by the text of m.topic', async () => {
       const talk = await TestRoom.create(server, alice!);
       const representations = [
         { mimetype: 'text/html', body: '<b>Albatross</b>' },
@@ -126,7 +126,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await count('terns'), 1);
     });
 
-    it('finds what was edited by what it says now, and nothing that was redacted', async () => {
+    it('finds edited events by their latest text, and no redacted events', async () => {
       const talk = await TestRoom.create(server, alice!);
       const message = await talk.say(alice!, 'walrus');
       await talk.edit(alice!, message, 'seal');
@@ -137,7 +137,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((await search(alice!, 'dodo', inRoom(talk))).results, []);
     });
 
-    it('pages through results by time, in all and in groups', async () => {
+    it('paginates results by time, in all rooms and in groups', async () => {
       const talk = await TestRoom.create(server, alice!, [bob!]);
       for (let count = 1; count <= 5; count++) await talk.say(count % 2 ? alice! : bob!, `otter ${count}`);
       const filter = inRoom(talk, { limit: 2 });
@@ -159,7 +159,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(bodies(await search(alice!, 'otter', filter, ofBob.next_batch)), ['otter 2']);
     });
 
-    it('counts what there is beyond the page', async () => {
+    it('counts matches beyond the page', async () => {
       const talk = await TestRoom.create(server, alice!);
       for (let count = 1; count <= 5; count++) await talk.say(alice!, `badger ${count}`);
       const recent = { ...inRoom(talk, { limit: 2 }), order_by: 'recent' };
@@ -171,7 +171,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([bodies(third), third.count, third.next_batch], [['badger 1'], 5, undefined]);
     });
 
-    it('ranks what holds the term as it is, and little else, before the rest', async () => {
+    it('ranks short texts with the exact term first', async () => {
       const talk = await TestRoom.create(server, alice!);
       const texts = [
         'sea lion',
@@ -190,7 +190,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(rest.next_batch, undefined);
     });
 
-    it('shows what was said around results, by whom, and the state of their rooms', async () => {
+    it('returns context, profiles and room state of results', async () => {
       const talk = await TestRoom.create(server, alice!, [bob!]);
       for (const text of ['one', 'two', 'badger', 'three', 'four']) await talk.say(bob!, text);
       const event_context = { before_limit: 1, after_limit: 2, include_profile: true };
@@ -209,7 +209,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(usual.results[0]!.context!.profile_info, undefined);
     });
 
-    it('finds only what the user may see', async () => {
+    it('finds only events that the user may see', async () => {
       const visibility = { type: 'm.room.history_visibility', content: { history_visibility: 'joined' } };
       const talk = await TestRoom.create(server, alice!, [], {
         preset: 'public_chat',
@@ -235,7 +235,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await search(alice!, 'secret')).count, 4);
     });
 
-    it('finds nothing of users who are ignored', async () => {
+    it('finds no events of ignored users', async () => {
       const talk = await TestRoom.create(server, alice!, [bob!]);
       await talk.say(bob!, 'ferret');
       assert.equal((await search(alice!, 'ferret')).count, 1);
@@ -246,7 +246,7 @@ forServerDatabases(import.meta.url, (open) => {
       await server.api('PUT', path, { token: alice!.token, body: { ignored_users: {} } });
     });
 
-    it('refuses what is malformed', async () => {
+    it('rejects malformed requests', async () => {
       assert.equal((await ask(alice!, {})).status, 400);
       assert.equal((await ask(alice!, { search_term: 'x', order_by: 'size' })).status, 400);
       assert.equal((await ask(alice!, { search_term: 'x', filter: { limit: 'many' } })).status, 400);
@@ -260,7 +260,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(empty.body, { search_categories: {} });
     });
 
-    it('finds after a restart what was said before it', async () => {
+    it('finds events from before a restart', async () => {
       const talk = await TestRoom.create(server, alice!);
       await talk.say(alice!, 'capybara');
       await server.restart();
@@ -270,7 +270,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
   });
 
-  it('search can be switched off [option: enable_search]', async () => {
+  it('rejects searches when search is disabled [option: enable_search]', async () => {
     const server = await startTestServer({
       database: open.kind,
       config: { search: { enable_search: false } },

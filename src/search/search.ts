@@ -10,7 +10,7 @@ import { type SearchKey, searchedText, searchKeys } from './searched-text.ts';
 
 export type GroupKey = 'room_id' | 'sender';
 
-/** The criteria for events of rooms, as clients write them. */
+/** The criteria for room events of a request. */
 export interface RoomEventsCriteria {
   readonly search_term: string;
   readonly keys?: readonly SearchKey[];
@@ -30,16 +30,16 @@ export interface SearchDeps {
   readonly index: SearchIndex;
 }
 
-/** Results of a page when the client does not say, and at most. */
-const [usualLimit, maxResults] = [10, 50];
+/** Results per page by default, and at most. */
+const [defaultLimit, maxResults] = [10, 50];
 
-/** Matches among which the best are chosen, and up to which the latest are counted. */
+/** Latest matches that are ranked, and matches that are counted. */
 const [maxRanked, maxCounted] = [500, 500];
 
-/** Events of a context on each side when the client does not say, and at most. */
-const [usualContext, maxContext] = [5, 20];
+/** Events on each side of a result by default, and at most. */
+const [defaultContext, maxContext] = [5, 20];
 
-/** Searches what was said in the rooms of a user. Source: client-server API, "Server Side Search". */
+/** Searches events in the rooms of a user. Source: client-server API, "Server Side Search". */
 export class Search {
   readonly #deps: SearchDeps;
   readonly #finder: MatchFinder;
@@ -53,9 +53,9 @@ export class Search {
   }
 
   /**
-   * @param token `next_batch` of an earlier answer
+   * @param token `next_batch` of an earlier response
    * @returns the result category `room_events`
-   * @throws MatrixError M_INVALID_PARAM for a foreign token, M_BAD_JSON for a wrong filter
+   * @throws MatrixError M_INVALID_PARAM for an invalid token, M_BAD_JSON for an invalid filter
    */
   async roomEvents(viewer: Viewer, criteria: RoomEventsCriteria, token: string | undefined): Promise<object> {
     const filter = compileRoomEventFilter(criteria.filter ?? {});
@@ -65,7 +65,7 @@ export class Search {
       keys: criteria.keys ?? searchKeys,
       filter,
       place: token === undefined ? {} : decodeSearchPlace(token),
-      limit: Math.max(1, Math.min(filter.limit ?? usualLimit, maxResults)),
+      limit: Math.max(1, Math.min(filter.limit ?? defaultLimit, maxResults)),
     };
     const page = criteria.order_by === 'recent' ? await this.#latest(request) : await this.#best(request);
     return {
@@ -81,7 +81,7 @@ export class Search {
     };
   }
 
-  /** Looks further than the page, since clients show how much there is in all. */
+  /** Returns a page by time. Searches further than the page, since clients show the total count. */
   async #latest(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const given = Math.max(0, place.skip ?? 0);
@@ -93,7 +93,7 @@ export class Search {
     return { matches, count: given + found.found.length, next, before };
   }
 
-  /** The best of the latest matches. */
+  /** Returns a page of the best among the latest matches. */
   async #best(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
     const skip = Math.max(0, place.skip ?? 0);
@@ -110,7 +110,7 @@ export class Search {
     matches: readonly Match[],
   ): Promise<object[]> {
     const events = await this.#deps.rooms.clientEvents.render(matches, viewer);
-    const limitOf = (asked = usualContext) => Math.max(0, Math.min(asked, maxContext));
+    const limitOf = (asked = defaultContext) => Math.max(0, Math.min(asked, maxContext));
     const request = {
       beforeLimit: limitOf(context?.before_limit),
       afterLimit: limitOf(context?.after_limit),
@@ -138,7 +138,7 @@ interface ResultPage {
   /** Approximate. */
   readonly count: number;
   readonly next: string | undefined;
-  /** Where the next page begins, when it goes by time. */
+  /** Start of the next page, when sorted by time. */
   readonly before: number | undefined;
 }
 

@@ -1,12 +1,12 @@
 import { isJsonObject, type JsonObject, relationOf, topicTexts } from '../protocol/index.ts';
 import type { StoredEvent } from '../room-engine/index.ts';
 
-/** What of events can be searched, as clients name it. */
+/** Searchable content members, with their names in requests. */
 export type SearchKey = 'content.body' | 'content.name' | 'content.topic';
 
 export const searchKeys: readonly SearchKey[] = ['content.body', 'content.name', 'content.topic'];
 
-/** By type of event, the member of its content that is searched. */
+/** Searched content member by event type. */
 const searched: Readonly<Record<string, SearchKey>> = {
   'm.room.message': 'content.body',
   'm.room.name': 'content.name',
@@ -14,8 +14,8 @@ const searched: Readonly<Record<string, SearchKey>> = {
 };
 
 /**
- * The text by which an event is found; `undefined` when it can not be found, as after its redaction. Edits are found
- * by what they say anew.
+ * Returns the text by which an event is found; `undefined` when it has none, for instance after a redaction.
+ * Edits are found by their new content.
  */
 export function searchedText(
   { event, redactedBy, rejected, softFailed }: StoredEvent,

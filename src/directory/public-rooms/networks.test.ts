@@ -9,7 +9,7 @@ import { type ListRequest, PublicRooms } from './public-rooms.ts';
 import { instanceId, Publication } from './publication.ts';
 
 forEachDatabase((open) => {
-  describe('lists of public rooms', () => {
+  describe('PublicRooms', () => {
     const opened = async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const { engine, database, streams, clock, rooms } = under;
@@ -50,7 +50,7 @@ forEachDatabase((open) => {
       };
     };
 
-    it('exist for each network of an application service', async () => {
+    it('lists rooms per network of an application service', async () => {
       const { stats, make, names, publication } = await opened();
       await make('Own', { visibility: 'public' });
       const bridged = await make('Bridged');
@@ -69,7 +69,7 @@ forEachDatabase((open) => {
       await stats.stop();
     });
 
-    it('hold for other servers what they may enter', async () => {
+    it('lists only federated rooms for remote servers', async () => {
       const { stats, make, names } = await opened();
       await make('Everywhere', { visibility: 'public' });
       await make('Here only', { visibility: 'public', creation_content: { 'm.federate': false } });
@@ -78,7 +78,7 @@ forEachDatabase((open) => {
       await stats.stop();
     });
 
-    it('of other servers are asked for there', async () => {
+    it('requests the list of a remote server', async () => {
       const { stats, lists, asked } = await opened();
       const request = { limit: 5, filter: { generic_search_term: 'tea' } };
       assert.deepEqual(await lists.list('far.example', request), { chunk: [] });
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       await stats.stop();
     });
 
-    it('are right after a restart that came before they were written', async () => {
+    it('lists current rooms after a restart before their rows were written', async () => {
       const { under, stats, make } = await opened();
       await stats.stop();
       const roomId = await make('Late', { visibility: 'public' });
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       await restarted.stop();
     });
 
-    it('cost one row for many changes', async () => {
+    it('writes one row for many changes of a room', async () => {
       const { under, stats, make } = await opened();
       const roomId = await make('Busy', { visibility: 'public' });
       await stats.caughtUp();

@@ -73,7 +73,7 @@ class Lists {
 }
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`the list of public rooms on ${database}`, () => {
+  describe(`public room list on ${database}`, () => {
     let lists: Lists;
     let alice: TestUser;
     let bob: TestUser;
@@ -96,7 +96,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => lists.server.stop());
 
-    it('is ordered by members and tells what rooms show of themselves', async () => {
+    it('lists rooms by number of members with their descriptions', async () => {
       const answer = await lists.server.api('GET', `${v3}/publicRooms`, { token: bob.token });
       const [first] = answer.body['chunk'] as Listed[];
       assert.deepEqual(first, {
@@ -113,7 +113,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((answer.body['chunk'] as Listed[]).length, 4);
     });
 
-    it('is searched by name, topic and alias, in any script, whatever the case', async () => {
+    it('searches name, topic and alias in any script, ignoring case', async () => {
       const find = (term: string) => lists.names(bob, { filter: { generic_search_term: term } });
       assert.deepEqual(await find('RAINB'), ['Rainbow']);
       assert.deepEqual(await find('the sky'), ['Rainbow']);
@@ -125,7 +125,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await find("'; drop table room_stats; --"), []);
     });
 
-    it('shows nothing that was redacted', async () => {
+    it('shows no redacted state', async () => {
       const roomId = await lists.room(alice, { visibility: 'public', name: 'Rude', topic: 'Ruder' });
       assert.deepEqual(await lists.names(bob, { filter: { generic_search_term: 'ruder' } }), ['Rude']);
       const room = `${v3}/rooms/${encodeURIComponent(roomId)}`;
@@ -140,11 +140,11 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await lists.server.api('PUT', path, { token, body: {} })).status, 200);
       }
       assert.deepEqual(await lists.names(bob, { filter: { generic_search_term: 'rude' } }), []);
-      assert.ok((await lists.names(bob, {})).includes(undefined), 'it is listed, without a name');
+      assert.ok((await lists.names(bob, {})).includes(undefined), 'it is listed without a name');
       assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
     });
 
-    it('is filtered by the types of rooms', async () => {
+    it('filters by room type', async () => {
       const ofTypes = (...types: (string | null)[]) => lists.names(bob, { filter: { room_types: types } });
       assert.deepEqual(await ofTypes('m.space'), ['Space']);
       assert.deepEqual((await ofTypes(null)).length, 3);
@@ -152,7 +152,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await ofTypes(), []);
     });
 
-    it('has pages, forwards and backwards', async () => {
+    it('paginates forwards and backwards', async () => {
       const page = async (since?: unknown) =>
         (await lists.search(bob, { limit: 1, ...(since === undefined ? undefined : { since }) })).body;
       const seen: Record<string, unknown>[] = [await page()];
@@ -171,7 +171,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(back['prev_batch'], undefined);
     });
 
-    it('refuses bad requests', async () => {
+    it('rejects malformed requests', async () => {
       for (const body of [{ since: 'x' }, { since: 'f' }, { limit: -1 }]) {
         const answer = await lists.search(bob, body);
         assert.deepEqual([answer.status, answer.body['errcode']], [400, 'M_INVALID_PARAM'], answer.raw);
@@ -183,14 +183,14 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await lists.search(bob, { third_party_instance_id: 'irc\0' })).status, 200);
     });
 
-    it('changes with its rooms', async () => {
+    it('lists a room only while it has members and can be joined or read', async () => {
       const roomId = await lists.room(alice, { visibility: 'public', name: 'Brief' });
       const isListed = async () => (await lists.names(bob, { limit: 50 })).includes('Brief');
       assert.equal(await isListed(), true);
       await lists.state(alice, roomId, 'm.room.join_rules', { join_rule: 'invite' });
-      assert.equal(await isListed(), false, 'nobody can enter it');
+      assert.equal(await isListed(), false, 'users cannot join it');
       await lists.state(alice, roomId, 'm.room.history_visibility', { history_visibility: 'world_readable' });
-      assert.equal(await isListed(), true, 'everybody can read it');
+      assert.equal(await isListed(), true, 'all users can read it');
       assert.equal((await lists.setVisibility(alice, roomId, { visibility: 'private' })).status, 200);
       assert.equal(await isListed(), false);
       assert.equal((await lists.setVisibility(alice, roomId, {})).status, 200);
@@ -199,10 +199,10 @@ for (const database of serverDatabases(import.meta.url)) {
         token: alice.token,
         body: {},
       });
-      assert.equal(await isListed(), false, 'nobody is in it');
+      assert.equal(await isListed(), false, 'it has no members');
     });
 
-    it('is changed by those who may name the room', async () => {
+    it('lets users with the power level for aliases publish a room', async () => {
       const roomId = rooms.get('Rainbow')!;
       const refused = await lists.setVisibility(bob, roomId, { visibility: 'private' });
       assert.deepEqual([refused.status, refused.body['errcode']], [403, 'M_FORBIDDEN']);
@@ -219,7 +219,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(answer.status, 403);
     });
 
-    it('is the same after a restart, and tells of what happened just before', async () => {
+    it('lists the same rooms after a restart, with changes from just before it', async () => {
       const roomId = await lists.room(alice, { visibility: 'public', name: 'Late' });
       await lists.server.restart();
       assert.ok((await lists.names(alice, { limit: 50 })).includes('Late'));
@@ -229,7 +229,7 @@ for (const database of serverDatabases(import.meta.url)) {
 }
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('the list of public rooms', () => {
+  describe('options for the public room list', () => {
     const withLists = async (
       directory: Partial<DirectoryConfig>,
       use: (lists: Lists, alice: TestUser) => Promise<void>,
@@ -243,7 +243,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     };
     const list = (lists: Lists) => lists.server.api('GET', `${v3}/publicRooms`);
 
-    it('[option: allow_public_rooms_without_auth] is shown without a login only when it is allowed', async () => {
+    it('[option: allow_public_rooms_without_auth] is public without access token only when allowed', async () => {
       await withLists({}, async (lists) => {
         const answer = await list(lists);
         assert.deepEqual([answer.status, answer.body['errcode']], [401, 'M_MISSING_TOKEN']);
@@ -255,7 +255,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('[option: enable_room_list_search] finds nothing when it is off', async () => {
+    it('[option: enable_room_list_search] returns no rooms when search is disabled', async () => {
       await withLists({ enable_room_list_search: false }, async (lists, alice) => {
         await lists.room(alice, { visibility: 'public', name: 'Open' });
         assert.deepEqual(await lists.names(alice, {}), []);
@@ -263,14 +263,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('[option: stats.enabled] knows nothing of rooms when statistics are off', async () => {
+    it('[option: stats.enabled] is empty when statistics are disabled', async () => {
       await withLists({ stats: { enabled: false } }, async (lists, alice) => {
         await lists.room(alice, { visibility: 'public', name: 'Open' });
         assert.deepEqual(await lists.names(alice, {}), []);
       });
     });
 
-    it('[option: room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] has the rooms that the rules let in', async () => {
+    it('[option: room_list_publication_rules[].user_id, room_list_publication_rules[].alias, room_list_publication_rules[].room_id, room_list_publication_rules[].action] contains only rooms that the rules allow', async () => {
       const rules = [
         { ...all, user_id: '@mallory:*', action: 'deny' as const },
         { ...all, alias: '#open_*:test' },
@@ -282,7 +282,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await lists.room(alice, open);
         await lists.room(mallory, { ...open, room_alias_name: 'open_2', name: 'Denied' });
         assert.deepEqual(await lists.names(alice, {}), ['Open']);
-        assert.equal(await lists.visibility(refused), 'private', 'made, and not listed');
+        assert.equal(await lists.visibility(refused), 'private', 'created, but not listed');
         assert.equal((await lists.setVisibility(alice, refused, {})).status, 403);
       });
       await withLists({ room_list_publication_rules: null }, async (lists, alice) => {
@@ -300,7 +300,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
     });
 
-    it('[option: alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] belongs to rooms whose names obey the rules', async () => {
+    it('[option: alias_creation_rules[].user_id, alias_creation_rules[].alias, alias_creation_rules[].room_id, alias_creation_rules[].action] rejects aliases that the rules deny', async () => {
       const rules = [
         { ...all, user_id: '@mallory:test', action: 'deny' as const },
         { ...all, alias: '#team_*:test' },
@@ -337,7 +337,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('[option: require_membership_for_aliases] names rooms for outsiders only when it is allowed', async () => {
+    it('[option: require_membership_for_aliases] allows aliases of rooms without membership only when configured', async () => {
       for (const [required, status] of [
         [true, 403],
         [false, 200],

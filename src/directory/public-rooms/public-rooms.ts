@@ -6,7 +6,7 @@ import type { DirectoryTables } from '../tables.ts';
 import { decodePlace, encodePlace, type ListPlace } from './list-token.ts';
 import { countList, type ListedRoom, type ListFilter, readList } from './store.ts';
 
-/** The members of a request for public rooms that other servers are asked for as well. */
+/** Members of a request for public rooms that are forwarded to remote servers. */
 export interface ListRequest {
   readonly limit?: number | undefined;
   readonly since?: string | undefined;
@@ -18,9 +18,9 @@ export interface ListRequest {
   readonly third_party_instance_id?: string;
 }
 
-/** The lists of other servers; declared here, supplied at composition. */
+/** Reads the lists of remote servers; implemented in composition. */
 export interface RemoteRoomLists {
-  /** @throws MatrixError when the other server does not answer or refuses */
+  /** @throws MatrixError when the remote server does not answer or refuses */
   list(serverName: string, request: ListRequest): Promise<JsonObject>;
 }
 
@@ -36,13 +36,13 @@ export interface PublicRoomsOptions {
   readonly enable_room_list_search: boolean;
 }
 
-/** Rooms in an answer: when the client does not say, and at most. */
-const [usualLimit, maxRooms] = [100, 500];
+/** Rooms per page by default, and at most. */
+const [defaultLimit, maxRooms] = [100, 500];
 
-/** Terms that are longer find nothing more. */
-const longestTerm = 256;
+/** Maximum characters of a search term; the rest is ignored. */
+const maxTermLength = 256;
 
-/** The list of public rooms. Source: client-server API, "Published room directory". */
+/** The public room list. Source: client-server API, "Published room directory". */
 export class PublicRooms {
   readonly #deps: PublicRoomsDeps;
   readonly #options: PublicRoomsOptions;
@@ -53,20 +53,22 @@ export class PublicRooms {
   }
 
   /**
-   * A page of the list of this server or of another one.
-   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND for a server that can not be asked
+   * Returns a page of the list of this server or of a remote one.
+   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND for a server that cannot be asked
    */
   async list(serverName: string | undefined, request: ListRequest): Promise<JsonObject> {
     if (serverName !== undefined && serverName !== this.#deps.serverName) {
-      if (!isServerName(serverName)) throw invalidParam('This is not the name of a server');
+      if (!isServerName(serverName)) throw invalidParam('Invalid server name');
       const { remote } = this.#deps;
-      if (!remote) throw notFound(`The rooms of ${serverName} can not be listed here`);
+      if (!remote) throw notFound(`The public rooms of ${serverName} are not available`);
       return remote.list(serverName, request);
     }
     return this.listOwn(request);
   }
 
-  /** A page of the list of this server. @param federatableOnly for other servers: rooms that they may enter */
+  /**
+   * Returns a page of this server's list. @param federatableOnly for remote servers: only rooms that federate
+   */
   async listOwn(request: ListRequest, federatableOnly = false): Promise<JsonObject> {
     const limit = limitOf(request);
     const place = request.since === undefined ? undefined : decodePlace(request.since);
@@ -85,15 +87,15 @@ export class PublicRooms {
 
 function limitOf({ limit }: ListRequest): number {
   if (limit !== undefined && limit < 0) throw invalidParam('limit must not be negative');
-  return Math.min(limit || usualLimit, maxRooms);
+  return Math.min(limit || defaultLimit, maxRooms);
 }
 
 function filterOf(request: ListRequest, federatableOnly: boolean): ListFilter {
   const { filter, include_all_networks, third_party_instance_id } = request;
   if (include_all_networks && third_party_instance_id !== undefined) {
-    throw invalidParam('third_party_instance_id is for one network, include_all_networks for all');
+    throw invalidParam('third_party_instance_id and include_all_networks must not be combined');
   }
-  const term = filter?.generic_search_term?.slice(0, longestTerm).replaceAll('\0', '').trim();
+  const term = filter?.generic_search_term?.slice(0, maxTermLength).replaceAll('\0', '').trim();
   return {
     searchTerm: term === '' ? undefined : term,
     roomTypes: filter?.room_types?.map((type) => type?.replaceAll('\0', '') ?? null),
@@ -102,7 +104,7 @@ function filterOf(request: ListRequest, federatableOnly: boolean): ListFilter {
   };
 }
 
-/** @param found one more than `limit` when there are more in the direction of the page */
+/** @param found one room more than `limit` when there is another page in this direction */
 function page(found: readonly ListedRoom[], place: ListPlace | undefined, limit: number): JsonObject {
   const backward = place?.direction === 'backward';
   const hasMore = found.length > limit;

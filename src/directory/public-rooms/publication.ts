@@ -3,7 +3,9 @@ import { forbidden, notFound, PowerLevels } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import type { PublishedRooms } from '../../rooms/index.ts';
 
-/** Puts rooms into the list of public rooms and takes them out. Source: client-server API, "Published room directory". */
+/**
+ * Adds rooms to the public room list and removes them. Source: client-server API, "Published room directory".
+ */
 export class Publication {
   readonly #engine: RoomReader;
   readonly #published: PublishedRooms;
@@ -20,22 +22,23 @@ export class Publication {
   }
 
   /**
-   * For users who have the power to name the room (`m.room.canonical_alias`), and administrators.
-   * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN, also when the operator does not let the user publish the room
+   * Requires the power level for `m.room.canonical_alias`, or an administrator.
+   * @throws MatrixError M_NOT_FOUND; M_FORBIDDEN, also when the operator's rules deny the publication
    */
   async set(requester: Requester, roomId: string, publish: boolean): Promise<void> {
     const head = await this.#head(roomId);
     if (!requester.isAdmin && !(await this.#mayName(head, requester.userId))) {
-      throw forbidden('You may not change whether this room is listed');
+      throw forbidden('You do not have permission to change the visibility of this room');
     }
     if (publish && !(await this.#published.mayPublish(requester.userId, roomId))) {
-      throw forbidden('You may not list this room on this server');
+      throw forbidden('The rules of this server do not allow you to publish this room');
     }
     await this.#published.set(roomId, publish);
   }
 
   /**
-   * For application services: their networks have lists of their own, which nobody restricts.
+   * Sets the visibility in the list of an application service's network, which the operator's rules do not
+   * restrict.
    * @param network id of the network as the application service knows it
    */
   async setForNetwork(appservice: string, network: string, roomId: string, publish: boolean): Promise<void> {
@@ -61,5 +64,5 @@ export class Publication {
   }
 }
 
-/** How clients name a network of an application service (`third_party_instance_id`). */
+/** Returns the id of an application service's network for clients (`third_party_instance_id`). */
 export const instanceId = (appservice: string, network: string): string => `${appservice}|${network}`;

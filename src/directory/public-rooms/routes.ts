@@ -32,8 +32,8 @@ const listBody = Type.Object({
 });
 
 /**
- * Client-server API, "Published room directory", and the part of it for application services.
- * @param withoutAuth show the list to those who are not logged in (`allow_public_rooms_without_auth`)
+ * Client-server API, "Published room directory", and its part for application services.
+ * @param withoutAuth serve the list without access token (`allow_public_rooms_without_auth`)
  */
 export function publicRoomRoutes(
   rooms: PublicRooms,
@@ -107,8 +107,9 @@ function publicationRoutes(publication: Publication): Route[] {
         response: Type.Object({}),
       },
       async ({ params: { networkId, roomId }, requester: { appservice }, body }) => {
-        if (appservice === undefined) throw forbidden('Only application services may do this');
-        if (networkId.includes('\0')) throw invalidParam('This is not the id of a network');
+        if (appservice === undefined)
+          throw forbidden('Only application services may set the visibility in a network');
+        if (networkId.includes('\0')) throw invalidParam('Invalid network id');
         await publication.setForNetwork(appservice, networkId, roomId, body.visibility === 'public');
         return {};
       },

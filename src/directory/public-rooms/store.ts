@@ -7,23 +7,23 @@ import type { ListPlace } from './list-token.ts';
 /** A room in the list. */
 export type ListedRoom = DirectoryTables['room_stats'];
 
-/** Which rooms of the list are wanted. */
+/** Selects rooms of the list. */
 export interface ListFilter {
   readonly searchTerm: string | undefined;
   /** `null` stands for rooms without a type. */
   readonly roomTypes: readonly (string | null)[] | undefined;
-  /** The list of one network of an application service; empty: the server's own; absent: all. */
+  /** The list of an application service's network; empty: the server's own; absent: all. */
   readonly network: string | undefined;
-  /** Only rooms that other servers may enter. */
+  /** Only rooms that federate. */
   readonly federatableOnly: boolean;
 }
 
 type Query<O> = SelectQueryBuilder<DirectoryTables, 'room_stats', O>;
 
-/** Join rules under which strangers may at least knock. */
+/** Join rules with which users without invite can join or knock. */
 const openRules = ['public', 'knock', 'knock_restricted'];
 
-/** A page of the list in its own order: most members first, whichever the direction of the page. */
+/** Reads a page of the list. Its order is by members, most first, in both directions. */
 export async function readList(
   scanner: Reader<DirectoryTables>,
   published: PublishedRooms,
@@ -52,7 +52,7 @@ export async function readList(
   return backward ? rows.reverse() : rows;
 }
 
-/** How many rooms the list holds, whatever is searched for. */
+/** Counts the rooms of the list, regardless of the search term. */
 export async function countList(
   scanner: Reader<DirectoryTables>,
   published: PublishedRooms,
@@ -63,8 +63,8 @@ export async function countList(
 }
 
 /**
- * Rooms in which nobody is, or that strangers can neither enter, knock at nor read, are left out though they are
- * published.
+ * Excludes published rooms without members, and those that users without invite can neither join, knock at
+ * nor read.
  */
 function listed<O>(query: Query<O>, published: PublishedRooms, filter: ListFilter): Query<O> {
   const { roomTypes, network, federatableOnly } = filter;

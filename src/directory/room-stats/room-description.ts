@@ -8,13 +8,13 @@ import {
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
-/** What a room shows of itself to those who look at it from outside. */
+/** A room as described to users outside of it. */
 export interface RoomDescription extends RoomFacts {
   readonly roomId: string;
   readonly joinedMembers: number;
 }
 
-/** A description with what only the server itself wants to know. */
+/** A description with properties for the server's own use. */
 export interface RoomDetails extends RoomDescription {
   readonly roomNid: number;
   readonly historyVisibility: string;
@@ -25,7 +25,7 @@ export interface RoomDetails extends RoomDescription {
   readonly stateEvents: number;
 }
 
-/** The state that `roomFactsOf` reads. */
+/** The state event types that `roomFactsOf` reads. */
 const types = [
   'm.room.create',
   'm.room.name',
@@ -38,17 +38,17 @@ const types = [
   'm.room.encryption',
 ] as const;
 
-/** Whether changes of that state change the description of a room. */
+/** Whether state of this type is part of the description. */
 export const isDescriptive = (type: string): boolean =>
   type === 'm.room.member' || (types as readonly string[]).includes(type);
 
-/** Describes the room as it is now. */
+/** Describes the current state of a room. */
 export async function describeRoom(engine: RoomReader, head: RoomHead): Promise<RoomDescription> {
   const state = await descriptiveState(engine, head);
   return describe(head, state);
 }
 
-/** Looks at every member: for followers, not for requests. */
+/** Reads all members: for followers, not for requests. */
 export async function detailRoom(
   engine: RoomReader,
   head: RoomHead,
@@ -87,7 +87,7 @@ async function descriptiveState(engine: RoomReader, head: RoomHead): Promise<Map
   return new Map([...events.values()].map((stored) => [stored.event.type, stored]));
 }
 
-/** What of an event's content is left to see. */
+/** Returns the content of an event after redactions. */
 export function contentOf(stored: StoredEvent | undefined): JsonObject | undefined {
   if (stored?.redactedBy === undefined) return stored?.event.content;
   return redactEvent(stored.event).event.content;

@@ -17,17 +17,17 @@ export interface RoomStatsDeps {
   readonly serverName: string;
 }
 
-/** How many rooms are written in one transaction. */
-const roomsAtOnce = 50;
+/** Rooms written in one transaction. */
+const roomsPerTransaction = 50;
 
 /**
- * Keeps a row for each room, so that lists of rooms need not look at the state of each. Changes that come while the
- * last ones are being written are written together: a busy room costs one row at a time.
+ * Updates one row per room, so that room lists need not read the state of each. Changes during a write are
+ * combined: a busy room costs one row at a time.
  */
 export class RoomStats {
   readonly #deps: RoomStatsDeps;
   readonly #follower: Follower;
-  /** Facts after this position have been noted in `#changed`; earlier ones must be looked up. */
+  /** Later facts are collected in `#changed`; earlier ones must be read from the database. */
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
   #changed = new Set<string>();
@@ -56,7 +56,7 @@ export class RoomStats {
     return this.#follower.stop();
   }
 
-  /** Resolves when the rows tell of everything that has happened until now, or can not be had in time. */
+  /** Resolves when the rows include all facts until now, or after a timeout. */
   async caughtUp(): Promise<void> {
     if (this.#started) await this.#follower.caughtUpSoon();
   }
@@ -73,8 +73,8 @@ export class RoomStats {
         if (isDescriptive(event.type)) changed.add(event.roomId);
       }
       const rooms = [...changed];
-      for (let start = 0; start < rooms.length; start += roomsAtOnce) {
-        await this.#write(rooms.slice(start, start + roomsAtOnce));
+      for (let start = 0; start < rooms.length; start += roomsPerTransaction) {
+        await this.#write(rooms.slice(start, start + roomsPerTransaction));
       }
     } catch (error) {
       for (const roomId of changed) this.#changed.add(roomId);

@@ -2,7 +2,7 @@ import { foldText, type Writer } from '../../kernel/database/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 import type { RoomDetails } from './room-description.ts';
 
-/** Characters of a room's name, alias and topic that are searched. */
+/** Searched characters of a room's name, alias and topic. */
 const maxSearched = 2_000;
 
 export async function writeRoomStats(writer: Writer<DirectoryTables>, room: RoomDetails): Promise<void> {
@@ -43,7 +43,7 @@ function toRow(room: RoomDetails): DirectoryTables['room_stats'] {
   };
 }
 
-/** Databases do not take U+0000, events do. */
+/** Databases reject U+0000, which events may contain. */
 const withoutNul = (text: string): string => text.replaceAll('\0', '');
 
 const storable = (text: string | undefined): string | null => (text === undefined ? null : withoutNul(text));

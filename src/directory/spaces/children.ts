@@ -8,23 +8,23 @@ import {
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import { contentOf } from '../room-stats/room-description.ts';
 
-/** A room that a space says to contain. */
+/** A child of a space. */
 export interface SpaceChild {
   readonly roomId: string;
-  /** Servers that know the room. */
+  /** Servers that are joined to the room. */
   readonly via: readonly string[];
   readonly suggested: boolean;
-  /** The event, stripped, with its time. */
+  /** The `m.space.child` event as stripped state, with its time. */
   readonly event: JsonObject;
   readonly order: string | undefined;
   readonly originServerTs: number;
 }
 
-/** Children of one space that count; nobody looks through more. */
+/** Maximum number of children of a space; the rest is ignored. */
 const maxChildren = 1_000;
 
 /**
- * The children of a space in the order in which they are shown.
+ * Returns the children of a space in their order.
  * Source: client-server API, "m.space.child relationship" and "Ordering of children within a space".
  */
 export async function childrenOf(engine: RoomReader, head: RoomHead): Promise<SpaceChild[]> {
@@ -36,7 +36,7 @@ export async function childrenOf(engine: RoomReader, head: RoomHead): Promise<Sp
   return inOrder([...events.values()].map(childOf));
 }
 
-/** The children that another server tells of, as `children_state`. What is malformed is left out. */
+/** Parses `children_state` of a remote server. Ignores malformed entries. */
 export function childrenFromJson(events: readonly JsonValue[]): SpaceChild[] {
   return inOrder(
     events.filter(isJsonObject).map((event) => {
@@ -66,7 +66,7 @@ interface ChildEvent {
   readonly content: JsonObject;
 }
 
-/** `undefined` when the event names no child, or not any more. */
+/** Returns `undefined` when the event contains no valid child. */
 function child({ stateKey, sender, originServerTs, content }: ChildEvent): SpaceChild | undefined {
   const { via, order, suggested } = content;
   if (!isRoomId(stateKey) || !Array.isArray(via) || via.length === 0) return undefined;

@@ -14,18 +14,18 @@ export interface HierarchyRequest {
   readonly from?: string | undefined;
 }
 
-/** A room of the tree with its children. */
+/** A room of the hierarchy with its children. */
 interface TreeRoom {
   readonly room: RoomDescription;
   readonly children: readonly SpaceChild[];
 }
 
-/** Rooms in one answer, levels of a tree, and rooms of a tree that are looked at, at most. */
+/** Rooms per page, maximum depth, and rooms that are visited per request. */
 const [maxRooms, maxLevels, maxVisited] = [50, 50, 2_000];
 
 /**
- * Walks the trees of spaces, parents before their children. A page is found by walking from the root again, past the
- * rooms of the pages before it: nothing is kept between requests, and a tree is bounded.
+ * Walks the hierarchies of spaces, parents before their children. Each page walks from the root again, past
+ * the rooms of earlier pages: no state is stored between requests, and hierarchies are bounded.
  * Source: client-server API, `GET /rooms/{roomId}/hierarchy`.
  */
 export class SpaceHierarchy {
@@ -34,16 +34,16 @@ export class SpaceHierarchy {
   readonly #serverName: string;
   readonly #remote: RemoteRooms;
 
-  constructor(parts: {
+  constructor(deps: {
     engine: RoomReader;
     serverAcls: ServerAcls;
     serverName: string;
     remote: RemoteRooms;
   }) {
-    this.#engine = parts.engine;
-    this.#serverAcls = parts.serverAcls;
-    this.#serverName = parts.serverName;
-    this.#remote = parts.remote;
+    this.#engine = deps.engine;
+    this.#serverAcls = deps.serverAcls;
+    this.#serverName = deps.serverName;
+    this.#remote = deps.remote;
   }
 
   /** @throws MatrixError M_FORBIDDEN when the user may not see the root, M_INVALID_PARAM */
@@ -69,9 +69,9 @@ export class SpaceHierarchy {
   }
 
   /**
-   * A room and its children for another server, without those that none of its users may see.
+   * Returns a room and its children for a remote server, without those that its users may not see.
    * Source: server-server API, `GET /hierarchy/{roomId}`.
-   * @throws MatrixError M_NOT_FOUND when the room itself is one of them
+   * @throws MatrixError M_NOT_FOUND when they may not see the room itself
    */
   async forServer(serverName: string, roomId: string, suggestedOnly: boolean): Promise<JsonObject> {
     const root = await this.#local(roomId);
@@ -95,7 +95,7 @@ export class SpaceHierarchy {
     };
   }
 
-  /** The rooms of the tree that the user may see, each once, depth first. */
+  /** Yields the rooms that the user may see, each once, depth first. */
   async *#walk(
     userId: string,
     rootId: string,
@@ -103,7 +103,7 @@ export class SpaceHierarchy {
     maxDepth: number,
   ): AsyncGenerator<TreeRoom> {
     const remote = new RemoteWalk(this.#remote, suggestedOnly);
-    /** How far from the root each room was found, as long as a shorter way to it may lead further. */
+    /** Depths at which rooms were visited: a shorter path may lead further. */
     const depths = new Map<string, number>();
     const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];
     let looked = 0;
@@ -139,13 +139,13 @@ export class SpaceHierarchy {
     return { room: found.room, children: wanted(found.children, suggestedOnly) };
   }
 
-  /** Which the server could not enter anyhow where it is not admitted. */
+  /** Whether a remote server may see a room; server ACLs apply as well. */
   async #mayServerSee({ head, room }: LocalRoom, serverName: string): Promise<boolean> {
     if (!(await this.#serverAcls.allows(head, serverName))) return false;
     return serverMaySee(this.#engine, head, room, serverName);
   }
 
-  /** A room that this server is in: what it knows of others may have changed long ago. */
+  /** Returns a room with local members: the stored state of other rooms may be outdated. */
   async #local(roomId: string): Promise<LocalRoom | undefined> {
     const head = await this.#engine.heads.get(roomId);
     if (!head?.servers.has(this.#serverName)) return undefined;
@@ -162,7 +162,7 @@ interface LocalRoom {
   readonly room: RoomDescription;
 }
 
-/** A room of the tree that is still to be looked at. */
+/** A room that is still to be visited. */
 interface Place {
   readonly roomId: string;
   readonly depth: number;
@@ -177,14 +177,14 @@ const treeRoomJson = ({ room, children }: TreeRoom): JsonObject => ({
   children_state: children.map(({ event }) => event),
 });
 
-/** Where a walk goes on, together with what may not change on the way. */
+/** Encodes the position of the walk, with the parameters that must not change between pages. */
 const encodeFrom = (suggestedOnly: boolean, maxDepth: number, skip: number): string =>
   `h${suggestedOnly ? 1 : 0}_${maxDepth}_${skip}`;
 
 /** @throws MatrixError M_INVALID_PARAM */
 function decodeFrom(token: string, suggestedOnly: boolean, maxDepth: number): number {
   const skip = /^h[01]_\d{1,2}_(\d{1,5})$/.exec(token)?.[1];
-  if (skip === undefined) throw invalidParam('This is not a token of a hierarchy');
+  if (skip === undefined) throw invalidParam('Invalid pagination token');
   if (encodeFrom(suggestedOnly, maxDepth, Number(skip)) !== token) {
     throw invalidParam('suggested_only and max_depth cannot change on paginated requests');
   }

@@ -25,7 +25,9 @@ const childEvent = (roomId: string, order: string): JsonObject => ({
   content: { via: far, order },
 });
 
-/** A space on another server with a public room, one that is closed, one for members of `allowed`, and bad entries. */
+/**
+ * A remote space with a public room, an invite-only one, one for members of `allowed`, and malformed entries.
+ */
 const farSpace = (allowed: string): JsonObject => ({
   room: summary('!space:far.example', {
     name: 'Far',
@@ -88,8 +90,8 @@ async function opened(open: OpenDatabase) {
 }
 
 forEachDatabase((open) => {
-  describe('rooms of other servers', () => {
-    it('are part of the trees here, as far as their own server and their rules say', async () => {
+  describe('remote rooms in spaces', () => {
+    it('are part of hierarchies if the remote server and their join rules allow it', async () => {
       const { under, answers, asked, names, make, contain } = await opened(open);
       const root = await make('m.space');
       const club = await make(undefined);
@@ -97,13 +99,13 @@ forEachDatabase((open) => {
       answers.set('!space:far.example', farSpace(club));
       assert.deepEqual(await names(bob, root), ['m.space', 'Far', 'Open']);
       assert.deepEqual(await names(alice, root), ['m.space', 'Far', 'Open', '!club:far.example']);
-      assert.deepEqual(asked, ['!space:far.example at far.example'], 'the answer is kept');
+      assert.deepEqual(asked, ['!space:far.example at far.example'], 'the response is cached');
       under.clock.advance(6 * 60_000);
       answers.clear();
       assert.deepEqual(await names(bob, root), ['m.space']);
     });
 
-    it('must be what was asked for', async () => {
+    it('are ignored when the response is for another room', async () => {
       const { answers, names, make, contain } = await opened(open);
       const root = await make('m.space');
       for (const [index, answer] of [
@@ -123,7 +125,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await names(bob, root), ['m.space', 'Plain']);
     });
 
-    it('are asked for a bounded number of times, also when they form a circle', async () => {
+    it('are requested a bounded number of times, also for cyclic spaces', async () => {
       const { answers, asked, names, make, contain } = await opened(open);
       const root = await make('m.space');
       await contain(root, '!0:far.example');
@@ -148,7 +150,7 @@ forEachDatabase((open) => {
       await assert.rejects(summaries.summary('!space2:far.example', bob), { errcode: 'M_NOT_FOUND' });
     });
 
-    it('are told of those here that their users may see', async () => {
+    it('are listed for remote servers if their users may see them', async () => {
       const { under, hierarchy, make, contain } = await opened(open);
       const root = await make('m.space');
       const open_ = await make(undefined);

@@ -10,30 +10,31 @@ import {
 import type { RoomDescription } from '../room-stats/room-description.ts';
 import { childrenFromJson, type SpaceChild } from './children.ts';
 
-/** Asks other servers about rooms; declared here, supplied at composition. */
+/** Requests hierarchies from remote servers; implemented in composition. */
 export interface RemoteHierarchies {
   /**
-   * What `GET /hierarchy/{roomId}` answers on the first of the servers that knows the room; `undefined` when none does.
+   * Returns the response of `GET /hierarchy/{roomId}` of the first server that knows the room; `undefined`
+   * when none does.
    */
   hierarchy(roomId: string, via: readonly string[], suggestedOnly: boolean): Promise<JsonObject | undefined>;
 }
 
-/** A room that this server is not in, and what was told about its children with it. */
+/** A remote room with its children, from one response. */
 export interface RemoteTree {
   readonly room: RoomDescription;
   readonly children: readonly SpaceChild[];
   readonly summaries: ReadonlyMap<string, RoomDescription>;
-  /** Rooms that need not be asked for: nobody here may see them. */
+  /** Inaccessible rooms, which need not be requested. */
   readonly inaccessible: ReadonlySet<string>;
 }
 
-/** How many answers are kept, and for how many milliseconds. */
-const [answersKept, answerHolds] = [500, 5 * 60_000];
+/** Cached responses, and the milliseconds for which they are valid. */
+const [maxCached, cacheTime] = [500, 5 * 60_000];
 
-/** Servers that are asked for one room, at most. */
+/** Maximum number of servers that are asked for one room. */
 const maxServers = 5;
 
-/** What other servers tell of rooms that this one is not in. */
+/** Requests and caches hierarchies of rooms without local members. */
 export class RemoteRooms {
   readonly #remote: RemoteHierarchies | undefined;
   readonly #clock: Clock;
@@ -41,7 +42,7 @@ export class RemoteRooms {
     string,
     { readonly until: number; readonly tree: RemoteTree | undefined }
   >({
-    max: answersKept,
+    max: maxCached,
   });
 
   constructor(remote: RemoteHierarchies | undefined, clock: Clock) {
@@ -49,7 +50,7 @@ export class RemoteRooms {
     this.#clock = clock;
   }
 
-  /** `undefined` when nobody knows the room. */
+  /** Returns `undefined` when no server knows the room. */
   async tree(roomId: string, via: readonly string[], suggestedOnly = false): Promise<RemoteTree | undefined> {
     if (!this.#remote || !isRoomId(roomId) || via.length === 0) return undefined;
     const key = `${suggestedOnly ? '+' : '-'}${roomId}`;
@@ -57,12 +58,12 @@ export class RemoteRooms {
     if (known && known.until > this.#clock.monotonic()) return known.tree;
     const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly);
     const tree = answer && treeFromJson(roomId, answer);
-    this.#answers.set(key, { until: this.#clock.monotonic() + answerHolds, tree });
+    this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree });
     return tree;
   }
 }
 
-/** Source: server-server API, `GET /hierarchy/{roomId}`. What is malformed counts as absent. */
+/** Source: server-server API, `GET /hierarchy/{roomId}`. Malformed values count as absent. */
 function treeFromJson(roomId: string, answer: JsonObject): RemoteTree | undefined {
   const room = isJsonObject(answer['room']) ? descriptionFromJson(answer['room']) : undefined;
   if (!room || room.roomId !== roomId) return undefined;

@@ -2,10 +2,10 @@ import type { RoomDescription } from '../room-stats/room-description.ts';
 import type { SpaceChild } from './children.ts';
 import type { RemoteRooms } from './remote-rooms.ts';
 
-/** Questions to other servers that one walk asks at most. */
-const maxQuestions = 20;
+/** Maximum number of requests to remote servers per walk. */
+const maxRequests = 20;
 
-/** What one walk through a tree learns of rooms that this server is not in. */
+/** Reads remote rooms for one walk through a hierarchy. */
 export class RemoteWalk {
   readonly #rooms: RemoteRooms;
   readonly #suggestedOnly: boolean;
@@ -18,7 +18,10 @@ export class RemoteWalk {
     this.#suggestedOnly = suggestedOnly;
   }
 
-  /** A room with its children; asks nobody about rooms that are known from their parents and have no children. */
+  /**
+   * Returns a room with its children; sends no request for a room without children that its parent's response
+   * describes.
+   */
   async room(
     roomId: string,
     via: readonly string[],
@@ -26,7 +29,7 @@ export class RemoteWalk {
     if (this.#inaccessible.has(roomId)) return undefined;
     const summary = this.#summaries.get(roomId);
     const known = summary && { room: summary, children: [] };
-    if ((summary && summary.roomType !== 'm.space') || this.#questions >= maxQuestions) return known;
+    if ((summary && summary.roomType !== 'm.space') || this.#questions >= maxRequests) return known;
     this.#questions++;
     const tree = await this.#rooms.tree(roomId, via, this.#suggestedOnly);
     if (!tree) return known;

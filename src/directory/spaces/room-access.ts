@@ -3,9 +3,10 @@ import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 import type { RoomDescription } from '../room-stats/room-description.ts';
 
 /**
- * Whether somebody may see what a room shows of itself: they are in it or may enter it, or anybody may knock at it or
- * read it. Source: client-server API, `GET /rooms/{roomId}/hierarchy` and `GET /room_summary/{roomIdOrAlias}`.
- * @param userId absent for those who are not logged in
+ * Whether a user may see the summary of a room: as a member, an invited user, or because all users may join,
+ * knock or read.
+ * Source: client-server API, `GET /rooms/{roomId}/hierarchy` and `GET /room_summary/{roomIdOrAlias}`.
+ * @param userId absent for unauthenticated requests
  */
 export async function maySeeSummary(
   engine: RoomReader,
@@ -25,7 +26,7 @@ export async function maySeeSummary(
   return allowedRoomIds.some((roomId) => rooms.get(roomId)?.membership === 'join');
 }
 
-/** The same for a room that this server is not in, as another server describes it. */
+/** Whether a user may see the summary of a remote room, as its server describes it. */
 export async function maySeeRemote(
   engine: RoomReader,
   room: RoomDescription,
@@ -40,7 +41,7 @@ export async function maySeeRemote(
   return room.allowedRoomIds.some((roomId) => rooms.get(roomId)?.membership === 'join');
 }
 
-/** The same for another server: whether one of its users may see the room. Source: server-server API, "Spaces". */
+/** Whether a user of a remote server may see the summary of a room. Source: server-server API, "Spaces". */
 export async function serverMaySee(
   engine: RoomReader,
   head: RoomHead,

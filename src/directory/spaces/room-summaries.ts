@@ -6,24 +6,24 @@ import type { RemoteRooms } from './remote-rooms.ts';
 import { maySeeRemote, maySeeSummary } from './room-access.ts';
 import { summaryJson } from './summary-json.ts';
 
-/** What rooms show of themselves to those who think about joining. Source: client-server API, "Room Summary API". */
+/** Summaries of rooms for users who consider joining. Source: client-server API, "Room Summary API". */
 export class RoomSummaries {
   readonly #engine: RoomReader;
   readonly #aliases: Rooms['aliases'];
   readonly #serverName: string;
   readonly #remote: RemoteRooms;
 
-  constructor(parts: Pick<Rooms, 'engine' | 'aliases'> & { serverName: string; remote: RemoteRooms }) {
-    this.#engine = parts.engine;
-    this.#aliases = parts.aliases;
-    this.#serverName = parts.serverName;
-    this.#remote = parts.remote;
+  constructor(deps: Pick<Rooms, 'engine' | 'aliases'> & { serverName: string; remote: RemoteRooms }) {
+    this.#engine = deps.engine;
+    this.#aliases = deps.aliases;
+    this.#serverName = deps.serverName;
+    this.#remote = deps.remote;
   }
 
   /**
-   * @param userId absent for those who are not logged in
-   * @param via servers that are asked when this one is not in the room
-   * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for unknown rooms and those that are none of the user's business
+   * @param userId absent for unauthenticated requests
+   * @param via servers that are asked when this one is not joined to the room
+   * @throws MatrixError M_INVALID_PARAM; M_NOT_FOUND for unknown rooms and those that the user may not see
    */
   async summary(
     idOrAlias: string,
@@ -46,11 +46,11 @@ export class RoomSummaries {
 
   async #locate(idOrAlias: string): Promise<{ roomId: string; servers: readonly string[] }> {
     if (idOrAlias.startsWith('!')) return { roomId: idOrAlias, servers: [] };
-    if (!idOrAlias.startsWith('#')) throw invalidParam('This is neither a room id nor an alias');
+    if (!idOrAlias.startsWith('#')) throw invalidParam('Expected a room id or an alias');
     return this.#aliases.locate(idOrAlias);
   }
 
-  /** Of a room that this server is in: what it knows of others may have changed long ago. */
+  /** Returns a room with local members: the stored state of other rooms may be outdated. */
   async #head(roomId: string): Promise<RoomHead | undefined> {
     const head = await this.#engine.heads.get(roomId);
     return head?.servers.has(this.#serverName) ? head : undefined;

@@ -16,7 +16,7 @@ const publicRoom: RoomRequest = { preset: 'public_chat' };
 const space: RoomRequest = { ...publicRoom, creation_content: { type: 'm.space' } };
 
 forEachDatabase((open) => {
-  describe('rooms seen from outside', () => {
+  describe('room summaries, spaces and mutual rooms', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;
     before(async () => {
@@ -51,7 +51,7 @@ forEachDatabase((open) => {
       content: { join_rule: 'restricted', allow: [{ type: 'm.room_membership', room_id: allowed }] },
     });
 
-    it('tell what they show of themselves', async () => {
+    it('returns the description of a room', async () => {
       const roomId = await make('Rainbow', {
         ...publicRoom,
         room_alias_name: 'rainbow',
@@ -84,7 +84,7 @@ forEachDatabase((open) => {
       assert.equal((await summary(bob, roomId)).body['name'], undefined, 'redacted');
     });
 
-    it('show nothing to those whom they do not concern', async () => {
+    it('answers 404 to users who may not see the room', async () => {
       const club = await make('Club', { preset: 'private_chat' });
       const visible: Record<string, boolean>[] = [];
       const cases: [string, RoomRequest][] = [
@@ -127,7 +127,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('are not found by wrong names', async () => {
+    it('rejects invalid room ids and aliases', async () => {
       for (const [room, status] of [
         ['!unknown:test', 404],
         ['#unknown:test', 404],
@@ -139,7 +139,7 @@ forEachDatabase((open) => {
       assert.deepEqual([answer.status, answer.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('form trees, in the order of their children, and each is there once', async () => {
+    it('walks hierarchies in the order of children, and returns each room once', async () => {
       const root = await make('root', space);
       const inner = await make('inner', space);
       const [first, second, third] = [
@@ -188,7 +188,7 @@ forEachDatabase((open) => {
       assert.deepEqual(namesIn((await tree(bob, root, '?max_depth=0')).body), ['root']);
     });
 
-    it('come in pages that belong together', async () => {
+    it('paginates hierarchies, and rejects other parameters for the next page', async () => {
       const root = await make('root', space);
       for (const name of ['a', 'b', 'c', 'd'])
         await contain(root, await make(name, publicRoom), { via: ['test'], order: name });
@@ -214,7 +214,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are followed as deep as the shortest way to a room allows', async () => {
+    it('follows the shortest path to a room up to max_depth', async () => {
       const [root, long, both] = [
         await make('root', space),
         await make('long', space),
@@ -235,7 +235,7 @@ forEachDatabase((open) => {
       assert.deepEqual(namesIn((await tree(bob, root, '?max_depth=1')).body), ['root', 'long', 'both']);
     });
 
-    it('are bounded in depth', async () => {
+    it('bounds the depth of hierarchies', async () => {
       const chain: string[] = [];
       for (let depth = 0; depth < 60; depth++) chain.push(await make(`${depth}`, space));
       for (const [depth, roomId] of chain.entries()) {
@@ -248,7 +248,7 @@ forEachDatabase((open) => {
       assert.deepEqual(namesIn(rest.body), ['50']);
     });
 
-    it('can be shared with somebody', async () => {
+    it('lists mutual rooms of two users', async () => {
       const [one, two] = [await under.room('@x:test', '@y:test'), await under.room('@x:test', '@y:test')];
       await under.room('@x:test');
       const left = await under.room('@y:test', '@x:test');
@@ -272,7 +272,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await http.call('@x:test', 'GET', path, undefined, '/unstable')).body, expected);
     });
 
-    it('can be shared in pages', async () => {
+    it('paginates mutual rooms', async () => {
       const rooms: string[] = [];
       for (let count = 0; count < 103; count++) rooms.push(await under.room('@many:test', '@more:test'));
       const path = '/mutual_rooms?user_id=@more:test';

@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 
-/** Rooms in one answer. */
+/** Rooms per page. */
 const pageSize = 100;
 
 interface Page {
@@ -13,8 +13,8 @@ interface Page {
 }
 
 /**
- * The rooms that a user shares with another, in the order of their ids.
- * @throws MatrixError M_INVALID_PARAM for the user's own id, for what is no user id, and for a bad token
+ * Returns the rooms that two users share, sorted by id.
+ * @throws MatrixError M_INVALID_PARAM for the user's own id, an invalid user id, and an invalid token
  */
 async function mutualRooms(
   engine: RoomReader,
@@ -35,11 +35,11 @@ async function mutualRooms(
 
 function decodeFrom(token: string): string {
   const roomId = Buffer.from(token, 'base64url').toString();
-  if (!roomId.startsWith('!')) throw invalidParam('This is not a token of this list');
+  if (!roomId.startsWith('!')) throw invalidParam('Invalid pagination token');
   return roomId;
 }
 
-/** Client-server API, "Mutual rooms"; with the path from before it was stable. */
+/** Client-server API, "Mutual rooms"; with the unstable path. */
 export function mutualRoomRoutes(engine: RoomReader): Route[] {
   const text = Type.Optional(Type.String());
   return [

@@ -18,15 +18,15 @@ export interface RemoteUsersDeps {
   readonly serverName: string;
 }
 
-/** How many users are written in one transaction. */
-const usersAtOnce = 100;
+/** Users written in one transaction. */
+const usersPerTransaction = 100;
 
-/** Keeps the entries of the users of other servers, who are known by what their memberships say. */
+/** Updates the entries of remote users, from their membership events. */
 export class RemoteUsers {
   readonly #deps: RemoteUsersDeps;
   readonly #texts: FullText;
   readonly #follower: Follower;
-  /** Facts after this position have been noted in `#changed`; earlier ones must be looked up. */
+  /** Later facts are collected in `#changed`; earlier ones must be read from the database. */
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
   #changed = new Map<string, DirectoryUser>();
@@ -56,7 +56,7 @@ export class RemoteUsers {
     return this.#follower.stop();
   }
 
-  /** Resolves when the entries tell of everybody who has come until now, or when that takes too long. */
+  /** Resolves when the entries include all memberships until now, or after a timeout. */
   async caughtUp(): Promise<void> {
     if (this.#started) await this.#follower.caughtUpSoon();
   }
@@ -83,8 +83,8 @@ export class RemoteUsers {
     this.#changed = new Map();
     try {
       const users = [...changed.values()];
-      for (let start = 0; start < users.length; start += usersAtOnce) {
-        await this.#write(users.slice(start, start + usersAtOnce));
+      for (let start = 0; start < users.length; start += usersPerTransaction) {
+        await this.#write(users.slice(start, start + usersPerTransaction));
       }
     } catch (error) {
       for (const [userId, user] of changed) {
@@ -94,7 +94,7 @@ export class RemoteUsers {
     }
   }
 
-  /** Notes everybody who is in the rooms that changed while nobody listened. */
+  /** Collects the members of rooms that changed while this was stopped. */
   async #lookUp(after: number): Promise<void> {
     const { engine } = this.#deps;
     for (const roomId of await engine.events.roomsChangedBetween(after, this.#notedFrom)) {

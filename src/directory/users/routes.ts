@@ -2,8 +2,8 @@ import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { UserDirectory } from './user-directory.ts';
 
-/** Results when the client does not say, and at most. */
-const [usualLimit, maxResults] = [10, 50];
+/** Results by default, and at most. */
+const [defaultLimit, maxResults] = [10, 50];
 
 /** Client-server API, "User directory". */
 export function userDirectoryRoutes(directory: UserDirectory): Route[] {
@@ -19,7 +19,7 @@ export function userDirectoryRoutes(directory: UserDirectory): Route[] {
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
         }),
       },
-      async ({ requester: { userId }, body: { search_term: term, limit = usualLimit } }) => {
+      async ({ requester: { userId }, body: { search_term: term, limit = defaultLimit } }) => {
         const wanted = Math.min(limit, maxResults);
         const { results, limited } = await directory.search({ userId, term, limit: wanted });
         return {

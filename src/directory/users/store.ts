@@ -2,26 +2,26 @@ import type { FullText, Reader, Writer } from '../../kernel/database/index.ts';
 import { localpartOf, serverOfUser } from '../../protocol/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 
-/** The index of the texts by which users are found. */
+/** The name of the full text index of users. */
 export const userTexts = 'user_directory_texts';
 
-/** A user as the directory shows them. */
+/** A user in the directory. */
 export interface DirectoryUser {
   readonly userId: string;
   readonly displayName: string | undefined;
   readonly avatarUrl: string | undefined;
 }
 
-/** An entry of the directory, with its number in the index of texts. */
+/** An entry of the directory, with its number in the full text index. */
 export interface DirectoryEntry extends DirectoryUser {
   readonly nid: number;
 }
 
-/** What a user is found by: name, local part and server. */
+/** Returns the searched text: name, local part and server. */
 export const searchedText = ({ userId, displayName }: DirectoryUser): string =>
   `${displayName ?? ''}\n${localpartOf(userId)}\n${serverOfUser(userId)}`;
 
-/** Adds a user, or takes over what has changed. */
+/** Inserts or updates a user. */
 export async function writeUser(
   writer: Writer<DirectoryTables>,
   texts: FullText,
@@ -59,7 +59,7 @@ export async function readUsersByNid(
   return rows.map(toEntry);
 }
 
-/** Those of the users who are in the directory. */
+/** Reads those users that are in the directory. */
 export async function readUsersById(
   reader: Reader<DirectoryTables>,
   userIds: readonly string[],
@@ -73,7 +73,7 @@ export async function readUsersById(
   return rows.map(toEntry);
 }
 
-/** Those of the rooms that everybody may enter or read. */
+/** Returns those rooms that all users may join or read. */
 export async function readPublicRooms(
   reader: Reader<DirectoryTables>,
   roomNids: readonly number[],
@@ -100,5 +100,5 @@ const toEntry = (row: DirectoryTables['user_directory']): DirectoryEntry => ({
   avatarUrl: row.avatar_url ?? undefined,
 });
 
-/** Databases do not take U+0000, events do. */
+/** Databases reject U+0000, which events may contain. */
 const storable = (text: string | undefined): string | null => text?.replaceAll('\0', '') ?? null;

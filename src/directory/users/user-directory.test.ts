@@ -32,7 +32,7 @@ class People {
 
   static async start(database: 'sqlite' | 'postgres', userDirectory: object = {}) {
     const config = { directory: { user_directory: userDirectory } } as ConfigurationOverrides;
-    // Time stands still: however slow this machine is, no search loses patience.
+    // The clock stands still: no search times out on a slow machine.
     return new People(await startTestServer({ database, config, clock: manualClock() }));
   }
 
@@ -61,7 +61,7 @@ class People {
     return this.server.api('POST', `${v3}/user_directory/search`, { token: user.token, body });
   }
 
-  /** Searches once: entries follow accounts a moment later, and a search waits for them. */
+  /** Searches once: a search waits until entries are up to date. */
   async find(user: TestUser, term: string, expected: readonly string[]): Promise<void> {
     const { body } = await this.search(user, { search_term: term });
     const found = (body['results'] as Found[]).map(({ user_id }) => user_id);
@@ -70,7 +70,7 @@ class People {
 }
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`the search for users on ${database}`, () => {
+  describe(`user directory on ${database}`, () => {
     let people: People;
     let searcher: TestUser;
     let bobby: TestUser;
@@ -90,7 +90,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => people.server.stop());
 
-    it('finds those who share a room with the searcher or are in a public one, best first', async () => {
+    it('finds users in shared or public rooms, best match first', async () => {
       await people.find(searcher, 'bob', ['@bob:test', '@robert:test']);
       await people.find(searcher, 'BOBBY', ['@robert:test']);
       await people.find(searcher, 'tables bob', ['@robert:test']);
@@ -104,7 +104,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await people.find(searcher, '中さ', ['@tanaka:test']);
     });
 
-    it('shows names and avatars, and follows them', async () => {
+    it('returns current names and avatars', async () => {
       await people.setField(bobby, 'avatar_url', 'mxc://test/bobby');
       await people.setField(bobby, 'displayname', 'Little Bob');
       await people.find(searcher, 'little', ['@robert:test']);
@@ -120,7 +120,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await people.find(searcher, 'tables', ['@robert:test']);
     });
 
-    it('says when there are more', async () => {
+    it('sets limited when there are more results', async () => {
       const limited = await people.search(searcher, { search_term: 'bob', limit: 1 });
       assert.deepEqual([limited.body['limited'], (limited.body['results'] as Found[]).length], [true, 1]);
       assert.equal((await people.search(searcher, { search_term: 'bob', limit: 2 })).body['limited'], false);
@@ -136,7 +136,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(anybody.status, 401);
     });
 
-    it('no longer finds those who have left, or whose account is closed', async () => {
+    it('does not find users who left or were deactivated', async () => {
       const brief = await people.named('brief');
       const roomId = await people.room(brief, 'public_chat');
       await people.find(searcher, 'brief', ['@brief:test']);
@@ -160,7 +160,7 @@ for (const database of serverDatabases(import.meta.url)) {
 }
 
 forServerDatabases(import.meta.url, ({ kind }) => {
-  describe('the search for users', () => {
+  describe('options for the user directory', () => {
     const withPeople = async (
       options: object,
       use: (people: People, searcher: TestUser) => Promise<void>,
@@ -173,14 +173,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       }
     };
 
-    it('[option: user_directory.enabled] finds nobody when it is off', async () => {
+    it('[option: user_directory.enabled] finds no users when disabled', async () => {
       await withPeople({ enabled: false }, async (people, searcher) => {
         await people.room(await people.named('bob'), 'public_chat');
         await people.find(searcher, 'bob', []);
       });
     });
 
-    it('[option: user_directory.search_all_users] finds everybody when it may', async () => {
+    it('[option: user_directory.search_all_users] finds all users when enabled', async () => {
       await withPeople({ search_all_users: true }, async (people, searcher) => {
         await people.named('bob');
         await people.find(searcher, 'bob', ['@bob:test']);
@@ -192,7 +192,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('[option: user_directory.show_locked_users] finds locked users only when it may', async () => {
+    it('[option: user_directory.show_locked_users] finds locked users only when enabled', async () => {
       for (const show of [false, true]) {
         await withPeople({ show_locked_users: show }, async (people, searcher) => {
           await people.room(await people.named('bob'), 'public_chat');
@@ -208,7 +208,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
   });
 });
 
-/** Does something as a new administrator. */
+/** Sends a request as a new administrator. */
 async function admin(server: TestServer, path: string, body: object) {
   const nonce = String((await server.api('GET', '/_synapse/admin/v1/register')).body['nonce']);
   const account = { nonce, username: 'admin', password: 'correct horse', admin: true };
@@ -218,7 +218,7 @@ async function admin(server: TestServer, path: string, body: object) {
 }
 
 forServerDatabases(import.meta.url, (open) => {
-  describe('users of other servers', () => {
+  describe('remote users in the user directory', () => {
     const follow = async (under: RoomsUnderTest) => {
       const { engine, database, streams, clock } = under;
       const deps = { engine, database, streams, clock, log: silentLogger, serverName: 'test' };
@@ -240,7 +240,7 @@ forServerDatabases(import.meta.url, (open) => {
     };
     const dora = '@dora:far.example';
 
-    it('are known by their memberships', async () => {
+    it('are found by their memberships', async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const remote = await follow(under);
       const roomId = await under.room(alice);
@@ -255,7 +255,7 @@ forServerDatabases(import.meta.url, (open) => {
       await remote.stop();
     });
 
-    it('lose the names that are taken from them', async () => {
+    it('lose names that are redacted', async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const remote = await follow(under);
       const roomId = await under.room(alice);
@@ -270,7 +270,7 @@ forServerDatabases(import.meta.url, (open) => {
       await remote.stop();
     });
 
-    it('are not missed when the server stops before it has written them', async () => {
+    it('are found after a restart before their entries were written', async () => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const first = await follow(under);
       await first.stop();
@@ -283,7 +283,7 @@ forServerDatabases(import.meta.url, (open) => {
       await remote.stop();
     });
 
-    /** Searches for the Doras of two servers. */
+    /** Searches for users named Dora, one local and one remote. */
     const search = async (option: object) => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const { engine, database, streams, clock } = under;
@@ -321,12 +321,12 @@ forServerDatabases(import.meta.url, (open) => {
       return results.map(({ userId }) => userId);
     };
 
-    it('[option: user_directory.prefer_local_users] come after those of this one, if wanted', async () => {
+    it('[option: user_directory.prefer_local_users] come after local users when configured', async () => {
       assert.deepEqual(await search({}), [dora, '@dora_of_here:test']);
       assert.deepEqual(await search({ prefer_local_users: true }), ['@dora_of_here:test', dora]);
     });
 
-    it('[option: user_directory.exclude_remote_users] are left out, if wanted', async () => {
+    it('[option: user_directory.exclude_remote_users] are left out when configured', async () => {
       assert.deepEqual(await search({ exclude_remote_users: true }), ['@dora_of_here:test']);
     });
   });

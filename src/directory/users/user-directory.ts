@@ -4,14 +4,17 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import type { DirectoryConfig } from '../config.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { type DirectoryEntry, readPublicRooms, readUsersByNid, searchedText, userTexts } from './store.ts';
-import type { DirectoryPeople } from './user-index.ts';
+import type { DirectoryUsers } from './user-index.ts';
 
 export interface UserDirectoryDeps {
   readonly engine: RoomReader;
   readonly database: Database;
-  /** What is searched; each is waited for, since people look for whom they have just made, named or met. */
+  /**
+   * Indexes that are searched; searches wait for each, since users search for accounts and names that are
+   * new.
+   */
   readonly indexes: readonly { caughtUp(): Promise<void> }[];
-  readonly people: DirectoryPeople;
+  readonly people: DirectoryUsers;
   readonly serverName: string;
 }
 
@@ -27,14 +30,14 @@ export interface UserSearchResult {
   readonly limited: boolean;
 }
 
-/** Characters of a search term that count. */
-const longestTerm = 256;
+/** Maximum characters of a search term; the rest is ignored. */
+const maxTermLength = 256;
 
-/** Candidates that are looked at together, and how often, before a search is content with what it has. */
-const [candidatesAtOnce, maxRounds] = [500, 10] as const;
+/** Candidates that are checked together, and the maximum number of rounds per search. */
+const [candidatesPerBatch, maxRounds] = [500, 10] as const;
 
-/** Visible users among whom the best are chosen. */
-const enough = 1_000;
+/** Visible users among which the best are chosen. */
+const maxVisible = 1_000;
 
 /** Searches for users. Source: client-server API, "User directory". */
 export class UserDirectory {
@@ -48,9 +51,9 @@ export class UserDirectory {
     this.#texts = deps.database.fullText(userTexts);
   }
 
-  /** The users whom the searcher may find, best first. */
+  /** Returns the users that the searcher may find, best match first. */
   async search({ userId, term, limit }: UserSearch): Promise<UserSearchResult> {
-    const query = new TextQuery(term.slice(0, longestTerm));
+    const query = new TextQuery(term.slice(0, maxTermLength));
     if (!this.#options.enabled || query.isEmpty) return { results: [], limited: false };
     await Promise.all(this.#deps.indexes.map((index) => index.caughtUp()));
     const found = await this.#visible(userId, query);
@@ -70,8 +73,8 @@ export class UserDirectory {
     const reader = this.#deps.database.reader<DirectoryTables>();
     const found: DirectoryEntry[] = [];
     let before = Number.MAX_SAFE_INTEGER;
-    for (let round = 0; round < maxRounds && found.length < enough; round++) {
-      const nids = await this.#texts.candidates({ query, before, limit: candidatesAtOnce });
+    for (let round = 0; round < maxRounds && found.length < maxVisible; round++) {
+      const nids = await this.#texts.candidates({ query, before, limit: candidatesPerBatch });
       const users = await readUsersByNid(reader, nids);
       const matching = users.filter(
         (user) =>
@@ -79,15 +82,15 @@ export class UserDirectory {
           query.matches(searchedText(user)) &&
           (!this.#options.exclude_remote_users || this.#isLocal(user.userId)),
       );
-      found.push(...(await this.#whomMaySee(searcher, matching)));
-      if (nids.length < candidatesAtOnce) break;
+      found.push(...(await this.#visibleTo(searcher, matching)));
+      if (nids.length < candidatesPerBatch) break;
       before = nids.at(-1) ?? 0;
     }
     return found;
   }
 
-  /** Those who share a room with the searcher or are in a public one. */
-  async #whomMaySee(searcher: string, users: readonly DirectoryEntry[]): Promise<readonly DirectoryEntry[]> {
+  /** Returns the users who share a room with the searcher or are in a public one. */
+  async #visibleTo(searcher: string, users: readonly DirectoryEntry[]): Promise<readonly DirectoryEntry[]> {
     if (this.#options.search_all_users || users.length === 0) return users;
     const { engine, database } = this.#deps;
     const rooms = await engine.userRooms.joinedNids(users.map(({ userId }) => userId));
@@ -100,7 +103,9 @@ export class UserDirectory {
     return users.filter(({ userId }) => rooms.get(userId)?.some((nid) => own.has(nid) || open.has(nid)));
   }
 
-  /** Lower is better: local users first if wanted, then how well the name fits, then whether there is a profile. */
+  /**
+   * Lower is better: local users first if configured, then the match of the name, then users with a profile.
+   */
   #rank(user: DirectoryEntry, term: string): number {
     const { userId, displayName, avatarUrl } = user;
     const wanted = foldText(term.trim());
@@ -111,7 +116,7 @@ export class UserDirectory {
     return distant + fit * 2 + bare;
   }
 
-  /** Users of this server are shown as long as their account is as it should be. */
+  /** Whether the account of a local user is active; remote users are always shown. */
   async #mayBeShown(userId: string): Promise<boolean> {
     if (!this.#isLocal(userId)) return true;
     const account = await this.#deps.people.account(userId);

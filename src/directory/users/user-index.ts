@@ -7,8 +7,8 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { deleteUser, userTexts, writeUser } from './store.ts';
 
-/** What is asked about the users of this server; declared here, supplied at composition. */
-export interface DirectoryPeople {
+/** Accounts and profiles of local users; implemented in composition. */
+export interface DirectoryUsers {
   /** `undefined` when there is no such account. */
   account(userId: string): Promise<DirectoryAccount | undefined>;
   profile(userId: string): Promise<JsonObject>;
@@ -23,12 +23,12 @@ export interface DirectoryAccount {
 
 const job = 'directory/local-user';
 
-/** Milliseconds that a search waits at most. */
-const patience = 5_000;
+/** Maximum milliseconds that a search waits. */
+const searchTimeout = 5_000;
 
 /**
- * Keeps the entries of this server's users: a job is ordered in the transaction that makes, changes or closes an
- * account, so that no change is missed.
+ * Updates the entries of local users: schedules a job in the transaction that creates, changes or deactivates
+ * an account, so that no change is lost.
  */
 export class UserIndex implements AccountLifecycle {
   readonly #jobs: Jobs;
@@ -43,8 +43,8 @@ export class UserIndex implements AccountLifecycle {
     this.#texts = database.fullText(userTexts);
   }
 
-  /** Registers how the jobs are done; before jobs are started. */
-  register(people: DirectoryPeople): void {
+  /** Registers the job; to be called before jobs are started. */
+  register(people: DirectoryUsers): void {
     this.#jobs.register<string>(job, { run: ({ payload: userId }) => this.#update(people, userId) });
   }
 
@@ -60,7 +60,7 @@ export class UserIndex implements AccountLifecycle {
     await this.profileChanged(writer, userId);
   }
 
-  /** Part of the transaction that changes a profile. */
+  /** Runs in the transaction that changes a profile. */
   profileChanged(writer: AnyWriter, userId: string): Promise<void> {
     return this.#jobs.schedule(writer, {
       kind: job,
@@ -70,12 +70,12 @@ export class UserIndex implements AccountLifecycle {
     });
   }
 
-  /** Resolves when the entries tell of all that has been changed until now, or when that takes too long. */
+  /** Resolves when the entries include all changes until now, or after a timeout. */
   caughtUp(): Promise<void> {
-    return this.#jobs.attempted(job, undefined, patience);
+    return this.#jobs.attempted(job, undefined, searchTimeout);
   }
 
-  async #update(people: DirectoryPeople, userId: string): Promise<void> {
+  async #update(people: DirectoryUsers, userId: string): Promise<void> {
     const account = await people.account(userId);
     const { displayname, avatar_url } = await people.profile(userId);
     await this.#database.transaction(async (writer) => {
@@ -92,6 +92,6 @@ export class UserIndex implements AccountLifecycle {
   }
 }
 
-/** Names and avatars that are nothing but text. */
+/** Returns names and avatars that are strings. */
 export const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined;

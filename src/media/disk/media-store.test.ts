@@ -16,7 +16,7 @@ async function* pieces(...texts: string[]) {
   for (const text of texts) yield Buffer.from(text);
 }
 
-describe('files of media', () => {
+describe('MediaStore', () => {
   let directory: string;
   beforeEach(() => {
     directory = join(mkdtempSync(join(tmpdir(), 'hearth-files-')), 'media');
@@ -34,33 +34,37 @@ describe('files of media', () => {
       },
       isKept,
     );
-  /** Those below the directory that this process has open. */
+  /** Returns the files below the directory that this process has open. */
   const openFiles = () => {
     const paths = readdirSync('/proc/self/fd').map((fd) => {
       try {
         return readlinkSync(`/proc/self/fd/${fd}`);
       } catch {
-        // It has been closed since.
+        // It was closed after the listing.
         return '';
       }
     });
     return paths.filter((path) => path.startsWith(directory));
   };
-  /** Every file below the directory. */
+  /** Returns all files below the directory. */
   const files = () =>
     readdirSync(directory, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(directory.length + 1));
 
-  it('are kept as they came, under a name of their own', async () => {
+  it('stores the bytes unchanged under a random name', async () => {
     const store = await opened();
-    const kept = await store.keep('local', pieces('one ', '', 'two'), async (file) => {
-      assert.equal(files().filter((name) => name.endsWith('.placed')).length, 1, 'its row is still to come');
+    const stored = await store.store('local', pieces('one ', '', 'two'), async (file) => {
+      assert.equal(
+        files().filter((name) => name.endsWith('.placed')).length,
+        1,
+        'the file waits for its row',
+      );
       return file;
     });
-    assert.equal(kept.size, 7);
-    assert.equal(kept.sha256, createHash('sha256').update('one two').digest('hex'));
-    const { fileId } = kept;
+    assert.equal(stored.size, 7);
+    assert.equal(stored.sha256, createHash('sha256').update('one two').digest('hex'));
+    const { fileId } = stored;
     assert.match(fileId, /^[A-Za-z]{24}$/);
     assert.deepEqual(files(), [`local/${fileId.slice(0, 2)}/${fileId.slice(2, 4)}/${fileId.slice(4)}`]);
     assert.equal((await buffer(store.read('local', fileId))).toString(), 'one two');
@@ -70,52 +74,52 @@ describe('files of media', () => {
     assert.deepEqual(files(), []);
   });
 
-  it('leave nothing behind when the bytes break off, or the row can not be written', async () => {
+  it('deletes the file when the stream breaks off or the row cannot be written', async () => {
     const store = await opened();
     async function* broken() {
       yield Buffer.alloc(100_000);
       throw new Error('the line is dead');
     }
     await assert.rejects(
-      store.keep('local', broken(), async () => 1),
+      store.store('local', broken(), async () => 1),
       /the line is dead/,
     );
     assert.deepEqual(files(), []);
     const record = async () => {
       throw new Error('no row');
     };
-    await assert.rejects(store.keep('remote', pieces('x'), record), /no row/);
+    await assert.rejects(store.store('remote', pieces('x'), record), /no row/);
     assert.deepEqual(files(), []);
   });
 
-  it('say so when the disk is full, and leave nothing behind', async () => {
+  it('throws an error without paths when the disk is full, and deletes the file', async () => {
     const store = await opened(undefined, true);
-    const full = { status: 507, errcode: 'M_UNKNOWN', message: /no room/ };
+    const full = { status: 507, errcode: 'M_UNKNOWN', message: /no disk space/ };
     await assert.rejects(
-      store.keep('local', pieces('x'), async () => 1),
+      store.store('local', pieces('x'), async () => 1),
       full,
     );
     assert.deepEqual(files(), []);
   });
 
-  it('are cleared out after a crash unless they have a row', async () => {
+  it('deletes files without a row at the start after a crash', async () => {
     const store = await opened();
-    const keep = async () => (await store.keep('local', pieces('x'), async (file) => file)).fileId;
+    const keep = async () => (await store.store('local', pieces('x'), async (file) => file)).fileId;
     const [withRow, without] = [await keep(), await keep()];
     const marker = (name: string) => writeFileSync(join(directory, 'incoming', name), '');
     marker(`local.${withRow}.placed`);
     marker(`local.${without}.placed`);
     marker(`remote.${'a'.repeat(24)}.part`);
-    marker('of-somebody-else');
+    marker('unrelated');
     const again = await opened(async (_area, fileId) => fileId === withRow);
     assert.equal(await again.sizeOf('local', withRow), 1);
     assert.equal(await again.sizeOf('local', without), undefined);
-    assert.deepEqual(readdirSync(join(directory, 'incoming')), ['of-somebody-else']);
+    assert.deepEqual(readdirSync(join(directory, 'incoming')), ['unrelated']);
   });
 
-  it('close what was opened to be read, also when nobody reads to the end', async () => {
+  it('closes files after reading, also when the reader stops early', async () => {
     const store = await opened();
-    const { fileId } = await store.keep('local', pieces('x'.repeat(1_000_000)), async (file) => file);
+    const { fileId } = await store.store('local', pieces('x'.repeat(1_000_000)), async (file) => file);
     for (let count = 0; count < 5; count++) {
       store.read('local', fileId).destroy();
       const stream = store.read('local', fileId);

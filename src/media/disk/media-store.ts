@@ -8,7 +8,7 @@ import type { MediaArea } from '../media-file.ts';
 import { incoming, parentsOf, placeOf, thumbnailsOf } from './places.ts';
 import { asStorageError, StorageError } from './storage-error.ts';
 
-/** What has been written to disk. */
+/** A file that was written to disk. */
 export interface StoredFile {
   readonly fileId: string;
   /** Bytes. */
@@ -22,19 +22,19 @@ export interface MediaStoreDeps {
   readonly directory: string;
   readonly randomness: Randomness;
   readonly log: Logger;
-  /** How files are opened to be written; a disk that is full is one that refuses to write. */
+  /** Opens files for writing; replaced in tests of a full disk. */
   readonly openFile?: typeof openFile;
 }
 
 const fileIdLength = 24;
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
-/** `local.aBcD...part` is being written, `.placed` has its place and waits for its row. */
+/** `local.aBcD...part` is being written; `.placed` is at its final path and waits for its row. */
 const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed)$/;
 
 /**
- * Files of media. A file has a random name of this server's making, in directories of two levels, and is there as a
- * whole or not at all: see decision 0107.
+ * Stores media files. A file has a random name, in directories of two levels, and exists completely or not at
+ * all: see decision 0107.
  */
 export class MediaStore {
   readonly #directory: string;
@@ -50,9 +50,9 @@ export class MediaStore {
   }
 
   /**
-   * Makes the directories, and clears out what a crash has left behind.
-   * @param isKept whether a row names the file
-   * @throws when the directory can not be used
+   * Makes the directories, and deletes incomplete files of a crashed process.
+   * @param isKept whether a row refers to the file
+   * @throws when the directory cannot be used
    */
   static async open(
     deps: MediaStoreDeps,
@@ -73,10 +73,10 @@ export class MediaStore {
   }
 
   /**
-   * Writes a file, and keeps it once `record` has written its row. When anything fails, nothing is left behind.
-   * @throws what `content` and `record` throw; MatrixError M_UNKNOWN when the disk does not take it
+   * Writes a file, and keeps it once `record` has written its row. Deletes it when anything fails.
+   * @throws errors of `content` and `record`; MatrixError M_UNKNOWN when the disk fails
    */
-  async keep<T>(
+  async store<T>(
     area: MediaArea,
     content: AsyncIterable<Uint8Array>,
     record: (file: StoredFile) => Promise<T>,
@@ -90,19 +90,19 @@ export class MediaStore {
       await rm(placed, { force: true }).catch(() => undefined);
       return result;
     } catch (error) {
-      // In this order: a marker that stays behind is looked at again at the next start.
+      // In this order: a marker that remains is checked again at the next start.
       await rm(part, { force: true }).catch(() => undefined);
       await this.delete(area, fileId).then(
         () => rm(placed, { force: true }),
         () => undefined,
       );
       if (error instanceof StorageError)
-        this.#log.error({ err: error.cause }, 'A file of media was not stored');
+        this.#log.error({ err: error.cause }, 'Failed to store a media file');
       throw error;
     }
   }
 
-  /** Bytes of a file; `undefined` when it is not there. */
+  /** Returns the bytes of a file; `undefined` when it is missing. */
   async sizeOf(area: MediaArea, fileId: string): Promise<number | undefined> {
     try {
       return (await stat(this.#path(area, fileId))).size;
@@ -112,12 +112,12 @@ export class MediaStore {
     }
   }
 
-  /** Where the file is, for a process that reads it. */
+  /** Returns the path of a file, for a process that reads it. */
   pathOf(area: MediaArea, fileId: string): string {
     return resolve(this.#path(area, fileId));
   }
 
-  /** @param length bytes; there are fewer when the file ends before, and none when it is not there */
+  /** @param length bytes; fewer are returned when the file is shorter, and none when it is missing */
   async readBeginning(area: MediaArea, fileId: string, length: number): Promise<Uint8Array> {
     const handle = await openFile(this.#path(area, fileId), 'r').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
@@ -132,12 +132,12 @@ export class MediaStore {
     }
   }
 
-  /** The content of a file. It is opened when somebody begins to read, and closed when they end. */
+  /** Streams a file. It is opened at the first read, and closed at the end. */
   read(area: MediaArea, fileId: string): Readable {
     return Readable.from(contentOf(this.#path(area, fileId)), { objectMode: false });
   }
 
-  /** A file, with its thumbnails. */
+  /** Deletes a file with its thumbnails. */
   async delete(area: MediaArea, fileId: string): Promise<void> {
     await rm(this.#path(area, fileId), { force: true });
     await rm(thumbnailsOf(this.#directory, area, fileId), { recursive: true, force: true });
@@ -187,7 +187,7 @@ export class MediaStore {
 
 type FileHandle = Awaited<ReturnType<typeof openFile>>;
 
-/** @returns how many bytes that were */
+/** @returns the number of bytes written */
 async function writeAll(handle: FileHandle, content: AsyncIterable<Uint8Array>, hash: Hash): Promise<number> {
   let size = 0;
   for await (const chunk of content) {
@@ -203,7 +203,7 @@ async function writeAll(handle: FileHandle, content: AsyncIterable<Uint8Array>, 
   return size;
 }
 
-/** A name is on disk when its directory is. */
+/** A new name is durable only after its directory is synced. */
 async function syncDirectory(path: string): Promise<void> {
   const handle = await openFile(path, 'r');
   try {

@@ -1,9 +1,9 @@
 import { MatrixError } from '../../protocol/index.ts';
 
-/** No room on the disk, or none for this user of it. */
+/** Codes of a full disk, an exceeded quota and a too large file. */
 const full = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
-/** A disk that does not do what it should: for the log, and a plain word for the client. */
+/** Reports a failing disk: with the cause for the log, and a short message for the client. */
 export class StorageError extends MatrixError {
   constructor(status: number, message: string, cause: unknown) {
     super(status, 'M_UNKNOWN', message);
@@ -11,11 +11,11 @@ export class StorageError extends MatrixError {
   }
 }
 
-/** What the operating system says of a file, as an error that a client may see: without paths. */
+/** Turns an error of the operating system into one without paths, which clients may see. */
 export function asStorageError(error: unknown): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (typeof code !== 'string' || !/^E[A-Z]+$/.test(code)) return error;
   return full.has(code)
-    ? new StorageError(507, 'This server has no room left to store files', error)
-    : new StorageError(500, 'This server can not store or read files at the moment', error);
+    ? new StorageError(507, 'The server has no disk space left to store files', error)
+    : new StorageError(500, 'The server cannot store or read files at the moment', error);
 }

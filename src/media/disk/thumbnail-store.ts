@@ -9,22 +9,22 @@ import { asStorageError } from './storage-error.ts';
 type Owner = Pick<MediaFile, 'area' | 'fileId'>;
 
 export interface ThumbnailStoreDeps {
-  /** `media_store_path`, with what `MediaStore` makes there. */
+  /** `media_store_path`, with the directories that `MediaStore` makes. */
   readonly directory: string;
   readonly randomness: Randomness;
-  /** Thumbnails of one file: those of the list, and what clients have asked for lately. */
+  /** Maximum number of thumbnails per file. */
   readonly maxKept: number;
 }
 
-/** What is being written. */
+/** An incomplete file. */
 const leftover = /^[A-Za-z]{24}\.thumbnail$/;
 
-/** What is known of the picture itself. */
+/** The file with the properties of the original picture. */
 const facts = 'picture.json';
 
 /**
- * Thumbnails on disk, which can be made again whenever they are missing: no row names them, and a name says what is in
- * it. They are deleted with the file that they show (`MediaStore.delete`).
+ * Stores thumbnails on disk. They can be made again when they are missing: no row refers to them, and the
+ * name describes the content. They are deleted with their media file (`MediaStore.delete`).
  */
 export class ThumbnailStore {
   readonly #directory: string;
@@ -32,13 +32,13 @@ export class ThumbnailStore {
   readonly #maxKept: number;
 
   private constructor({ directory, randomness, maxKept }: ThumbnailStoreDeps) {
-    // The process that writes has another working directory, perhaps.
+    // Absolute, since the process that writes may have another working directory.
     this.#directory = resolve(directory);
     this.#randomness = randomness;
     this.#maxKept = maxKept;
   }
 
-  /** Clears out what a crash has left behind. */
+  /** Deletes incomplete files of a crashed process. */
   static async open(deps: ThumbnailStoreDeps): Promise<ThumbnailStore> {
     const { directory } = deps;
     for (const name of await readdir(join(directory, incoming))) {
@@ -47,13 +47,13 @@ export class ThumbnailStore {
     return new ThumbnailStore(deps);
   }
 
-  /** Bytes of a thumbnail; `undefined` when it is not there. */
+  /** Returns the bytes of a thumbnail; `undefined` when it is missing. */
   async sizeOf(owner: Owner, name: string): Promise<number | undefined> {
     const found = await stat(this.#path(owner, name)).catch(ignoreMissing);
     return found?.size;
   }
 
-  /** It is opened when somebody begins to read. */
+  /** Streams a thumbnail, which is opened at the first read. */
   read(owner: Owner, name: string): Readable {
     const path = this.#path(owner, name);
     async function* content(): AsyncGenerator<Buffer> {
@@ -64,10 +64,11 @@ export class ThumbnailStore {
   }
 
   /**
-   * Keeps what `write` writes to a path that it is given: as a whole or not at all, also when several do.
-   * @throws what `write` throws
+   * Stores the file that `write` writes to the given path, completely or not at all, even with concurrent
+   * writers.
+   * @throws errors of `write`
    */
-  async keep(owner: Owner, name: string, write: (path: string) => Promise<void>): Promise<void> {
+  async store(owner: Owner, name: string, write: (path: string) => Promise<void>): Promise<void> {
     const part = this.#incoming();
     try {
       await write(part);
@@ -75,7 +76,7 @@ export class ThumbnailStore {
       const place = this.#path(owner, name);
       await mkdir(dirname(place), { recursive: true });
       await rename(part, place);
-      await this.#makeRoom(owner);
+      await this.#deleteOldest(owner);
     } catch (error) {
       await rm(part, { force: true }).catch(() => undefined);
       throw asStorageError(error);
@@ -86,17 +87,17 @@ export class ThumbnailStore {
     return readFile(this.#path(owner, facts), 'utf8').catch(ignoreMissing);
   }
 
-  keepFacts(owner: Owner, text: string): Promise<void> {
-    return this.keep(owner, facts, (path) => writeFile(path, text));
+  storeFacts(owner: Owner, text: string): Promise<void> {
+    return this.store(owner, facts, (path) => writeFile(path, text));
   }
 
-  /** All thumbnails of a file. */
+  /** Deletes all thumbnails of a file. */
   delete(owner: Owner): Promise<void> {
     return rm(this.#place(owner), { recursive: true, force: true });
   }
 
-  /** The oldest go, when there are too many. */
-  async #makeRoom(owner: Owner): Promise<void> {
+  /** Deletes the oldest thumbnails when there are too many. */
+  async #deleteOldest(owner: Owner): Promise<void> {
     const names = (await readdir(this.#place(owner))).filter((name) => name !== facts);
     if (names.length <= this.#maxKept) return;
     const withAge = await Promise.all(

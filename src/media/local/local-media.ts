@@ -3,11 +3,11 @@ import type { Database } from '../../kernel/database/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import { forbidden, limitExceeded, MatrixError } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
-import { noMedia } from '../media-address.ts';
+import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
-import { Arrivals } from './arrivals.ts';
+import { PendingUploads } from './pending-uploads.ts';
 import { type UploadLimit, UploadQuota } from './upload-quota.ts';
 
 export interface LocalMediaOptions {
@@ -23,7 +23,7 @@ export interface LocalMediaDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly disk: MediaStore;
-  /** Is told of each file that has come, once its row has been committed. */
+  /** Receives each uploaded file, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
 }
@@ -36,22 +36,22 @@ const notYetUploaded = () =>
 const alreadyUploaded = () =>
   new MatrixError(409, 'M_CANNOT_OVERWRITE_MEDIA', 'This content has been uploaded already');
 
-/** What local users upload. Source: client-server API, "Content repository". */
+/** Stores the uploads of local users. Source: client-server API, "Content repository". */
 export class LocalMedia {
   readonly #deps: LocalMediaDeps;
   readonly #quota: UploadQuota;
-  readonly #arrivals: Arrivals;
+  readonly #pendingUploads: PendingUploads;
 
   constructor(deps: LocalMediaDeps) {
     this.#deps = deps;
     this.#quota = new UploadQuota(deps.options.media_upload_limits, deps.clock);
-    this.#arrivals = new Arrivals(deps.clock);
+    this.#pendingUploads = new PendingUploads(deps.clock);
   }
 
   /**
-   * Stores a file under a new address.
+   * Stores a file under a new media id.
    * @returns the media id
-   * @throws MatrixError M_FORBIDDEN when the user has uploaded too much; whatever `content` fails with
+   * @throws MatrixError M_FORBIDDEN when the user's quota is exceeded; errors of `content`
    */
   async upload(
     userId: string,
@@ -67,8 +67,8 @@ export class LocalMedia {
   }
 
   /**
-   * Makes an address to upload to later.
-   * @throws MatrixError M_LIMIT_EXCEEDED when the user has too many that wait
+   * Makes a media id for a later upload.
+   * @throws MatrixError M_LIMIT_EXCEEDED when the user has too many pending uploads
    */
   async create(userId: string): Promise<{ readonly mediaId: string; readonly expiresAt: number }> {
     const { database, clock, randomness, options } = this.#deps;
@@ -87,7 +87,7 @@ export class LocalMedia {
   }
 
   /**
-   * Stores a file under an address that was made earlier.
+   * Stores a file under a media id that was made earlier.
    * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN, M_CANNOT_OVERWRITE_MEDIA; as `upload` otherwise
    */
   async complete(
@@ -100,23 +100,23 @@ export class LocalMedia {
     await this.#checkMayComplete(userId, mediaId);
     await this.#receive(userId, description, content, async (writer, file) => {
       if (await store.completePending(writer, { mediaId, at: clock.now() }, file)) return;
-      throw (await store.readLocal(writer, mediaId)) ? alreadyUploaded() : noMedia();
+      throw (await store.readLocal(writer, mediaId)) ? alreadyUploaded() : mediaNotFound();
     });
-    this.#arrivals.announce(mediaId);
+    this.#pendingUploads.announce(mediaId);
   }
 
   /**
-   * A file that has been uploaded.
-   * @param patience milliseconds to wait for an upload that is still to come
+   * Finds an uploaded file.
+   * @param uploadTimeout milliseconds to wait for a pending upload
    * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED
    */
-  async find(mediaId: string, patience: number, signal: AbortSignal): Promise<MediaFile> {
-    const found = await this.#arrivals.wait(mediaId, () => this.#look(mediaId), patience, signal);
+  async find(mediaId: string, uploadTimeout: number, signal: AbortSignal): Promise<MediaFile> {
+    const found = await this.#pendingUploads.wait(mediaId, () => this.#look(mediaId), uploadTimeout, signal);
     if (found === undefined) throw notYetUploaded();
     return found;
   }
 
-  /** What is known of a file; `undefined` when there is none. */
+  /** Returns the properties of a file; `undefined` when there is none. */
   async describe(mediaId: string): Promise<MediaFile | undefined> {
     const media = await store.readLocal(this.#deps.database.reader(), mediaId);
     return media?.file;
@@ -125,18 +125,18 @@ export class LocalMedia {
   async #look(mediaId: string): Promise<MediaFile | undefined> {
     const { database, clock } = this.#deps;
     const media = await store.readLocal(database.reader(), mediaId);
-    if (media === undefined) throw noMedia();
-    if (media.file === undefined && clock.now() >= (media.expiresAt ?? 0)) throw noMedia();
+    if (media === undefined) throw mediaNotFound();
+    if (media.file === undefined && clock.now() >= (media.expiresAt ?? 0)) throw mediaNotFound();
     return media.file;
   }
 
   async #checkMayComplete(userId: string, mediaId: string): Promise<void> {
     const { database, clock } = this.#deps;
     const media = await store.readLocal(database.reader(), mediaId);
-    if (media === undefined) throw noMedia();
-    if (media.userId !== userId) throw forbidden('Somebody else has created this address');
+    if (media === undefined) throw mediaNotFound();
+    if (media.userId !== userId) throw forbidden('The media id was created by another user');
     if (media.file !== undefined) throw alreadyUploaded();
-    if (clock.now() >= (media.expiresAt ?? 0)) throw noMedia();
+    if (clock.now() >= (media.expiresAt ?? 0)) throw mediaNotFound();
   }
 
   async #receive(
@@ -148,7 +148,7 @@ export class LocalMedia {
     const { database, disk, uploaded, options } = this.#deps;
     await this.#quota.check(database.reader(), userId, 0);
     const isAuthenticated = options.enable_authenticated_media;
-    const file = await disk.keep('local', content, async (stored) => {
+    const file = await disk.store('local', content, async (stored) => {
       const described = { ...stored, ...description, isAuthenticated };
       await database.transaction<MediaTables, void>(async (writer) => {
         await this.#quota.check(writer, userId, stored.size);

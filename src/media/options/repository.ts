@@ -14,7 +14,7 @@ import {
 
 const provider = object({
   module: option(string({ minLength: 1 }), {
-    description: 'The kind of storage, such as `file_system`.',
+    description: 'The kind of storage, for instance `file_system`.',
     required: true,
   }),
   store_local: option(boolean(), { description: 'Stores what local users upload.', default: false }),
@@ -71,7 +71,7 @@ export const repositoryOptions = {
     default: true,
   }),
   media_store_path: option(string({ minLength: 1 }), {
-    description: 'The directory in which media is kept.',
+    description: 'The directory in which media is stored.',
     default: 'media_store',
   }),
   max_pending_media_uploads: option(integer({ minimum: 0 }), {
@@ -137,15 +137,15 @@ export const repositoryOptions = {
     object({
       local_media_lifetime: option(nullable(duration()), {
         description:
-          'Uploads of local users that nobody has looked at for this long are deleted, thumbnails included. Null keeps them.',
+          'Uploads of local users that were not requested for this long are deleted, thumbnails included. Null keeps them.',
         default: null,
       }),
       remote_media_lifetime: option(nullable(duration()), {
         description:
-          'Copies of media of other servers that nobody has looked at for this long are deleted. Null keeps them.',
+          'Copies of media of other servers that were not requested for this long are deleted. Null keeps them.',
         default: null,
       }),
     }),
-    { description: 'How long media is kept. What is quarantined or protected stays.' },
+    { description: 'How long media is stored. Quarantined and protected media is never deleted.' },
   ),
 };

@@ -1,4 +1,4 @@
-/** Bytes that come in pieces, to be read by lines and marks. Never holds more than it is asked to and one piece. */
+/** Reads a stream of bytes by lines and delimiters. Buffers at most one piece more than requested. */
 export class ByteSource {
   readonly #pieces: AsyncIterator<Uint8Array>;
   #buffer: Buffer = Buffer.alloc(0);
@@ -8,21 +8,24 @@ export class ByteSource {
   }
 
   /**
-   * What comes before the next CRLF, which is passed over; as Latin-1.
-   * @param longest bytes
-   * @returns `undefined` when it is longer, or the bytes end first
+   * Returns the bytes before the next CRLF as Latin-1, and skips the CRLF.
+   * @param maxLength bytes
+   * @returns `undefined` when the line is longer, or the stream ends first
    */
-  async line(longest: number): Promise<string | undefined> {
+  async line(maxLength: number): Promise<string | undefined> {
     for (let searched = 0; ; ) {
       const end = this.#buffer.indexOf('\r\n', searched);
-      if (end !== -1 && end <= longest) return this.#take(end + 2).toString('latin1', 0, end);
-      if (end !== -1 || this.#buffer.length > longest + 1) return undefined;
+      if (end !== -1 && end <= maxLength) return this.#take(end + 2).toString('latin1', 0, end);
+      if (end !== -1 || this.#buffer.length > maxLength + 1) return undefined;
       searched = Math.max(0, this.#buffer.length - 1);
       if (!(await this.#fill())) return undefined;
     }
   }
 
-  /** What comes before `mark`, which is passed over, in pieces. @returns whether the mark came before the end */
+  /**
+   * Yields the bytes before `mark` in pieces, and skips the mark. @returns whether the mark was found before
+   * the end
+   */
   async *until(mark: Buffer): AsyncGenerator<Buffer, boolean> {
     for (;;) {
       const at = this.#buffer.indexOf(mark);
@@ -37,7 +40,7 @@ export class ByteSource {
     }
   }
 
-  /** Whether the next bytes are these, which are then passed over. */
+  /** Skips these bytes if they are next. @returns whether they were */
   async skip(bytes: string): Promise<boolean> {
     while (this.#buffer.length < bytes.length && (await this.#fill()));
     if (this.#buffer.toString('latin1', 0, bytes.length) !== bytes) return false;

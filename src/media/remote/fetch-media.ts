@@ -1,22 +1,23 @@
 import { unknown } from '../../protocol/index.ts';
 import { contentTypeOf } from '../description.ts';
-import { type MediaAddress, noMedia } from '../media-address.ts';
+import { type MediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaDescription } from '../media-file.ts';
 import { fileNameIn } from '../serving/content-disposition.ts';
-import type { MediaAnswer, MediaRequest, MediaServers } from './media-servers.ts';
+import type { MediaRequest, MediaResponse, MediaServers } from './media-servers.ts';
 import { MalformedMultipart, readMediaPart } from './multipart.ts';
 
-/** Media of another server as it comes in. */
+/** Remote media while it is downloaded. */
 export interface IncomingMedia extends MediaDescription {
   readonly content: AsyncIterable<Uint8Array>;
-  /** Ends the request; to be called whatever happens. */
+  /** Ends the request; to be called in any case. */
   close(): void;
 }
 
 /**
- * Asks another server for media: at the endpoint for servers, and at the old one when that is all it has.
- * @param openly only at the old one
- * @throws MatrixError; `content` as well, and with MalformedMultipart
+ * Requests media from a remote server: from the federation endpoint, and from the unauthenticated one of
+ * clients if the server has no other.
+ * @param openly only from the unauthenticated endpoint
+ * @throws MatrixError; `content` as well, and MalformedMultipart
  * Source: server-server API, "Content Repository".
  */
 export async function fetchMedia(
@@ -26,7 +27,7 @@ export async function fetchMedia(
   openly: boolean,
 ): Promise<IncomingMedia> {
   const answer = openly ? undefined : await servers.download(address, request);
-  if (answer === undefined) return plainMedia(await servers.downloadOpenly(address, request));
+  if (answer === undefined) return plainMedia(await servers.downloadUnauthenticated(address, request));
   try {
     const { headers, content } = await readMediaPart(headerOf(answer, 'content-type'), answer.body);
     const location = headers.get('location');
@@ -39,23 +40,23 @@ export async function fetchMedia(
   } catch (error) {
     answer.body.destroy();
     throw error instanceof MalformedMultipart
-      ? unknown(`The other server's answer: ${error.message}`, 502)
+      ? unknown(`Invalid response of the remote server: ${error.message}`, 502)
       : error;
   }
 }
 
-/** Media that is the whole of an answer. */
-function plainMedia(answer: MediaAnswer): IncomingMedia {
+/** Reads media that is the whole body of a response. */
+function plainMedia(answer: MediaResponse): IncomingMedia {
   if (answer.status !== 200) {
     answer.body.destroy();
-    throw answer.status === 404 ? noMedia() : unknown('The media could not be fetched', 502);
+    throw answer.status === 404 ? mediaNotFound() : unknown('Failed to fetch the media', 502);
   }
   const [type, disposition] = ['content-type', 'content-disposition'].map((name) => headerOf(answer, name));
   return incoming(answer, answer.body, type, disposition);
 }
 
 const incoming = (
-  { body }: MediaAnswer,
+  { body }: MediaResponse,
   content: AsyncIterable<Uint8Array>,
   type: string | undefined,
   disposition: string | undefined,
@@ -66,7 +67,7 @@ const incoming = (
   close: () => body.destroy(),
 });
 
-function headerOf({ headers }: MediaAnswer, name: string): string | undefined {
+function headerOf({ headers }: MediaResponse, name: string): string | undefined {
   const value = headers[name];
   return Array.isArray(value) ? value[0] : value;
 }

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { MediaAddress } from '../media-address.ts';
 
-/** An answer with media in it; the body must be read or destroyed. */
-export interface MediaAnswer {
+/** A response with media; the body must be read or destroyed. */
+export interface MediaResponse {
   readonly status: number;
   /** By lower-case name. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
@@ -10,21 +10,19 @@ export interface MediaAnswer {
 }
 
 export interface MediaRequest {
-  /** Milliseconds that the server is asked to wait for an upload that is still to come. */
+  /** Milliseconds that the remote server may wait for a pending upload. */
   readonly uploadTimeout: number;
-  /** Most bytes of the answer. */
+  /** Maximum bytes of the response. */
   readonly maxBody: number;
   readonly signal: AbortSignal;
 }
 
-/**
- * What is asked of other servers; declared here, supplied at composition. Errors are those that clients are told.
- */
+/** Requests to remote servers; implemented in composition. Errors are those for the client. */
 export interface MediaServers {
-  /** From the endpoint for servers; `undefined` when that server does not have it. */
-  download(address: MediaAddress, request: MediaRequest): Promise<MediaAnswer | undefined>;
-  /** From the old endpoint, which does not ask who one is. */
-  downloadOpenly(address: MediaAddress, request: MediaRequest): Promise<MediaAnswer>;
-  /** From where a server has said that its media is. */
-  fetch(url: URL, request: MediaRequest): Promise<MediaAnswer>;
+  /** Requests the federation endpoint; `undefined` when the remote server does not have it. */
+  download(address: MediaAddress, request: MediaRequest): Promise<MediaResponse | undefined>;
+  /** Requests the unauthenticated endpoint of the client-server API. */
+  downloadUnauthenticated(address: MediaAddress, request: MediaRequest): Promise<MediaResponse>;
+  /** Requests the URL to which a remote server redirected. */
+  fetch(url: URL, request: MediaRequest): Promise<MediaResponse>;
 }

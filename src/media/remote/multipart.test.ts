@@ -6,7 +6,7 @@ import { boundaryOf, MalformedMultipart, readMediaPart } from './multipart.ts';
 const type = 'multipart/mixed; boundary=abc';
 const usual = '--abc\r\nContent-Type: application/json\r\n\r\n{}\r\n--abc\r\n';
 
-/** Cuts bytes into pieces of these lengths, over and over. */
+/** Cuts bytes into pieces of these lengths, repeatedly. */
 async function* cut(bytes: Buffer, lengths: readonly number[] = [bytes.length]) {
   let index = 0;
   for (let at = 0; at < bytes.length; ) {
@@ -30,8 +30,8 @@ const malformed = (body: string, says: RegExp) =>
     body,
   );
 
-describe('an answer of several parts', () => {
-  it('gives the media and what is said of it', async () => {
+describe('readMediaPart', () => {
+  it('returns headers and content of the media part', async () => {
     const body = `${usual}Content-Type: image/png\r\nContent-Disposition: inline; filename=a.png\r\n\r\nPNG\r\n--ab\r\n--abc--\r\n`;
     const expected = {
       headers: { 'content-type': 'image/png', 'content-disposition': 'inline; filename=a.png' },
@@ -43,7 +43,7 @@ describe('an answer of several parts', () => {
     assert.deepEqual(await read(`${usual}\r\n\r\n--abc--`), { headers: {}, content: Buffer.alloc(0) });
   });
 
-  it('is refused when it is not as it should be', async () => {
+  it('rejects malformed responses', async () => {
     await malformed('', /begin/);
     await malformed('preamble\r\n--abc\r\n', /begin/);
     await malformed('--abc--\r\n', /part less/);
@@ -62,7 +62,7 @@ describe('an answer of several parts', () => {
     await malformed(`${usual}A: ${' '.repeat(8_000)}x\n`, /header/);
   });
 
-  it('names its boundary', () => {
+  it('reads the boundary of the content type', () => {
     const good = {
       'multipart/mixed; boundary=abc': 'abc',
       'Multipart/Mixed;boundary="a b"': 'a b',
@@ -87,9 +87,9 @@ describe('an answer of several parts', () => {
 
   const lengths = fc.array(fc.integer({ min: 1, max: 50 }), { minLength: 1, maxLength: 20 });
 
-  it('comes back whatever is in it and however it is cut', async () => {
+  it('returns any content unchanged, in pieces of any length', async () => {
     const bytes = fc.uint8Array({ maxLength: 500 });
-    // Much that looks like a boundary and is none.
+    // Contains much that resembles a boundary.
     const nearly = fc
       .array(fc.constantFrom('\r\n', '--', '-', 'abc', 'ab', '\r', '\n', 'x'), { maxLength: 40 })
       .map((parts) => Buffer.from(parts.join('')))
@@ -111,7 +111,7 @@ describe('an answer of several parts', () => {
     );
   });
 
-  it('that is nonsense is refused and nothing worse', async () => {
+  it('rejects random input with MalformedMultipart', async () => {
     const words = fc.constantFrom(
       '--abc',
       '\r\n',

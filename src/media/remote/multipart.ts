@@ -1,33 +1,33 @@
 import { isJsonObject, parseJson } from '../../protocol/index.ts';
 import { ByteSource } from './byte-source.ts';
 
-/** An answer that is not as it should be. */
+/** A multipart response that violates the specification. */
 export class MalformedMultipart extends Error {
   override readonly name = 'MalformedMultipart';
 }
 
-/** Bytes of a line, lines of headers, bytes of the metadata. */
-const [longestLine, maxLines, longestMetadata] = [8_192, 32, 65_536];
+/** Bytes of a line, header lines, and bytes of the metadata. */
+const [maxLineBytes, maxLines, maxMetadataBytes] = [8_192, 32, 65_536];
 
-/** Characters of the header that names the boundary. */
-const longestType = 1_000;
+/** Characters of the content-type header. */
+const maxTypeLength = 1_000;
 
 const mediaType =
   /^multipart\/mixed[ \t]*;(?:[^"]*;)?[ \t]*boundary=(?:"([^"]{1,70})"|([^\s;"]{1,70}))[ \t]*(?:;|$)/i;
 const boundaryCharacters = /^[A-Za-z0-9'()+_,\-./:=? ]*[A-Za-z0-9'()+_,\-./:=?]$/;
 const headerName = /^[!#$%&'*+\-.^_`|~A-Za-z0-9]+$/;
 
-/** The part with the media, or with the place where it is. */
+/** The part with the media, or with the URL of the media. */
 export interface MediaPart {
   /** By lower-case name; the first of each. */
   readonly headers: ReadonlyMap<string, string>;
-  /** Fails with MalformedMultipart when the answer does not end as it should. */
+  /** Fails with MalformedMultipart when the response ends incorrectly. */
   readonly content: AsyncIterable<Uint8Array>;
 }
 
 /**
- * Reads the answer of another server that is asked for media: exactly two parts, first a JSON object, then the media.
- * Lenient in nothing but a line break before the first part, and padding after a boundary.
+ * Reads the response of a remote server to a media request: exactly two parts, first a JSON object, then the
+ * media. Tolerates only a line break before the first part, and padding after a boundary.
  * Source: server-server API, `GET /_matrix/federation/v1/media/download/{mediaId}`; RFC 2046, section 5.1.
  * @throws MalformedMultipart
  */
@@ -48,9 +48,9 @@ export async function readMediaPart(
   return { headers, content: mediaOf(source, delimiter) };
 }
 
-/** The parameter of the type. @throws MalformedMultipart when it is not of that kind */
+/** Returns the boundary in a content type. @throws MalformedMultipart for another type */
 export function boundaryOf(contentType: string | undefined): string {
-  const [, quoted, token] = mediaType.exec(contentType?.slice(0, longestType) ?? '') ?? [];
+  const [, quoted, token] = mediaType.exec(contentType?.slice(0, maxTypeLength) ?? '') ?? [];
   const boundary = quoted ?? token;
   if (boundary === undefined || !boundaryCharacters.test(boundary)) {
     throw new MalformedMultipart('It is not of several parts');
@@ -59,7 +59,7 @@ export function boundaryOf(contentType: string | undefined): string {
 }
 
 async function endOfBoundary(source: ByteSource): Promise<void> {
-  const padding = await source.line(longestLine);
+  const padding = await source.line(maxLineBytes);
   if (padding === undefined || !/^[ \t]*$/.test(padding)) {
     throw new MalformedMultipart('There is a part less than there should be');
   }
@@ -68,7 +68,7 @@ async function endOfBoundary(source: ByteSource): Promise<void> {
 async function readHeaders(source: ByteSource): Promise<ReadonlyMap<string, string>> {
   const headers = new Map<string, string>();
   for (let count = 0; count <= maxLines; count++) {
-    const line = await source.line(longestLine);
+    const line = await source.line(maxLineBytes);
     if (line === '') return headers;
     const colon = line?.indexOf(':') ?? -1;
     const name = line?.slice(0, Math.max(0, colon)) ?? '';
@@ -100,7 +100,7 @@ async function collect(pieces: AsyncGenerator<Buffer, boolean>): Promise<Buffer>
     if (done && value) return Buffer.concat(all, length);
     if (done) throw new MalformedMultipart('It ends too early');
     length += value.length;
-    if (length > longestMetadata) throw new MalformedMultipart('The first part is too large');
+    if (length > maxMetadataBytes) throw new MalformedMultipart('The first part is too large');
     all.push(value);
   }
 }

@@ -5,7 +5,7 @@ import { OutboundError } from '../../kernel/outbound/index.ts';
 import type { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
-import { type MediaAddress, noMedia } from '../media-address.ts';
+import { type MediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
@@ -25,33 +25,35 @@ export interface RemoteMediaDeps {
   readonly clock: Clock;
   readonly disk: MediaStore;
   readonly servers: MediaServers;
-  /** Bytes that come from other servers, for each client address. */
+  /** Bytes from remote servers, per client address. */
   readonly limit: RateLimiter;
   readonly options: RemoteMediaOptions;
 }
 
-/** Who wants media of another server, and how. */
-export interface RemoteWish {
-  /** Milliseconds to wait for an upload that is still to come. */
-  readonly patience: number;
+/** A request for remote media. */
+export interface RemoteMediaRequest {
+  /** Milliseconds to wait for a pending upload. */
+  readonly uploadTimeout: number;
   /** The address of the client. */
   readonly ip: string;
-  /** Nobody has said who they are: the other server is asked for what it gives to anybody. */
+  /**
+   * Whether the request is unauthenticated: then the remote server is asked at its unauthenticated endpoint.
+   */
   readonly isOpen: boolean;
-  /** Whether the other server may be asked at all. */
+  /** Whether the remote server may be asked at all. */
   readonly mayFetch: boolean;
 }
 
-/** Downloads that go on at the same time. */
+/** Concurrent downloads. */
 const maxDownloads = 64;
 
-/** Milliseconds until an answer begins, on top of the patience, and until it has ended. */
-const [untilBegin, untilEnd] = [30_000, 10 * 60_000];
+/** Milliseconds until a response begins, in addition to the upload timeout, and until it has ended. */
+const [responseTimeout, downloadTimeout] = [30_000, 10 * 60_000];
 
-/** The frame of an answer of several parts, in bytes. */
-const frame = 128 * 1024;
+/** Bytes of a multipart response besides its media. */
+const multipartOverhead = 128 * 1024;
 
-/** Media of other servers, of which copies are kept. */
+/** Downloads remote media and stores copies. */
 export class RemoteMedia {
   readonly #deps: RemoteMediaDeps;
   readonly #downloads = new LoadOnce<string, MediaFile>();
@@ -64,27 +66,27 @@ export class RemoteMedia {
   }
 
   /**
-   * A file of another server, which is fetched if it is not here.
+   * Returns a file of a remote server, and downloads it if there is no copy.
    * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED, M_LIMIT_EXCEEDED, M_TOO_LARGE (502), M_UNKNOWN (502)
    */
-  async find(address: MediaAddress, wish: RemoteWish): Promise<MediaFile> {
-    if (this.#prevented.has(address.serverName)) throw noMedia();
-    const kept = await this.#kept(address);
-    if (kept !== undefined) return kept;
-    if (!wish.mayFetch) throw noMedia();
-    return this.#download(address, wish);
+  async find(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
+    if (this.#prevented.has(address.serverName)) throw mediaNotFound();
+    const stored = await this.#findStored(address);
+    if (stored !== undefined) return stored;
+    if (!wanted.mayFetch) throw mediaNotFound();
+    return this.#download(address, wanted);
   }
 
-  /** Gives up what is being fetched. */
+  /** Aborts all downloads. */
   stop(): void {
     this.#stopping.abort();
   }
 
-  async #kept(address: MediaAddress): Promise<MediaFile | undefined> {
+  async #findStored(address: MediaAddress): Promise<MediaFile | undefined> {
     const { database, disk } = this.#deps;
     const file = await store.readRemote(database.reader(), address);
     if (file === undefined || (await disk.sizeOf('remote', file.fileId)) === file.size) return file;
-    // Somebody has cleared out the directory: it is fetched again.
+    // The file is missing on disk: it is downloaded again.
     await database.transaction<MediaTables, void>((writer) =>
       store.deleteRemote(writer, address, file.fileId),
     );
@@ -92,29 +94,33 @@ export class RemoteMedia {
     return undefined;
   }
 
-  /** Requests for the same file at the same time share one download. */
-  #download(address: MediaAddress, wish: RemoteWish): Promise<MediaFile> {
-    const key = `${wish.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
+  /** Concurrent requests for the same file share one download. */
+  #download(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
+    const key = `${wanted.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
     const running = this.#downloads.get(key);
     if (running !== undefined) return running;
     if (this.#downloads.size >= maxDownloads) throw limitExceeded(1_000);
-    return this.#downloads.run(key, () => this.#fetch(address, wish));
+    return this.#downloads.run(key, () => this.#fetch(address, wanted));
   }
 
-  async #fetch(address: MediaAddress, wish: RemoteWish): Promise<MediaFile> {
+  async #fetch(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
     const { clock, servers, limit, options } = this.#deps;
-    limit.check(wish.ip);
-    const patience = new AbortController();
-    const giveUp = () => patience.abort();
-    const begin = clock.setTimer(wish.patience + untilBegin, giveUp);
-    const end = clock.setTimer(untilEnd, giveUp);
-    const signal = AbortSignal.any([patience.signal, this.#stopping.signal]);
-    const request = { uploadTimeout: wish.patience, maxBody: options.max_upload_size + frame, signal };
+    limit.check(wanted.ip);
+    const timeout = new AbortController();
+    const abort = () => timeout.abort();
+    const begin = clock.setTimer(wanted.uploadTimeout + responseTimeout, abort);
+    const end = clock.setTimer(downloadTimeout, abort);
+    const signal = AbortSignal.any([timeout.signal, this.#stopping.signal]);
+    const request = {
+      uploadTimeout: wanted.uploadTimeout,
+      maxBody: options.max_upload_size + multipartOverhead,
+      signal,
+    };
     try {
-      const media = await fetchMedia(servers, address, request, wish.isOpen);
+      const media = await fetchMedia(servers, address, request, wanted.isOpen);
       begin.cancel();
       try {
-        return await this.#keep(address, media, this.#bounded(media.content, wish.ip));
+        return await this.#store(address, media, this.#bounded(media.content, wanted.ip));
       } finally {
         media.close();
       }
@@ -131,13 +137,13 @@ export class RemoteMedia {
     let left = options.max_upload_size;
     for await (const chunk of content) {
       left -= chunk.length;
-      if (left < 0) throw tooLargeElsewhere();
+      if (left < 0) throw remoteMediaTooLarge();
       limit.take(ip, chunk.length);
       yield chunk;
     }
   }
 
-  #keep(
+  #store(
     address: MediaAddress,
     { contentType, fileName }: Pick<MediaFile, 'contentType' | 'fileName'>,
     content: AsyncIterable<Uint8Array>,
@@ -145,36 +151,37 @@ export class RemoteMedia {
     const { database, clock, disk, options } = this.#deps;
     const isAuthenticated = options.enable_authenticated_media;
     return disk
-      .keep('remote', content, async (stored) => {
+      .store('remote', content, async (stored) => {
         const file = { ...stored, contentType, fileName, isAuthenticated };
         const isNew = await database.transaction<MediaTables, boolean>((writer) =>
           store.insertRemote(writer, address, clock.now(), file),
         );
-        if (!isNew) throw new KeptAlready();
+        if (!isNew) throw new AlreadyStored();
         return { area: 'remote' as const, ...file };
       })
       .catch(async (error: unknown) => {
-        const kept = error instanceof KeptAlready ? await this.#kept(address) : undefined;
-        if (kept === undefined) throw error;
-        return kept;
+        const stored = error instanceof AlreadyStored ? await this.#findStored(address) : undefined;
+        if (stored === undefined) throw error;
+        return stored;
       });
   }
 }
 
-/** Somebody else was quicker: the file that was fetched is not needed. */
-class KeptAlready extends Error {}
+/** Another download stored the file first: this copy is not needed. */
+class AlreadyStored extends Error {}
 
-export const outOfTime = () => unknown('The other server did not answer in time', 504);
+export const responseTimedOut = () => unknown('The remote server did not answer in time', 504);
 
 /** Source: client-server API, "Content repository", "Security considerations". */
-export const tooLargeElsewhere = () =>
-  new MatrixError(502, 'M_TOO_LARGE', 'This content is too large to be fetched from the other server');
+export const remoteMediaTooLarge = () =>
+  new MatrixError(502, 'M_TOO_LARGE', 'This content of a remote server is too large');
 
-/** What a client is told of an answer that breaks off or makes no sense. */
+/** Returns the error for the client when a response is incomplete or malformed. */
 function errorOf(error: unknown): unknown {
-  if (error instanceof MalformedMultipart) return unknown(`The other server's answer: ${error.message}`, 502);
+  if (error instanceof MalformedMultipart)
+    return unknown(`Invalid response of the remote server: ${error.message}`, 502);
   if (!(error instanceof OutboundError)) return error;
-  if (error.failure === 'too-large') return tooLargeElsewhere();
-  if (error.failure === 'aborted' || error.failure === 'timeout') return outOfTime();
-  return unknown('The media could not be fetched to its end', 502);
+  if (error.failure === 'too-large') return remoteMediaTooLarge();
+  if (error.failure === 'aborted' || error.failure === 'timeout') return responseTimedOut();
+  return unknown('The media could not be fetched completely', 502);
 }

@@ -1,8 +1,8 @@
 import type { MediaStore } from '../disk/media-store.ts';
 import type { LocalMedia } from '../local/local-media.ts';
-import { mediaAddress, noMedia } from '../media-address.ts';
+import { mediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
-import type { RemoteMedia, RemoteWish } from '../remote/remote-media.ts';
+import type { RemoteMedia, RemoteMediaRequest } from '../remote/remote-media.ts';
 
 export interface FinderDeps {
   readonly serverName: string;
@@ -12,12 +12,12 @@ export interface FinderDeps {
   readonly options: { readonly enable_authenticated_media: boolean };
 }
 
-export interface Wish extends RemoteWish {
+export interface FindRequest extends RemoteMediaRequest {
   readonly signal: AbortSignal;
 }
 
 /** Finds media of any server. */
-export class Finder {
+export class MediaFinder {
   readonly #deps: FinderDeps;
 
   constructor(deps: FinderDeps) {
@@ -30,21 +30,21 @@ export class Finder {
 
   /**
    * @param given from the path of a request
-   * @throws MatrixError as `LocalMedia.find` and `RemoteMedia.find` do; M_NOT_FOUND also for media that is only for
-   * those who say who they are
+   * @throws MatrixError as `LocalMedia.find` and `RemoteMedia.find` do; M_NOT_FOUND also for an
+   * unauthenticated request for authenticated media
    */
-  async find(given: { serverName: string; mediaId: string }, wish: Wish): Promise<MediaFile> {
+  async find(given: { serverName: string; mediaId: string }, wanted: FindRequest): Promise<MediaFile> {
     const { serverName, local, remote, options } = this.#deps;
     const address = mediaAddress(given.serverName, given.mediaId);
-    const isFrozen = wish.isOpen && options.enable_authenticated_media;
+    const isFrozen = wanted.isOpen && options.enable_authenticated_media;
     const file =
       address.serverName === serverName
-        ? await local.find(address.mediaId, wish.patience, wish.signal)
-        : await remote.find(address, { ...wish, mayFetch: wish.mayFetch && !isFrozen });
-    if (isFrozen && file.isAuthenticated) throw noMedia();
+        ? await local.find(address.mediaId, wanted.uploadTimeout, wanted.signal)
+        : await remote.find(address, { ...wanted, mayFetch: wanted.mayFetch && !isFrozen });
+    if (isFrozen && file.isAuthenticated) throw mediaNotFound();
     return file;
   }
 }
 
-/** What a client asks for, within bounds; in milliseconds. */
-export const patienceOf = (asked: number, longest: number) => Math.min(Math.max(0, asked), longest);
+/** Bounds the timeout that a client asks for; in milliseconds. */
+export const boundedTimeout = (asked: number, longest: number) => Math.min(Math.max(0, asked), longest);

@@ -4,16 +4,16 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress } from '../media-address.ts';
-import { contentOf, serveParts } from '../serving/serve-content.ts';
+import { contentOf, serveMultipart } from '../serving/serve-content.ts';
 import type { Thumbnails } from '../thumbnails/thumbnails.ts';
-import { patienceOf } from './finder.ts';
+import { boundedTimeout } from './finder.ts';
 import { askedThumbnail, thumbnailQuery } from './thumbnail-query.ts';
 
 /**
- * Milliseconds that another server may have its request wait. Shorter than for clients: while it waits, it takes one
- * of the few places that `rc_federation.concurrent` gives that server.
+ * Milliseconds that a remote server's request may wait. Shorter than for clients, since a waiting request
+ * counts towards `rc_federation.concurrent`.
  */
-const longestWait = 5_000;
+const maxTimeout = 5_000;
 
 export interface ServerRouteDeps {
   readonly serverName: string;
@@ -23,7 +23,9 @@ export interface ServerRouteDeps {
   readonly randomness: Randomness;
 }
 
-/** Media of this server for others. Source: server-server API, "Content Repository". */
+/**
+ * Routes that serve this server's media to remote servers. Source: server-server API, "Content Repository".
+ */
 export function mediaServerRoutes({
   serverName,
   disk,
@@ -33,7 +35,7 @@ export function mediaServerRoutes({
 }: ServerRouteDeps): Route[] {
   const timeout = { timeout_ms: Type.Integer({ default: 20_000 }) };
   const find = (mediaId: string, timeout_ms: number, signal: AbortSignal) =>
-    local.find(mediaAddress(serverName, mediaId).mediaId, patienceOf(timeout_ms, longestWait), signal);
+    local.find(mediaAddress(serverName, mediaId).mediaId, boundedTimeout(timeout_ms, maxTimeout), signal);
   return [
     route(
       {
@@ -45,7 +47,7 @@ export function mediaServerRoutes({
       },
       async ({ params, query: { timeout_ms }, signal }) => {
         const file = await find(params.mediaId, timeout_ms, signal);
-        return serveParts(await contentOf(disk, file), randomness);
+        return serveMultipart(await contentOf(disk, file), randomness);
       },
     ),
     route(
@@ -58,7 +60,7 @@ export function mediaServerRoutes({
       },
       async ({ params, query, signal }) => {
         const file = await find(params.mediaId, query.timeout_ms, signal);
-        return serveParts(await thumbnails.find(file, askedThumbnail(query)), randomness);
+        return serveMultipart(await thumbnails.find(file, askedThumbnail(query)), randomness);
       },
     ),
   ];

@@ -1,9 +1,9 @@
 import { type Static, Type } from 'typebox';
-import type { AskedThumbnail } from '../thumbnails/thumbnails.ts';
+import type { ThumbnailRequest } from '../thumbnails/thumbnails.ts';
 
 const pixels = Type.Integer({ minimum: 1 });
 
-/** What is asked of thumbnails, by clients and servers alike. */
+/** Query parameters of thumbnails, for clients and remote servers. */
 export const thumbnailQuery = {
   width: pixels,
   height: pixels,
@@ -13,10 +13,10 @@ export const thumbnailQuery = {
 
 const schema = Type.Object(thumbnailQuery);
 
-/** These parameters, checked. */
+/** Parsed parameters. */
 export type ThumbnailQuery = Static<typeof schema>;
 
-export const askedThumbnail = ({ width, height, method, animated }: ThumbnailQuery): AskedThumbnail => ({
+export const askedThumbnail = ({ width, height, method, animated }: ThumbnailQuery): ThumbnailRequest => ({
   width,
   height,
   method,

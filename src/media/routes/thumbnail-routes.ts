@@ -2,12 +2,18 @@ import { Type } from 'typebox';
 import { type Route, type RouteContract, type RouteRequest, route } from '../../kernel/http/index.ts';
 import { serveContent } from '../serving/serve-content.ts';
 import type { Thumbnails } from '../thumbnails/thumbnails.ts';
-import type { Finder } from './finder.ts';
-import { authedParameters, openParameters, openPaths, type Retrieval, wishOf } from './retrieval.ts';
+import type { MediaFinder } from './finder.ts';
+import {
+  authedParameters,
+  findRequestOf,
+  type Retrieval,
+  unauthenticatedParameters,
+  unauthenticatedPaths,
+} from './retrieval.ts';
 import { askedThumbnail, type ThumbnailQuery, thumbnailQuery } from './thumbnail-query.ts';
 
 /** Thumbnails for clients. Source: client-server API, "Content repository", "Thumbnails". */
-export function thumbnailRoutes(finder: Finder, thumbnails: Thumbnails): Route[] {
+export function thumbnailRoutes(finder: MediaFinder, thumbnails: Thumbnails): Route[] {
   const contracts: readonly RouteContract[] = [
     {
       operationId: 'getContentThumbnailAuthed',
@@ -19,21 +25,21 @@ export function thumbnailRoutes(finder: Finder, thumbnails: Thumbnails): Route[]
     {
       operationId: 'getContentThumbnail',
       method: 'GET',
-      path: openPaths('/thumbnail/:serverName/:mediaId'),
+      path: unauthenticatedPaths('/thumbnail/:serverName/:mediaId'),
       auth: 'none',
-      query: Type.Object({ ...openParameters, ...thumbnailQuery }),
+      query: Type.Object({ ...unauthenticatedParameters, ...thumbnailQuery }),
     },
   ];
   return contracts.map((contract) => thumbnail(finder, thumbnails, contract));
 }
 
-function thumbnail(finder: Finder, thumbnails: Thumbnails, contract: RouteContract): Route {
+function thumbnail(finder: MediaFinder, thumbnails: Thumbnails, contract: RouteContract): Route {
   const isOpen = contract.auth === 'none';
   return route(contract, async (request: RouteRequest) => {
     const { serverName, mediaId } = request.params as Readonly<Record<string, string>>;
     const query = request.query as unknown as Retrieval & ThumbnailQuery;
     const address = { serverName: serverName!, mediaId: mediaId! };
-    const file = await finder.find(address, wishOf(request, query, isOpen));
+    const file = await finder.find(address, findRequestOf(request, query, isOpen));
     const content = await thumbnails.find(file, askedThumbnail(query));
     return serveContent(content, { audience: isOpen ? 'public' : 'private' });
   });

@@ -3,12 +3,12 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { describeUpload } from '../description.ts';
 import type { LocalMedia } from '../local/local-media.ts';
-import { mediaAddress, noMedia } from '../media-address.ts';
+import { mediaAddress, mediaNotFound } from '../media-address.ts';
 
 export interface UploadRouteDeps {
   readonly local: LocalMedia;
   readonly serverName: string;
-  /** Addresses that users create. */
+  /** Limits the creation of media ids. */
   readonly createLimit: RateLimiter;
   readonly options: {
     /** Bytes. */
@@ -65,7 +65,7 @@ export function uploadRoutes(deps: UploadRouteDeps): Route[] {
       },
       async ({ params, requester, headers, query: { filename }, stream }) => {
         const address = mediaAddress(params.serverName, params.mediaId);
-        if (address.serverName !== serverName) throw noMedia();
+        if (address.serverName !== serverName) throw mediaNotFound();
         const description = describeUpload(headers['content-type'], filename);
         await local.complete(requester.userId, address.mediaId, description, bytesOf(stream));
         return {};
@@ -86,5 +86,5 @@ function configRoute(
   }));
 }
 
-/** With `bodyMode: 'stream'` there is one. */
+/** The body stream, which is present with `bodyMode: 'stream'`. */
 const bytesOf = (stream: NodeJS.ReadableStream | undefined) => stream as unknown as AsyncIterable<Uint8Array>;

@@ -5,8 +5,8 @@ import fc from 'fast-check';
 import { isFileName } from '../description.ts';
 import { contentDisposition, fileNameIn } from './content-disposition.ts';
 
-describe('the disposition of content', () => {
-  it('is inline only for what is harmless', () => {
+describe('contentDisposition', () => {
+  it('is inline only for harmless types', () => {
     assert.equal(contentDisposition('image/png', undefined), 'inline');
     assert.equal(contentDisposition('Text/Plain; charset=utf-8', undefined), 'inline');
     for (const type of ['text/html', 'image/svg+xml', 'application/pdf', 'text/xml', 'image/png2', '']) {
@@ -14,7 +14,7 @@ describe('the disposition of content', () => {
     }
   });
 
-  it('has the name, however it is written', () => {
+  it('contains the file name in plain or extended form', () => {
     const written = (name: string) => contentDisposition('image/png', name).slice('inline; '.length);
     assert.equal(written('cat.png'), 'filename=cat.png');
     assert.equal(written('my "cat".png'), 'filename="my \\"cat\\".png"');
@@ -22,7 +22,7 @@ describe('the disposition of content', () => {
     assert.equal(written('a\r\nSet-Cookie: x'), "filename*=utf-8''a%0D%0ASet-Cookie%3A%20x");
   });
 
-  it('gives back every name that it is given, in a header that is one', () => {
+  it('writes any file name such that fileNameIn() returns it', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', minLength: 1 }).filter(isFileName), (name) => {
         const header = contentDisposition('image/png', name);
@@ -32,7 +32,7 @@ describe('the disposition of content', () => {
     );
   });
 
-  it('of other servers is read with care', () => {
+  it('reads malformed headers of remote servers without failing', () => {
     assert.equal(fileNameIn('inline; filename=a.png'), 'a.png');
     assert.equal(fileNameIn('attachment ; FileName = "a; b"; size=3'), 'a; b');
     assert.equal(fileNameIn("attachment; filename=x; filename*=UTF-8''%e2%82%ac.txt"), '€.txt');

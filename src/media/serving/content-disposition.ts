@@ -1,6 +1,6 @@
 import { essenceOf, isFileName } from '../description.ts';
 
-/** Types that browsers may show without harm. Source: client-server API, "Serving inline content". */
+/** Types that browsers may show without risk. Source: client-server API, "Serving inline content". */
 const inlineTypes: ReadonlySet<string> = new Set([
   'text/css',
   'text/plain',
@@ -30,11 +30,11 @@ const inlineTypes: ReadonlySet<string> = new Set([
   'audio/x-flac',
 ]);
 
-/** Characters that stand for themselves in RFC 8187's extended values, besides letters and digits. */
+/** Characters that are not escaped in extended values of RFC 8187, besides letters and digits. */
 const plain = new Set([...'!#$&+-.^_`|~'].map((character) => character.charCodeAt(0)));
 
 /**
- * The header for content of this type and name: shown in the browser only if that is harmless.
+ * Returns the header for content of this type and name: inline only for harmless types.
  * Source: client-server API, `GET /_matrix/client/v1/media/download/{serverName}/{mediaId}`; RFC 6266.
  */
 export function contentDisposition(contentType: string, fileName: string | undefined): string {
@@ -60,15 +60,15 @@ function extended(name: string): string {
   return text;
 }
 
-/** Longest header that is looked at. */
-const longestHeader = 8_192;
+/** Maximum characters of a header that is parsed. */
+const maxHeaderLength = 8_192;
 
 /**
- * The file name in a header of another server; `undefined` when there is none that makes sense. The extended form
- * goes before the plain one. Source: RFC 6266, sections 4.1 and 4.3.
+ * Returns the file name in a header of a remote server; `undefined` when there is no valid one. Prefers the
+ * extended form. Source: RFC 6266, sections 4.1 and 4.3.
  */
 export function fileNameIn(header: string | undefined): string | undefined {
-  if (header === undefined || header.length > longestHeader) return undefined;
+  if (header === undefined || header.length > maxHeaderLength) return undefined;
   const parameters = parametersOf(header);
   const name = extendedValue(parameters.get('filename*')) ?? parameters.get('filename');
   return name !== undefined && name !== '' && isFileName(name) ? name : undefined;
@@ -76,7 +76,7 @@ export function fileNameIn(header: string | undefined): string | undefined {
 
 const parameter = /;[ \t]*([\w*-]+)[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))[ \t]*/y;
 
-/** The first of each name; up to the first thing that is not one. */
+/** Reads the first parameter of each name, up to the first syntax error. */
 function parametersOf(header: string): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   const begin = header.indexOf(';');

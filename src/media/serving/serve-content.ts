@@ -2,12 +2,12 @@ import { Readable } from 'node:stream';
 import { Reply } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import type { MediaStore } from '../disk/media-store.ts';
-import { noMedia } from '../media-address.ts';
+import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
 import { contentDisposition } from './content-disposition.ts';
 
 /**
- * What keeps content from harming those who look at it, and lets web clients use it.
+ * Headers that prevent content from running code, and let web clients use it.
  * Source: client-server API, "Content repository".
  */
 const protection: Readonly<Record<string, string>> = {
@@ -19,32 +19,32 @@ const protection: Readonly<Record<string, string>> = {
   'X-Robots-Tag': 'noindex, nofollow, noarchive, noimageindex',
 };
 
-/** Content never changes; media that asks who one is stays in the browser's own cache. */
+/** Content never changes; authenticated media may be cached by the browser only. */
 const cacheFor = (audience: 'public' | 'private') => `${audience}, max-age=86400, immutable`;
 
-/** What is served: a file, or a thumbnail of it. */
+/** A file or one of its thumbnails, ready to be served. */
 export interface Content extends MediaDescription {
   /** Bytes. */
   readonly size: number;
-  /** The bytes; nothing is opened before somebody reads. */
+  /** Streams the bytes; opens the file at the first read. */
   read(): Readable;
 }
 
-/** A file as it is. @throws MatrixError M_NOT_FOUND when the disk does not have it (any more) */
+/** Returns a file as content. @throws MatrixError M_NOT_FOUND when the file is missing on disk */
 export async function contentOf(disk: MediaStore, file: MediaFile): Promise<Content> {
   const { area, fileId, contentType, fileName, size } = file;
-  if ((await disk.sizeOf(area, fileId)) !== size) throw noMedia();
+  if ((await disk.sizeOf(area, fileId)) !== size) throw mediaNotFound();
   return { contentType, fileName, size, read: () => disk.read(area, fileId) };
 }
 
 export interface Serving {
-  /** In place of the name that it was uploaded with. */
+  /** Replaces the name with which it was uploaded. */
   readonly fileName?: string | undefined;
-  /** Whether caches between server and client may keep it. */
+  /** Whether shared caches may store it. */
   readonly audience: 'public' | 'private';
 }
 
-/** Content for a client. */
+/** Serves content to a client. */
 export function serveContent(content: Content, { fileName = content.fileName, audience }: Serving): Reply {
   return new Reply(200, content.read(), {
     ...protection,
@@ -55,8 +55,11 @@ export function serveContent(content: Content, { fileName = content.fileName, au
   });
 }
 
-/** Content for another server. Source: server-server API, `GET /_matrix/federation/v1/media/download/{mediaId}`. */
-export function serveParts(content: Content, randomness: Randomness): Reply {
+/**
+ * Serves content to a remote server. Source: server-server API, `GET
+ * /_matrix/federation/v1/media/download/{mediaId}`.
+ */
+export function serveMultipart(content: Content, randomness: Randomness): Reply {
   const boundary = randomString(randomness, 40);
   const head = [
     `--${boundary}`,

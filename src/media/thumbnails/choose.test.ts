@@ -29,13 +29,13 @@ const pictureOf = ({ width, height }: Size): Picture => ({
 const textOf = (target: Target | undefined) =>
   target === undefined ? 'whole' : `${target.width}x${target.height} ${target.method}`;
 
-describe('the size of a thumbnail', () => {
+describe('sizeOf', () => {
   const sized = (picture: Size, width: number, height: number, method: Method) => {
     const size = sizeOf(picture, { width, height, method });
     return `${size.width}x${size.height}`;
   };
 
-  it('keeps the proportions of the picture, or has those that were asked for', () => {
+  it('keeps the proportions of the picture for scale, and has the requested ones for crop', () => {
     const wide = { width: 1_000, height: 500 };
     assert.equal(sized(wide, 100, 100, 'scale'), '100x50');
     assert.equal(sized(wide, 500, 100, 'scale'), '200x100');
@@ -48,12 +48,12 @@ describe('the size of a thumbnail', () => {
   });
 });
 
-describe('which thumbnail is served', () => {
+describe('chooseTarget', () => {
   const chosen = (picture: Size, width: number, height: number, method: Method, options = usual) =>
     textOf(chooseTarget(pictureOf(picture), { width, height, method }, options));
   const photograph = { width: 4_000, height: 3_000 };
 
-  it('is the smallest of the list that is large enough', () => {
+  it('returns the smallest size of the list that is large enough', () => {
     assert.equal(chosen(photograph, 1, 1, 'scale'), '320x240 scale');
     assert.equal(chosen(photograph, 320, 240, 'scale'), '320x240 scale');
     assert.equal(chosen(photograph, 321, 241, 'scale'), '640x480 scale');
@@ -62,7 +62,7 @@ describe('which thumbnail is served', () => {
     assert.equal(chosen(photograph, 16, 33, 'crop'), '96x96 crop');
   });
 
-  it('is twice as large, or more, when the list is not enough', () => {
+  it('doubles the largest size of the list until it is large enough', () => {
     assert.equal(chosen(photograph, 801, 601, 'scale'), '1600x1200 scale');
     assert.equal(chosen(photograph, 1_601, 1_601, 'scale'), '3200x2400 scale');
     assert.equal(chosen(photograph, 3_201, 3_201, 'scale'), 'whole');
@@ -71,7 +71,7 @@ describe('which thumbnail is served', () => {
     assert.equal(chosen(photograph, 3_500, 10, 'crop'), 'whole');
   });
 
-  it('is another one when the list has none of its kind', () => {
+  it('returns another method when the list has no size of the requested one', () => {
     const [crops, scales] = (['crop', 'scale'] as const).map((method) => ({
       ...usual,
       thumbnail_sizes: usual.thumbnail_sizes.filter((size) => size.method === method),
@@ -80,7 +80,7 @@ describe('which thumbnail is served', () => {
     assert.equal(chosen(photograph, 100, 100, 'scale', crops), 'whole');
   });
 
-  it('is the picture when that is smaller', () => {
+  it('returns the picture itself when it is smaller', () => {
     assert.equal(chosen({ width: 60, height: 40 }, 60, 40, 'crop'), 'whole');
     assert.equal(chosen({ width: 60, height: 40 }, 90, 90, 'scale'), 'whole');
     assert.equal(chosen({ width: 300, height: 40 }, 90, 90, 'scale'), 'whole');
@@ -92,7 +92,7 @@ describe('which thumbnail is served', () => {
   const methods = fc.constantFrom<Method>('crop', 'scale');
   const asked = fc.record({ width: pixels, height: pixels, method: methods });
 
-  it('is never smaller than what is asked for, and never larger than the picture', () => {
+  it('is never smaller than requested, and never larger than the picture', () => {
     const lists = fc.oneof(fc.constant(usual.thumbnail_sizes), fc.array(asked, { maxLength: 6 }));
     fc.assert(
       fc.property(size, asked, lists, fc.boolean(), (picture, wish, thumbnail_sizes, dynamic_thumbnails) => {
@@ -105,14 +105,14 @@ describe('which thumbnail is served', () => {
         if (dynamic_thumbnails && !covers(wish, picture)) {
           assert.deepEqual({ width: target.width, height: target.height }, wanted);
         }
-        // What is asked for beyond all measure is the picture.
+        // A request beyond the size of the picture returns the picture.
         const most = { width: 1e15, height: 1e15, method: wish.method };
         assert.equal(chooseTarget(pictureOf(picture), most, options), undefined);
       }),
     );
   });
 
-  it('is one of few, whatever is asked for', () => {
+  it('returns few different sizes, whatever is requested', () => {
     const made = new Set<string>();
     const picture = { width: 8_000, height: 4_000 };
     fc.assert(

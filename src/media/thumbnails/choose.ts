@@ -6,14 +6,14 @@ export interface ThumbnailOptions {
   readonly thumbnail_sizes: readonly ThumbnailSize[];
 }
 
-/** A thumbnail that is to be made: its own size, in which nothing is enlarged. */
+/** A thumbnail to be made, with its final size; nothing is enlarged. */
 export interface Target extends Size {
   readonly method: Method;
 }
 
 /**
- * Which thumbnail of a picture answers a request: never one that is smaller than what was asked for, unless the
- * picture is. `undefined` stands for the picture in its own size.
+ * Chooses the thumbnail for a request: never smaller than requested, unless the picture is. `undefined`
+ * stands for the picture in its own size.
  * Source: client-server API, "Thumbnails".
  */
 export function chooseTarget(
@@ -37,16 +37,16 @@ export function chooseTarget(
   return found === undefined || isWhole(picture, found) ? undefined : found;
 }
 
-/** What becomes of a picture in this size. */
+/** Returns the target of this size for a picture. */
 export function targetOf(picture: Size, size: ThumbnailSize): Target {
   const { width, height } = sizeOf(picture, size);
   return { width, height, method: size.method };
 }
 
-/** Whether it has everything that the picture has. */
+/** Whether the target has the full size of the picture. */
 export const isWhole = (picture: Size, target: Target) => covers(target, picture);
 
-/** The smallest; where something is cut off, among those of the nearest proportions. */
+/** Returns the smallest target; for crops, among those of the nearest proportions. */
 function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
   const stretch = ({ width, height, method }: Target) =>
     method === 'scale' ? 0 : Math.abs(Math.log((width * wanted.height) / (height * wanted.width)));
@@ -54,8 +54,8 @@ function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
 }
 
 /**
- * The largest size of the list, doubled until the picture ends. So what is larger than the list is answered by few
- * sizes, not by as many as somebody thinks of: see decision 0118.
+ * Doubles the largest size of the list up to the size of the picture, so that requests for larger sizes are
+ * answered with few different thumbnails: see decision 0118.
  */
 function larger(picture: Size, method: Method, sizes: readonly ThumbnailSize[]): ThumbnailSize[] {
   const last = sizes

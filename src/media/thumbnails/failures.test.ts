@@ -13,10 +13,10 @@ import type { MediaFile } from '../media-file.ts';
 import { PictureTasks } from './picture-tasks.ts';
 import { Thumbnails } from './thumbnails.ts';
 
-/** A program that reads no picture, and does what the width says that is asked for. */
+/** Widths for which the program hangs, makes a thumbnail, loses its source, or refuses. */
 const [hang, make, loseSource, refuse] = [1, 2, 3, 4];
 
-describe('thumbnails that can not be made', () => {
+describe('Thumbnails that fail', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-failures-'));
   const journal = join(folder, 'journal');
   const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
@@ -59,7 +59,7 @@ describe('thumbnails that can not be made', () => {
     async function* content() {
       yield Buffer.from('\xff\xd8\xff and so on', 'latin1');
     }
-    const stored = await disk.keep('local', content(), async (kept) => kept);
+    const stored = await disk.store('local', content(), async (kept) => kept);
     return {
       ...stored,
       area: 'local',
@@ -71,7 +71,7 @@ describe('thumbnails that can not be made', () => {
   const find = (of: MediaFile, width: number, height = width) =>
     thumbnails.find(of, { width, height, method: 'crop', isAnimated: false });
   const tried = () => readFileSync(journal, 'utf8').split('\n').slice(0, -1).map(Number);
-  /** The status that a client is told. */
+  /** Returns the status for the client. */
   const outcome = (answer: Promise<unknown>) =>
     answer.then(
       () => 200,
@@ -79,7 +79,7 @@ describe('thumbnails that can not be made', () => {
     );
   const noThumbnail = { status: 400, errcode: 'M_UNKNOWN' };
 
-  it('as they take too long, have their process killed, and are not tried again for a while', async () => {
+  it('kills the process after the timeout, and does not retry for a while', async () => {
     const picture = await file();
     for (const times of [1, 2]) {
       const first = outcome(find(picture, hang));
@@ -88,18 +88,18 @@ describe('thumbnails that can not be made', () => {
       clock.advance(20_000);
       assert.deepEqual(await Promise.all(all), [400, 400, 400]);
       await assert.rejects(find(picture, make), noThumbnail);
-      assert.equal(tried().length, times, 'neither again nor in another size');
+      assert.equal(tried().length, times, 'no retry, not even for another size');
       clock.advance(10 * 60_000);
     }
     assert.equal((await find(picture, make)).size, 11);
     assert.equal((await find(await file(), make)).size, 11);
   });
 
-  it('of one picture do not keep others waiting', async () => {
+  it('processes other pictures while one hangs', async () => {
     const picture = await file();
     const hanging = outcome(find(picture, hang));
     await eventually('it to begin', () => tried().length === 1);
-    // One has its turn, and forty-nine wait for theirs.
+    // One is running, and forty-nine are waiting.
     const behind = Array.from({ length: 50 }, (_, index) => outcome(find(picture, make, 1 + index)));
     assert.equal(await Promise.race(behind), 429);
     assert.equal((await find(await file(), make)).size, 11);
@@ -109,11 +109,11 @@ describe('thumbnails that can not be made', () => {
     assert.equal(all.filter((status) => status === 400).length, 50);
   });
 
-  it('as too many wait, are to be asked for again', async () => {
+  it('answers 429 M_LIMIT_EXCEEDED when too many requests wait', async () => {
     const pictures = await Promise.all(Array.from({ length: 203 }, file));
     for (const picture of pictures) await find(picture, make);
     const before = tried().length;
-    // Two are being made, and two hundred wait.
+    // Two are running, and two hundred are waiting.
     const answers = pictures.map((picture) => outcome(find(picture, hang)));
     assert.equal(await Promise.race(answers), 429);
     await eventually('two to begin', () => tried().length === before + 2);
@@ -122,14 +122,14 @@ describe('thumbnails that can not be made', () => {
     assert.equal(all.filter((status) => status === 429).length, 1);
   });
 
-  it('as the library refuses, are refused', async () => {
+  it('answers 400 M_UNKNOWN when the library rejects the picture', async () => {
     const picture = await file();
     await assert.rejects(find(picture, refuse), noThumbnail);
     await assert.rejects(find(picture, make), noThumbnail);
     assert.deepEqual(tried(), [refuse]);
   });
 
-  it('as their file is deleted meanwhile, leave nothing behind', async () => {
+  it('deletes thumbnails of a file that was deleted meanwhile', async () => {
     const picture = await file();
     await assert.rejects(find(picture, loseSource), { status: 404 });
     const left = readdirSync(directory, { recursive: true, withFileTypes: true });

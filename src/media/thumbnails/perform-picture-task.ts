@@ -3,11 +3,11 @@ import sharp, { type Metadata, type Sharp } from 'sharp';
 import { formatOf, type Picture, type PictureFormat, signatureLength } from './picture.ts';
 import type { PictureResult, PictureTask, ThumbnailFormat } from './picture-task.ts';
 
-// One thread for each process, and nothing that is kept for a file that comes once.
+// One thread per process, and no cache, since each file is read once.
 sharp.concurrency(1);
 sharp.cache(false);
-// All that reads files, and then again the few formats that pictures of people come in: no vector graphics, no
-// documents, nothing that refers to other files.
+// Blocks all loaders, then allows only common formats of photos: no vector graphics and no documents, which
+// could refer to other files.
 sharp.block({ operation: ['VipsForeignLoad'] });
 sharp.unblock({
   operation: [
@@ -19,7 +19,7 @@ sharp.unblock({
   ],
 });
 
-/** What the library says of a file. Whatever it does not take is refused; it may crash, too. */
+/** Runs a task with the library. A file that the library rejects is refused; the process may also crash. */
 export async function performPictureTask(task: PictureTask): Promise<PictureResult> {
   try {
     if (task.kind === 'examine') return { kind: 'picture', picture: await examine(task.source) };
@@ -30,13 +30,14 @@ export async function performPictureTask(task: PictureTask): Promise<PictureResu
   }
 }
 
-/** What damages a picture is an error; what is only odd about it is not. */
+/** Rejects damaged pictures; tolerates warnings. */
 const failOn = 'error';
 
 async function examine(source: string): Promise<Picture> {
   const format = await beginningOf(source);
   const metadata = await sharp(source, { limitInputPixels: false, failOn }).metadata();
-  if (format === undefined || !isThat(metadata, format)) throw new Error('It is not what it begins like');
+  if (format === undefined || !isThat(metadata, format))
+    throw new Error('The content does not match the signature of the file');
   const { width, height } = metadata.autoOrient;
   const frames = format === 'gif' || format === 'webp' ? (metadata.pages ?? 1) : 1;
   return {
@@ -63,7 +64,7 @@ async function beginningOf(source: string): Promise<PictureFormat | undefined> {
   }
 }
 
-/** Chunks that may come before the pixels. */
+/** Maximum number of chunks before the pixels. */
 const maxChunks = 1_000;
 
 /** Whether there is an `acTL` chunk before the pixels. Source: Portable Network Graphics, third edition, 11.3.7.1. */
@@ -90,7 +91,7 @@ const writers: Readonly<Record<ThumbnailFormat, (picture: Sharp) => Sharp>> = {
   webp: (picture) => picture.webp({ quality: 75, effort: 1 }),
 };
 
-/** Colours become those of the web, and what else was said of the picture is left out. */
+/** Converts colours to sRGB, and drops metadata. */
 async function make(task: Extract<PictureTask, { kind: 'make' }>): Promise<void> {
   const { source, destination, target, format, isAnimated, maxPixels } = task;
   const picture = sharp(source, {

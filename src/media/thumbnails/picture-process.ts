@@ -1,7 +1,4 @@
-/**
- * The program that reads pictures of strangers, in a process of its own (decision 0118). Nothing else loads the
- * library.
- */
+/** Reads untrusted pictures in a process of its own (decision 0118). No other program loads the library. */
 import { performTasks } from '../../kernel/task-processes/index.ts';
 import type { PictureResult, PictureTask } from './picture-task.ts';
 

@@ -1,10 +1,10 @@
 import type { Target } from './choose.ts';
 import type { Picture } from './picture.ts';
 
-/** The types that thumbnails are written as. */
+/** Formats of thumbnails. */
 export type ThumbnailFormat = 'jpeg' | 'png' | 'webp';
 
-/** What the process that reads pictures is asked for. Paths are absolute. */
+/** Tasks of the process that reads pictures. Paths are absolute. */
 export type PictureTask =
   | { readonly kind: 'examine'; readonly source: string }
   | {
@@ -13,7 +13,7 @@ export type PictureTask =
       readonly destination: string;
       readonly target: Target;
       readonly format: ThumbnailFormat;
-      /** Of all frames, or of the first. */
+      /** Number of frames: all, or the first. */
       readonly isAnimated: boolean;
       /** Of all frames that are read. */
       readonly maxPixels: number;
@@ -22,5 +22,5 @@ export type PictureTask =
 export type PictureResult =
   | { readonly kind: 'picture'; readonly picture: Picture }
   | { readonly kind: 'made' }
-  /** The bytes are no picture that can be read, and why. */
+  /** The bytes are no readable picture; `why` is the reason. */
   | { readonly kind: 'refused'; readonly why: string };

@@ -12,7 +12,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { NoThumbnail, PictureTasks } from './picture-tasks.ts';
 
-describe('pictures of strangers', () => {
+describe('PictureTasks with untrusted pictures', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-pictures-'));
   const deps = { clock: systemClock, log: silentLogger };
   const tasks = new PictureTasks(deps);
@@ -24,7 +24,7 @@ describe('pictures of strangers', () => {
   const destination = join(folder, 'thumbnail');
   const target = { width: 8, height: 8, method: 'crop' } as const;
 
-  /** What becomes of these bytes. */
+  /** Returns the outcome for these bytes. */
   async function tried(bytes: Uint8Array): Promise<'made' | 'refused'> {
     writeFileSync(source, bytes);
     rmSync(destination, { force: true });
@@ -44,7 +44,7 @@ describe('pictures of strangers', () => {
     return 'made';
   }
 
-  it('become thumbnails or are refused, whatever is done to them', async () => {
+  it('makes a thumbnail of modified pictures or refuses them', async () => {
     const whole = [
       await testImage(40, 30, 'jpeg'),
       await testImage(40, 30, 'webp'),
@@ -73,7 +73,7 @@ describe('pictures of strangers', () => {
     for (const bytes of whole) assert.equal(await tried(bytes), 'made');
   });
 
-  it('are nothing when they are noise', async () => {
+  it('refuses random bytes', async () => {
     const beginnings = fc.constantFrom(
       '',
       '\xff\xd8\xff',
@@ -92,7 +92,7 @@ describe('pictures of strangers', () => {
     assert.equal(await tried(await testImage(9, 9)), 'made');
   });
 
-  it('are of the formats that people send, and of no other', async () => {
+  it('accepts the formats of photos only', async () => {
     const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>';
     for (const bytes of [await testImage(9, 9, 'tiff'), Buffer.from(svg), Buffer.from('P1 1 1 1')]) {
       assert.equal(await tried(bytes), 'refused');
@@ -101,7 +101,7 @@ describe('pictures of strangers', () => {
     await assert.rejects(tasks.examine(source, 'urgent'), NoThumbnail);
   });
 
-  it('are read in processes of their own: a server does not load the library', () => {
+  it('loads the library in separate processes only', () => {
     const face = JSON.stringify(new URL('../index.ts', import.meta.url).href);
     const list = 'console.log(JSON.stringify(process.report.getReport().sharedObjects))';
     const loaded = (of: string) =>
@@ -113,7 +113,7 @@ describe('pictures of strangers', () => {
     assert.match(loaded(library), /vips/);
   });
 
-  describe('that end the process that reads them', () => {
+  describe('processes that crash', () => {
     const program = join(folder, 'program');
     before(() => {
       const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
@@ -126,7 +126,7 @@ describe('pictures of strangers', () => {
     const running = (path: string) =>
       new PictureTasks(deps, relative(fileURLToPath(new URL('.', import.meta.url)), path));
 
-    it('have no thumbnails', async () => {
+    it('refuses a picture that crashes the process', async () => {
       const crashing = running(program);
       for (let times = 0; times < 2; times++) {
         await assert.rejects(crashing.examine(source, 'urgent'), NoThumbnail);
@@ -134,7 +134,7 @@ describe('pictures of strangers', () => {
       crashing.stop();
     });
 
-    it('or have it say what makes no sense, neither', async () => {
+    it('refuses a picture for which the process answers nonsense', async () => {
       const good = { format: 'png', width: 1, height: 1, frames: 1 };
       const sayings = [
         null,
@@ -155,7 +155,7 @@ describe('pictures of strangers', () => {
       raving.stop();
     });
 
-    it('are not to blame where no process can begin', async () => {
+    it('does not blame the picture when no process can be started', async () => {
       const missing = running(join(folder, 'missing'));
       await assert.rejects(missing.examine(source, 'urgent'), { reason: 'unavailable' });
       missing.stop();

@@ -4,7 +4,7 @@ import { TaskFailure, TaskProcesses } from '../../kernel/task-processes/index.ts
 import { asPicture, type Picture } from './picture.ts';
 import type { PictureResult, PictureTask } from './picture-task.ts';
 
-/** The library does not take a file, or is ended by it. */
+/** The library rejects a file, or crashes on it. */
 export class NoThumbnail extends Error {
   override readonly name = 'NoThumbnail';
 }
@@ -20,23 +20,23 @@ const limits = {
   idleTimeout: 60 * second,
 };
 
-/** No temporary files, which a process that is killed would leave behind: what is in memory is bounded by its pixels. */
+/** No temporary files, which a killed process would leave behind; the limit of pixels bounds the memory. */
 const environment = { VIPS_DISC_THRESHOLD: '8g' };
 
-/** Has pictures read and thumbnails made by processes that may crash: see decision 0118. */
+/** Reads pictures and makes thumbnails in processes that may crash: see decision 0118. */
 export class PictureTasks {
   readonly #processes: TaskProcesses<PictureTask, PictureResult>;
   readonly #log: Logger;
   #hasComplained = false;
 
-  /** @param program what the processes run, without its extension */
+  /** @param program of the processes, without its extension */
   constructor({ clock, log }: { clock: Clock; log: Logger }, program = './picture-process') {
     this.#log = log;
     const importedFrom = import.meta.url;
     this.#processes = new TaskProcesses({ program, importedFrom, environment, limits, clock });
   }
 
-  /** @throws NoThumbnail; TaskFailure when that is not the picture's fault */
+  /** @throws NoThumbnail; TaskFailure when the picture is not the cause */
   async examine(source: string, urgency: Urgency): Promise<Picture> {
     const result = await this.#run({ kind: 'examine', source }, urgency);
     const picture = result.kind === 'picture' ? asPicture(result.picture) : undefined;
@@ -54,13 +54,13 @@ export class PictureTasks {
   }
 
   async #run(task: PictureTask, urgency: Urgency): Promise<PictureResult> {
-    // A process that a picture has got the better of may say anything.
+    // A process that a picture has compromised may answer anything.
     let result: PictureResult | null;
     try {
       result = await this.#processes.run(task, urgency);
     } catch (error) {
       if (!(error instanceof TaskFailure)) throw error;
-      if (error.reason === 'unavailable') this.#complain(error);
+      if (error.reason === 'unavailable') this.#logOnce(error);
       const isItsFault = error.reason === 'crashed' || error.reason === 'too-slow';
       throw isItsFault ? new NoThumbnail(error.message) : error;
     }
@@ -69,8 +69,8 @@ export class PictureTasks {
     return result;
   }
 
-  /** Once: it is the same for each picture. */
-  #complain(err: TaskFailure): void {
+  /** Logs the error once, since it is the same for each picture. */
+  #logOnce(err: TaskFailure): void {
     this.#log[this.#hasComplained ? 'debug' : 'error']({ err }, 'No thumbnails can be made here');
     this.#hasComplained = true;
   }

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { testImage } from '../../../test/support/inputs/images.ts';
 import { formatOf, pictureFormats, readPicture } from './picture.ts';
 
-describe('a picture', () => {
-  it('is known by how it begins', async () => {
+describe('formatOf and readPicture', () => {
+  it('recognizes the format by the first bytes', async () => {
     for (const format of pictureFormats) assert.equal(formatOf(await testImage(9, 9, format)), format);
     for (const text of [
       '',
@@ -27,7 +27,7 @@ describe('a picture', () => {
     );
   });
 
-  it('is remembered as it was, or not at all', () => {
+  it('restores stored properties, and rejects malformed ones', () => {
     const facts = fc.record({
       format: fc.constantFrom(...pictureFormats),
       width: fc.integer({ min: 1, max: 2 ** 31 }),

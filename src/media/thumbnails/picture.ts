@@ -1,27 +1,27 @@
-/** Formats that thumbnails are made of. */
+/** Formats of which thumbnails are made. */
 export const pictureFormats = ['jpeg', 'png', 'webp', 'gif', 'avif'] as const;
 export type PictureFormat = (typeof pictureFormats)[number];
 
-/** What is known of a picture, by its bytes. */
+/** Properties of a picture, read from its bytes. */
 export interface Picture {
   readonly format: PictureFormat;
-  /** Pixels, as it is looked at: turned, if it says so. */
+  /** Pixels as displayed, after the rotation of its metadata. */
   readonly width: number;
   readonly height: number;
-  /** Those that can be read. */
+  /** Number of readable frames. */
   readonly frames: number;
-  /** Whether it moves where it is looked at; also when its frames can not be read here. */
+  /** Whether it is animated when displayed, even if its frames cannot be read. */
   readonly isAnimated: boolean;
   /** Whether some of it may be transparent. */
   readonly hasAlpha: boolean;
-  /** Whether it has to be turned to be looked at. */
+  /** Whether its metadata rotates it. */
   readonly isTurned: boolean;
 }
 
-/** Bytes at the beginning of a file that say which format it is. */
+/** Bytes at the beginning of a file that identify its format. */
 export const signatureLength = 12;
 
-/** What begins so, and at the fifth or ninth byte goes on so. */
+/** First bytes, and further bytes at an offset. */
 const signatures: readonly (readonly [PictureFormat, string, (readonly [number, string])?])[] = [
   ['jpeg', '\xff\xd8\xff'],
   ['png', '\x89PNG\r\n\x1a\n'],
@@ -31,7 +31,7 @@ const signatures: readonly (readonly [PictureFormat, string, (readonly [number, 
   ...['avif', 'avis', 'mif1', 'msf1'].map((brand) => ['avif', '', [4, `ftyp${brand}`]] as const),
 ];
 
-/** The format that a file begins like; what its sender says of it does not count. */
+/** Returns the format by the first bytes; the claimed type is ignored. */
 export function formatOf(beginning: Uint8Array): PictureFormat | undefined {
   const text = Buffer.from(beginning.subarray(0, signatureLength)).toString('latin1');
   const found = signatures.find(
@@ -42,7 +42,7 @@ export function formatOf(beginning: Uint8Array): PictureFormat | undefined {
 
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
 
-/** What is said to be known of a picture, by a file or a process; `undefined` when that is not what it should be. */
+/** Validates properties from a file or a process; `undefined` when they are malformed. */
 export function asPicture(value: unknown): Picture | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   const { format, width, height, frames, isAnimated, hasAlpha, isTurned } = value as Picture;
@@ -53,7 +53,7 @@ export function asPicture(value: unknown): Picture | undefined {
   return isGood ? { format, width, height, frames, isAnimated, hasAlpha, isTurned } : undefined;
 }
 
-/** From JSON that was kept beside the thumbnails. */
+/** Parses the properties that are stored with the thumbnails. */
 export function readPicture(text: string): Picture | undefined {
   try {
     return asPicture(JSON.parse(text));

@@ -4,21 +4,23 @@ export interface Size {
   readonly height: number;
 }
 
-/** `crop` fills the size and cuts off what is over; `scale` fits the whole picture into it. */
+/** `crop` fills the size and cuts off the rest; `scale` fits the whole picture into it. */
 export type Method = 'crop' | 'scale';
 
 export interface ThumbnailSize extends Size {
   readonly method: Method;
 }
 
-/** How large a picture becomes; never larger than it is. Source: client-server API, "Thumbnails". */
+/**
+ * Returns the size of a thumbnail; never larger than the picture. Source: client-server API, "Thumbnails".
+ */
 export function sizeOf(picture: Size, { width, height, method }: ThumbnailSize): Size {
   const asked = { width, height };
   if (method === 'scale') return covers(asked, picture) ? picture : within(picture, asked);
   return covers(picture, asked) ? asked : within(asked, picture);
 }
 
-/** The largest size of the proportions of `shape` that fits into `frame`. */
+/** Returns the largest size with the proportions of `shape` that fits into `frame`. */
 function within(shape: Size, frame: Size): Size {
   const pixels = (value: number) => Math.max(1, Math.round(value));
   const isWide = shape.width * frame.height >= shape.height * frame.width;
@@ -27,7 +29,7 @@ function within(shape: Size, frame: Size): Size {
     : { width: pixels((shape.width * frame.height) / shape.height), height: frame.height };
 }
 
-/** Whether one is at least as large as the other, both ways. */
+/** Whether one is at least as wide and as high as the other. */
 export const covers = (one: Size, other: Size) => one.width >= other.width && one.height >= other.height;
 
 export const areaOf = ({ width, height }: Size) => width * height;

@@ -55,12 +55,12 @@ for (const database of serverDatabases(import.meta.url)) {
       const response = await fetch(server.baseUrl + path, { headers });
       return { response, bytes: Buffer.from(await response.arrayBuffer()) };
     };
-    /** @param query such as `width=32&height=32` */
+    /** @param query for instance `width=32&height=32` */
     const ask = (media: string, query: string) =>
       get(`/_matrix/client/v1/media/thumbnail/${media}?${query}`, anna.token);
     const codeOf = ({ response, bytes }: Awaited<ReturnType<typeof get>>) =>
       `${response.status} ${(JSON.parse(bytes.toString()) as { errcode: string }).errcode}`;
-    /** What is answered instead of a thumbnail, checked against the specification. */
+    /** Returns the error response, checked against the specification. */
     const refusal = async (media: string, query: string) => {
       const path = `/_matrix/client/v1/media/thumbnail/${media}?${query}`;
       const { status, body } = await server.api('GET', path, { token: anna.token });
@@ -82,11 +82,11 @@ for (const database of serverDatabases(import.meta.url)) {
         .sort();
     };
 
-    describe('of pictures that are uploaded', () => {
+    describe('GET /thumbnail', () => {
       before(() => start());
       after(stopAll);
 
-      it('are served like the picture, to users who say who they are', async () => {
+      it('serves thumbnails with the headers of media, to logged-in users', async () => {
         const media = await upload(await testImage(1_000, 500, 'jpeg'));
         const { response, bytes } = await ask(media, 'width=320&height=240');
         assert.equal(response.status, 200);
@@ -99,11 +99,11 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(header('access-control-allow-origin'), '*');
         assert.equal(header('x-content-type-options'), 'nosniff');
         assert.match(header('cache-control')!, /^private/);
-        const nobody = await get(`/_matrix/client/v1/media/thumbnail/${media}?width=32&height=32`);
-        assert.equal(codeOf(nobody), '401 M_MISSING_TOKEN');
+        const unauthenticated = await get(`/_matrix/client/v1/media/thumbnail/${media}?width=32&height=32`);
+        assert.equal(codeOf(unauthenticated), '401 M_MISSING_TOKEN');
       });
 
-      it('are made of every format that the library reads, by their bytes alone', async () => {
+      it('makes thumbnails of all supported formats, recognized by the bytes', async () => {
         const formats = { jpeg: 'jpeg', png: 'png', webp: 'jpeg', gif: 'png', avif: 'jpeg' } as const;
         for (const [format, expected] of Object.entries(formats)) {
           const media = await upload(await testImage(200, 100, format as 'png'), 'text/html');
@@ -115,8 +115,8 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('are turned the way that the picture is looked at, and say nothing else of it', async () => {
-        // Turned by a quarter: what is left in the file is at the top.
+      it('applies the rotation of the picture, and drops its metadata', async () => {
+        // Rotated by a quarter: the left side of the file is on top.
         const media = await upload(await testImage(600, 400, 'jpeg', 6));
         for (const query of ['width=100&height=100', 'width=32&height=32&method=crop']) {
           const { bytes } = await ask(media, query);
@@ -125,25 +125,25 @@ for (const database of serverDatabases(import.meta.url)) {
           assert.deepEqual([orientation, isBare], [undefined, true]);
         }
         assert.equal(await sizeOf(media, 320, 240), '160x240');
-        // Also where it is not made smaller.
+        // Also without a change of the size.
         assert.equal(await sizeOf(media, 5_000, 5_000), '400x600');
       });
 
-      it('are never smaller than what is asked for, unless the picture is', async () => {
+      it('is never smaller than requested, unless the picture is', async () => {
         const media = await upload(await testImage(3_000, 2_000));
         assert.equal(await sizeOf(media, 10, 10, 'crop'), '32x32');
         assert.equal(await sizeOf(media, 33, 10, 'crop'), '96x96');
         assert.equal(await sizeOf(media, 300, 200), '320x213');
-        assert.equal(await sizeOf(media, 330, 10), '320x213', 'which would be 15 high');
+        assert.equal(await sizeOf(media, 330, 10), '320x213', 'it would be 15 high');
         assert.equal(await sizeOf(media, 640, 480), '640x427');
         assert.equal(await sizeOf(media, 700, 600), '800x533');
-        // Beyond the list its last sizes are doubled.
+        // Beyond the list, its largest sizes are doubled.
         assert.equal(await sizeOf(media, 97, 97, 'crop'), '192x192');
         assert.equal(await sizeOf(media, 801, 601), '1600x1067');
         assert.equal(await sizeOf(media, 9_999, 9_999), '3000x2000');
       });
 
-      it('of small pictures are these themselves', async () => {
+      it('serves small pictures themselves', async () => {
         const bytes = await testImage(60, 40, 'webp');
         const media = await upload(bytes);
         const answer = await ask(media, 'width=64&height=64&method=crop');
@@ -154,11 +154,11 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await sizeOf(dot, 1, 1, 'crop'), '1x1');
         const line = await upload(await testImage(2_000, 1));
         assert.equal(await sizeOf(line, 32, 32), '320x1');
-        // What is in a format that thumbnails do not have is written anew.
+        // A format that thumbnails do not have is converted.
         assert.equal(await sizeOf(await upload(await testImage(60, 40, 'avif')), 100, 100), '60x40');
       });
 
-      it('move only where that is asked for', async () => {
+      it('is animated only when requested', async () => {
         for (const format of ['gif', 'webp'] as const) {
           const bytes = await testAnimation(400, 200, format);
           const media = await upload(bytes);
@@ -183,7 +183,7 @@ for (const database of serverDatabases(import.meta.url)) {
           (await imageMetadata((await ask(still, 'width=20&height=20&animated=true')).bytes)).frames,
           1,
         );
-        // Its frames are not read, so it moves as a whole or not at all.
+        // Its frames are not read, so only the original is animated.
         const apng = pngWithClaimedSize(20, 20, 20, 'acTL');
         const moving = await upload(apng);
         assert.deepEqual((await ask(moving, 'width=90&height=90&animated=true')).bytes, apng);
@@ -192,7 +192,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.ok(!held.bytes.includes('acTL'));
       });
 
-      it('are asked for with a size, and a method that there is', async () => {
+      it('rejects missing sizes and unknown methods', async () => {
         const media = await upload(await testImage(10, 10));
         for (const [query, code] of [
           ['', 'M_MISSING_PARAM'],
@@ -210,7 +210,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 9_007_199_254_740_991, 9_007_199_254_740_991), '10x10');
       });
 
-      it('are not of what is not there', async () => {
+      it('answers 404 M_NOT_FOUND for unknown media, and 504 M_NOT_YET_UPLOADED for pending uploads', async () => {
         assert.equal(await refusal('test/unknown', 'width=1&height=1'), '404 M_NOT_FOUND');
         assert.equal(await refusal('test/..%2F..%2Fx', 'width=1&height=1'), '404 M_NOT_FOUND');
         const { body } = await server.api('POST', '/_matrix/media/v1/create', { token: anna.token });
@@ -226,7 +226,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await waiting).response.status, 200);
       });
 
-      it('are not of what is no picture, or a broken one', async () => {
+      it('answers 400 M_UNKNOWN for content that is no picture, or a broken one', async () => {
         const whole = await noiseImage(300, 300);
         const jpeg = await testImage(300, 300, 'jpeg');
         const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>';
@@ -250,24 +250,24 @@ for (const database of serverDatabases(import.meta.url)) {
             assert.equal(await refusal(media, 'width=32&height=32&method=crop'), '400 M_UNKNOWN', what);
           }
         }
-        // What is more than one thing is looked at as a picture.
+        // A file that is valid in several formats is treated as a picture.
         const both = Buffer.concat([jpeg, Buffer.from('<script>alert(1)</script>')]);
         const { response, bytes } = await ask(await upload(both, 'text/html'), 'width=32&height=32');
         assert.equal(response.headers.get('content-type'), 'image/jpeg');
         assert.ok(!bytes.includes('script'));
       });
 
-      it('are not at the old endpoints', async () => {
+      it('serves no authenticated media at the unauthenticated endpoints', async () => {
         const media = await upload(await testImage(100, 100));
         const old = await get(`/_matrix/media/v3/thumbnail/${media}?width=32&height=32`);
         assert.equal(codeOf(old), '404 M_NOT_FOUND');
       });
     });
 
-    describe('as the options say', () => {
+    describe('options for thumbnails', () => {
       afterEach(stopAll);
 
-      it('are made beforehand, and again when they are missing [option: media_store_path]', async () => {
+      it('makes thumbnails after the upload, and again when they are missing [option: media_store_path]', async () => {
         await start();
         const media = await upload(await noiseImage(1_000, 500));
         const made = [
@@ -291,19 +291,19 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await refusal(media, 'width=320&height=240'), '404 M_NOT_FOUND');
       });
 
-      it('have the size that was asked for [option: dynamic_thumbnails]', async () => {
+      it('makes thumbnails of the requested size [option: dynamic_thumbnails]', async () => {
         await start({ dynamic_thumbnails: true });
         const media = await upload(await testImage(1_000, 500));
         assert.equal(await sizeOf(media, 123, 45, 'crop'), '123x45');
         assert.equal(await sizeOf(media, 123, 123), '123x62');
         assert.equal(await sizeOf(media, 2_000, 250, 'crop'), '1000x125');
-        // However many that are, only so many are kept.
+        // Only a limited number is stored.
         for (let width = 1; width <= 80; width++) await sizeOf(media, width, 10, 'crop');
         assert.equal(thumbnailsIn('local').length, 2 * 5 + 64);
         assert.equal(await sizeOf(media, 1, 10, 'crop'), '1x10');
       });
 
-      it('are those of the list [option: thumbnail_sizes[].width] [option: thumbnail_sizes[].height] [option: thumbnail_sizes[].method]', async () => {
+      it('makes the thumbnails of the list [option: thumbnail_sizes[].width] [option: thumbnail_sizes[].height] [option: thumbnail_sizes[].method]', async () => {
         await start({
           thumbnail_sizes: [
             { width: 50, height: 20, method: 'scale' },
@@ -321,7 +321,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(thumbnailsIn('local'), made);
       });
 
-      it('need no list', async () => {
+      it('works without a list', async () => {
         await start({ thumbnail_sizes: [] });
         const bytes = await testImage(100, 50);
         const media = await upload(bytes);
@@ -330,7 +330,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('are not of pictures that are too large [option: max_image_pixels]', async () => {
+      it('rejects pictures that are too large [option: max_image_pixels]', async () => {
         await start({ max_image_pixels: 20_000 });
         const query = 'width=32&height=32&method=crop';
         const fits = await upload(await testImage(200, 100));
@@ -342,13 +342,13 @@ for (const database of serverDatabases(import.meta.url)) {
         ]) {
           assert.equal(await refusal(await upload(bytes), query), '413 M_TOO_LARGE');
         }
-        // All frames together are: it stands still.
+        // All frames together are too large: it is not animated.
         const moving = await upload(await testAnimation(100, 100, 'gif'));
         const { bytes } = await ask(moving, `${query}&animated=true`);
         assert.equal((await imageMetadata(bytes)).frames, 1);
       });
 
-      it('are at the old endpoints where media is for everybody [option: enable_authenticated_media]', async () => {
+      it('serves unauthenticated media at the unauthenticated endpoints [option: enable_authenticated_media]', async () => {
         await start({ enable_authenticated_media: false });
         const media = await upload(await testImage(100, 100));
         for (const version of ['v3', 'r0', 'v1']) {
@@ -361,7 +361,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('are not served where another process has the media [option: enable_media_repo]', async () => {
+      it('serves no thumbnails when another process runs the media repository [option: enable_media_repo]', async () => {
         await start({ enable_media_repo: false });
         assert.equal(await refusal('test/x', 'width=1&height=1'), '404 M_UNRECOGNIZED');
       });

@@ -8,7 +8,7 @@ import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import { StorageError } from '../disk/storage-error.ts';
 import type { ThumbnailStore } from '../disk/thumbnail-store.ts';
-import { noMedia } from '../media-address.ts';
+import { mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 import { type Content, contentOf } from '../serving/serve-content.ts';
 import { chooseTarget, isWhole, type Target, type ThumbnailOptions, targetOf } from './choose.ts';
@@ -29,39 +29,39 @@ export interface ThumbnailsDeps {
   };
 }
 
-/** What a request asks for. */
-export interface AskedThumbnail extends ThumbnailSize {
-  /** Whether it may move, and should if it can. */
+/** A request for a thumbnail. */
+export interface ThumbnailRequest extends ThumbnailSize {
+  /** Whether it may be animated, and should be if possible. */
   readonly isAnimated: boolean;
 }
 
-/** What is made: a target, in a format. */
+/** A target in a format. */
 interface Variant {
   readonly target: Target;
   readonly format: ThumbnailFormat;
   readonly isAnimated: boolean;
 }
 
-/** Pictures of which is remembered what they are, and thumbnails that could not be made. */
+/** Cached properties of pictures, and remembered failures. */
 const [maxPictures, maxFailures] = [5_000, 5_000];
 
-/** Thumbnails of one file that are asked for at the same time. */
+/** Concurrent requests for thumbnails of one file. */
 const maxWaiting = 50;
 
-/** Milliseconds for which what has failed is not tried again. */
+/** Milliseconds until a failed thumbnail is tried again. */
 const failureTime = 10 * 60_000;
 
-/** Frames of an animation, beside `max_image_pixels` for all together. */
+/** Frames of an animation, besides `max_image_pixels` for all together. */
 const maxFrames = 1_000;
 
-/** Thumbnails of files. Source: client-server API, "Content repository", "Thumbnails". */
+/** Makes and stores thumbnails of files. Source: client-server API, "Content repository", "Thumbnails". */
 export class Thumbnails {
   readonly #deps: ThumbnailsDeps;
   readonly #pictures = new RecentlyUsed<string, Picture>({ max: maxPictures });
-  /** When they failed, by file, and whether it was to move. */
+  /** Times of failures, by file and whether it was animated. */
   readonly #failures = new RecentlyUsed<string, number>({ max: maxFailures });
   readonly #running = new LoadOnce<string, unknown>();
-  /** One file occupies one process at most, however many sizes of it are asked for; another beforehand. */
+  /** One file occupies at most one process for requests, and one for thumbnails made after the upload. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: ThumbnailsDeps) {
@@ -69,11 +69,11 @@ export class Thumbnails {
   }
 
   /**
-   * A thumbnail of a file, which is made if it is not there, or the file itself where that is a small enough picture.
-   * @throws MatrixError M_NOT_FOUND when the file is gone; M_TOO_LARGE (413; 502 for media of others); M_UNKNOWN (400)
-   * when the file is no picture that can be read; M_LIMIT_EXCEEDED when too many wait
+   * Returns a thumbnail, which is made if it is missing, or the file itself if it is a small enough picture.
+   * @throws MatrixError M_NOT_FOUND when the file is missing; M_TOO_LARGE (413; 502 for remote media);
+   * M_UNKNOWN (400) when the file is no readable picture; M_LIMIT_EXCEEDED when too many requests wait
    */
-  async find(file: MediaFile, asked: AskedThumbnail): Promise<Content> {
+  async find(file: MediaFile, asked: ThumbnailRequest): Promise<Content> {
     const { disk, options } = this.#deps;
     const whole = await contentOf(disk, file);
     try {
@@ -87,12 +87,12 @@ export class Thumbnails {
       return await this.#findVariant(file, picture, wanted, asked.isAnimated);
     } catch (error) {
       if (error instanceof StorageError)
-        this.#deps.log.error({ err: error.cause }, 'A thumbnail was not stored');
+        this.#deps.log.error({ err: error.cause }, 'Failed to store a thumbnail');
       throw errorOf(error);
     }
   }
 
-  /** Makes the thumbnails of the list, when there is time. Never fails: what is missing is made when it is asked for. */
+  /** Makes the thumbnails of the list in the background. Never fails: missing ones are made on request. */
   async prepare(file: MediaFile): Promise<void> {
     const { options, log } = this.#deps;
     try {
@@ -104,11 +104,12 @@ export class Thumbnails {
         await this.#provide(file, variantOf(picture, target, false), 'background');
       }
     } catch (error) {
-      if (!(error instanceof NoThumbnail)) log.debug({ err: error }, 'Thumbnails were not made beforehand');
+      if (!(error instanceof NoThumbnail))
+        log.debug({ err: error }, 'Failed to make thumbnails after the upload');
     }
   }
 
-  /** Gives up what is being made. */
+  /** Aborts the making of thumbnails. */
   stop(): void {
     this.#deps.tasks.stop();
   }
@@ -121,7 +122,7 @@ export class Thumbnails {
       try {
         return await this.#provide(file, variantOf(picture, target, true), 'urgent');
       } catch (error) {
-        // As one that stands still, perhaps.
+        // Served without animation if needed.
         if (!(error instanceof NoThumbnail)) throw error;
       }
     }
@@ -149,15 +150,15 @@ export class Thumbnails {
     const source = disk.pathOf(file.area, file.fileId);
     const task = { ...variant, source, maxPixels: Math.max(1, options.max_image_pixels) };
     await this.#try(file, urgency, variant.isAnimated, () =>
-      store.keep(file, name, (destination) => tasks.make({ ...task, destination }, urgency)),
+      store.store(file, name, (destination) => tasks.make({ ...task, destination }, urgency)),
     );
     await this.#forgetIfGone(file);
     const size = await store.sizeOf(file, name);
-    if (size === undefined) throw noMedia();
+    if (size === undefined) throw mediaNotFound();
     return size;
   }
 
-  /** @throws NoThumbnail for what is no picture */
+  /** @throws NoThumbnail for content that is no picture */
   async #examine(file: MediaFile, urgency: Urgency): Promise<Picture> {
     const { store } = this.#deps;
     const known = this.#pictures.get(file.fileId) ?? readPicture((await store.readFacts(file)) ?? '');
@@ -174,23 +175,26 @@ export class Thumbnails {
     const picture = await this.#try(file, urgency, false, () =>
       tasks.examine(disk.pathOf(file.area, file.fileId), urgency),
     );
-    await store.keepFacts(file, JSON.stringify(picture));
+    await store.storeFacts(file, JSON.stringify(picture));
     await this.#forgetIfGone(file);
     return picture;
   }
 
-  /** The file was deleted meanwhile: its thumbnails must not stay. */
+  /** Deletes the thumbnails of a file that was deleted meanwhile. */
   async #forgetIfGone(file: MediaFile): Promise<void> {
     const { disk, store } = this.#deps;
     if ((await disk.sizeOf(file.area, file.fileId)) === undefined) await store.delete(file);
   }
 
-  /** Requests for the same thumbnail at the same time share the work. */
+  /** Concurrent requests for the same thumbnail share the work. */
   #once<T>(key: string, work: () => Promise<T>): Promise<T> {
     return this.#running.run(key, work) as Promise<T>;
   }
 
-  /** In its turn, and not again for a while when it has failed: that may have cost a process. */
+  /**
+   * Queues the work per file, and does not repeat it for a while after a failure, which may have cost a
+   * process.
+   */
   async #try<T>(
     { area, fileId }: MediaFile,
     urgency: Urgency,
@@ -211,7 +215,7 @@ export class Thumbnails {
       } catch (error) {
         if (error instanceof NoThumbnail) {
           this.#failures.set(key, clock.now());
-          log.info({ area, fileId, why: error.message }, 'A thumbnail could not be made');
+          log.info({ area, fileId, why: error.message }, 'Failed to make a thumbnail');
         }
         throw error;
       }
@@ -219,12 +223,15 @@ export class Thumbnails {
   }
 }
 
-/** Where nothing has to be made smaller, turned or held still. */
+/** Whether the picture need not be resized, rotated or stopped. */
 function servesAsItIs({ format, isTurned, isAnimated }: Picture, asked: { isAnimated: boolean }): boolean {
   return format !== 'avif' && !isTurned && (!isAnimated || asked.isAnimated);
 }
 
-/** Photographs stay photographs; what may be drawn, or transparent, loses nothing; what moves is small. */
+/**
+ * Chooses the format: JPEG for photos; a lossless one for drawings and transparent pictures; a small one for
+ * animations.
+ */
 function variantOf({ format, hasAlpha }: Picture, target: Target, isAnimated: boolean): Variant {
   const isDrawn = hasAlpha || format === 'png' || format === 'gif';
   return { target, isAnimated, format: isAnimated ? 'webp' : isDrawn ? 'png' : 'jpeg' };
@@ -237,9 +244,9 @@ const nameOf = ({ target: { width, height, method }, format, isAnimated }: Varia
 const tooLarge = ({ area }: MediaFile) =>
   new MatrixError(area === 'local' ? 413 : 502, 'M_TOO_LARGE', 'This picture is too large for a thumbnail');
 
-/** What a client is told. */
+/** Returns the error for the client. */
 function errorOf(error: unknown): unknown {
   if (error instanceof TaskFailure && error.reason === 'busy') return limitExceeded(1_000);
   const isOfThumbnails = error instanceof NoThumbnail || error instanceof TaskFailure;
-  return isOfThumbnails ? unknown('There can be no thumbnail of this content', 400) : error;
+  return isOfThumbnails ? unknown('No thumbnail can be made of this content', 400) : error;
 }

@@ -1,7 +1,7 @@
 import { type Clock, sleep } from '../../kernel/clock.ts';
 
-/** Requests that wait for an upload. */
-export class Arrivals {
+/** Lets requests wait for pending uploads. */
+export class PendingUploads {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<() => void>>();
 
@@ -10,17 +10,17 @@ export class Arrivals {
   }
 
   /**
-   * Asks `look` until it finds something or the time is over.
-   * @param patience milliseconds
-   * @param signal ends the waiting as well
+   * Calls `look` until it finds something or the time is over.
+   * @param uploadTimeout milliseconds
+   * @param signal ends the wait early
    */
   async wait<T>(
     mediaId: string,
     look: () => Promise<T | undefined>,
-    patience: number,
+    uploadTimeout: number,
     signal: AbortSignal,
   ): Promise<T | undefined> {
-    const end = this.#clock.monotonic() + patience;
+    const end = this.#clock.monotonic() + uploadTimeout;
     for (;;) {
       const watch = this.#watch(mediaId, signal);
       try {
@@ -34,7 +34,7 @@ export class Arrivals {
     }
   }
 
-  /** It is there: after its row has been committed. */
+  /** Wakes the requests for an upload; to be called after its row is committed. */
   announce(mediaId: string): void {
     for (const wake of this.#waiting.get(mediaId) ?? []) wake();
   }
