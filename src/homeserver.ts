@@ -7,7 +7,7 @@ import { federationReadRoutes, openRemoteLookups } from './composition/federatio
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
 import { openHandshakes } from './composition/handshakes.ts';
-import { type Kernel, openKernel, type Surroundings } from './composition/kernel.ts';
+import { type Environment, type Kernel, openKernel } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { openPages, staticRoutes } from './composition/pages.ts';
@@ -32,28 +32,28 @@ import { ServerLimiter } from './kernel/rate-limits/index.ts';
 import { RelationIndex } from './relations/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
 
-export type { Surroundings } from './composition/kernel.ts';
+export type { Environment } from './composition/kernel.ts';
 
 export interface Homeserver {
   /**
-   * Opens everything and begins to serve; when something fails, what was opened is closed again.
-   * @returns where it listens, as URLs or `unix:` with a path
+   * Opens all parts and starts to serve; closes the opened parts again when one fails.
+   * @returns the addresses of the listeners, as URLs or `unix:` with a path
    */
   start(): Promise<{ readonly addresses: readonly string[] }>;
-  /** Answers what is under way, settles what is being written, and closes everything in reverse. */
+  /** Completes running requests and writes, and closes all parts in reverse order. */
   stop(): Promise<void>;
-  /** Takes over what may change at run time, and reads certificates and templates again. */
+  /** Applies options that may change at run time, and reads certificates and templates again. */
   reload(configuration: HearthConfiguration): Promise<void>;
 }
 
-/** Puts a homeserver together. */
-export function createHomeserver(surroundings: Surroundings): Homeserver {
-  const shutdown = new Shutdown(surroundings.log);
+/** Assembles a homeserver. */
+export function createHomeserver(environment: Environment): Homeserver {
+  const shutdown = new Shutdown(environment.log);
   let running: { readonly kernel: Kernel; readonly http: HttpServer; readonly pages: Pages } | undefined;
   return {
     async start() {
       try {
-        const kernel = await openKernel(surroundings, shutdown);
+        const kernel = await openKernel(environment, shutdown);
         const federation = await startFederation(kernel, shutdown);
         const lookups = openRemoteLookups(kernel, federation);
         const media = await startMedia(kernel, federation, shutdown);
@@ -135,13 +135,13 @@ export function createHomeserver(surroundings: Surroundings): Homeserver {
   };
 }
 
-/** Once every slice has said how its jobs are done. */
+/** Starts jobs; to be called after all slices have registered theirs. */
 async function startJobs({ jobs }: Kernel, shutdown: Shutdown): Promise<void> {
   shutdown.add('jobs', () => jobs.stop());
   await jobs.start();
 }
 
-/** Its code is loaded only where it is asked for. */
+/** Starts the debugging console, whose code is loaded only if it is enabled. */
 async function startManhole(kernel: Kernel, accounts: AccountsSlice, shutdown: Shutdown): Promise<void> {
   const { process, http } = kernel.configuration;
   if (process.manhole === null && !http.listeners.some(({ type }) => type === 'manhole')) return;

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Conversations, startConversations } from '../src/composition/conversations.ts';
-import { openKernel, type Surroundings } from '../src/composition/kernel.ts';
+import { type Environment, openKernel } from '../src/composition/kernel.ts';
 import { type People, startPeople } from '../src/composition/people.ts';
 import { openReader, type Reader } from '../src/composition/reader.ts';
 import { startRooms } from '../src/composition/rooms.ts';
@@ -46,14 +46,14 @@ class TwoProcesses {
     const { clock, shutdown } = this;
     const place = await makeTestDatabase('postgres');
     shutdown.add('database of the test', () => place.remove());
-    const surroundings: Surroundings = {
+    const environment: Environment = {
       configuration: testConfiguration(),
       clock,
       randomness: systemRandomness,
       log: silentLogger,
       databaseOptions: place.options,
     };
-    const kernel = await openKernel(surroundings, shutdown);
+    const kernel = await openKernel(environment, shutdown);
     const people = startPeople(kernel, shutdown);
     const rooms = await startRooms(kernel, people, new RelationIndex(kernel.database, 'test'), shutdown);
     const e2ee = await openE2ee({
@@ -74,7 +74,7 @@ class TwoProcesses {
         kernel.streams.onPublish((range) => listener(JSON.parse(JSON.stringify(range)) as PublishedRange)),
       readMissing: () => Promise.reject(new Error('the bus loses nothing')),
     };
-    this.reader = await openReader(surroundings, bus, shutdown);
+    this.reader = await openReader(environment, bus, shutdown);
     return this;
   }
 

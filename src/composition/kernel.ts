@@ -48,19 +48,19 @@ import { threadSubscriptionMigrations } from '../thread-subscriptions/index.ts';
 import { toDeviceMigrations } from '../to-device/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** What comes from outside the program. */
-export interface Surroundings {
+/** Configuration, clock, loggers and other inputs from outside the program. */
+export interface Environment {
   readonly configuration: HearthConfiguration;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;
-  /** Loggers of the server's parts by name; without it, they are children of `log`. */
+  /** Returns the logger of a part by its name; by default a child of `log`. */
   readonly namedLog?: (name: string) => Logger;
-  /** Instead of the machine's. */
+  /** Replaces the DNS resolver of the machine. */
   readonly resolver?: Resolver;
-  /** PEM of the authorities to trust in place of the machine's. */
+  /** PEM certificates of trusted authorities; replace those of the machine. */
   readonly authorities?: readonly string[];
-  /** Instead of the database that the configuration names. */
+  /** Replaces the database of the configuration. */
   readonly databaseOptions?: DatabaseOptions;
   /** Called when another server has taken the database over: nothing can be written, and this server should stop. */
   readonly onDatabaseLost?: (error: Error) => void;
@@ -69,8 +69,8 @@ export interface Surroundings {
 /** What a process does: `main` does everything and alone writes; a `reader` follows it and answers what only reads. */
 export type Role = 'main' | 'reader';
 
-/** What every slice may be given. */
-export interface Kernel extends Surroundings {
+/** Dependencies that every slice may receive. */
+export interface Kernel extends Environment {
   readonly role: Role;
   namedLog(name: string): Logger;
   readonly serverName: ServerName;
@@ -78,12 +78,12 @@ export interface Kernel extends Surroundings {
   readonly streams: StreamWriter;
   readonly jobs: Jobs;
   readonly caches: CacheRegistry;
-  /** Absent unless the configuration asks for metrics. */
+  /** Absent unless the configuration enables metrics. */
   readonly metrics: Metrics | undefined;
-  /** Users to whom other limits apply. */
+  /** Users with other rate limits. */
   readonly limitOverrides: LimitOverrides;
   limiter(limit: RateLimit): RateLimiter;
-  /** The same for what users do: keys are their ids, or begin with them and a space. */
+  /** Limits actions of users: keys are user ids, or begin with one and a space. */
   userLimiter(limit: RateLimit): RateLimiter;
 }
 
@@ -92,7 +92,7 @@ export interface MainKernel extends Kernel {
   readonly streams: LocalStreams;
 }
 
-/** Every slice's steps of the schema, in the order in which they are applied. */
+/** Schema migrations of all slices, in the order in which they are applied. */
 export const migrations = [
   ...databaseMigrations,
   ...streamMigrations,
@@ -126,19 +126,19 @@ export const migrations = [
 ];
 
 /**
- * Opens the database for this server alone, brings its schema up to date, and starts what the slices stand on.
+ * Opens the database for this server alone, brings its schema up to date, and starts the services that all slices use.
  * @throws StartFailure when another server uses the database
  */
-export async function openKernel(surroundings: Surroundings, shutdown: Shutdown): Promise<MainKernel> {
-  const { configuration, clock, log } = surroundings;
-  const namedLog = surroundings.namedLog ?? ((name: string) => log.child({ logger: name }));
+export async function openKernel(environment: Environment, shutdown: Shutdown): Promise<MainKernel> {
+  const { configuration, clock, log } = environment;
+  const namedLog = environment.namedLog ?? ((name: string) => log.child({ logger: name }));
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
   const database = await openDatabaseAlone(
-    optionsOf(surroundings),
+    optionsOf(environment),
     { log: namedLog('database'), clock, ...(metrics && { metrics }) },
-    (error) => surroundings.onDatabaseLost?.(error),
+    (error) => environment.onDatabaseLost?.(error),
   );
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
@@ -152,7 +152,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   const isExempt = (key: string) => limitOverrides.isExempt(key.split(' ', 1)[0] ?? key);
   const jobs = new Jobs({ database, clock, log: namedLog('jobs'), alone: true });
   return {
-    ...surroundings,
+    ...environment,
     role: 'main',
     namedLog,
     serverName,
@@ -167,7 +167,7 @@ export async function openKernel(surroundings: Surroundings, shutdown: Shutdown)
   };
 }
 
-export function optionsOf({ databaseOptions: given, configuration }: Surroundings): DatabaseOptions {
+export function optionsOf({ databaseOptions: given, configuration }: Environment): DatabaseOptions {
   return given ?? databaseOptions(dataStoreEntries(configuration.database).main);
 }
 

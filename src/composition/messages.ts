@@ -13,8 +13,8 @@ import type { People } from './people.ts';
 import { transferSettings } from './room-settings.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** What the slices about messages stand on. */
-export interface MessageSurroundings {
+/** Dependencies of the slices about messages. */
+export interface MessageDeps {
   readonly kernel: Kernel;
   readonly people: People;
   readonly rooms: Rooms;
@@ -34,8 +34,8 @@ export interface Messages {
  * Opens relations, search, notifications, reports, delayed events and OpenID; to be called before jobs are
  * started.
  */
-export async function startMessages(surroundings: MessageSurroundings): Promise<Messages> {
-  const { kernel, people, rooms } = surroundings;
+export async function startMessages(deps: MessageDeps): Promise<Messages> {
+  const { kernel, people, rooms } = deps;
   const { rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
   const delayedEvents = new DelayedEvents({
     ...kernel,
@@ -56,13 +56,13 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
     threshold: kernel.configuration.rooms.dummy_events_threshold,
   });
   dummies.register();
-  await startSettingsTransfer(surroundings);
+  await startSettingsTransfer(deps);
   const openIdTokens = new OpenIdTokens(kernel);
   const routes = [
-    ...relationsRoutes(surroundings),
-    ...reportsRoutes(surroundings),
-    ...notificationRoutes(openNotifications(surroundings)),
-    ...searchRoutes(await startSearch(surroundings)),
+    ...relationsRoutes(deps),
+    ...reportsRoutes(deps),
+    ...notificationRoutes(openNotifications(deps)),
+    ...searchRoutes(await startSearch(deps)),
     ...openIdRoutes(openIdTokens, kernel.serverName),
     ...callRoutes(kernel.configuration.accounts, kernel.clock),
     ...delayedEventRoutes(delayedEvents, kernel.userLimiter(rc_delayed_event_mgmt)),
@@ -71,12 +71,7 @@ export async function startMessages(surroundings: MessageSurroundings): Promise<
 }
 
 /** Copies the settings of users for a room when they join its replacement. */
-async function startSettingsTransfer({
-  kernel,
-  people,
-  rooms,
-  shutdown,
-}: MessageSurroundings): Promise<void> {
+async function startSettingsTransfer({ kernel, people, rooms, shutdown }: MessageDeps): Promise<void> {
   const following = new SettingsTransfer({
     ...kernel,
     log: kernel.namedLog('rooms'),
@@ -88,7 +83,7 @@ async function startSettingsTransfer({
 }
 
 /** Starts search; `undefined` when the operator has disabled it: nothing is indexed then either. */
-async function startSearch({ kernel, rooms, shutdown }: MessageSurroundings) {
+async function startSearch({ kernel, rooms, shutdown }: MessageDeps) {
   if (!kernel.configuration.search.enable_search) return undefined;
   const index = new SearchIndex({ ...kernel, log: kernel.namedLog('search'), engine: rooms.engine });
   await index.start();
@@ -96,14 +91,14 @@ async function startSearch({ kernel, rooms, shutdown }: MessageSurroundings) {
   return new Search({ rooms, index });
 }
 
-function openNotifications({ kernel, people, rooms, conversations }: MessageSurroundings): Notifications {
+function openNotifications({ kernel, people, rooms, conversations }: MessageDeps): Notifications {
   const { receipts } = conversations;
   const { pushRules: rules, ignoredUsers: ignored, invitePermissions: invitePolicy } = people;
   const threads = people.threadSubscriptions.followed;
   return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored, threads, invitePolicy });
 }
 
-function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] {
+function reportsRoutes({ kernel, people, rooms }: MessageDeps): Route[] {
   const { accounts } = people.accounts;
   const reports = new Reports({
     ...kernel,
@@ -114,7 +109,7 @@ function reportsRoutes({ kernel, people, rooms }: MessageSurroundings): Route[] 
   return reportRoutes(reports);
 }
 
-function relationsRoutes({ people, rooms, relationIndex }: MessageSurroundings): Route[] {
+function relationsRoutes({ people, rooms, relationIndex }: MessageDeps): Route[] {
   const parts = { ...rooms, index: relationIndex, ignored: people.ignoredUsers };
   return relationRoutes(new RelatedEvents(parts), new ThreadList(parts));
 }

@@ -14,20 +14,20 @@ import { RelationIndex, Relations } from '../relations/index.ts';
 import { openReadingRooms, type ReadingRooms } from '../rooms/index.ts';
 import { toDeviceSyncSource } from '../to-device/index.ts';
 import { type Conversations, startConversations } from './conversations.ts';
-import { type Kernel, optionsOf, type Surroundings, serverNameOf } from './kernel.ts';
+import { type Environment, type Kernel, optionsOf, serverNameOf } from './kernel.ts';
 import { type People, startPeople } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
 
-/** The way on which the facts of the process that writes come to this one. */
+/** Delivers the facts of the writing process to this one. */
 export interface FactBus {
-  /** The writer's position from which on `subscribe` delivers facts. */
+  /** The position of the writer after which `subscribe` delivers facts. */
   readonly current: number;
   subscribe(listener: (range: PublishedRange) => void): void;
   /** Reads facts in `(after, upTo]` that the bus has lost. */
   readMissing(after: number, upTo: number): Promise<readonly PublishedFact[]>;
 }
 
-/** A process that reads: it answers syncs over the database of another process and follows that one's facts. */
+/** A reader process: answers syncs from the database of the writing process and follows its facts. */
 export interface Reader {
   readonly kernel: Kernel;
   readonly people: People;
@@ -37,13 +37,13 @@ export interface Reader {
   caughtUp(): Promise<void>;
 }
 
-/** Puts a reading process together, without anything that writes events, runs jobs or talks to other servers. */
+/** Assembles a reader process, which writes no events, runs no jobs and sends no requests to other servers. */
 export async function openReader(
-  surroundings: Surroundings,
+  environment: Environment,
   bus: FactBus,
   shutdown: Shutdown,
 ): Promise<Reader> {
-  const { clock, log } = surroundings;
+  const { clock, log } = environment;
   const remote = new RemoteStreams({
     current: bus.current,
     readMissing: (after, upTo) => bus.readMissing(after, upTo),
@@ -51,7 +51,7 @@ export async function openReader(
     log,
   });
   shutdown.add('streams', () => remote.close());
-  const kernel = await openReaderKernel(surroundings, remote, shutdown);
+  const kernel = await openReaderKernel(environment, remote, shutdown);
   const people = startPeople(kernel, shutdown);
   const rooms = openRooms(kernel, people);
   const { accounts, keyUpkeep, messageQueues } = people;
@@ -85,27 +85,27 @@ export async function openReader(
   return { kernel, people, rooms, conversations, caughtUp: () => remote.settled() };
 }
 
-/** Opens the database as it is: its schema and its lease belong to the process that writes. */
+/** Opens the database without migrations and lease, which belong to the writing process. */
 async function openReaderKernel(
-  surroundings: Surroundings,
+  environment: Environment,
   remote: RemoteStreams,
   shutdown: Shutdown,
 ): Promise<Kernel> {
-  const { configuration, clock, log } = surroundings;
-  const namedLog = surroundings.namedLog ?? ((name: string) => log.child({ logger: name }));
-  const database = await openDatabase(optionsOf(surroundings), { log: namedLog('database'), clock });
+  const { configuration, clock, log } = environment;
+  const namedLog = environment.namedLog ?? ((name: string) => log.child({ logger: name }));
+  const database = await openDatabase(optionsOf(environment), { log: namedLog('database'), clock });
   shutdown.add('database', () => database.close());
   const caches = new CacheRegistry(clock, configuration.caches, undefined);
   shutdown.add('caches', () => caches.close());
   const limitOverrides = await LimitOverrides.open(database, clock);
   return {
-    ...surroundings,
+    ...environment,
     role: 'reader',
     namedLog,
     serverName: serverNameOf(configuration),
     database,
     streams: new ReadOnlyStreams(remote),
-    // Never started: the process that writes runs the jobs.
+    // Never started: the writing process runs the jobs.
     jobs: new Jobs({ database, clock, log: namedLog('jobs'), alone: false }),
     caches,
     metrics: undefined,

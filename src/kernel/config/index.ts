@@ -6,7 +6,7 @@ export {
   type ConfigurationValues,
   type DocumentTransform,
   type Loaded,
-  type LoadOptions as Surroundings,
+  type LoadOptions,
   loadConfiguration,
   type Sections,
 } from './reading/load.ts';
