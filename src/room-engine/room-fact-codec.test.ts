@@ -80,7 +80,12 @@ const storedEvent: fc.Arbitrary<StoredEvent> = record({
   return { ...numbers, ...flags, event: roomEventOf(pdu, version, '$event') };
 });
 
+const extremity = record({ nid, eventId: fc.string(), depth: nid, stateGroup: maybe(nid) });
+
 const fact: fc.Arbitrary<RoomFact> = record({
+  end: maybe(record({ extremities: fc.array(extremity, { maxLength: 5 }), group: maybe(nid) })),
+  redacts: maybe(nid),
+  transaction: maybe(record({ scope: nid, txnId: fc.string() })),
   roomId: fc.string(),
   position: nid,
   onTimeline: fc.boolean(),

@@ -1,6 +1,12 @@
 import type { FactCodec } from '../kernel/streams/index.ts';
 import type { JsonValue } from '../protocol/index.ts';
-import type { MembershipChange, RoomFact, StateChange, StoredEvent } from './stored-event.ts';
+import {
+  type MembershipChange,
+  type RoomFact,
+  type StateChange,
+  type StoredEvent,
+  withoutEnd,
+} from './stored-event.ts';
 import { EventFlag } from './tables.ts';
 import { parseEvent } from './timeline/event-row.ts';
 import { flagsOf } from './timeline/event-write.ts';
@@ -89,9 +95,15 @@ function factOf(
   stored: StoredEvent,
   events: ReadonlyMap<number, StoredEvent>,
 ): RoomFact {
+  const { end } = fact;
   return {
+    ...withoutEnd,
     ...fact,
     stored,
+    end: end && {
+      group: end.group,
+      extremities: end.extremities.map((one) => ({ ...one, stateGroup: one.stateGroup })),
+    },
     stateChanges: stateChanges.map(({ nid, ...change }) => ({
       previousNid: undefined,
       keyNid: undefined,

@@ -77,12 +77,15 @@ export interface RoomFact {
    * was entered, its state was completed, older events were added): then cached data of the room must be read
    * again.
    */
-  readonly end?: RoomEnd;
+  readonly end: RoomEnd | undefined;
   /** nid of the event that this one redacts. */
-  readonly redacts?: number | undefined;
+  readonly redacts: number | undefined;
   /** The transaction of the client that sent the event, see `TransactionIds`. */
-  readonly transaction?: SentTransaction | undefined;
+  readonly transaction: SentTransaction | undefined;
 }
+
+/** Spread into facts whose rooms must be read again, see `RoomFact.end`. */
+export const withoutEnd = { end: undefined, redacts: undefined, transaction: undefined } as const;
 
 /** The end of a room's history. */
 export interface RoomEnd {

@@ -41,7 +41,7 @@ export interface SyncServicesDeps {
   readonly accountData: AccountData;
   /** What of a room's state people see before they are in it. */
   readonly prejoinKeys: PrejoinKeys;
-  /** ReadingRooms that no sync mentions. */
+  /** Rooms that are left out of every sync. */
   readonly excludedRooms: ReadonlySet<string>;
   /** What users want to become of invites. */
   readonly invitePolicy: InvitePolicy;

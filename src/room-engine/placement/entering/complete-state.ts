@@ -1,4 +1,5 @@
 import { notFound } from '../../../protocol/index.ts';
+import { withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { Extremity } from '../../timeline/extremity.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
@@ -173,6 +174,7 @@ export class CompleteState {
         roomId: head.roomId,
         position,
         onTimeline: false,
+        ...withoutEnd,
         stored: cause,
         ...applied,
         membershipChanges,

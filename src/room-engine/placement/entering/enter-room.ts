@@ -1,6 +1,6 @@
 import { forbidden, stateMapKey } from '../../../protocol/index.ts';
 import type { GroupChain } from '../../state/group-chain.ts';
-import type { StoredEvent } from '../../stored-event.ts';
+import { type StoredEvent, withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { rejectionByAuthEvents, rejectionByState } from '../events/event-authorization.ts';
@@ -222,7 +222,15 @@ export class EnterRoom {
       head,
       stored,
       rowAction: known ? 'known' : 'new',
-      fact: { roomId: head.roomId, position, onTimeline: true, stored, ...applied, membershipChanges },
+      fact: {
+        roomId: head.roomId,
+        position,
+        onTimeline: true,
+        stored,
+        ...applied,
+        membershipChanges,
+        ...withoutEnd,
+      },
       content: json,
       end: { extremities: head.extremities, group: rows.id },
       groups: [...before.newGroups, rows],

@@ -1,5 +1,5 @@
 import { badJson, forbidden, membershipOf, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomFact, StoredEvent } from '../../stored-event.ts';
+import { type RoomFact, type StoredEvent, withoutEnd } from '../../stored-event.ts';
 import { isStorableText } from '../../timeline/event-to-send.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { outlierOf } from '../events/outliers.ts';
@@ -66,6 +66,7 @@ export class OutOfBandMemberships {
         roomId: room.roomId,
         position,
         onTimeline: false,
+        ...withoutEnd,
         stored,
         stateChanges: [],
         membershipChanges: [{ userId, from: from?.membership, to, eventNid: stored.nid }],

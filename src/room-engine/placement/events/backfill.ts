@@ -1,5 +1,5 @@
 import { notFound, stateMapKey } from '../../../protocol/index.ts';
-import type { StoredEvent } from '../../stored-event.ts';
+import { type StoredEvent, withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import type { OlderEvent } from '../placement.ts';
@@ -133,7 +133,9 @@ export class Backfill {
       head,
       stored,
       rowAction: known ? 'known' : 'new',
-      fact: isShown ? { roomId: head.roomId, position, onTimeline: false, stored, ...empty } : undefined,
+      fact: isShown
+        ? { roomId: head.roomId, position, onTimeline: false, stored, ...empty, ...withoutEnd }
+        : undefined,
       content: json,
       end: undefined,
       groups: [...examination.stateBefore.newGroups, ...(rows ? [rows] : [])],
