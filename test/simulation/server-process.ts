@@ -71,7 +71,7 @@ const people = {
     },
   },
   profiles: { read: async () => ({}) },
-  upkeep: { register: () => undefined },
+  accountMemberships: { register: () => undefined },
   autoJoin: { register: () => undefined },
 } as unknown as People;
 
