@@ -1,74 +1,79 @@
 import { type Clock, sleep } from '../clock.ts';
 
-/** Orders for one key that nobody has tried. */
-interface Order {
+/** Jobs of one kind and key that were scheduled and not attempted since. */
+interface Pending {
+  /** How often they were scheduled. */
   count: number;
-  /** Somebody has waited for it in vain. */
+  /** The timeout of a wait has passed: later waits skip them. */
   isSlow: boolean;
   readonly attempted: PromiseWithResolvers<void>;
 }
 
-/** Keys of a kind that are remembered; whoever waits for others waits for nothing. */
-const maxOrders = 10_000;
+/** Keys per kind that are tracked; waits for other keys resolve at once. */
+const maxKeys = 10_000;
 
 /**
- * What this process has ordered and nobody has tried yet, so that whoever has ordered something can wait for it. It is
- * in memory only, for a while, and nothing depends on it but how long somebody waits.
+ * Lets callers wait until the jobs that this process has scheduled were attempted once. Kept in memory for a while:
+ * only the length of a wait depends on it.
  */
 export class FirstAttempts {
   readonly #clock: Clock;
   /** By kind and key. */
-  readonly #kinds = new Map<string, Map<string, Order>>();
+  readonly #kinds = new Map<string, Map<string, Pending>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Takes note of an order of this kind that is due and on disk. */
-  ordered(kind: string, key: string): void {
-    const orders = this.#kinds.get(kind) ?? new Map<string, Order>();
-    this.#kinds.set(kind, orders);
-    const order = orders.get(key) ?? { count: 0, isSlow: false, attempted: Promise.withResolvers<void>() };
-    order.count++;
-    order.isSlow = false;
-    if (orders.size < maxOrders) orders.set(key, order);
-  }
-
-  /** An attempt begins. @returns to be called when it has ended, however it did; what was ordered meanwhile stays */
-  begin(kind: string, key: string): () => void {
-    const order = this.#kinds.get(kind)?.get(key);
-    const covered = order?.count;
-    return () => {
-      if (order?.count === covered) this.#drop(kind, key, order);
-    };
-  }
-
-  /** The order is taken back. */
-  cancelled(kind: string, key: string): void {
-    this.#drop(kind, key, this.#kinds.get(kind)?.get(key));
+  /** Records that a job of this kind and key is on disk and due. */
+  scheduled(kind: string, key: string): void {
+    const keys = this.#kinds.get(kind) ?? new Map<string, Pending>();
+    this.#kinds.set(kind, keys);
+    const pending = keys.get(key) ?? { count: 0, isSlow: false, attempted: Promise.withResolvers<void>() };
+    pending.count++;
+    pending.isSlow = false;
+    if (keys.size < maxKeys) keys.set(key, pending);
   }
 
   /**
-   * Resolves when what was ordered until now has been tried.
-   * @param key absent: of all keys
-   * @param patience milliseconds at most; what takes longer is not waited for again
+   * Records that an attempt begins.
+   * @returns a function to call when the attempt has ended, in success or failure; what was scheduled meanwhile stays
+   * pending
    */
-  async tried(kind: string, key: string | undefined, patience: number): Promise<void> {
-    const orders = [...(this.#kinds.get(kind) ?? [])].filter(
+  begin(kind: string, key: string): () => void {
+    const pending = this.#kinds.get(kind)?.get(key);
+    const covered = pending?.count;
+    return () => {
+      if (pending?.count === covered) this.#settle(kind, key, pending);
+    };
+  }
+
+  /** Records that the job was cancelled. */
+  cancelled(kind: string, key: string): void {
+    this.#settle(kind, key, this.#kinds.get(kind)?.get(key));
+  }
+
+  /**
+   * Resolves when the jobs that were scheduled before this call have been attempted.
+   * @param key by default all keys of the kind
+   * @param timeout maximum wait in milliseconds; jobs that take longer are not waited for again
+   */
+  async attempted(kind: string, key: string | undefined, timeout: number): Promise<void> {
+    const all = [...(this.#kinds.get(kind) ?? [])].filter(
       ([name, { isSlow }]) => !isSlow && (key === undefined || name === key),
     );
-    if (orders.length === 0) return;
+    if (all.length === 0) return;
     const waiting = new AbortController();
-    const late = sleep(this.#clock, patience, waiting.signal).then(() => {
-      if (!waiting.signal.aborted) for (const [, order] of orders) order.isSlow = true;
+    const timedOut = sleep(this.#clock, timeout, waiting.signal).then(() => {
+      if (!waiting.signal.aborted) for (const [, pending] of all) pending.isSlow = true;
     });
-    await Promise.race([Promise.all(orders.map(([, { attempted: tried }]) => tried.promise)), late]);
+    await Promise.race([Promise.all(all.map(([, { attempted }]) => attempted.promise)), timedOut]);
     waiting.abort();
   }
 
-  #drop(kind: string, key: string, order: Order | undefined): void {
-    const orders = this.#kinds.get(kind);
-    if (order && orders?.get(key) === order) orders.delete(key);
-    order?.attempted.resolve();
+  #settle(kind: string, key: string, pending: Pending | undefined): void {
+    const keys = this.#kinds.get(kind);
+    if (pending && keys?.get(key) === pending) keys.delete(key);
+    pending?.attempted.resolve();
   }
 }

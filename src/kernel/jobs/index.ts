@@ -1,4 +1,4 @@
-/** Durable jobs: ordered in a transaction, run at least once. */
+/** Durable jobs: scheduled in a transaction, run at least once. */
 export type { Job, JobAttempt, JobHandler, JobRequest, JobState } from './job.ts';
 export { Jobs, type JobsOptions } from './jobs.ts';
 export type { JobFilter } from './listing.ts';

@@ -1,28 +1,28 @@
 import type { JsonValue } from '../../protocol/index.ts';
 
-/** What is to be done. */
+/** A job to schedule. */
 export interface JobRequest {
-  /** Which handler does it; unique over all slices: `rooms/purge`. */
+  /** Selects the handler; unique over all slices: `rooms/purge`. */
   readonly kind: string;
   /**
-   * Names what it is done for. There is never more than one job of a kind and key: ordered again while it waits, it
-   * stays as it is; while it runs, it runs once more afterwards. Without a key every order is a job.
+   * Names what the job is for. At most one job of a kind and key exists: scheduled again while it waits, it stays as it
+   * is; while it runs, it runs once more afterwards. Without a key, every request makes a job.
    */
   readonly key?: string;
   readonly payload: JsonValue;
-  /** Not before this time, in milliseconds since the epoch. */
+  /** Earliest start, in milliseconds since the epoch. */
   readonly runAt: number;
-  /** A job of this kind and key that waits takes on the new payload and time. */
+  /** Replaces the payload and the time of a waiting job of this kind and key. */
   readonly replace?: boolean;
 }
 
 /**
- * `waiting` to run (or to run again), or running; `done` and kept for whoever asks how it went; `failed` too often
- * and given up.
+ * `waiting` to run (or to run again), or running; `done` and stored so that its result can be read; `failed` too often
+ * to be tried again.
  */
 export type JobState = 'waiting' | 'done' | 'failed';
 
-/** A job as administrators see it. Times in milliseconds since the epoch. */
+/** A job as the admin API shows it. Times in milliseconds since the epoch. */
 export interface Job {
   readonly id: number;
   readonly kind: string;
@@ -32,41 +32,41 @@ export interface Job {
   readonly running: boolean;
   readonly runAt: number;
   readonly createdAt: number;
-  /** How often it was begun. */
+  /** Number of attempts that were begun. */
   readonly attempts: number;
   readonly finishedAt: number | null;
-  /** What the handler returned. */
+  /** Return value of the handler. */
   readonly result: JsonValue | null;
-  /** What the last attempt failed with. */
+  /** Error message of the last attempt. */
   readonly error: string | null;
 }
 
-/** What a handler is given for one attempt. */
+/** Input of a handler for one attempt. */
 export interface JobAttempt<P extends JsonValue> {
   readonly id: number;
   readonly key: string | null;
   readonly payload: P;
-  /** 1 for the first. */
+  /** Number of the attempt, from 1. */
   readonly attempt: number;
   /** Aborts when the server stops; the job then runs again after the next start. */
   readonly signal: AbortSignal;
-  /** Replaces the payload, so that another attempt goes on from here. */
+  /** Replaces the payload, so that the next attempt continues from here. */
   progress(payload: P): Promise<void>;
 }
 
-/** How a kind of job is done. */
+/** Runs the jobs of one kind. */
 export interface JobHandler<P extends JsonValue> {
   /**
-   * Does it. May be called again for what it did before (a crash, a lost lease), so that doing it twice must be the
-   * same as once. What it returns is kept as the result. When it rejects, it is tried again later.
+   * Performs the job. Must be idempotent: after a crash or a lost lease, a job runs again. The return value is stored
+   * as the result; a rejection is retried after a backoff.
    */
   run(attempt: JobAttempt<P>): Promise<JsonValue | undefined> | Promise<void>;
-  /** How many of this kind run at the same time; by default as many as may run at all. */
+  /** Maximum number of jobs of this kind that run at the same time; by default that of all jobs. */
   readonly parallel?: number;
-  /** After how many attempts it is given up; by default 20. */
+  /** Number of attempts after which the job has failed; by default 20. */
   readonly maxAttempts?: number;
-  /** Milliseconds to wait after the attempt of this number failed; by default from a second, doubling to an hour. */
+  /** Milliseconds to wait after a failed attempt, by its number; by default 1 second, doubling up to 1 hour. */
   readonly backoff?: (attempt: number) => number;
-  /** Milliseconds for which a job that is done can still be listed; by default none. */
+  /** Milliseconds for which a job that is done stays in the list; by default it is deleted at once. */
   readonly keep?: number;
 }

@@ -13,13 +13,13 @@ forEachDatabase((open) => {
     const database = given?.database ?? (await open(jobMigrations));
     const clock = given?.clock ?? manualClock();
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
-    const schedule = (order: Partial<JobRequest>) =>
+    const schedule = (request: Partial<JobRequest>) =>
       database.transaction((writer) =>
-        jobs.schedule(writer, { kind: 'greet', payload: 'hello', runAt: clock.now(), ...order }),
+        jobs.schedule(writer, { kind: 'greet', payload: 'hello', runAt: clock.now(), ...request }),
       );
     return { database, clock, jobs, schedule };
   };
-  /** Remembers the payloads it was run with. */
+  /** A handler that records its payloads. */
   const recorder = (options: Partial<JobHandler<JsonValue>> = {}) => {
     const ran: JsonValue[] = [];
     const run: JobHandler<JsonValue>['run'] = async ({ payload }) => {
@@ -27,13 +27,13 @@ forEachDatabase((open) => {
     };
     return { ran, handler: { run, ...options } };
   };
-  /** Time passes, and what comes due is done. */
+  /** Advances the clock and waits for the jobs that come due. */
   const pass = async ({ clock, jobs }: Awaited<ReturnType<typeof setUp>>, milliseconds: number) => {
     clock.advance(milliseconds);
     await jobs.settled();
   };
 
-  test('a job runs after its time and is gone then', async () => {
+  test('runs a job at its time and deletes it afterwards', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();
     at.jobs.register('greet', handler);
@@ -46,7 +46,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
   });
 
-  test('a job whose transaction is undone never runs', async () => {
+  test('never runs a job whose transaction was rolled back', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();
     at.jobs.register('greet', handler);
@@ -60,7 +60,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, []);
   });
 
-  test('there is one job of a kind and key, and an order may replace it', async () => {
+  test('has one job of a kind and key, which a request may replace', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();
     at.jobs.register('greet', handler);
@@ -76,7 +76,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, [1, 4]);
   });
 
-  test('a job that is ordered again while it runs, runs again', async () => {
+  test('runs a job again that was scheduled again while it ran', async () => {
     const at = await setUp();
     const ran: JsonValue[] = [];
     at.jobs.register('greet', {
@@ -91,7 +91,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, [1, 2]);
   });
 
-  test('a job that fails is tried again, from where it came to, and is given up at last', async () => {
+  test('retries a failed job from its last progress, up to its maximum of attempts', async () => {
     const at = await setUp();
     const seen: [JsonValue, number][] = [];
     at.jobs.register<number>('greet', {
@@ -120,7 +120,7 @@ forEachDatabase((open) => {
     assert.deepEqual([job?.state, job?.error, job?.attempts, job?.running], ['failed', 'not now', 3, false]);
   });
 
-  test('what a job returns can be read for as long as it is kept', async () => {
+  test('lists the result of a job for as long as the job is kept', async () => {
     const at = await setUp();
     at.jobs.register('greet', { keep: 10_000, run: async () => ({ greeted: 3 }) });
     await at.jobs.start();
@@ -132,7 +132,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
   });
 
-  test('what was interrupted runs again after a restart', async () => {
+  test('runs an interrupted job again after a restart', async () => {
     const first = await setUp();
     let interrupted = 0;
     first.jobs.register('greet', {
@@ -156,7 +156,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, ['again']);
   });
 
-  test('a job that another process has is left alone until its lease ends', async () => {
+  test('does not run a job that another process has leased until the lease ends', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();
     at.jobs.register('greet', handler);
@@ -172,7 +172,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, ['hello']);
   });
 
-  test('no more of a kind run at the same time than it allows', async () => {
+  test('runs at most as many jobs of a kind at the same time as its handler allows', async () => {
     const at = await setUp();
     let running = 0;
     let most = 0;
@@ -192,7 +192,7 @@ forEachDatabase((open) => {
     assert.deepEqual(await at.jobs.list({ kind: 'greet' }), []);
   });
 
-  test('a recurring job comes again and again, also after it failed', async () => {
+  test('repeats a recurring job, also after it failed', async () => {
     const at = await setUp();
     const times: number[] = [];
     const start = at.clock.now();
@@ -207,7 +207,7 @@ forEachDatabase((open) => {
     assert.deepEqual(times, [10_000, 11_000, 21_000, 31_000]);
   });
 
-  test('a job is taken back before it runs', async () => {
+  test('cancels a job before it runs', async () => {
     const at = await setUp();
     const { ran, handler } = recorder();
     at.jobs.register('greet', handler);
@@ -219,7 +219,7 @@ forEachDatabase((open) => {
     assert.deepEqual(ran, []);
   });
 
-  test('who has ordered something can wait until it was tried, for a while', async () => {
+  test('waits until scheduled jobs were attempted once, up to a timeout', async () => {
     const at = await setUp();
     const begun: string[] = [];
     const turns = new Map(['a', 'b', 'again'].map((name) => [name, Promise.withResolvers<void>()]));
@@ -231,24 +231,24 @@ forEachDatabase((open) => {
       },
     });
     await at.jobs.start();
-    const told: string[] = [];
+    const resolved: string[] = [];
     const wait = (what: string, key?: string) =>
-      at.jobs.attempted('greet', key, 1_000).then(() => told.push(what));
+      at.jobs.attempted('greet', key, 1_000).then(() => resolved.push(what));
     await wait('nothing');
     await at.schedule({ key: 'later', payload: 'later', runAt: at.clock.now() + 60_000 });
     await wait('nothing that is due');
-    told.length = 0;
+    resolved.length = 0;
     for (const key of ['a', 'b']) await at.schedule({ key, payload: key });
     await eventually('both', () => begun.length === 2);
-    // It has begun without this.
+    // The running attempt does not cover this request.
     await at.schedule({ key: 'a', payload: 'again' });
     const all = [wait('a', 'a'), wait('b', 'b'), wait('all')];
     turns.get('b')?.resolve();
     await all[1];
-    assert.deepEqual(told, ['b'], 'a job that has failed has been tried');
+    assert.deepEqual(resolved, ['b'], 'a failed attempt counts');
     turns.get('a')?.resolve();
-    await eventually('the second order', () => begun.includes('again'));
-    assert.deepEqual(told, ['b']);
+    await eventually('the second attempt', () => begun.includes('again'));
+    assert.deepEqual(resolved, ['b']);
     turns.get('again')?.resolve();
     await Promise.all(all);
     turns.set('slow', Promise.withResolvers());

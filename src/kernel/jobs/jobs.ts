@@ -14,22 +14,22 @@ export interface JobsOptions {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Whether no other process uses this database, so that whatever runs at the start was interrupted. */
+  /** Whether only this process runs jobs of this database, so that those marked as running at the start were interrupted. */
   readonly alone: boolean;
 }
 
 const cleaning = { kind: 'jobs/clean', interval: 3_600_000 };
 
 /**
- * Work that must happen though the server stops: ordered in the transaction of its cause, run at least once.
- * Register all handlers, then `start`.
+ * Durable jobs: scheduled in the transaction of their cause, run at least once, also after a crash. Register all
+ * handlers, then call `start`.
  */
 export class Jobs {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #alone: boolean;
   readonly #handlers = new Map<string, RegisteredHandler>();
-  readonly #untried: FirstAttempts;
+  readonly #firstAttempts: FirstAttempts;
   readonly #runner: JobRunner;
   #started = false;
 
@@ -37,59 +37,62 @@ export class Jobs {
     this.#database = database;
     this.#clock = clock;
     this.#alone = alone;
-    this.#untried = new FirstAttempts(clock);
-    this.#runner = new JobRunner({ database, clock, log, handlers: this.#handlers, untried: this.#untried });
+    this.#firstAttempts = new FirstAttempts(clock);
+    this.#runner = new JobRunner({
+      database,
+      clock,
+      log,
+      handlers: this.#handlers,
+      firstAttempts: this.#firstAttempts,
+    });
     this.every(cleaning.kind, cleaning.interval, {
       run: () => database.transaction((writer) => store.deleteKept(writer, clock.now())),
     });
   }
 
-  /** Says how jobs of `kind` are done. */
+  /** Registers the handler of the jobs of `kind`. @throws Error after `start`, or when the kind has a handler */
   register<P extends JsonValue>(kind: string, handler: JobHandler<P>): void {
     this.#add(kind, { handler: handler as unknown as JobHandler<JsonValue> });
   }
 
-  /**
-   * Has `handler` run every `interval` milliseconds, in one of the processes; the first time that long after the
-   * first start.
-   */
+  /** Runs `handler` every `interval` milliseconds; first that long after the first start. */
   every(kind: string, interval: number, handler: JobHandler<null>): void {
     this.#add(kind, { handler: handler as unknown as JobHandler<JsonValue>, interval });
   }
 
-  /** Orders a job, which exists when the transaction of `writer` is committed. */
-  async schedule(writer: AnyWriter, order: JobRequest): Promise<void> {
-    await store.insertJob(writerFor<JobTables>(writer), order, this.#clock.now());
+  /** Schedules a job, which exists once the transaction of `writer` is committed. */
+  async schedule(writer: AnyWriter, request: JobRequest): Promise<void> {
+    await store.insertJob(writerFor<JobTables>(writer), request, this.#clock.now());
     afterCommit(writer, () => {
       if (!this.#started) return;
-      const { kind, key, runAt } = order;
-      if (key !== undefined && runAt <= this.#clock.now()) this.#untried.ordered(kind, key);
+      const { kind, key, runAt } = request;
+      if (key !== undefined && runAt <= this.#clock.now()) this.#firstAttempts.scheduled(kind, key);
       this.#runner.wake(runAt);
     });
   }
 
   /**
-   * Resolves when the jobs of a kind that this process has ordered until now, and that were due at once, have been
-   * tried once: for answers after which people look at what the jobs do.
-   * @param key absent: all that have one
-   * @param patience milliseconds that it takes at most
+   * Resolves when the jobs of a kind that this process has scheduled until now, and that were due at once, have been
+   * attempted once. For responses after which users expect to see the effect of a job.
+   * @param key by default all jobs with a key
+   * @param timeout maximum wait in milliseconds
    */
-  attempted(kind: string, key: string | undefined, patience: number): Promise<void> {
-    return this.#untried.tried(kind, key, patience);
+  attempted(kind: string, key: string | undefined, timeout: number): Promise<void> {
+    return this.#firstAttempts.attempted(kind, key, timeout);
   }
 
-  /** Takes back a job that has not been done. Whether there was one. One that runs now is not interrupted. */
+  /** Deletes a job that waits; one that runs is not interrupted. @returns whether there was one */
   cancel(writer: AnyWriter, kind: string, key: string): Promise<boolean> {
-    afterCommit(writer, () => this.#untried.cancelled(kind, key));
+    afterCommit(writer, () => this.#firstAttempts.cancelled(kind, key));
     return store.deleteJob(writerFor<JobTables>(writer), kind, key);
   }
 
-  /** Jobs in the order of their ids. */
+  /** Lists jobs in the order of their ids. */
   list(filter: JobFilter = {}): Promise<Job[]> {
     return listJobs(this.#database.reader<JobTables>(), filter, this.#clock.now());
   }
 
-  /** Begins to run jobs. */
+  /** Starts to run jobs. */
   async start(): Promise<void> {
     await this.#database.transaction<JobTables, void>(async (writer) => {
       if (this.#alone) await store.releaseAll(writer);
@@ -102,18 +105,19 @@ export class Jobs {
     this.#runner.start();
   }
 
-  /** Takes no more jobs, tells those that run to end, and waits some seconds for them. */
+  /** Starts no more jobs, aborts the signal of those that run, and waits some seconds for them. */
   async stop(): Promise<void> {
     if (this.#started) await this.#runner.stop();
   }
 
-  /** Resolves when no job runs and none is due: for tests. */
+  /** Resolves when no job runs and none is due. For tests. */
   settled(): Promise<void> {
     return this.#runner.settled();
   }
 
   #add(kind: string, registered: RegisteredHandler): void {
-    if (this.#started || this.#handlers.has(kind)) throw new Error(`${kind}: too late, or registered twice`);
+    if (this.#started || this.#handlers.has(kind))
+      throw new Error(`job kind ${kind}: registered after the start, or twice`);
     this.#handlers.set(kind, registered);
   }
 }

@@ -3,18 +3,18 @@ import type { Reader } from '../database/index.ts';
 import type { Job, JobState } from './job.ts';
 import type { JobTables } from './store.ts';
 
-/** Which jobs to list, by id. */
+/** Selects the jobs of a list. */
 export interface JobFilter {
   readonly kind?: string;
   readonly key?: string;
   readonly state?: JobState;
-  /** Only those with a greater id. */
+  /** Exclusive lower bound of the ids. */
   readonly after?: number;
-  /** At most so many; by default 100. */
+  /** Maximum number; by default 100. */
   readonly limit?: number;
 }
 
-/** The jobs that `filter` lets through, as they are at `now`. */
+/** Reads the jobs that match the filter, by id. @param now milliseconds since the epoch */
 export async function listJobs(
   reader: Reader<JobTables>,
   { kind, key, state, after = 0, limit = 100 }: JobFilter,

@@ -6,45 +6,45 @@ import type { FirstAttempts } from './first-attempts.ts';
 import type { JobAttempt, JobHandler } from './job.ts';
 import { type ClaimedJob, type JobOutcome, saveProgress, settleJob } from './store.ts';
 
-/** A handler, and how often its job comes by itself. */
+/** A handler and the interval of its recurring job. */
 export interface RegisteredHandler {
   readonly handler: JobHandler<JsonValue>;
   /** Milliseconds between two runs of a recurring job. */
   readonly interval?: number;
 }
 
-/** What running jobs takes. */
+/** Dependencies of running jobs. */
 export interface JobDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly log: Logger;
   readonly handlers: ReadonlyMap<string, RegisteredHandler>;
-  readonly untried: FirstAttempts;
+  readonly firstAttempts: FirstAttempts;
 }
 
 /** Times in milliseconds. */
 export const runnerLimits = {
-  /** Jobs that run at the same time in one process. */
+  /** Maximum number of jobs that run at the same time in one process. */
   parallel: 4,
-  /** For how long a process has a job for itself without saying so again. */
+  /** Time for which a process leases a job without renewing the lease. */
   lease: 60_000,
-  /** How often to look for what other processes have ordered. */
+  /** Interval of polling for jobs that other processes have scheduled. */
   poll: 10_000,
   maxAttempts: 20,
   firstBackoff: 1_000,
-  longestBackoff: 3_600_000,
+  maxBackoff: 3_600_000,
   keepFailed: 30 * 86_400_000,
-  /** How long a stop waits for jobs that run. */
+  /** Time that `stop` waits for running jobs. */
   grace: 5_000,
 };
 
-/** Runs the handler of a job that this process has, and writes down how it went. Never rejects. */
+/** Runs the handler of a job that this process has leased, and stores the outcome. Never rejects. */
 export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal): Promise<void> {
   const registered = deps.handlers.get(job.kind);
   if (!registered) return;
   const log = deps.log.child({ job: job.kind, key: job.key });
   let outcome: JobOutcome;
-  const tried = deps.untried.begin(job.kind, job.key ?? '');
+  const attemptEnded = deps.firstAttempts.begin(job.kind, job.key ?? '');
   try {
     signal.throwIfAborted();
     const result = await registered.handler.run(attemptOf(deps.database, job, signal));
@@ -53,13 +53,13 @@ export async function runJob(deps: JobDeps, job: ClaimedJob, signal: AbortSignal
     outcome = signal.aborted
       ? { attempts: job.attempts - 1 }
       : afterFailure(registered, job, deps.clock.now(), error);
-    if (!signal.aborted) log.warn({ err: error, attempt: job.attempts }, 'a job has failed');
+    if (!signal.aborted) log.warn({ err: error, attempt: job.attempts }, 'Job failed');
   }
-  tried();
+  attemptEnded();
   try {
     await deps.database.transaction((writer) => settleJob(writer, job, outcome));
   } catch (error) {
-    log.error({ err: error }, 'the end of a job can not be written down: it will run again');
+    log.error({ err: error }, 'The outcome of a job could not be stored, the job will run again');
   }
 }
 
@@ -101,5 +101,5 @@ function afterFailure(
 }
 
 function defaultBackoff(attempt: number): number {
-  return Math.min(runnerLimits.firstBackoff * 2 ** (attempt - 1), runnerLimits.longestBackoff);
+  return Math.min(runnerLimits.firstBackoff * 2 ** (attempt - 1), runnerLimits.maxBackoff);
 }

@@ -4,7 +4,7 @@ import { type JobDeps, runJob, runnerLimits } from './run-job.ts';
 import type { ClaimedJob, JobTables } from './store.ts';
 import * as store from './store.ts';
 
-/** Looks for jobs that are due, takes them and runs their handlers. */
+/** Polls for jobs that are due, leases them and runs their handlers. */
 export class JobRunner {
   readonly #deps: JobDeps;
   readonly #running = new Map<number, { kind: string; done: Promise<void> }>();
@@ -24,7 +24,7 @@ export class JobRunner {
     this.wake();
   }
 
-  /** Looks at `time` at the latest; now, without one. */
+  /** Polls at `time` at the latest; by default now. */
   wake(time = 0): void {
     if (this.#stopping.signal.aborted || this.#timerAt <= time) return;
     this.#timer?.cancel();
@@ -39,7 +39,7 @@ export class JobRunner {
     this.#looking ??= this.#look();
   }
 
-  /** Lets the jobs that run end, for some seconds; what is not done by then runs again after the next start. */
+  /** Waits some seconds for running jobs; those that have not ended by then run again after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#timer?.cancel();
@@ -51,7 +51,7 @@ export class JobRunner {
     grace.abort();
   }
 
-  /** Resolves when nothing runs and nothing is due. */
+  /** Resolves when no job runs and none is due. */
   async settled(): Promise<void> {
     while (this.#looking || this.#running.size > 0) {
       await this.#looking;
@@ -67,7 +67,7 @@ export class JobRunner {
         this.wake(Math.min(next, this.#deps.clock.now() + runnerLimits.poll));
       }
     } catch (error) {
-      this.#deps.log.error({ err: error }, 'jobs can not be read');
+      this.#deps.log.error({ err: error }, 'Jobs could not be read');
       this.#timerAt = Number.POSITIVE_INFINITY;
       this.wake(this.#deps.clock.now() + runnerLimits.poll);
     } finally {
@@ -75,7 +75,7 @@ export class JobRunner {
     }
   }
 
-  /** Starts as many as may run; resolves with when to look again. */
+  /** Starts as many due jobs as may run. Resolves with the time of the next poll. */
   async #takeDue(): Promise<number> {
     const { database, clock } = this.#deps;
     const kinds = [...this.#deps.handlers.keys()].filter((kind) => this.#room(kind) > 0);
@@ -89,13 +89,13 @@ export class JobRunner {
     return 0;
   }
 
-  /** How many more of `kind` may run. */
+  /** Returns how many more jobs of `kind` may run. */
   #room(kind: string): number {
     const running = [...this.#running.values()].filter((job) => job.kind === kind).length;
     return (this.#deps.handlers.get(kind)?.handler.parallel ?? runnerLimits.parallel) - running;
   }
 
-  /** The first of `due`, no more of a kind than may run. */
+  /** Returns the first of `due`, at most as many of each kind as may run. */
   #withRoom(due: readonly ClaimedJob[]): ClaimedJob[] {
     const chosen = new Map<string, number>();
     return due.filter(({ kind }) => {
@@ -105,7 +105,7 @@ export class JobRunner {
     });
   }
 
-  /** Takes those that nobody else has taken meanwhile. */
+  /** Leases the jobs that no other process has leased meanwhile. */
   #claim(due: readonly ClaimedJob[]): Promise<ClaimedJob[]> {
     const now = this.#deps.clock.now();
     return this.#deps.database.transaction(async (writer: Writer<JobTables>) => {
@@ -141,7 +141,7 @@ export class JobRunner {
     try {
       await this.#deps.database.transaction((writer) => store.renewLeases(writer, ids, until));
     } catch (error) {
-      this.#deps.log.warn({ err: error }, 'jobs that run can not be kept from other processes');
+      this.#deps.log.warn({ err: error }, 'The leases of running jobs could not be renewed');
     }
   }
 }

@@ -12,10 +12,10 @@ export interface JobTables {
     state: JobState;
     run_at: number;
     created_ts: number;
-    /** Counts the orders, so that one that comes while the job runs is not lost when it ends. */
+    /** Counts how often the job was scheduled, so that a request while it runs is not lost when it ends. */
     revision: number;
     attempts: number;
-    /** Until when a process has it for itself; 0 when nobody has. */
+    /** End of the lease of the process that runs it; 0 without a lease. */
     lease_until: number;
     finished_ts: number | null;
     keep_until: number | null;
@@ -24,7 +24,7 @@ export interface JobTables {
   };
 }
 
-/** A job that this process has for itself. */
+/** A job that this process has leased. */
 export interface ClaimedJob {
   readonly id: number;
   readonly kind: string;
@@ -34,13 +34,13 @@ export interface ClaimedJob {
   readonly attempts: number;
 }
 
-/** Writes an order; see `JobRequest.key` for what happens to one that is there already. */
-export async function insertJob(writer: Writer<JobTables>, order: JobRequest, now: number): Promise<void> {
+/** Inserts a job, or updates the one of this kind and key as `JobRequest.key` says. */
+export async function insertJob(writer: Writer<JobTables>, request: JobRequest, now: number): Promise<void> {
   const row = {
-    kind: order.kind,
-    key: order.key ?? null,
-    payload: JSON.stringify(order.payload),
-    run_at: order.runAt,
+    kind: request.kind,
+    key: request.key ?? null,
+    payload: JSON.stringify(request.payload),
+    run_at: request.runAt,
     state: 'waiting' as const,
     created_ts: now,
     revision: 1,
@@ -63,15 +63,15 @@ export async function insertJob(writer: Writer<JobTables>, order: JobRequest, no
         result: null,
         error: null,
       }));
-      // Unless it only waits: then it stays as it is.
-      return order.replace
+      // A job that waits stays as it is.
+      return request.replace
         ? update
         : update.where((eb) => eb.or([eb('jobs.state', '<>', 'waiting'), eb('jobs.lease_until', '<>', 0)]));
     })
     .execute();
 }
 
-/** Whether there was one that had not run. One that runs is not stopped, but it is not tried again. */
+/** Deletes a waiting job; one that runs is not stopped, but not retried either. @returns whether there was one */
 export async function deleteJob(writer: Writer<JobTables>, kind: string, key: string): Promise<boolean> {
   const { numDeletedRows } = await writer
     .deleteFrom('jobs')
@@ -82,7 +82,7 @@ export async function deleteJob(writer: Writer<JobTables>, kind: string, key: st
   return numDeletedRows > 0n;
 }
 
-/** Those of `kinds` that are due and nobody has, the longest due first. */
+/** Reads the jobs of `kinds` that are due and not leased, the longest due first. */
 export async function dueJobs(
   reader: Reader<JobTables>,
   kinds: readonly string[],
@@ -108,7 +108,7 @@ function claimed(row: Selectable<JobTables['jobs']>): ClaimedJob {
   return { id, kind, key, payload: JSON.parse(payload) as JsonValue, revision, attempts: attempts + 1 };
 }
 
-/** When the next one of `kinds` is due, or its lease ends; `undefined` when none waits. */
+/** Returns when the next job of `kinds` is due or its lease ends; `undefined` when none waits. */
 export async function nextDue(
   reader: Reader<JobTables>,
   kinds: readonly string[],
@@ -127,7 +127,7 @@ export async function nextDue(
   return times.length > 0 ? Math.min(...times) : undefined;
 }
 
-/** Takes the job until `until`; whether nobody was faster. */
+/** Leases the job until `until`. @returns false when another process was faster */
 export async function claimJob(
   writer: Writer<JobTables>,
   job: ClaimedJob,
@@ -145,7 +145,7 @@ export async function claimJob(
   return numUpdatedRows > 0n;
 }
 
-/** Keeps jobs that run for longer. */
+/** Extends the leases of running jobs. */
 export async function renewLeases(
   writer: Writer<JobTables>,
   ids: readonly number[],
@@ -159,12 +159,12 @@ export async function renewLeases(
     .execute();
 }
 
-/** Gives up every lease: for a process that is alone, at its start. */
+/** Ends every lease; for the only process that runs jobs, at its start. */
 export async function releaseAll(writer: Writer<JobTables>): Promise<void> {
   await writer.updateTable('jobs').set({ lease_until: 0 }).where('lease_until', '>', 0).execute();
 }
 
-/** Replaces the payload of a job that runs, unless it was ordered anew meanwhile. */
+/** Replaces the payload of a running job, unless the job was scheduled again meanwhile. */
 export async function saveProgress(
   writer: Writer<JobTables>,
   job: ClaimedJob,
@@ -178,10 +178,10 @@ export async function saveProgress(
     .execute();
 }
 
-/** What a run does to its job. */
+/** Changes of a job's row after an attempt. */
 export type JobOutcome = Partial<Omit<Selectable<JobTables['jobs']>, 'id'>> | 'delete';
 
-/** Changes the job as its run says, if it was not ordered anew meanwhile; then it only becomes free to run again. */
+/** Applies the outcome of an attempt; a job that was scheduled again meanwhile only loses its lease, to run again. */
 export async function settleJob(
   writer: Writer<JobTables>,
   job: ClaimedJob,
@@ -208,7 +208,7 @@ async function applyOutcome(
   return (await query.executeTakeFirstOrThrow()).numUpdatedRows;
 }
 
-/** Lets a recurring job come no later than `latest`, and makes it when it is not there. */
+/** Creates a recurring job if it is missing, and moves it to `latest` if it is later. */
 export async function ensureRecurring(
   writer: Writer<JobTables>,
   kind: string,
@@ -225,7 +225,7 @@ export async function ensureRecurring(
     .execute();
 }
 
-/** Forgets those that are done or failed and were kept long enough. */
+/** Deletes finished jobs whose time to be kept is over. */
 export async function deleteKept(writer: Writer<JobTables>, now: number): Promise<void> {
   await writer.deleteFrom('jobs').where('state', '<>', 'waiting').where('keep_until', '<=', now).execute();
 }
