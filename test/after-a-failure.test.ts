@@ -5,14 +5,14 @@ import { serverDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`a request that fails while it writes an event, on ${database}`, () => {
+  describe(`an error while an event is written, on ${database}`, () => {
     let server: TestServer;
     before(async () => {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
 
-    it('is answered with an error, and the next event is sent and reaches /sync', async () => {
+    it('answers 500, and delivers the next event in /sync', async () => {
       const { token } = await server.register('alice');
       const call = (method: string, path: string, body?: object) =>
         server.api(method, `/_matrix/client/v3${path}`, { token, ...(body && { body }) });

@@ -15,7 +15,7 @@ import { startTestServer, testConfiguration } from './support/servers/server.ts'
 
 forPostgres(() => {
   describe('two servers on one PostgreSQL database', () => {
-    it('are one: the second does not start, and says who has the database', async () => {
+    it('refuses to start the second server, and names the process of the first', async () => {
       const server = await startTestServer({ database: 'postgres' });
       try {
         const second = createHomeserver({
@@ -36,7 +36,7 @@ forPostgres(() => {
     });
   });
 
-  describe('a server whose PostgreSQL database another one has taken over', () => {
+  describe('a server whose lease on PostgreSQL another one has taken', () => {
     let database: TestDatabase;
     let server: HearthProcess;
     before(async () => {
@@ -49,7 +49,7 @@ forPostgres(() => {
       await database?.remove();
     });
 
-    it('writes nothing more, says so in the log, and ends with an exit code that is not 0', async () => {
+    it('rejects writes, logs the loss of the lease and exits with code 1', async () => {
       const { options } = database;
       assert.ok(options.kind === 'postgres');
       const client = new Client(connectionTo(Number(options.port), options.database));

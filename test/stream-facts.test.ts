@@ -59,7 +59,7 @@ const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 
 type Work<S, T> = (writer: Writer<S>, publish: Publish) => Promise<T>;
 
-describe('the streams of a server', () => {
+describe('codecs of streams', () => {
   const streams = new Map<string, AnyStream>();
   const { subscribe } = Stream.prototype;
   const { write } = LocalStreams.prototype;
@@ -85,12 +85,12 @@ describe('the streams of a server', () => {
   });
   after(() => server.stop());
 
-  it('are all known here by their facts', () => {
+  it('covers all streams of a server', () => {
     assert.deepEqual([...streams.keys()].sort(), [...Object.keys(facts), 'rooms'].sort());
   });
 
   for (const [name, fact] of Object.entries(facts)) {
-    it(`gives back equal facts of the stream ${name} after they were JSON`, async () => {
+    it(`decodes equal facts of the stream ${name}`, async () => {
       const { codec } = streams.get(name)!;
       await fc.assert(
         fc.asyncProperty(fact, async (given) => {

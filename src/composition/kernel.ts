@@ -22,7 +22,7 @@ import {
   databaseOptions,
   dataStoreEntries,
   migrate,
-  openDatabaseAlone,
+  openDatabaseExclusively,
 } from '../kernel/database/index.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../kernel/observability/index.ts';
@@ -62,7 +62,7 @@ export interface Environment {
   readonly authorities?: readonly string[];
   /** Replaces the database of the configuration. */
   readonly databaseOptions?: DatabaseOptions;
-  /** Called when another server has taken the database over: nothing can be written, and this server should stop. */
+  /** Called when another server has taken the lease on the database: writes fail, and this server should stop. */
   readonly onDatabaseLost?: (error: Error) => void;
 }
 
@@ -135,7 +135,7 @@ export async function openKernel(environment: Environment, shutdown: Shutdown): 
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
-  const database = await openDatabaseAlone(
+  const database = await openDatabaseExclusively(
     optionsOf(environment),
     { log: namedLog('database'), clock, ...(metrics && { metrics }) },
     (error) => environment.onDatabaseLost?.(error),

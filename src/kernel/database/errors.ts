@@ -26,7 +26,7 @@ export class TransactionTimeout extends Error {
   override name = 'TransactionTimeout';
 }
 
-/** Another server has taken the database over: this one may not write any more. */
+/** Another server has taken the lease on writing: this server cannot write any more. */
 export class LeaseLost extends Error {
   override name = 'LeaseLost';
 }

@@ -19,7 +19,7 @@ export {
   type DatabaseEnvironment,
   type DatabaseOptions,
   openDatabase,
-  openDatabaseAlone,
+  openDatabaseExclusively,
 } from './open.ts';
 export { databaseOptions } from './options.ts';
 export type { SqlValue, Statement } from './statement.ts';

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 
 /**
- * Makes the table of the lease on writing the database, which is used on PostgreSQL (decision 0131), unless it is there.
- * Its one row is called `writer`. Times are milliseconds since the epoch by the clock of the database server;
- * `expires_ts` is 0 when the holder has given the lease back.
+ * Creates the table of the lease on writing a PostgreSQL database (decision 0131) if it is missing. Its only row has the
+ * name `writer`. Times are milliseconds since the epoch by the clock of the database server; `expires_ts` is 0 after the
+ * holder has released the lease.
  */
 export async function createLeaseTable(db: Kysely<never>): Promise<void> {
   await db.schema

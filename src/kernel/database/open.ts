@@ -18,7 +18,7 @@ export interface DatabaseEnvironment {
   readonly metrics?: Metrics;
 }
 
-/** Receives the reason when another process has taken the database over. */
+/** Called when another process has taken the lease of this one. */
 export type OnLost = (error: Error) => void;
 
 /** Opens the database; rejects with the reason when that fails. Does not change the schema: see `migrate`. */
@@ -27,14 +27,14 @@ export function openDatabase(options: DatabaseOptions, environment: DatabaseEnvi
 }
 
 /**
- * Opens the database for this process alone: until it is closed, another process that opens it so is refused, after it
- * has waited some seconds for this one to stop. Two servers would give out the same positions and run each other's jobs.
- * A file is locked; on PostgreSQL a lease is renewed, which another process may take when this one was paused or cut off
- * for long. Then nothing can be written here any more.
- * @param onLost called once when that has happened: the process should end
+ * Opens the database exclusively for a process that writes: two servers would assign the same positions and run each
+ * other's jobs. Another process that opens it exclusively waits some seconds for this one to close it, and is refused
+ * then. SQLite: a lock on a file. PostgreSQL: a lease (decision 0131), which another process can take when this one was
+ * paused or disconnected for longer than the lease; all writes of this one then fail.
+ * @param onLost called once when that has happened; the process should exit
  * @throws StartFailure when another process has the database
  */
-export function openDatabaseAlone(
+export function openDatabaseExclusively(
   options: DatabaseOptions,
   environment: DatabaseEnvironment,
   onLost: OnLost,

@@ -2,9 +2,9 @@ import type { Database } from '../database/database.ts';
 import { raiseBound } from './store.ts';
 
 /**
- * A promise on disk that no number above it has been given out. A process begins above the bound of the last run, so
- * that no number is given out twice, not even after a crash. One process at a time writes the database (decision 0131):
- * all numbers up to the raised bound are its own.
+ * A bound on disk above all numbers that were assigned. A process begins above the bound of the last run, so that no
+ * number is assigned twice, not even after a crash. One process at a time writes the database (decision 0131): all
+ * numbers up to the raised bound are its own.
  */
 export class DurableBound {
   readonly #database: Database;
@@ -21,7 +21,7 @@ export class DurableBound {
   }
 
   /**
-   * @param step how many numbers are promised to the disk at a time
+   * @param step numbers by which the bound is raised at a time
    * @returns the bound, already raised, and the last number that an earlier run may have used.
    */
   static async open(database: Database, name: string, step: number): Promise<[DurableBound, last: number]> {
@@ -35,7 +35,7 @@ export class DurableBound {
     return number <= this.#value;
   }
 
-  /** One extension at a time; a failed one is tried again by the next question. */
+  /** Raises the bound, once at a time; after a failure, the next call of `covers` tries again. */
   #extend(): Promise<void> {
     this.#extension ??= raiseBound(this.#database, this.#name, this.#step)
       .then((value) => {

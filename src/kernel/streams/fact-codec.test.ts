@@ -12,7 +12,7 @@ const overText = <F>(codec: FactCodec<F>, fact: F) =>
   codec.decode(JSON.parse(JSON.stringify(codec.encode(fact))));
 
 describe('jsonFacts', () => {
-  it('gives back equal facts, with members that are undefined', () => {
+  it('decodes equal facts, with members that are undefined', () => {
     const codec: FactCodec<Read> = jsonFacts({ threadId: undefined });
     const facts: Read[] = [
       { userId: '@a:test', threadId: 'main', marks: [{ at: 1 }] },
@@ -22,7 +22,7 @@ describe('jsonFacts', () => {
     assert.equal(overText(jsonFacts<string>(), 'a word'), 'a word');
   });
 
-  it('takes only facts that JSON can hold, and all members that may be undefined', () => {
+  it('accepts only facts that JSON can represent, with all members that may be undefined', () => {
     // @ts-expect-error JSON does not hold maps.
     jsonFacts<{ readonly changes: ReadonlyMap<string, string> }>();
     // @ts-expect-error nor bytes

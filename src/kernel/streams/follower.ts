@@ -6,34 +6,34 @@ import { type PositionTables, readCursor, writeCursor } from './store.ts';
 import type { StreamReader } from './stream-reader.ts';
 
 export interface FollowerOptions {
-  /** Names the cursor on disk; never change it. */
+  /** Key of the cursor on disk; must never change. */
   readonly name: string;
-  /** Handles all facts in `(after, upTo]`. Runs again for the same range after a crash: it must be idempotent. */
+  /** Handles all facts in `(after, upTo]`. Must be idempotent: after a crash it runs again for the same range. */
   readonly follow: (after: number, upTo: number) => Promise<void>;
-  /** Where a follower starts that has never run; by default at the current position. */
+  /** Position at which the follower starts when it has never run; by default the current one. */
   readonly startAt?: number;
   /**
-   * Milliseconds from one run to the next at least, so that a busy server does the work in larger pieces; `caughtUp`
-   * does not wait for them. By default 0.
+   * Minimum milliseconds between two runs, so that a busy server does the work in larger pieces; `caughtUp` does not
+   * wait for them. By default 0.
    */
   readonly interval?: number;
   /**
-   * For one whose work goes on after `follow`: up to where it is done. The cursor on disk does not pass it, so that
-   * the rest is handled again after a crash.
+   * Returns the position up to which work that goes on after `follow` is done. The cursor on disk does not pass it, so
+   * that the rest is handled again after a crash.
    */
   readonly settled?: () => number;
 }
 
 /** Milliseconds between attempts after a failure: first and longest. */
-const [firstPause, longestPause] = [100, 60_000];
+const [minBackoff, maxBackoff] = [100, 60_000];
 
-/** Milliseconds of `caughtUpSoon`: a busy machine may take some for what is usually done at once. */
-const patience = 5_000;
+/** Milliseconds that `caughtUpSoon` waits at most, for work that is usually done at once. */
+const catchUpTimeout = 5_000;
 
 /** Milliseconds between two writes of a busy follower's cursor; a crash repeats at most this much work. */
 const cursorInterval = 1_000;
 
-/** Follows the streams with a cursor on disk: after a crash work is repeated, never skipped. */
+/** Follows the streams with a cursor on disk: after a crash, work is repeated and never skipped. */
 export class Follower {
   readonly #streams: StreamReader;
   readonly #database: Database;
@@ -63,22 +63,22 @@ export class Follower {
     this.#options = options;
   }
 
-  /** Where the last run ended; where this one begins if there was none. */
+  /** Returns the position at which `start` begins: the end of the last run, if there was one. */
   async startingPoint(): Promise<number> {
     return (await this.#stored()) ?? this.#options.startAt ?? this.#streams.current;
   }
 
-  /** Takes up where the last run ended. */
+  /** Starts to follow where the last run ended. */
   async start(): Promise<void> {
     const stored = await this.#stored();
     this.#cursor = stored ?? this.#options.startAt ?? this.#streams.current;
-    // At zero too: after a crash, it is from here that the next run goes on.
+    // Stored even when it is 0: after a crash, the next run starts here.
     if (stored === undefined) await writeCursor(this.#database, this.#options.name, this.#cursor);
     this.#streams.onAdvance(() => this.#wake());
     this.#wake();
   }
 
-  /** Waits for the range at work; what is left is done after the next start. */
+  /** Stops after the range that is being handled; the rest is handled after the next start. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#hurry.abort();
@@ -86,7 +86,7 @@ export class Follower {
     await this.#save();
   }
 
-  /** Resolves when everything up to the position that is current now has been handled. */
+  /** Resolves when all facts up to the current position have been handled. */
   async caughtUp(): Promise<void> {
     const target = this.#streams.current;
     while (this.#cursor < target && !this.#stopping.signal.aborted) {
@@ -97,13 +97,13 @@ export class Follower {
   }
 
   /**
-   * `caughtUp` for those who read what follows and would rather have most of it than none, as when it can not be
-   * written: after some seconds they are not kept any longer.
+   * Like `caughtUp`, but resolves after some seconds in any case. For readers of what the follower maintains that prefer
+   * stale data to none, for instance while it cannot be written.
    */
   async caughtUpSoon(): Promise<void> {
     if (this.#cursor >= this.#streams.current) return;
     const waiting = new AbortController();
-    await Promise.race([this.caughtUp(), sleep(this.#clock, patience, waiting.signal)]);
+    await Promise.race([this.caughtUp(), sleep(this.#clock, catchUpTimeout, waiting.signal)]);
     waiting.abort();
   }
 
@@ -114,32 +114,32 @@ export class Follower {
   #wake(): void {
     this.#running ??= this.#run().finally(() => {
       this.#running = undefined;
-      // What has happened since the run looked for the last time has woken nobody.
+      // Facts that came after the last check of the run did not start another one.
       if (this.#cursor < this.#streams.current && !this.#stopping.signal.aborted) this.#wake();
     });
   }
 
   async #run(): Promise<void> {
-    // One turn of the event loop later: facts of one flush are handled together, and commits do not wait for us.
+    // Waits for the next turn of the event loop, so that facts of one flush are handled together and commits go first.
     await new Promise(setImmediate);
     await this.#untilDue();
-    let pause = firstPause;
+    let backoff = minBackoff;
     while (this.#cursor < this.#streams.current && !this.#stopping.signal.aborted) {
       const upTo = this.#streams.current;
       try {
         await this.#options.follow(this.#cursor, upTo);
         this.#cursor = upTo;
         if (this.#clock.monotonic() - this.#saved.at >= cursorInterval) await this.#save();
-        pause = firstPause;
+        backoff = minBackoff;
       } catch (error) {
-        this.#log.error({ err: error, follower: this.#options.name, after: this.#cursor }, 'follower failed');
-        await sleep(this.#clock, pause, this.#stopping.signal);
-        pause = Math.min(pause * 2, longestPause);
+        this.#log.error({ err: error, follower: this.#options.name, after: this.#cursor }, 'Follower failed');
+        await sleep(this.#clock, backoff, this.#stopping.signal);
+        backoff = Math.min(backoff * 2, maxBackoff);
       }
     }
   }
 
-  /** Resolves when the last run is long enough ago, or somebody waits for this one. */
+  /** Resolves when the minimum interval has passed, or at once when `caughtUp` is waiting. */
   async #untilDue(): Promise<void> {
     const { interval = 0 } = this.#options;
     const wait = this.#ranAt + interval - this.#clock.monotonic();

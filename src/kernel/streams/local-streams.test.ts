@@ -50,7 +50,7 @@ forEachDatabase((open) => {
       return position;
     });
 
-  test('facts are delivered after commit, in the order of their positions', async () => {
+  test('delivers facts after the commit, in the order of their positions', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: [string, number][] = [];
@@ -65,14 +65,14 @@ forEachDatabase((open) => {
     assert.equal(rows.length, 3);
   });
 
-  test('a write is over when its facts have been delivered, after those with lower positions', async () => {
+  test('resolves a write when its facts have been delivered, after those with lower positions', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
     stream.subscribe((text) => seen.push(text));
     const earlier = streams.reserving((reserve) => reserve(stream));
     const later = write(streams, stream, 'later').then(() => seen.push('answered'));
-    // Over when what was begun before is on disk.
+    // Resolves after the transactions that began before it.
     await database.transaction(async () => undefined);
     await setImmediate();
     assert.deepEqual(seen, []);
@@ -81,7 +81,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['earlier', 'later', 'answered']);
   });
 
-  test('a transaction that fails publishes nothing and holds nothing up', async () => {
+  test('publishes nothing of a failed transaction, and delivers later facts', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -95,7 +95,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['after']);
   });
 
-  test('reservations of work that throws are given back, and hold nothing up', async () => {
+  test('abandons the reservations of work that throws, and delivers later facts', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -111,7 +111,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['after']);
   });
 
-  test('a statement that fails after a fact was published holds nothing up', async () => {
+  test('delivers later facts after a statement failed in a transaction that had published one', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const position = await write(streams, stream, 'first');
@@ -123,7 +123,7 @@ forEachDatabase((open) => {
     assert.equal(await write(streams, stream, 'third'), streams.current);
   });
 
-  test('work that a failed transaction has not waited for can publish nothing any more', async () => {
+  test('throws when work that a failed transaction did not await publishes a fact', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     let late: (() => number) | undefined;
@@ -136,7 +136,7 @@ forEachDatabase((open) => {
     assert.equal(await write(streams, stream, 'after'), streams.current);
   });
 
-  test('a listener that throws keeps neither the others nor later facts from being delivered', async () => {
+  test('delivers a fact to the other listeners, and later facts to all, when one throws', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const seen: string[] = [];
@@ -151,7 +151,7 @@ forEachDatabase((open) => {
     assert.deepEqual(seen, ['first', 'second']);
   });
 
-  test('no position and no id is given out twice, also after a restart without a clean stop', async () => {
+  test('assigns no position and no id twice, even after a crash', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const last = streams.announce(stream, 'in memory only');
@@ -165,7 +165,7 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(again, 'things')).next() > id);
   });
 
-  test('the bound on disk stays ahead of many positions', async () => {
+  test('raises the bound on disk ahead of 300,000 positions', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('numbers', jsonFacts());
     let last = 0;
@@ -176,7 +176,7 @@ forEachDatabase((open) => {
     assert.equal(streams.current, last);
   });
 
-  test('a follower handles every fact once while it runs, and repeats rather than skips after a crash', async () => {
+  test('has a follower handle every fact once, across a stop and a start', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const handled: number[] = [];
@@ -207,7 +207,7 @@ forEachDatabase((open) => {
     assert.deepEqual(handled, positions);
   });
 
-  test('a follower that crashes goes on where its work was settled', async () => {
+  test('has a follower continue after a crash where its work was settled', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const surroundings = { streams, database, clock: systemClock, log };
@@ -231,7 +231,7 @@ forEachDatabase((open) => {
     assert.equal(await new Follower(surroundings, options).startingPoint(), first);
   });
 
-  test('a follower hears of what happens at the very moment when it has finished', async () => {
+  test('runs a follower for a fact that arrives at the moment when it has finished', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const inMicrotasks = async (count: number, then: () => void) => {
@@ -243,7 +243,7 @@ forEachDatabase((open) => {
       let handled = 0;
       const follow = async (_after: number, upTo: number) => {
         handled = upTo;
-        // The last thing that happens for a long time.
+        // No other fact follows this one.
         if (announced === 0) {
           announced = -1;
           void inMicrotasks(count, () => (announced = streams.announce(stream, 'late')));
@@ -259,7 +259,7 @@ forEachDatabase((open) => {
     }
   });
 
-  test('whoever reads what follows waits for it to catch up, and not for ever', async () => {
+  test('lets readers wait until a follower has caught up, up to a timeout', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     const clock = manualClock();
@@ -283,7 +283,7 @@ forEachDatabase((open) => {
     await follower.stop();
   });
 
-  test('a follower whose work fails tries again', async () => {
+  test('runs a follower again whose work failed', async () => {
     const [database, streams] = await openStreams();
     const stream = new Stream<string>('notes', jsonFacts());
     let attempts = 0;
@@ -305,7 +305,7 @@ forEachDatabase((open) => {
   });
 });
 
-test('tokens of positions are read back, and anything else is refused', () => {
+test('parses the tokens that it makes, and rejects others with M_INVALID_PARAM', () => {
   assert.equal(decodePosition(encodePosition(4711)), 4711);
   assert.equal(decodePosition('c1_281474976710655_3_4711'), 4711);
   assert.throws(() => decodeSyncPosition('c1_1_3_4711'), { errcode: 'M_INVALID_PARAM' });

@@ -17,7 +17,7 @@ export interface LocalStreamsDeps {
   readonly metrics?: Metrics | undefined;
 }
 
-/** How many positions are promised to the disk at a time. */
+/** Positions by which the bound on disk is raised at a time. */
 const boundStep = 100_000;
 
 /**
@@ -25,7 +25,7 @@ const boundStep = 100_000;
  * visible. Positions are reserved before a transaction, complete when it settles, and `current` never passes one that
  * is pending.
  *
- * No position is given out twice, not even after a crash or on streams that live in memory: a bound above all positions
+ * No position is assigned twice, not even after a crash or on streams that live in memory: a bound above all positions
  * is on disk before any position below it is used.
  */
 export class LocalStreams implements StreamWriter {
@@ -47,7 +47,7 @@ export class LocalStreams implements StreamWriter {
     this.#pending = new PendingWatch(this.#counter, deps);
   }
 
-  /** Starts above every position that an earlier run may have given out. */
+  /** Starts above every position that an earlier run may have assigned. */
   static async open(deps: LocalStreamsDeps): Promise<LocalStreams> {
     return new LocalStreams(deps, ...(await DurableBound.open(deps.database, 'positions', boundStep)));
   }
@@ -70,7 +70,7 @@ export class LocalStreams implements StreamWriter {
     let facts: TransactionFacts | undefined;
     try {
       const result = await this.#database.transaction<S, T>((writer) => {
-        facts?.abandon(); // of an earlier attempt: the database may run `work` again
+        facts?.abandon(); // The database may run `work` again after a conflict.
         facts = new TransactionFacts((stream) => this.#reserve(stream));
         return work(writer, facts.publish);
       });

@@ -5,7 +5,7 @@ import { type Database, migrate, openDatabase } from '../database/index.ts';
 import { createLogger, createMetrics, silentLogger } from '../observability/index.ts';
 import { jsonFacts, LocalStreams, Stream, streamMigrations } from './index.ts';
 
-describe('positions that stay pending', () => {
+describe('PendingWatch', () => {
   const stream = new Stream<string>('notes', jsonFacts());
   let database: Database;
   before(async () => {
@@ -29,7 +29,7 @@ describe('positions that stay pending', () => {
     return { clock, errors, streams, reserve, pendingSeconds };
   }
 
-  it('are logged as an error after ten seconds, each once', async () => {
+  it('logs a position that is pending for ten seconds as an error, once', async () => {
     const { clock, errors, reserve } = await openStreams();
     const first = reserve();
     clock.advance(6_000);
@@ -52,7 +52,7 @@ describe('positions that stay pending', () => {
     assert.equal(errors.length, 2);
   });
 
-  it('are logged together when they are many', async () => {
+  it('logs many pending positions in one line', async () => {
     const { clock, errors, reserve } = await openStreams();
     const all = Array.from({ length: 30 }, reserve);
     all[3]?.complete('in time');
@@ -67,7 +67,7 @@ describe('positions that stay pending', () => {
     );
   });
 
-  it('are not logged when they settle in time', async () => {
+  it('logs no position that settles in time', async () => {
     const { clock, errors, streams, reserve } = await openStreams();
     for (let round = 0; round < 10; round++) {
       const pending = reserve();
@@ -79,7 +79,7 @@ describe('positions that stay pending', () => {
     assert.deepEqual(errors, []);
   });
 
-  it('are measured as server_stream_pending_seconds: the age of the oldest', async () => {
+  it('reports the age of the oldest pending position as server_stream_pending_seconds', async () => {
     const { clock, reserve, pendingSeconds } = await openStreams();
     assert.equal(await pendingSeconds(), 0);
     const first = reserve();

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { PositionCounter } from './position-counter.ts';
 
-test('current passes positions in order only when all lower ones have settled', () => {
+test('moves current over a position when all lower ones have settled', () => {
   const advances: number[] = [];
   const delivered: number[] = [];
   const counter = new PositionCounter(10, (current) => advances.push(current));
@@ -19,7 +19,7 @@ test('current passes positions in order only when all lower ones have settled', 
   assert.deepEqual(advances, [11, 13]);
 });
 
-test('settling twice has no effect', () => {
+test('ignores a position that settles twice', () => {
   const counter = new PositionCounter(0, () => undefined);
   const delivered: number[] = [];
   const reservation = counter.reserve('test', 0);
@@ -30,7 +30,7 @@ test('settling twice has no effect', () => {
   assert.equal(counter.current, 1);
 });
 
-test('a position that is reserved while facts are delivered is delivered after them', () => {
+test('delivers a position that is reserved during a delivery after it', () => {
   const counter = new PositionCounter(0, () => undefined);
   const delivered: number[] = [];
   counter.reserve('test', 0).complete((position) => {
@@ -40,7 +40,7 @@ test('a position that is reserved while facts are delivered is delivered after t
   assert.deepEqual(delivered, [1, 2]);
 });
 
-test('whatever the order of settling, everything completed is delivered once and in order', () => {
+test('delivers every completed position once and in order, in whatever order they settle', () => {
   const plan = fc.array(fc.record({ order: fc.double({ noNaN: true }), completes: fc.boolean() }), {
     maxLength: 3_000,
   });

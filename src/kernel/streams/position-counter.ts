@@ -1,7 +1,7 @@
-/** Takes note that `current` has reached a position. */
+/** Called when `current` has reached the position. */
 export type Deliver = (position: number) => void;
 
-/** A position that is taken but not yet visible. */
+/** A position that is reserved but not yet visible. */
 export interface PositionReservation {
   readonly position: number;
   /** Calls `deliver` once all lower positions have settled. */
@@ -19,7 +19,7 @@ export interface PendingPosition {
   readonly reservedAt: number;
 }
 
-/** A two-phase counter: hands out positions and moves `current` over those that have settled, in order. */
+/** A two-phase counter: assigns positions and moves `current` over those that have settled, in order. */
 export class PositionCounter {
   #current: number;
   /** Slots of the positions above `current`, the lowest at `#head`. */
@@ -81,7 +81,7 @@ export class PositionCounter {
     if (this.#current > before) this.#onAdvance(this.#current);
   };
 
-  /** Gives settled slots back; amortised, so that a long queue is not copied for each of them. */
+  /** Frees settled slots. Amortised, so that a long queue is not copied for each of them. */
   #compact(): void {
     if (this.#head > 1024 && this.#head * 2 > this.#slots.length) {
       this.#slots = this.#slots.slice(this.#head);

@@ -24,7 +24,7 @@ export interface PublishedRange {
 
 export type PublishListener = (range: PublishedRange) => void;
 
-/** Encodes facts as they are delivered and hands them out range by range, for a bus between processes. */
+/** Encodes facts when they are delivered and publishes them range by range, for a bus between processes. */
 export class FactPublisher {
   readonly #listeners: PublishListener[] = [];
   readonly #log: Logger;
@@ -50,7 +50,7 @@ export class FactPublisher {
     }
   }
 
-  /** Hands out what was added since the last time. A range that lacks a fact is left out: its gap is noticed. */
+  /** Publishes the facts that were added since the last range. A range that lacks a fact is left out, as a gap. */
   advanced(current: number): void {
     const range: PublishedRange = { after: this.#after, upTo: current, facts: this.#facts };
     const isComplete = !this.#isIncomplete;

@@ -21,13 +21,13 @@ interface Note {
   readonly by: string | undefined;
 }
 
-/** The same streams in a process that writes and in one that follows it, with a bus between them. */
+/** A process that writes and one that follows it, with the same streams and a bus between them. */
 class TwoProcesses {
   readonly streams: LocalStreams;
   readonly here = streamsOf();
   readonly there = streamsOf();
   readonly remote: RemoteStreams;
-  /** What the bus brings, as text. */
+  /** Ranges on the bus, as text. */
   readonly sent: string[] = [];
   readonly published: PublishedFact[] = [];
   readonly written: (readonly [string, unknown, number])[] = [];
@@ -63,7 +63,7 @@ class TwoProcesses {
     this.remote.follow(...all(this.there).map(({ stream }) => stream));
   }
 
-  /** Brings what was sent, as the network pleases. */
+  /** Delivers the ranges on the bus; `fate` loses or repeats them. */
   bring(fate: (text: string) => readonly string[] = (text) => [text]): void {
     for (const text of this.sent.splice(0)) {
       for (const copy of fate(text)) this.remote.receive(JSON.parse(copy) as PublishedRange);
@@ -90,7 +90,7 @@ describe('RemoteStreams', () => {
   after(() => database.close());
   const openWriter = () => LocalStreams.open({ database, clock: systemClock, log: silentLogger });
 
-  it('delivers the facts of another process in the order of their positions, and current follows', async () => {
+  it('delivers the facts of another process in the order of their positions, and moves current', async () => {
     const { streams, here, remote, ...two } = new TwoProcesses(await openWriter());
     const advances: number[] = [];
     remote.onAdvance((current) => advances.push(current));
@@ -110,7 +110,7 @@ describe('RemoteStreams', () => {
     assert.deepEqual(advances, [late.position, streams.current]);
   });
 
-  it('passes over positions that were given back and streams that it does not follow', async () => {
+  it('skips abandoned positions and streams that it does not follow', async () => {
     const two = new TwoProcesses(await openWriter());
     const other = new Stream<string>('other', jsonFacts());
     two.streams.reserving((reserve) => reserve(other)).abandon();
@@ -140,7 +140,7 @@ describe('RemoteStreams', () => {
     );
   });
 
-  it('notices by a range without facts that the last one was lost', async () => {
+  it('detects by a range without facts that the last one was lost', async () => {
     const two = new TwoProcesses(await openWriter());
     two.streams.announce(two.here.words, 'lost');
     two.sent.length = 0;
@@ -178,7 +178,7 @@ describe('RemoteStreams', () => {
     assert.equal(attempts, 3);
   });
 
-  it('goes on after a listener has thrown', async () => {
+  it('delivers later facts after a listener has thrown', async () => {
     const two = new TwoProcesses(await openWriter());
     two.there.words.subscribe(() => {
       throw new Error('a mistake');

@@ -17,7 +17,7 @@ export interface RemoteStreamsDeps {
 // biome-ignore lint/suspicious/noExplicitAny: the kinds of facts differ from stream to stream
 export type AnyStream = Stream<any>;
 
-/** Ranges that wait while an earlier one is read or decoded; what is dropped beyond is read as a gap later. */
+/** Maximum number of ranges that wait while an earlier one is read or decoded; further ones are dropped and read as a gap. */
 const maxWaiting = 10_000;
 
 /** Milliseconds between attempts to read or decode facts after a failure: first and longest. */
@@ -62,7 +62,7 @@ export class RemoteStreams implements StreamReader {
     this.#working ??= this.#work();
   }
 
-  /** Resolves when all that was received until now has been delivered. */
+  /** Resolves when all ranges that were received have been delivered. */
   async settled(): Promise<void> {
     await this.#working;
   }

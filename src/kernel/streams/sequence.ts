@@ -1,10 +1,10 @@
 import type { Database } from '../database/database.ts';
 import { DurableBound } from './durable-bound.ts';
 
-/** Promised to the disk at a time; also what a crash may leave unused. */
+/** Ids by which the bound on disk is raised at a time; a crash leaves at most as many unused. */
 const step = 10_000;
 
-/** Ids that are given out in memory, without asking the database, and never twice. */
+/** Unique ids, assigned in memory without a query. */
 export class Sequence {
   readonly #bound: DurableBound;
   #last: number;
@@ -14,12 +14,12 @@ export class Sequence {
     this.#last = last;
   }
 
-  /** @param name names the sequence on disk; never change it. */
+  /** @param name key of the bound on disk; must never change */
   static async open(database: Database, name: string): Promise<Sequence> {
     return new Sequence(...(await DurableBound.open(database, name, step)));
   }
 
-  /** One more than the last; throws Error when the disk could not keep up. */
+  /** Returns the next id. @throws Error when the bound on disk could not be raised in time */
   next(): number {
     const id = this.#last + 1;
     if (!this.#bound.covers(id)) throw new Error('ids ran out before their bound could be extended');

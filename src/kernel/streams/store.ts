@@ -23,7 +23,7 @@ export function raiseBound(database: Database, name: string, step: number): Prom
   });
 }
 
-/** How far a follower has come, `undefined` when it has never run. */
+/** Reads the cursor of a follower; `undefined` when it has never run. */
 export async function readCursor(reader: Reader<PositionTables>, name: string): Promise<number | undefined> {
   const row = await reader
     .selectFrom('stream_followers')

@@ -1,34 +1,34 @@
 import { invalidParam } from '../../protocol/index.ts';
 
 /**
- * Positions as clients hold them. The letter says what the token is, the digit which form of it:
- * `s1_4711`, a position; `s2_4711_4600`, a position and one that lags behind it (the messages to a device that did
- * not fit into the last answer). A later form may hold one position for each writer.
+ * Forms of sync tokens. The letter is the kind of token, the digit its form: `s1_4711` is a position; `s2_4711_4600` is
+ * a position and a lower one, up to which the client has its to-device messages (the others did not fit into the last
+ * response). A later form may hold one position for each writer.
  */
 const form = /^s(?:1_(\d{1,16})|2_(\d{1,16})_(\d{1,16}))$/;
 
-/** What the positions of connections end in, which are more than that to those who give them out (sliding sync). */
+/** A token of sliding sync, whose last number is a position; its other parts are read in `sync`. */
 const connectionForm = /^c1_\d{1,16}_\d{1,16}_(\d{1,16})$/;
 
-/** What a token of a sync stands for. */
+/** The content of a sync token. */
 export interface SyncPosition {
-  /** Everything up to here was told. */
+  /** The client has all facts up to this position. */
   readonly position: number;
-  /** Of messages to the device only those up to here; at most `position`. */
+  /** The client has to-device messages up to this position only; at most `position`. */
   readonly toDevice: number;
 }
 
-/** A position as clients hold it, for instance `s1_4711`. */
+/** Returns the token of a position, for instance `s1_4711`. */
 export function encodePosition(position: number): string {
   return `s1_${position}`;
 }
 
-/** A token of a sync: `s1_4711`, or `s2_4711_4700` where messages to the device lag behind the rest. */
+/** Returns a sync token: `s1_4711`, or `s2_4711_4700` where to-device messages are behind the rest. */
 export function encodeSyncPosition({ position, toDevice }: SyncPosition): string {
   return toDevice === position ? encodePosition(position) : `s2_${position}_${toDevice}`;
 }
 
-/** @throws MatrixError M_INVALID_PARAM when the token is not one of ours */
+/** Parses a sync token. @throws MatrixError M_INVALID_PARAM when this server has not issued it */
 export function decodeSyncPosition(token: string): SyncPosition {
   const [, single, position = single, toDevice = single] = form.exec(token) ?? [];
   const decoded = { position: Number(position), toDevice: Number(toDevice) };
@@ -39,9 +39,9 @@ export function decodeSyncPosition(token: string): SyncPosition {
 }
 
 /**
- * The position of a token of any form, whichever sync has given it out.
+ * Returns the position of a token of any form, of classic or sliding sync.
  * Source: client-server API, "Pagination"; MSC4186, "Connections".
- * @throws MatrixError M_INVALID_PARAM when it is not one of ours
+ * @throws MatrixError M_INVALID_PARAM when this server has not issued it
  */
 export function decodePosition(token: string): number {
   const [, position] = connectionForm.exec(token) ?? [];

@@ -1,15 +1,16 @@
 /**
- * Opens a PostgreSQL database for itself alone, as a server does, and does what the parent process says:
- * `begin` begins a transaction that writes a row, `commit` ends it. Reports each step, and the loss of the
- * database.
+ * Opens a PostgreSQL database exclusively, as a server does, and follows messages of the parent process: `begin`
+ * begins a transaction that writes a row, `commit` ends it. Reports each step, and the loss of the lease.
  */
 
-import { openDatabaseAlone, type Writer } from '../../../src/kernel/database/index.ts';
+import { openDatabaseExclusively, type Writer } from '../../../src/kernel/database/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 
 const report = (text: string) => process.send?.(text);
-const database = await openDatabaseAlone(JSON.parse(process.argv[2]!), { log: silentLogger }, ({ name }) =>
-  report(`lost: ${name}`),
+const database = await openDatabaseExclusively(
+  JSON.parse(process.argv[2]!),
+  { log: silentLogger },
+  ({ name }) => report(`lost: ${name}`),
 );
 const committing = Promise.withResolvers<void>();
 

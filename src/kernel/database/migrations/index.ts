@@ -4,7 +4,7 @@ import { createLeaseTable } from '../lease-table.ts';
 export const databaseMigrations: readonly Migration[] = [
   {
     name: 'database/0001-writer-lease',
-    // A server that claims the database has made the table before: it claims it before it migrates.
+    // On PostgreSQL the table exists: a server takes the lease before it migrates.
     up: ({ db }) => createLeaseTable(db),
   },
 ];

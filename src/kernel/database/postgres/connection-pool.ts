@@ -17,7 +17,7 @@ const defaults = {
 /** Maximum number of concurrent scans. */
 const maxScanners = 2;
 
-/** Transactions and short reads; long reads; the lease on writing, which must not wait for either of them. */
+/** `main`: transactions and short reads; `scanning`: long reads; `claiming`: the lease, which must not wait for them. */
 type Purpose = 'main' | 'scanning' | 'claiming';
 
 /** A pool of connections with the same settings. */

@@ -2,18 +2,18 @@ import { hostname } from 'node:os';
 import { DatabaseError } from '../errors.ts';
 import type { Session } from './session.ts';
 
-/** Milliseconds since the epoch by the server's clock, also within a transaction. */
+/** Current time in milliseconds by the database server's clock, not the start of the transaction. */
 const now = '(extract(epoch from clock_timestamp()) * 1000)::bigint';
 
-/** SQLSTATE of a lock that was not granted in time. */
+/** SQLSTATE of a lock timeout. */
 const lockNotAvailable = '55P03';
 
-/** Milliseconds to wait for the transactions of a holder whose lease has expired; a paused one never ends its own. */
+/** Milliseconds to wait for open transactions of a holder whose lease has expired; a paused holder never ends them. */
 const lockTimeout = 1_000;
 
-/** Which server has the lease. */
+/** The server that has the lease. */
 export interface LeaseHolder {
-  /** Grows with each server that takes the lease. */
+  /** Fencing token: increases whenever a server takes the lease. */
   readonly epoch: number;
   readonly host: string;
   readonly pid: number;
@@ -25,7 +25,7 @@ export interface LeaseHolder {
   readonly remaining: number;
 }
 
-/** Reads the holder of the lease, `undefined` when no server ever had it. */
+/** Reads the holder of the lease; `undefined` when no server has had it. */
 export async function readHolder(session: Session): Promise<LeaseHolder | undefined> {
   const { rows } = await session.run(
     `select epoch, host, pid, taken_ts as "takenTs", expires_ts as "expiresTs", expires_ts - ${now} as remaining
@@ -36,10 +36,10 @@ export async function readHolder(session: Session): Promise<LeaseHolder | undefi
 }
 
 /**
- * Takes a lease that has expired or was given back. The lock waits for transactions of the last holder that are about
- * to commit, and keeps others from beginning: after this, none that carries an older epoch can commit.
- * @param time milliseconds for which it holds
- * @returns the epoch; `undefined` when the holder has renewed it meanwhile
+ * Takes a lease that has expired or was released. The lock waits for open transactions of the last holder and blocks new
+ * ones, so that afterwards no transaction with an older epoch can commit.
+ * @param time milliseconds until it expires
+ * @returns the epoch; `undefined` when the holder has renewed the lease meanwhile
  */
 export async function takeLease(session: Session, time: number): Promise<number | undefined> {
   await lockTable(session);
@@ -56,7 +56,10 @@ export async function takeLease(session: Session, time: number): Promise<number 
   return rows[0]?.['epoch'] as number | undefined;
 }
 
-/** Begins a transaction in which no other may write. Ends the connections of a holder that does not end its own. */
+/**
+ * Begins a transaction that excludes all others that write. Terminates the connections of a holder that leaves its
+ * transactions open.
+ */
 async function lockTable(session: Session): Promise<void> {
   for (;;) {
     await session.control('begin isolation level read committed');
@@ -77,7 +80,7 @@ async function lockTable(session: Session): Promise<void> {
   }
 }
 
-/** Makes the lease hold for `time` milliseconds from now on. @returns whether it is still of this epoch */
+/** Extends the lease to `time` milliseconds from now. @returns false when another server has taken it */
 export async function renewLease(session: Session, epoch: number, time: number): Promise<boolean> {
   const { changes } = await session.run(
     `update writer_lease set expires_ts = ${now} + ? where name = 'writer' and epoch = ?`,
@@ -86,19 +89,19 @@ export async function renewLease(session: Session, epoch: number, time: number):
   return changes === 1;
 }
 
-/** Gives the lease back: another server may take it at once. */
+/** Releases the lease: another server can take it at once. */
 export async function releaseLease(session: Session, epoch: number): Promise<void> {
   await session.run(`update writer_lease set expires_ts = 0 where name = 'writer' and epoch = ?`, [epoch]);
 }
 
 /**
- * Waits for a server that is taking the lease, and keeps others from taking it before the transaction ends. Goes with
- * the BEGIN of each transaction that writes, before the first query: its snapshot must show who has the lease after the
- * wait. A lock on the table is not in the way of renewals, as one on the row would be.
+ * Keeps other servers from taking the lease until the transaction ends; waits for one that is taking it. Sent with the
+ * BEGIN of each transaction that writes, before its first query, because the snapshot must show the holder after the
+ * wait. A lock on the table does not block renewals, as a lock on the row would.
  */
 export const leaseLock = 'lock table writer_lease in row share mode';
 
-/** Whether the lease is of this epoch; after `leaseLock` that stays so until the transaction ends. */
+/** Whether the lease has this epoch. After `leaseLock` that does not change until the transaction ends. */
 export async function holdsLease(session: Session, epoch: number): Promise<boolean> {
   const { rows } = await session.run(`select epoch from writer_lease where name = 'writer' and epoch = ?`, [
     epoch,

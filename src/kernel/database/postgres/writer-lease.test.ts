@@ -12,7 +12,7 @@ import {
   databaseMigrations,
   type Migration,
   migrate,
-  openDatabaseAlone,
+  openDatabaseExclusively,
   type Writer,
 } from '../index.ts';
 import type { PostgresOptions } from './options.ts';
@@ -34,12 +34,12 @@ const textsIn = async (database: Database) =>
     ({ text }) => text,
   );
 
-/** Times of the lease so short that a test can wait for them, or so long that it never does. */
+/** Times of the lease in milliseconds: short enough for a test to wait for them, or never reached. */
 const short = { leaseTime: 1_500, claimTimeout: 500 };
 const long = { leaseTime: 600_000, claimTimeout: 600 };
 
 forPostgres((open: OpenDatabase) => {
-  /** Opens one database several times, each for itself alone. */
+  /** Opens one database several times, as different processes do. */
   class Processes {
     readonly options: PostgresOptions;
     readonly losses: Error[] = [];
@@ -58,12 +58,12 @@ forPostgres((open: OpenDatabase) => {
     async open(tuning: Partial<PostgresOptions> = {}): Promise<Database> {
       const options = { ...this.options, ...tuning };
       const onLost = (error: Error) => void this.losses.push(error);
-      const database = await openDatabaseAlone(options, { log: this.#log }, onLost);
+      const database = await openDatabaseExclusively(options, { log: this.#log }, onLost);
       this.#opened.push(database);
       return database;
     }
 
-    /** Opens it in a process of its own. */
+    /** Opens the database in a child process. */
     async child(tuning: Partial<PostgresOptions>) {
       const child = fork(holder, [JSON.stringify({ ...this.options, ...tuning })]);
       this.#children.push(child);
@@ -74,7 +74,7 @@ forPostgres((open: OpenDatabase) => {
       return { child, said, says };
     }
 
-    /** Changes the lease as another server does that takes it, or as time does when it is not renewed. */
+    /** Changes the lease, as taking it or not renewing it does. */
     async change(set: string): Promise<void> {
       await this.query(`update writer_lease set ${set}`);
     }
@@ -103,8 +103,8 @@ forPostgres((open: OpenDatabase) => {
     return processes;
   };
 
-  describe('a PostgreSQL database that is opened by one process alone', () => {
-    it('refuses a second process for as long as the first renews its lease, and names the first', async () => {
+  describe('openDatabaseExclusively on PostgreSQL', () => {
+    it('refuses a second process while the first renews its lease, and names the first', async () => {
       const all = await start();
       const first = await all.open(short);
       await assert.rejects(all.open(short), (error: Error) => {
@@ -120,7 +120,7 @@ forPostgres((open: OpenDatabase) => {
       assert.deepEqual(all.losses, []);
     });
 
-    it('is open to the next process as soon as it was closed', async () => {
+    it('opens a database at once that another process has closed', async () => {
       const all = await start();
       const first = await all.open(long);
       await add(first, 'one');
@@ -131,7 +131,7 @@ forPostgres((open: OpenDatabase) => {
       await all.open(long);
     });
 
-    it('is given to a process that has begun to wait before it was closed', async () => {
+    it('opens a database that another process closes while it waits', async () => {
       const all = await start();
       const first = await all.open(long);
       const waiting = all.open({ ...long, claimTimeout: 60_000 });
@@ -142,7 +142,7 @@ forPostgres((open: OpenDatabase) => {
       await add(await waiting, 'mine');
     });
 
-    it('is given to one of several that open it for the first time at once, and made by it', async () => {
+    it('opens a new database for one of several processes', async () => {
       const all = await start([]);
       const attempts = await Promise.allSettled([1, 2, 3].map(() => all.open(short)));
       const opened = attempts.filter((attempt) => attempt.status === 'fulfilled');
@@ -151,7 +151,7 @@ forPostgres((open: OpenDatabase) => {
       await add(opened[0]!.value, 'made');
     });
 
-    it('is migrated by the second process only when the first has closed it', async () => {
+    it('lets a second process migrate only after the first has closed the database', async () => {
       const all = await start([]);
       const first = await all.open(long);
       const second = all.open({ ...long, claimTimeout: 60_000 });
@@ -164,18 +164,18 @@ forPostgres((open: OpenDatabase) => {
       assert.deepEqual(ran, ['first']);
     });
 
-    it('is taken over after its process was killed, when the lease has expired', async () => {
+    it('takes over from a killed process when its lease has expired', async () => {
       const all = await start();
       const { child } = await all.child({ leaseTime: 1_500 });
       child.kill('SIGKILL');
-      await eventually('the end of the process', () => child.signalCode !== null);
+      await eventually('the exit of the process', () => child.signalCode !== null);
       const [lease] = await all.query('select expires_ts from writer_lease');
       await add(await all.open(short), 'taken over');
       const [next] = await all.query('select taken_ts from writer_lease');
       assert.ok(Number(next?.['taken_ts']) >= Number(lease?.['expires_ts']));
     });
 
-    it('is taken over from a paused process, whose open transaction then fails', async () => {
+    it('takes over from a paused process, whose open transaction then fails', async () => {
       const all = await start();
       const { child, said, says } = await all.child({ leaseTime: 500 });
       child.send('begin');
@@ -191,7 +191,7 @@ forPostgres((open: OpenDatabase) => {
       assert.deepEqual(await textsIn(next), ['taken over']);
     });
 
-    it('is taken over after a transaction that is about to commit, and not before', async () => {
+    it('takes over after a transaction of the last holder that is about to commit, and not before', async () => {
       const all = await start();
       const first = await all.open(long);
       const [begun, commits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -214,8 +214,8 @@ forPostgres((open: OpenDatabase) => {
     });
   });
 
-  describe('a process whose PostgreSQL database was taken over', () => {
-    it('writes nothing more: no batch, no transaction, no change of the schema', async () => {
+  describe('a PostgreSQL database whose lease another process has taken', () => {
+    it('rejects batches, transactions and schema changes with LeaseLost', async () => {
       for (const write of [
         (database: Database) => database.batch(insert('late')),
         (database: Database) => add(database, 'late'),
@@ -242,7 +242,7 @@ forPostgres((open: OpenDatabase) => {
       }
     });
 
-    it('fails every batch that was waiting', async () => {
+    it('rejects all queued batches with LeaseLost', async () => {
       const all = await start();
       const database = await all.open(long);
       await all.change('epoch = epoch + 1');
@@ -251,14 +251,14 @@ forPostgres((open: OpenDatabase) => {
       assert.deepEqual(await textsIn(database), []);
     });
 
-    it('notices it without writing', async () => {
+    it('detects the loss of the lease without a write', async () => {
       const all = await start();
       await all.open(short);
       await all.change('epoch = epoch + 1');
       await eventually('the loss', () => all.losses.length > 0);
     });
 
-    it('leaves the lease of the next one alone when it closes', async () => {
+    it('does not release the lease of the next process when it is closed', async () => {
       const all = await start();
       const first = await all.open(long);
       await all.change('expires_ts = 1');
@@ -269,7 +269,7 @@ forPostgres((open: OpenDatabase) => {
     });
   });
 
-  it('a process keeps its PostgreSQL database when its connections break', async () => {
+  it('keeps the lease on a PostgreSQL database when its connections break', async () => {
     const all = await start();
     const database = await all.open(short);
     await all.query(
@@ -280,7 +280,7 @@ forPostgres((open: OpenDatabase) => {
     assert.deepEqual(all.losses, []);
   });
 
-  it('the lease adds no round trip to a batch or a transaction', async () => {
+  it('adds no round trip for the lease to a batch or a transaction', async () => {
     const all = await start();
     const roundTrips: number[][] = [];
     const databases = [await open([...databaseMigrations, notes]), await all.open(long)];
@@ -297,7 +297,7 @@ forPostgres((open: OpenDatabase) => {
   });
 });
 
-/** How often a query is sent after an answer was awaited, while `work` runs. */
+/** Counts the round trips of `work`: how often a query is sent after an answer was received. */
 async function roundTripsOf(work: () => Promise<unknown>): Promise<number> {
   const { query } = Client.prototype;
   let [trips, isAnswered] = [0, true];

@@ -15,30 +15,30 @@ import {
 import { Undone } from './retry.ts';
 import type { Session } from './session.ts';
 
-/** Milliseconds for which the lease holds when it is not renewed: as long waits a server that starts after a crash. */
+/** Milliseconds after which a lease expires that is not renewed; a server that starts after a crash waits as long. */
 const defaultLeaseTime = 6_000;
 
-/** Milliseconds to wait for a server that is alive but about to stop, as when it is restarted. */
+/** Milliseconds to wait for a running server to stop, for instance during a restart. */
 const defaultClaimTimeout = 5_000;
 
-/** Milliseconds between two looks at the lease of another server. */
-const lookInterval = 100;
+/** Milliseconds between two reads of another server's lease. */
+const pollInterval = 100;
 
 export interface LeaseOptions {
   /** Milliseconds. */
   readonly leaseTime?: number | undefined;
   /** Milliseconds. */
   readonly claimTimeout?: number | undefined;
-  /** Names the database in messages. */
+  /** Name of the database in messages. */
   readonly database: string;
   /** Called once when another server has taken the lease. */
   readonly onLost: (error: Error) => void;
 }
 
 /**
- * The right to write a PostgreSQL database, which one server has at a time (decision 0131). It is a row that the server
- * renews; every transaction that writes carries its epoch and fails when another server has taken it. Times are real
- * ones, whatever clock the server has: another process waits for them.
+ * The exclusive right to write to a PostgreSQL database (decision 0131): a row that the server renews. Every transaction
+ * that writes checks its epoch, and fails when another server has taken the lease. Uses the system's clock, because
+ * other processes wait for the lease to expire.
  */
 export class WriterLease {
   readonly #pool: ConnectionPool;
@@ -61,8 +61,8 @@ export class WriterLease {
   }
 
   /**
-   * Takes the lease. Waits for one that is about to expire or to be given back.
-   * @throws StartFailure when another server has it and goes on
+   * Takes the lease; waits while another server's lease is about to expire or to be released.
+   * @throws StartFailure when another server keeps renewing the lease
    */
   static async take(pool: ConnectionPool, options: LeaseOptions, log: Logger): Promise<WriterLease> {
     const { database, leaseTime = defaultLeaseTime, claimTimeout = defaultClaimTimeout } = options;
@@ -75,23 +75,23 @@ export class WriterLease {
         if (epoch !== undefined) return new WriterLease(pool, epoch, options, log);
         continue;
       }
-      if (!first) log.warn({ holder }, 'Another server uses the database; waiting for it to stop');
+      if (!first) log.warn({ holder }, 'Another server uses the database, waiting for it to stop');
       first ??= holder;
-      // One that has crashed does not renew its lease: then it is worth waiting until that has expired.
+      // A crashed server does not renew its lease, and is waited for until the lease expires.
       const isAlive = holder.epoch !== first.epoch || holder.expiresTs !== first.expiresTs;
       if (isAlive && systemClock.monotonic() - began >= claimTimeout) throw inUse(database, holder);
-      await sleep(systemClock, Math.min(lookInterval, holder.remaining));
+      await sleep(systemClock, Math.min(pollInterval, holder.remaining));
     }
   }
 
-  /** Why this server may not write any more; `undefined` while it may. */
+  /** Set once another server has taken the lease. */
   get lost(): LeaseLost | undefined {
     return this.#lost;
   }
 
   /**
-   * Begins a transaction that can only commit while this server has the lease. Costs no wait of its own: statements may
-   * be sent at once, and must not be committed before this resolves.
+   * Begins a transaction that can commit only while this server has the lease. Statements may be sent without waiting
+   * for it; COMMIT must wait.
    * @param begin the BEGIN statement
    * @throws LeaseLost when another server has the lease
    */
@@ -101,7 +101,7 @@ export class WriterLease {
     if (!holds) throw this.#lose();
   }
 
-  /** Gives the lease back. To be called when nothing is written any more. */
+  /** Releases the lease; to be called after the last write. */
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#timer?.cancel();
