@@ -12,6 +12,8 @@ export function allReady<T extends readonly unknown[]>(
     readonly [K in keyof T]: T[K] | Promise<T[K]>;
   },
 ): T | Promise<T> {
-  const isReady = !values.some((value) => value instanceof Promise);
-  return isReady ? (values as T) : (Promise.all(values) as unknown as Promise<T>);
+  for (const value of values) {
+    if (value instanceof Promise) return Promise.all(values) as unknown as Promise<T>;
+  }
+  return values as T;
 }

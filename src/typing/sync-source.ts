@@ -1,3 +1,4 @@
+import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 import type { IgnoredUserLists } from '../room-engine/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
@@ -5,12 +6,25 @@ import type { Typing } from './typing.ts';
 
 const type = 'm.typing';
 
+/** Rooms whose typing event is cached as text. */
+const maxTexts = 10_000;
+
 /**
  * Typing users in syncs, without users whom the reader ignores. Source: client-server API, "Typing Notifications";
  * MSC3961 (sliding sync).
  */
 export function typingSyncSource(typing: Typing, ignoring: IgnoredUserLists): SyncSource {
   const textOf = (userIds: readonly string[]) => JSON.stringify({ type, content: { user_ids: userIds } });
+  /** The same text for all members of a room who ignore nobody. */
+  const texts = new RecentlyUsed<string, string>({ max: maxTexts });
+  typing.typingStream.subscribe(({ roomId }) => texts.delete(roomId));
+  const eventFor = (roomId: string, ignored: ReadonlySet<string>) => {
+    const known = ignored.size === 0 ? texts.get(roomId) : undefined;
+    if (known !== undefined) return known;
+    const text = textOf(typing.inRoom(roomId, ignored));
+    if (ignored.size === 0) texts.set(roomId, text);
+    return text;
+  };
   return {
     name: 'typing',
     follow: (feeds) => feeds.followRooms(typing.typingStream, ({ roomId }) => roomId),
@@ -18,7 +32,7 @@ export function typingSyncSource(typing: Typing, ignoring: IgnoredUserLists): Sy
       type,
       mayHaveChanged: (roomId, after) => typing.changedSince(roomId, after),
       since(userId, roomId) {
-        return whenReady(ignoring.of(userId), (ignored) => [textOf(typing.inRoom(roomId, ignored))]);
+        return whenReady(ignoring.of(userId), (ignored) => [eventFor(roomId, ignored)]);
       },
       async initial(userId, roomIds) {
         const ignored = await ignoring.of(userId);

@@ -38,8 +38,13 @@ export interface UnreadDeps {
   readonly enabled: boolean;
 }
 
-/** How much is kept in memory: a tally counts as ten marks, a mark is about 50 bytes. */
-const [marksInMemory, marksPerTally] = [1_000_000, 10];
+/**
+ * Size of the tallies in memory: a tally counts as ten marks, and its own marks in steps, so that it changes its size
+ * rarely. A mark is about 50 bytes.
+ */
+const [marksInMemory, marksPerTally, marksPerStep] = [1_000_000, 10, 32];
+
+const sizeOf = ({ marks }: Tally) => marksPerTally + Math.ceil(marks.length / marksPerStep) * marksPerStep;
 
 /** Rooms whose last event's position is remembered. */
 const roomsRemembered = 50_000;
@@ -67,7 +72,7 @@ export class Unread {
     this.#saver = new TallySaver(deps);
     this.#tallies = new LRUCache({
       maxSize: marksInMemory,
-      sizeCalculation: ({ marks }) => marksPerTally + marks.length,
+      sizeCalculation: sizeOf,
     });
   }
 
@@ -110,18 +115,24 @@ export class Unread {
     const other = this.#evaluating.get(key);
     // The caller that started the other evaluation gets its error.
     if (other) return other.catch(() => undefined).then(() => this.#tallyUpTo(userId, head, upTo));
-    const evaluated = this.#evaluate(key, userId, head, upTo);
+    const evaluated = this.#evaluate(key, tally, userId, head, upTo);
     if (!(evaluated instanceof Promise)) return evaluated;
     const own = evaluated.finally(() => this.#evaluating.delete(key));
     this.#evaluating.set(key, own);
     return own;
   }
 
-  #evaluate(key: string, userId: string, head: RoomHead, upTo: number): Tally | Promise<Tally> {
+  #evaluate(
+    key: string,
+    known: Tally | undefined,
+    userId: string,
+    head: RoomHead,
+    upTo: number,
+  ): Tally | Promise<Tally> {
     const { database, engine, receipts, rules, ignored, threads } = this.#deps;
     const { roomId } = head;
     const inputs = allReady<[Tally, CompiledRuleset, ReadUpTo, Ids, string | undefined, Ids]>([
-      this.#tallies.get(key) ?? readTally(database.reader<PushTables>(), userId, roomId),
+      known ?? readTally(database.reader<PushTables>(), userId, roomId),
       rules.compiled(userId),
       receipts.readUpTo(userId, roomId),
       ignored.of(userId),
@@ -150,10 +161,13 @@ export class Unread {
     upTo: number,
   ): void {
     const key = keyOf(userId, roomId);
+    const size = sizeOf(tally);
     tally.add(evaluation, upTo, read);
     tally.unsaved += evaluation.count;
-    this.#tallies.delete(key); // a value that is set again would keep its old size
-    this.#tallies.set(key, tally);
+    if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) {
+      this.#tallies.delete(key); // a value that is set again would keep its old size
+      this.#tallies.set(key, tally);
+    }
     this.#saver.changed(key, { userId, roomId, tally });
   }
 

@@ -29,6 +29,7 @@ async function readSections(
 }
 
 const none: readonly AccountDataItem[] = [];
+const noTexts: readonly string[] = [];
 
 /** What has changed for a user, in whichever room or outside of rooms. */
 function bitsIn({ rooms, user }: Changes): number {
@@ -42,9 +43,9 @@ export function accountDataIn(
   { filter }: Pick<Subject, 'filter'>,
   roomId: string,
   changed: readonly AccountDataItem[],
-): string[] {
+): readonly string[] {
   const wanted = filter.room.accountData;
-  if (!wanted.passesRoom(roomId)) return [];
+  if (changed.length === 0 || !wanted.passesRoom(roomId)) return noTexts;
   return changed
     .filter((entry) => entry.roomId === roomId && wanted.passesType(entry.type))
     .map(({ type, content }) => JSON.stringify({ type, content }));

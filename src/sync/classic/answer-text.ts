@@ -1,3 +1,4 @@
+import type { Filter } from '../../filters/index.ts';
 import { encodePosition, encodeSyncPosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
@@ -22,23 +23,29 @@ export function answerText(
   { since, upTo }: Pick<AnswerRange, 'since' | 'upTo'>,
 ): string | undefined {
   let text = '';
-  const events = accountData.filter(
-    ({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type),
-  );
-  if (events.length > 0) {
-    const texts = events.map(({ type, content }) => JSON.stringify({ type, content }));
-    text += `,"account_data":{"events":[${texts.join(',')}]}`;
-  }
+  const events = accountDataTexts(filter, accountData);
+  if (events.length > 0) text += `,"account_data":{"events":[${events.join(',')}]}`;
   if (presence.length > 0) text += `,"presence":{"events":${JSON.stringify(presence)}}`;
-  const filled = sections.filter((section) => rooms[section].length > 0);
-  if (filled.length > 0) {
-    const texts = filled.map((section) => `"${section}":{${rooms[section].join(',')}}`);
-    text += `,"rooms":{${texts.join(',')}}`;
+  let entries = '';
+  for (const section of sections) {
+    const ofSection = rooms[section];
+    if (ofSection.length > 0) entries += `${entries === '' ? '' : ','}"${section}":{${ofSection.join(',')}}`;
   }
+  if (entries !== '') text += `,"rooms":{${entries}}`;
   if (text === '' && !devices.isNews && since !== undefined) return undefined;
   const nextBatch = encodeSyncPosition({ position: upTo, toDevice: devices.toDevice });
   return `{"next_batch":"${nextBatch}"${text}${devices.text}}`;
 }
+
+/** The account data that does not belong to a room, as far as the client wants it, as JSON text. */
+function accountDataTexts(filter: Filter, accountData: readonly AccountDataItem[]): readonly string[] {
+  if (accountData.length === 0) return noTexts;
+  return accountData
+    .filter(({ roomId, type }) => roomId === undefined && filter.accountData.passesType(type))
+    .map(({ type, content }) => JSON.stringify({ type, content }));
+}
+
+const noTexts: readonly string[] = [];
 
 /** The answer when nothing has happened. @param keys members as JSON text, each with a comma in front */
 export const nothingUpTo = (position: number, keys: string) =>

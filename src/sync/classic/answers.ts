@@ -1,12 +1,21 @@
 import type { SyncPosition } from '../../kernel/streams/index.ts';
+import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
+import type { AccountDataItem } from '../../sync-contract/index.ts';
+import type { Feed } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import { accountDataSince } from './account-data.ts';
 import { answerText } from './answer-text.ts';
 import type { DeviceAnswer, DevicePart } from './device-part.ts';
-import type { RoomEntries } from './rooms/room-entries.ts';
+import type { RoomEntries, RoomSections } from './rooms/room-entries.ts';
 import type { AnswerRange, Subject } from './subject.ts';
+
+/**
+ * JSON text; `undefined` when there is nothing to say; `outdated` when a membership has changed after the range, so that
+ * the caller has to look again.
+ */
+export type Answer = string | 'outdated' | undefined;
 
 export interface AnswersDeps {
   readonly engine: RoomReader;
@@ -27,28 +36,33 @@ export class Answers {
   }
 
   /**
+   * The answer for a range of the streams; at once when everything is in memory.
    * @param from the token of the client
-   * @returns JSON text; `undefined` when there is nothing to say; `outdated` when a membership has changed after the
-   *   range, so that the caller has to look again
    */
-  async make(
+  make(
     subject: Subject,
+    feed: Feed,
     from: SyncPosition | undefined,
     range: AnswerRange,
-  ): Promise<string | 'outdated' | undefined> {
+  ): Answer | Promise<Answer> {
     const { engine, sources, roomEntries } = this.#deps;
     const { userId } = subject;
-    const data = accountDataSince(sources, userId, range);
-    const accountData = data instanceof Promise ? await data : data;
-    const userRooms = engine.userRooms.peek(userId) ?? (await engine.userRooms.of(userId));
-    const rooms = roomEntries.candidates(userRooms, subject, range);
-    if (rooms.some(({ stream }) => stream > range.upTo)) return 'outdated';
-    const events = this.#presence(subject, range, rooms);
-    const presence = events instanceof Promise ? await events : events;
-    const entries = await roomEntries.render(subject, rooms, range, accountData);
-    const members = this.#devices(subject, from, range);
-    const devices = members instanceof Promise ? await members : members;
-    return answerText(subject, { rooms: entries, accountData, presence }, devices, range);
+    const inputs = allReady<[readonly AccountDataItem[], ReadonlyMap<string, UserRoom>]>([
+      accountDataSince(sources, userId, range),
+      engine.userRooms.peek(userId) ?? engine.userRooms.of(userId),
+    ]);
+    return whenReady(inputs, ([accountData, userRooms]) => {
+      const rooms = roomEntries.candidates(userRooms, subject, range);
+      for (const { stream } of rooms) if (stream > range.upTo) return 'outdated';
+      const sections = allReady<[RoomSections, readonly JsonObject[], DeviceAnswer]>([
+        roomEntries.render(subject, rooms, range, accountData),
+        this.#presence(subject, range, rooms),
+        this.#devices(subject, feed, from, range),
+      ]);
+      return whenReady(sections, ([entries, presence, devices]) =>
+        answerText(subject, { rooms: entries, accountData, presence }, devices, range),
+      );
+    });
   }
 
   /** Events of users whose presence has changed, and of the members of a room that the user has come into. */
@@ -69,6 +83,7 @@ export class Answers {
 
   #devices(
     subject: Subject,
+    feed: Feed,
     from: SyncPosition | undefined,
     { upTo, changes }: AnswerRange,
   ): DeviceAnswer | Promise<DeviceAnswer> {
@@ -76,7 +91,7 @@ export class Answers {
     if (!from || !changes || changes.user & devicePart.bits || !devicePart.isQuiet(from)) {
       return devicePart.render(subject, from, upTo, changes);
     }
-    const text = devicePart.quietNow(subject);
+    const text = devicePart.quietNow(subject, feed);
     return text === undefined
       ? devicePart.render(subject, from, upTo, changes)
       : { text, isNews: false, toDevice: upTo };

@@ -1,6 +1,6 @@
 import type { SyncPosition } from '../../kernel/streams/index.ts';
 import type { DeviceRef } from '../../sync-contract/index.ts';
-import type { Changes } from '../feeds/feed.ts';
+import type { Changes, Feed } from '../feeds/feed.ts';
 import { bitsOf, type SourceList } from '../sources/source-list.ts';
 
 /** What an answer says about devices. */
@@ -58,16 +58,24 @@ export class DevicePart {
     return (await Promise.all(this.#sources.device.map(({ section }) => section.constant(device)))).join('');
   }
 
-  /** `constant`, when it is known without a query, as well as that no message waits for the device. */
-  quietNow({ userId, deviceId }: DeviceRef): string | undefined {
+  /**
+   * `constant`, when it is known without a query, as well as that no message waits for the device. The feed remembers
+   * it until something changes for the user.
+   */
+  quietNow({ userId, deviceId }: DeviceRef, feed: Feed): string | undefined {
+    const known = feed.quiet(deviceId);
+    if (known !== undefined) return known;
     const { deviceQueue } = this.#sources;
     const isEmpty = deviceId === undefined || !deviceQueue || deviceQueue.isEmptyNow({ userId, deviceId });
     if (!isEmpty) return undefined;
     const text = this.constant({ userId, deviceId });
-    if (!(text instanceof Promise)) return text;
-    // The long way loads the members as well, and gets the error.
-    text.catch(() => undefined);
-    return undefined;
+    if (text instanceof Promise) {
+      // `render` loads the members as well, and gets the error.
+      text.catch(() => undefined);
+      return undefined;
+    }
+    feed.remember(deviceId, text);
+    return text;
   }
 
   /** @param changes what the feed knows of; `undefined` when it does not reach back that far */

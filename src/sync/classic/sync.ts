@@ -56,12 +56,8 @@ export class Sync {
     const feed = from.position <= upTo ? feeds.peek(userId) : undefined;
     const changes = feed?.changes(from.position, upTo);
     if (!feed || !changes || !isNothing(changes) || !devicePart.isQuiet(from)) return undefined;
-    const known = feed.quiet(deviceId);
-    if (known !== undefined) return nothingUpTo(upTo, known);
-    const text = devicePart.quietNow({ userId, deviceId });
-    if (text === undefined) return undefined;
-    feed.remember(deviceId, text);
-    return nothingUpTo(upTo, text);
+    const text = devicePart.quietNow({ userId, deviceId }, feed);
+    return text === undefined ? undefined : nothingUpTo(upTo, text);
   }
 
   /** @throws MatrixError M_INVALID_PARAM for a foreign token */
@@ -75,7 +71,8 @@ export class Sync {
     for (;;) {
       const feed = feeds.peek(request.userId) ?? (await feeds.open(request.userId));
       const upTo = streams.current;
-      const text = await this.#answer(request, feed, since, upTo);
+      const answer = this.#answer(request, feed, since, upTo);
+      const text = answer instanceof Promise ? await answer : answer;
       if (text === 'outdated') continue;
       if (text !== undefined) return { text, isNews: true };
       const remaining = deadline - clock.monotonic();
@@ -95,7 +92,7 @@ export class Sync {
     const changes = from && feed.changes(from.position, upTo);
     const isQuiet = from && changes && isNothing(changes) && devicePart.isQuiet(from);
     if (isQuiet && !fullState) return undefined;
-    return answers.make(request, from, { since: from?.position, upTo, changes, fullState });
+    return answers.make(request, feed, from, { since: from?.position, upTo, changes, fullState });
   }
 }
 

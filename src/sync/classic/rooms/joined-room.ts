@@ -29,14 +29,14 @@ type RoomEvents = Pick<JoinedRoomPieces, 'timeline' | 'state' | 'summary'> & {
   readonly isNews: boolean;
 };
 
+const noTexts: readonly string[] = [];
+
 const noEvents: RoomEvents = {
   timeline: timelineText(undefined, []),
-  state: [],
+  state: noTexts,
   summary: undefined,
   isNews: false,
 };
-
-const noTexts: readonly string[] = [];
 
 /** Whether the client gets the room as if it did not know it. */
 const isWhole = ({ after, fullState }: RoomRange) => after === undefined || fullState;
@@ -67,8 +67,9 @@ export class JoinedRooms {
       const accountData = accountDataIn(subject, head.roomId, range.accountData);
       const isQuiet = !events.isNews && ephemeral.length + accountData.length === 0;
       if (isQuiet && !isWhole(range)) return undefined;
+      const { timeline, state, summary } = events;
       const { stateAfter } = subject;
-      return joinedRoomText({ ...events, stateAfter, ephemeral, accountData, counts });
+      return joinedRoomText({ timeline, state, stateAfter, ephemeral, accountData, counts, summary });
     });
   }
 
@@ -80,7 +81,7 @@ export class JoinedRooms {
     return whenReady(plain, (timeline) =>
       timeline === undefined
         ? this.#readEvents(head, subject, range)
-        : { ...noEvents, timeline, isNews: true },
+        : { timeline, state: noTexts, summary: undefined, isNews: true },
     );
   }
 
@@ -194,7 +195,9 @@ export class JoinedRooms {
       if (after === undefined) texts.push(initialEphemeral.get(section.type) ?? noTexts);
       else if (parts & bit) texts.push(section.since(userId, roomId, { after, upTo }));
     }
-    return whenReady(allReady<readonly (readonly string[])[]>(texts), (all) => all.flat());
+    return whenReady(allReady<readonly (readonly string[])[]>(texts), (all) =>
+      all.length === 1 ? all[0]! : all.flat(),
+    );
   }
 
   #counts(roomId: string, { userId, filter }: Subject, upTo: number) {

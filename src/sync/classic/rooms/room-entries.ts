@@ -46,43 +46,62 @@ export class RoomEntries {
     { since, changes, fullState }: AnswerRange,
   ): UserRoom[] {
     const { excludedRooms } = this.#deps;
-    const candidates =
-      changes && !fullState
-        ? [...changes.rooms.keys()].map((roomId) => rooms.get(roomId)).filter((room) => room !== undefined)
-        : [...rooms.values()];
-    // Who forgets a room that they have left is told once more that they left it: they may have another device.
-    const isKnown = (room: UserRoom) => !room.forgotten || (since !== undefined && room.stream > since);
-    return candidates.filter(
-      (room) => isKnown(room) && !excludedRooms.has(room.roomId) && filter.room.passesRoom(room.roomId),
-    );
+    const candidates: UserRoom[] = [];
+    const add = (room: UserRoom | undefined) => {
+      if (!room || excludedRooms.has(room.roomId) || !filter.room.passesRoom(room.roomId)) return;
+      // Who forgets a room that they have left is told once more that they left it: they may have another device.
+      if (!room.forgotten || (since !== undefined && room.stream > since)) candidates.push(room);
+    };
+    if (changes && !fullState) for (const roomId of changes.rooms.keys()) add(rooms.get(roomId));
+    else for (const room of rooms.values()) add(room);
+    return candidates;
   }
 
-  /** @param accountData of the user, in whichever room */
-  async render(
+  /**
+   * The entries of rooms; at once when everything is in memory.
+   * @param accountData of the user, in whichever room
+   */
+  render(
     subject: Subject,
     rooms: readonly UserRoom[],
     range: AnswerRange,
     accountData: readonly AccountDataItem[],
-  ): Promise<RoomSections> {
+  ): RoomSections | Promise<RoomSections> {
     const { since, changes } = range;
     const sections: RoomSections = { join: [], invite: [], knock: [], leave: [] };
-    const parts = changes?.rooms ?? (since === undefined ? undefined : await this.#partsSince(rooms, since));
+    const known = changes?.rooms ?? (since === undefined ? firstParts : this.#partsSince(rooms, since));
+    return whenReady(known, (parts) => {
+      const context = { subject, range, parts, accountData };
+      const adding =
+        rooms.length <= roomsAtOnce
+          ? this.#add(sections, rooms, context)
+          : this.#addInTurns(sections, rooms, context);
+      return whenReady(adding, () => sections);
+    });
+  }
+
+  async #addInTurns(
+    sections: RoomSections,
+    rooms: readonly UserRoom[],
+    context: AnswerContext,
+  ): Promise<void> {
     for (let start = 0; start < rooms.length; start += roomsAtOnce) {
       if (start > 0) await new Promise(setImmediate);
-      const some = rooms.slice(start, start + roomsAtOnce);
-      const unknown = some.filter((room) => room.membership === 'join' && isNewTo(room, since));
-      const ephemeral = unknown.length > 0 ? await this.#ephemeralOf(subject, unknown) : nothing;
-      const context = { subject, range, parts, ephemeral, accountData };
-      const entries = allReady<readonly (string | undefined)[]>(
-        some.map((room) => this.#entry(room, context)),
-      );
-      const texts = entries instanceof Promise ? await entries : entries;
-      for (const [index, text] of texts.entries()) {
-        const { roomId, membership } = some[index]!;
-        if (text !== undefined) sections[sectionOf(membership)].push(`${JSON.stringify(roomId)}:${text}`);
-      }
+      await this.#add(sections, rooms.slice(start, start + roomsAtOnce), context);
     }
-    return sections;
+  }
+
+  #add(sections: RoomSections, rooms: readonly UserRoom[], context: AnswerContext): void | Promise<void> {
+    const { subject, range, parts, accountData } = context;
+    const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, range.since));
+    const found = unknown.length > 0 ? this.#ephemeralOf(subject, unknown) : nothing;
+    return whenReady(found, (ephemeral) => {
+      const entryContext = { subject, range, parts, accountData, ephemeral };
+      const entries = rooms.map((room) => this.#entry(room, entryContext));
+      return whenReady(allReady<readonly (string | undefined)[]>(entries), (texts) => {
+        for (let index = 0; index < rooms.length; index++) addText(sections, rooms[index]!, texts[index]);
+      });
+    });
   }
 
   /** The entry of a room as JSON text, `undefined` when there is nothing to say; at once when it takes no query. */
@@ -108,19 +127,20 @@ export class RoomEntries {
     const { roomId } = room;
     const isNew = isNewTo(room, since);
     const returnedAfter = isNew ? since : undefined;
-    // A client that comes back into a room gets all account data of the room.
-    const data = returnedAfter === undefined ? accountData : this.#accountDataOfRooms(subject.userId);
-    return whenReady(data, (found) =>
+    const render = (data: readonly AccountDataItem[]) =>
       this.#deps.joinedRooms.render(head, subject, {
         after: isNew ? undefined : since,
         upTo,
         returnedAfter,
-        parts: parts?.get(roomId) ?? 0,
-        accountData: found,
+        parts: parts.get(roomId) ?? 0,
+        accountData: data,
         initialEphemeral: ephemeral.get(roomId) ?? noEphemeral,
         fullState,
-      }),
-    );
+      });
+    // A client that comes back into a room gets all account data of the room.
+    return returnedAfter === undefined
+      ? render(accountData)
+      : this.#accountDataOfRooms(subject.userId).then(render);
   }
 
   async #other(
@@ -184,20 +204,29 @@ export class RoomEntries {
   }
 }
 
-interface EntryContext {
+interface AnswerContext {
   readonly subject: Subject;
   readonly range: AnswerRange;
-  /** What may have changed in each room; `undefined` for a first sync. */
-  readonly parts: ReadonlyMap<string, number> | undefined;
-  readonly ephemeral: EphemeralOfRooms;
+  /** What may have changed in each room that the client knows. */
+  readonly parts: ReadonlyMap<string, number>;
   readonly accountData: readonly AccountDataItem[];
 }
+
+interface EntryContext extends AnswerContext {
+  readonly ephemeral: EphemeralOfRooms;
+}
+
+const firstParts: ReadonlyMap<string, number> = new Map();
 
 /** Events as JSON text by room id, and by their type. */
 type EphemeralOfRooms = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
 const noEphemeral: ReadonlyMap<string, readonly string[]> = new Map();
 const nothing: EphemeralOfRooms = new Map();
+
+function addText(sections: RoomSections, { roomId, membership }: UserRoom, text: string | undefined): void {
+  if (text !== undefined) sections[sectionOf(membership)].push(`${JSON.stringify(roomId)}:${text}`);
+}
 
 const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>
   membership === 'ban' ? 'leave' : membership;

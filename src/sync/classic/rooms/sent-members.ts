@@ -33,8 +33,8 @@ export class ToldMembers {
 export class SentMembers {
   readonly #rooms = new RecentlyUsed<string, ToldMembers>({ max: roomsInMemory });
 
-  of({ userId, deviceId }: Pick<Subject, 'userId' | 'deviceId'>, roomId: string): ToldMembers {
-    const key = JSON.stringify([userId, deviceId, roomId]);
+  of(device: Pick<Subject, 'userId' | 'deviceId'>, roomId: string): ToldMembers {
+    const key = keyOf(device, roomId);
     let members = this.#rooms.get(key);
     if (!members) {
       members = new ToldMembers();
@@ -43,3 +43,7 @@ export class SentMembers {
     return members;
   }
 }
+
+/** User ids have no spaces, and the id of the device, which may be any text, comes last. */
+const keyOf = ({ userId, deviceId }: Pick<Subject, 'userId' | 'deviceId'>, roomId: string) =>
+  `${userId} ${roomId.length} ${roomId}${deviceId === undefined ? '' : ` ${deviceId}`}`;
