@@ -7,7 +7,7 @@ export interface MediaTables {
     created_at: number;
     /** End of the time for a pending upload. */
     expires_at: number | null;
-    /** This column and the next are null until the upload. */
+    /** The columns from here to `sha256` are null until the upload. */
     file_id: string | null;
     uploaded_at: number | null;
     content_type: string | null;

@@ -100,7 +100,7 @@ export class MatchFinder {
     const visible = new Map<number, VisibleEvent>();
     for (const [roomNid, ofRoom] of Map.groupBy(events, (stored) => stored.roomNid)) {
       const view = views.get(roomNid);
-      // Search must not reveal text that the user may not read, for instance before an edit.
+      // Search must not reveal text that the user may not read any more: events of erased users.
       const readable = view ? (await view.displayable(ofRoom)).filter(({ isErased }) => !isErased) : [];
       for (const one of await relations.narrow(readable, filter.relatedBy, view)) {
         visible.set(one.stored.nid, one);

@@ -84,7 +84,7 @@ forEachDatabase((open) => {
       assert.equal((await summary(bob, roomId)).body['name'], undefined, 'redacted');
     });
 
-    it('answers 404 to users who may not see the room', async () => {
+    it('returns no summary to users who may not see the room', async () => {
       const club = await make('Club', { preset: 'private_chat' });
       const visible: Record<string, boolean>[] = [];
       const cases: [string, RoomRequest][] = [
