@@ -1,22 +1,35 @@
 /**
- * Keeps riddles out of comments and test titles: `node scripts/check-words.ts [file ...]`. Prints each place and exits
- * with 1 when there are any. The words say what to write instead.
+ * Keeps unclear words out of comments and test titles: `node scripts/check-words.ts [file ...]`. Prints each place and
+ * what to write instead, and exits with 1 when there are any. Files in `unclear-words.json` may have as many as it says,
+ * and no more; `--update` lowers its numbers to what is left.
  */
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { findUnclearWords } from './unclear-words.ts';
 
 process.chdir(dirname(import.meta.dirname));
-const given = process.argv.slice(2);
+const list = 'scripts/unclear-words.json';
+const isUpdate = process.argv[2] === '--update';
+const given = process.argv.slice(isUpdate ? 3 : 2);
 const tracked = () =>
   execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.ts'], { encoding: 'utf8' })
     .trim()
-    .split('\n');
-const problems = (given.length > 0 ? given : tracked()).flatMap((file) =>
-  findUnclearWords(readFileSync(file, 'utf8')).map(
-    ({ line, found, instead }) => `${file}:${line}: "${found}": ${instead}`,
-  ),
-);
-for (const problem of problems) console.error(problem);
-if (problems.length > 0) process.exitCode = 1;
+    .split('\n')
+    .filter((file) => existsSync(file));
+const allowed = JSON.parse(readFileSync(list, 'utf8')) as Readonly<Record<string, number>>;
+const left: Record<string, number> = {};
+for (const file of given.length > 0 ? given : tracked()) {
+  const words = findUnclearWords(readFileSync(file, 'utf8'));
+  if (words.length > 0) left[file] = words.length;
+  if (isUpdate || (given.length === 0 && words.length <= (allowed[file] ?? 0))) continue;
+  for (const { line, found, instead } of words) console.error(`${file}:${line}: "${found}": ${instead}`);
+  if (words.length > 0) process.exitCode = 1;
+}
+if (isUpdate) {
+  const entries = Object.entries(left).map(([file, count]) => [
+    file,
+    Math.min(count, allowed[file] ?? count),
+  ]);
+  writeFileSync(list, `${JSON.stringify(Object.fromEntries(entries), undefined, 2)}\n`);
+}
