@@ -22,6 +22,7 @@ import {
   databaseOptions,
   dataStoreEntries,
   migrate,
+  openDatabase,
   openDatabaseExclusively,
 } from '../kernel/database/index.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
@@ -62,6 +63,8 @@ export interface Environment {
   readonly authorities?: readonly string[];
   /** Replaces the database of the configuration. */
   readonly databaseOptions?: DatabaseOptions;
+  /** Does not keep other servers from the database: for simulated crashes, after which a server stays in memory. */
+  readonly sharesDatabase?: boolean;
   /** Called when another server has taken the lease on the database: writes fail, and this server should stop. */
   readonly onDatabaseLost?: (error: Error) => void;
 }
@@ -135,11 +138,12 @@ export async function openKernel(environment: Environment, shutdown: Shutdown): 
   const metrics = configuration.observability.enable_metrics ? await createMetrics() : undefined;
   if (metrics) shutdown.add('event loop metric', observeEventLoop(metrics));
 
-  const database = await openDatabaseExclusively(
-    optionsOf(environment),
-    { log: namedLog('database'), clock, ...(metrics && { metrics }) },
-    (error) => environment.onDatabaseLost?.(error),
-  );
+  const databaseDeps = { log: namedLog('database'), clock, ...(metrics && { metrics }) };
+  const database = environment.sharesDatabase
+    ? await openDatabase(optionsOf(environment), databaseDeps)
+    : await openDatabaseExclusively(optionsOf(environment), databaseDeps, (error) =>
+        environment.onDatabaseLost?.(error),
+      );
   shutdown.add('database', () => database.close());
   await migrate(database, migrations, () => clock.now());
   const serverName = serverNameOf(configuration);

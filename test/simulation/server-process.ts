@@ -158,6 +158,7 @@ export class ServerProcess implements Disk, Client, Host {
         namedLog: () => log,
         resolver,
         databaseOptions: { kind: 'sqlite', path, flush: 'never' },
+        sharesDatabase: true,
       },
       shutdown,
     );
