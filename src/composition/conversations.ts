@@ -84,7 +84,7 @@ export async function startConversations(
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
     invitePolicy: people.invitePermissions,
     maxEvents: maxEvents(kernel),
-    answersKept: kernel.configuration.caches.caches.sync_response_cache_duration,
+    answerCacheDuration: kernel.configuration.caches.caches.sync_response_cache_duration,
   });
   return { receipts, typing, presence: presence.presence, sync };
 }

@@ -7,7 +7,6 @@ import { forbidden } from '../protocol/index.ts';
 import type { RoomFact, RoomReader } from '../room-engine/index.ts';
 import { Announcements } from './announcements.ts';
 import type { PresenceConfig } from './config.ts';
-import { PresenceNotes } from './notes.ts';
 import {
   isNews,
   offline,
@@ -15,6 +14,7 @@ import {
   type PresenceState,
   type PresenceStatus,
 } from './presence-status.ts';
+import { PresenceWriter } from './presence-writer.ts';
 import { ReportedPresence } from './reported-presence.ts';
 import { readPresence, readPresent } from './store.ts';
 import type { PresenceTables } from './tables.ts';
@@ -61,13 +61,13 @@ export class Presence {
   readonly #deps: PresenceDeps;
   readonly #enabled: PresenceConfig['presence']['enabled'];
   readonly #users = new Map<string, Present>();
-  readonly #notes: PresenceNotes;
+  readonly #notes: PresenceWriter;
 
   constructor(deps: PresenceDeps, enabled: PresenceConfig['presence']['enabled']) {
     this.#deps = deps;
     this.#enabled = enabled;
     this.announcements = new Announcements(deps);
-    this.#notes = new PresenceNotes(deps);
+    this.#notes = new PresenceWriter(deps);
     deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
   }
 

@@ -7,27 +7,27 @@ import type { PrejoinKeys } from '../room-engine/index.ts';
 import type { InvitePolicy, ReadingRooms } from '../rooms/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import { Answers } from './classic/answers.ts';
-import { DevicePart } from './classic/device-part.ts';
+import { DeviceMembers } from './classic/device-members.ts';
 import { RepeatedSyncs } from './classic/repeated-syncs.ts';
 import { EventText } from './classic/rooms/event-text.ts';
-import { JoinedRooms } from './classic/rooms/joined-room.ts';
-import { OtherRooms } from './classic/rooms/other-rooms.ts';
+import { JoinedRooms } from './classic/rooms/joined-rooms.ts';
 import { PlainTimelines } from './classic/rooms/plain-timelines.ts';
 import { RoomEntries } from './classic/rooms/room-entries.ts';
 import { SentMembers } from './classic/rooms/sent-members.ts';
 import { SharedTimelines } from './classic/rooms/shared-timelines.ts';
+import { UnjoinedRooms } from './classic/rooms/unjoined-rooms.ts';
 import { Sync } from './classic/sync.ts';
-import { Departures } from './departures.ts';
 import { EventStream } from './event-stream/event-stream.ts';
 import { InitialSync } from './event-stream/initial-sync.ts';
 import { RoomInfos } from './event-stream/room-info.ts';
 import { RoomWaiters } from './event-stream/room-waiters.ts';
 import type { EventStreamServices } from './event-stream/routes.ts';
 import { Feeds } from './feeds/feeds.ts';
+import { Removals } from './removals.ts';
+import { ShownInvites } from './shown-invites.ts';
 import { openSlidingSync } from './sliding/open-sliding-sync.ts';
 import type { SlidingSync } from './sliding/sliding-sync.ts';
 import { SourceList } from './sources/source-list.ts';
-import { ToldInvites } from './told-invites.ts';
 
 export interface SyncServicesDeps {
   readonly rooms: ReadingRooms;
@@ -48,7 +48,7 @@ export interface SyncServicesDeps {
   /** Most events of a timeline, whatever the client asks for. */
   readonly maxEvents: number;
   /** Milliseconds for which answers are remembered (`caches.sync_response_cache_duration`). */
-  readonly answersKept: number;
+  readonly answerCacheDuration: number;
 }
 
 export interface SyncServices {
@@ -71,15 +71,15 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const sharedTimelines = new SharedTimelines(text);
   const plainTimelines = new PlainTimelines({ engine, clock, sharedTimelines, sentMembers });
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers, plainTimelines });
-  const toldInvites = new ToldInvites(engine, deps.invitePolicy);
-  const otherRooms = new OtherRooms(engine, text, deps.prejoinKeys);
-  const departures = new Departures(engine);
-  const devicePart = new DevicePart(sources);
+  const shownInvites = new ShownInvites(engine, deps.invitePolicy);
+  const unjoinedRooms = new UnjoinedRooms(engine, text, deps.prejoinKeys);
+  const removals = new Removals(engine);
+  const deviceMembers = new DeviceMembers(sources);
   const { excludedRooms } = deps;
-  const rooms = { engine, sources, joinedRooms, otherRooms, toldInvites, departures, excludedRooms };
-  const answers = new Answers({ engine, sources, devicePart, roomEntries: new RoomEntries(rooms) });
-  const sync = new Sync({ streams, clock, feeds, devicePart, answers });
-  const repeated = new RepeatedSyncs(sync, clock, deps.answersKept);
+  const rooms = { engine, sources, joinedRooms, unjoinedRooms, shownInvites, removals, excludedRooms };
+  const answers = new Answers({ engine, sources, deviceMembers, roomEntries: new RoomEntries(rooms) });
+  const sync = new Sync({ streams, clock, feeds, deviceMembers, answers });
+  const repeated = new RepeatedSyncs(sync, clock, deps.answerCacheDuration);
   accountData.accountDataStream.subscribe(({ userId, type }) => {
     const isAboutOthers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
     if (isAboutOthers) repeated.forget(userId);
@@ -92,17 +92,17 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
       engine,
       feeds,
       text,
-      otherRooms,
-      toldInvites,
-      departures,
+      unjoinedRooms,
+      shownInvites,
+      removals,
     }),
-    eventStream: openEventStream({ ...deps, sources, toldInvites, feeds }),
+    eventStream: openEventStream({ ...deps, sources, shownInvites, feeds }),
     sources,
   };
 }
 
 function openEventStream(
-  deps: Omit<SyncServicesDeps, 'sources'> & { sources: SourceList; toldInvites: ToldInvites; feeds: Feeds },
+  deps: Omit<SyncServicesDeps, 'sources'> & { sources: SourceList; shownInvites: ShownInvites; feeds: Feeds },
 ): EventStreamServices {
   const { rooms, streams, clock, sources } = deps;
   const { engine, clientEvents } = rooms;

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import type { Filter } from '../filters/index.ts';
 import { Reply, type Route, type RouteContract, type RouteRequest, route } from '../kernel/http/index.ts';
+import type { StateAfter } from './classic/recipient.ts';
 import type { RepeatedSyncs } from './classic/repeated-syncs.ts';
-import type { StateAfter } from './classic/subject.ts';
 
 /** The filter that the `filter` query parameter names or is. */
 export type ReadFilter = (userId: string, filter: string | undefined) => Filter | Promise<Filter>;
@@ -21,7 +21,7 @@ export type SetPresence = (
 ) => () => void;
 
 /** Events of a timeline when the client does not say. */
-const usualLimit = 10;
+const defaultLimit = 10;
 
 const syncContract = {
   operationId: 'sync',
@@ -69,7 +69,7 @@ export function syncRoutes(
         userId: requester.userId,
         deviceId: requester.deviceId,
         filter,
-        timelineLimit: Math.min(filter.room.timeline.limit ?? usualLimit, maxEvents),
+        timelineLimit: Math.min(filter.room.timeline.limit ?? defaultLimit, maxEvents),
         since: query.since,
         timeout: Math.max(0, query.timeout ?? 0),
         fullState: query.full_state ?? false,

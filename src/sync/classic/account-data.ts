@@ -1,7 +1,7 @@
 import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { Changes } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
-import type { AnswerRange, Subject } from './subject.ts';
+import type { AnswerRange, Recipient } from './recipient.ts';
 
 /** The account data of an answer, of rooms as well; at once when there is none. */
 export function accountDataSince(
@@ -40,7 +40,7 @@ function bitsIn({ rooms, user }: Changes): number {
 
 /** What has changed of a user's data in a room, as far as they want it, as JSON text. */
 export function accountDataIn(
-  { filter }: Pick<Subject, 'filter'>,
+  { filter }: Pick<Recipient, 'filter'>,
   roomId: string,
   changed: readonly AccountDataItem[],
 ): readonly string[] {

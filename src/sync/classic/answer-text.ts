@@ -2,9 +2,9 @@ import type { Filter } from '../../filters/index.ts';
 import { encodePosition, encodeSyncPosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
-import type { DeviceAnswer } from './device-part.ts';
+import type { DeviceAnswer } from './device-members.ts';
+import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomSections } from './rooms/room-entries.ts';
-import type { AnswerRange, Subject } from './subject.ts';
 
 /** One answer, piece by piece; empty pieces are left out. */
 export interface Pieces {
@@ -17,7 +17,7 @@ const sections = ['join', 'invite', 'leave', 'knock'] as const;
 
 /** The answer as JSON text; `undefined`: it would say nothing, and is not the first one. */
 export function answerText(
-  { filter }: Pick<Subject, 'filter'>,
+  { filter }: Pick<Recipient, 'filter'>,
   { rooms, accountData, presence }: Pieces,
   devices: DeviceAnswer,
   { since, upTo }: Pick<AnswerRange, 'since' | 'upTo'>,
@@ -48,5 +48,5 @@ function accountDataTexts(filter: Filter, accountData: readonly AccountDataItem[
 const noTexts: readonly string[] = [];
 
 /** The answer when nothing has happened. @param keys members as JSON text, each with a comma in front */
-export const nothingUpTo = (position: number, keys: string) =>
+export const quietAnswerText = (position: number, keys: string) =>
   `{"next_batch":"${encodePosition(position)}"${keys}}`;

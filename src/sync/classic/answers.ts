@@ -7,9 +7,9 @@ import type { Feed } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import { accountDataSince } from './account-data.ts';
 import { answerText } from './answer-text.ts';
-import type { DeviceAnswer, DevicePart } from './device-part.ts';
+import type { DeviceAnswer, DeviceMembers } from './device-members.ts';
+import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomEntries, RoomSections } from './rooms/room-entries.ts';
-import type { AnswerRange, Subject } from './subject.ts';
 
 /**
  * JSON text; `undefined` when there is nothing to say; `outdated` when a membership has changed after the range, so that
@@ -20,7 +20,7 @@ export type Answer = string | 'outdated' | undefined;
 export interface AnswersDeps {
   readonly engine: RoomReader;
   readonly sources: SourceList;
-  readonly devicePart: DevicePart;
+  readonly deviceMembers: DeviceMembers;
   readonly roomEntries: RoomEntries;
 }
 
@@ -40,34 +40,34 @@ export class Answers {
    * @param from the token of the client
    */
   make(
-    subject: Subject,
+    recipient: Recipient,
     feed: Feed,
     from: SyncPosition | undefined,
     range: AnswerRange,
   ): Answer | Promise<Answer> {
     const { engine, sources, roomEntries } = this.#deps;
-    const { userId } = subject;
+    const { userId } = recipient;
     const inputs = allReady<[readonly AccountDataItem[], ReadonlyMap<string, UserRoom>]>([
       accountDataSince(sources, userId, range),
       engine.userRooms.peek(userId) ?? engine.userRooms.of(userId),
     ]);
     return whenReady(inputs, ([accountData, userRooms]) => {
-      const rooms = roomEntries.candidates(userRooms, subject, range);
+      const rooms = roomEntries.candidates(userRooms, recipient, range);
       for (const { stream } of rooms) if (stream > range.upTo) return 'outdated';
       const sections = allReady<[RoomSections, readonly JsonObject[], DeviceAnswer]>([
-        roomEntries.render(subject, rooms, range, accountData),
-        this.#presence(subject, range, rooms),
-        this.#devices(subject, feed, from, range),
+        roomEntries.render(recipient, rooms, range, accountData),
+        this.#presence(recipient, range, rooms),
+        this.#devices(recipient, feed, from, range),
       ]);
       return whenReady(sections, ([entries, presence, devices]) =>
-        answerText(subject, { rooms: entries, accountData, presence }, devices, range),
+        answerText(recipient, { rooms: entries, accountData, presence }, devices, range),
       );
     });
   }
 
   /** Events of users whose presence has changed, and of the members of a room that the user has come into. */
   #presence(
-    { userId, filter }: Subject,
+    { userId, filter }: Recipient,
     { since, upTo, changes, fullState }: AnswerRange,
     rooms: readonly UserRoom[],
   ): readonly JsonObject[] | Promise<readonly JsonObject[]> {
@@ -82,18 +82,18 @@ export class Answers {
   }
 
   #devices(
-    subject: Subject,
+    recipient: Recipient,
     feed: Feed,
     from: SyncPosition | undefined,
     { upTo, changes }: AnswerRange,
   ): DeviceAnswer | Promise<DeviceAnswer> {
-    const { devicePart } = this.#deps;
-    if (!from || !changes || changes.user & devicePart.bits || !devicePart.isQuiet(from)) {
-      return devicePart.render(subject, from, upTo, changes);
+    const { deviceMembers } = this.#deps;
+    if (!from || !changes || changes.user & deviceMembers.bits || !deviceMembers.isQuiet(from)) {
+      return deviceMembers.render(recipient, from, upTo, changes);
     }
-    const text = devicePart.quietNow(subject, feed);
+    const text = deviceMembers.quietMembers(recipient, feed);
     return text === undefined
-      ? devicePart.render(subject, from, upTo, changes)
+      ? deviceMembers.render(recipient, from, upTo, changes)
       : { text, isNews: false, toDevice: upTo };
   }
 }

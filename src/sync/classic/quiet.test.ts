@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
-import { ShortWay } from './test/short-way.ts';
+import { FastPath } from './test/fast-path.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`what a sync asks of the database, on ${database}`, () => {
@@ -11,9 +11,9 @@ for (const database of serverDatabases(import.meta.url)) {
     let anna: TestClient;
     let ben: TestClient;
     let roomId: string;
-    let way: ShortWay;
+    let way: FastPath;
     before(async () => {
-      way = new ShortWay();
+      way = new FastPath();
       server = await startTestServer({
         database,
         config: {

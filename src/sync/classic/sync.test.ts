@@ -8,7 +8,7 @@ import {
   type SyncJson,
   TestClient,
 } from '../../../test/support/users/test-client.ts';
-import { companyOn, membersIn, texts } from './test/company.ts';
+import { companyOn, membersIn, texts } from './test/shared-rooms.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`sync, on ${database}`, () => {

@@ -3,12 +3,12 @@ import { decodeSyncPosition, type StreamReader, type SyncPosition } from '../../
 import { invalidParam } from '../../protocol/index.ts';
 import type { Changes, Feed } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
-import { nothingUpTo } from './answer-text.ts';
+import { quietAnswerText } from './answer-text.ts';
 import type { Answers } from './answers.ts';
-import type { DevicePart } from './device-part.ts';
-import type { Subject } from './subject.ts';
+import type { DeviceMembers } from './device-members.ts';
+import type { Recipient } from './recipient.ts';
 
-export interface SyncRequest extends Subject {
+export interface SyncRequest extends Recipient {
   readonly since: string | undefined;
   /** Milliseconds to wait when there is nothing to say. */
   readonly timeout: number;
@@ -28,12 +28,12 @@ export interface SyncDeps {
   readonly streams: StreamReader;
   readonly clock: Clock;
   readonly feeds: Feeds;
-  readonly devicePart: DevicePart;
+  readonly deviceMembers: DeviceMembers;
   readonly answers: Answers;
 }
 
 /** Longest wait, whatever the client asks for, in milliseconds. */
-const longestWait = 5 * 60 * 1000;
+const maxWait = 5 * 60 * 1000;
 
 /** The classic sync. Source: client-server API, `GET /sync`. */
 export class Sync {
@@ -50,24 +50,24 @@ export class Sync {
    */
   quietAnswer({ since, timeout, fullState, userId, deviceId }: SyncRequest): string | undefined {
     if (since === undefined || timeout > 0 || fullState) return undefined;
-    const { feeds, streams, devicePart } = this.#deps;
+    const { feeds, streams, deviceMembers } = this.#deps;
     const from = decodeSyncPosition(since);
     const upTo = streams.current;
     const feed = from.position <= upTo ? feeds.peek(userId) : undefined;
     const changes = feed?.changes(from.position, upTo);
-    if (!feed || !changes || !isNothing(changes) || !devicePart.isQuiet(from)) return undefined;
-    const text = devicePart.quietNow({ userId, deviceId }, feed);
-    return text === undefined ? undefined : nothingUpTo(upTo, text);
+    if (!feed || !changes || !isNothing(changes) || !deviceMembers.isQuiet(from)) return undefined;
+    const text = deviceMembers.quietMembers({ userId, deviceId }, feed);
+    return text === undefined ? undefined : quietAnswerText(upTo, text);
   }
 
   /** @throws MatrixError M_INVALID_PARAM for a foreign token */
   async sync(request: SyncRequest): Promise<SyncAnswer> {
-    const { feeds, clock, streams, devicePart } = this.#deps;
+    const { feeds, clock, streams, deviceMembers } = this.#deps;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);
     if (since && since.position > streams.current) throw invalidParam('This token is from the future');
-    const acknowledging = since && devicePart.acknowledge(request, since);
+    const acknowledging = since && deviceMembers.acknowledge(request, since);
     if (acknowledging) await acknowledging;
-    const deadline = clock.monotonic() + Math.min(request.timeout, longestWait);
+    const deadline = clock.monotonic() + Math.min(request.timeout, maxWait);
     for (;;) {
       const feed = feeds.peek(request.userId) ?? (await feeds.open(request.userId));
       const upTo = streams.current;
@@ -77,8 +77,8 @@ export class Sync {
       if (text !== undefined) return { text, isNews: true };
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || request.fullState || request.client.signal.aborted) {
-        const members = await devicePart.constant(request);
-        return { text: nothingUpTo(upTo, members), isNews: false };
+        const members = await deviceMembers.constant(request);
+        return { text: quietAnswerText(upTo, members), isNews: false };
       }
       // Something may have come while the answer was being made.
       const meanwhile = feed.changes(upTo, streams.current);
@@ -87,10 +87,10 @@ export class Sync {
   }
 
   #answer(request: SyncRequest, feed: Feed, from: SyncPosition | undefined, upTo: number) {
-    const { answers, devicePart } = this.#deps;
+    const { answers, deviceMembers } = this.#deps;
     const { fullState } = request;
     const changes = from && feed.changes(from.position, upTo);
-    const isQuiet = from && changes && isNothing(changes) && devicePart.isQuiet(from);
+    const isQuiet = from && changes && isNothing(changes) && deviceMembers.isQuiet(from);
     if (isQuiet && !fullState) return undefined;
     return answers.make(request, feed, from, { since: from?.position, upTo, changes, fullState });
   }

@@ -5,8 +5,8 @@ import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import { type ClientEvents, RoomView, type Viewer, type VisibleEvent } from '../../rooms/index.ts';
 import type { Changes } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
+import type { ShownInvites } from '../shown-invites.ts';
 import { timelineBit } from '../sources/source-list.ts';
-import type { ToldInvites } from '../told-invites.ts';
 import type { RoomWaiters } from './room-waiters.ts';
 
 export interface EventStreamDeps {
@@ -16,7 +16,7 @@ export interface EventStreamDeps {
   readonly clientEvents: ClientEvents;
   readonly waiters: RoomWaiters;
   readonly feeds: Feeds;
-  readonly toldInvites: ToldInvites;
+  readonly shownInvites: ShownInvites;
   /** Rooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -35,7 +35,7 @@ export interface EventChunk {
 }
 
 /** Longest wait, whatever the client asks for, in milliseconds. */
-const longestWait = 5 * 60 * 1000;
+const maxWait = 5 * 60 * 1000;
 
 /** Events of one answer, and pages of a room that are looked through for it while nothing is found. */
 const [maxEvents, maxPages] = [100, 10];
@@ -124,7 +124,7 @@ export class EventStream {
 
   /** What a user is told of one of their rooms. */
   async #ofOne(userId: string, room: UserRoom, after: number, upTo: number): Promise<Found> {
-    const { engine, toldInvites } = this.#deps;
+    const { engine, shownInvites } = this.#deps;
     const { roomId, membership, stream } = room;
     const nothing = { events: [], reached: upTo };
     const head = await engine.heads.get(roomId);
@@ -132,7 +132,7 @@ export class EventStream {
     const view = await RoomView.open(engine, head, userId);
     if (membership === 'join') return this.#next(view, after, upTo);
     if (stream <= after || stream > upTo) return nothing;
-    if (membership === 'invite' && !(await toldInvites.isTold(userId, room))) return nothing;
+    if (membership === 'invite' && !(await shownInvites.isShown(userId, room))) return nothing;
     const past = view.hasBeenJoined ? await this.#next(view, after, stream) : nothing;
     if (past.reached < Math.min(stream, upTo)) return past;
     const own = await engine.events.get(room.eventNid);
@@ -151,7 +151,7 @@ export class EventStream {
     const { streams, clock, clientEvents } = this.#deps;
     const after = from === undefined ? streams.current : decodePosition(from);
     if (after > streams.current) throw invalidParam('This token is from the future');
-    const deadline = clock.monotonic() + Math.min(Math.max(0, timeout), longestWait);
+    const deadline = clock.monotonic() + Math.min(Math.max(0, timeout), maxWait);
     for (;;) {
       const upTo = streams.current;
       const { events, reached, wait } = await read(after, upTo);

@@ -3,9 +3,9 @@ import { encodePosition, type StreamReader } from '../../kernel/streams/index.ts
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { ClientEvents, Viewer } from '../../rooms/index.ts';
+import type { ShownInvites } from '../shown-invites.ts';
 import { clientDataOf } from '../sources/client-data.ts';
 import type { SourceList } from '../sources/source-list.ts';
-import type { ToldInvites } from '../told-invites.ts';
 import type { RoomInfo, RoomInfos } from './room-info.ts';
 
 export interface InitialSyncDeps {
@@ -14,7 +14,7 @@ export interface InitialSyncDeps {
   readonly clientEvents: ClientEvents;
   readonly roomInfos: RoomInfos;
   readonly sources: Pick<SourceList, 'accountData' | 'presence'>;
-  readonly toldInvites: ToldInvites;
+  readonly shownInvites: ShownInvites;
   /** Rooms that no sync mentions. */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -77,10 +77,10 @@ export class InitialSync {
   }
 
   async #isTold(userId: string, room: UserRoom, archived: boolean): Promise<boolean> {
-    const { engine, excludedRooms, toldInvites } = this.#deps;
+    const { engine, excludedRooms, shownInvites } = this.#deps;
     if (excludedRooms.has(room.roomId) || room.forgotten) return false;
     if (room.membership === 'join') return true;
-    if (room.membership === 'invite') return toldInvites.isTold(userId, room);
+    if (room.membership === 'invite') return shownInvites.isShown(userId, room);
     if (room.membership === 'knock' || !archived) return false;
     // Of a room that they were only invited to there is nothing to tell.
     const stored = await engine.events.get(room.eventNid);

@@ -19,7 +19,7 @@ export interface EventStreamServices {
 }
 
 /** Messages of a room when the client does not say. */
-const usualLimit = 20;
+const defaultLimit = 20;
 
 const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0${rest}`] as const;
 
@@ -29,7 +29,7 @@ const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0$
  * @param maxEvents the largest page (`filter_timeline_limit`)
  */
 export function eventStreamRoutes(services: EventStreamServices, maxEvents: number): Route[] {
-  const limitOf = (asked = usualLimit) => Math.max(1, Math.min(asked, maxEvents));
+  const limitOf = (asked = defaultLimit) => Math.max(1, Math.min(asked, maxEvents));
   return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
 }
 

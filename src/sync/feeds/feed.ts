@@ -39,11 +39,11 @@ export class Feed {
   }
 
   /** What every answer says to a device that has no messages, as `remember` was told since the user's last change. */
-  quiet(deviceId: string | undefined): string | undefined {
+  constantMembers(deviceId: string | undefined): string | undefined {
     return this.#quiet.get(deviceId);
   }
 
-  remember(deviceId: string | undefined, text: string): void {
+  rememberConstantMembers(deviceId: string | undefined, text: string): void {
     if (this.#quiet.size >= quietDevices) this.#quiet.clear();
     this.#quiet.set(deviceId, text);
   }

@@ -6,7 +6,7 @@ import type { RoomFact, RoomReader } from '../../room-engine/index.ts';
 import type { SyncSource } from '../../sync-contract/index.ts';
 import { timelineBit } from '../sources/source-list.ts';
 import { Feed } from './feed.ts';
-import { Waking } from './waking.ts';
+import { WakeQueue } from './wake-queue.ts';
 
 /** How many users' feeds are kept. */
 const feedsInMemory = 20_000;
@@ -22,7 +22,7 @@ export class Feeds {
   readonly #listeners = new Map<string, Set<Feed>>();
   /** Feeds, and rooms with all who hear of them, with changes that are not yet visible as a whole. */
   readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };
-  readonly #waking: Waking;
+  readonly #waking: WakeQueue;
 
   /** @param max how many feeds are kept, for tests */
   constructor(engine: RoomReader, streams: StreamReader, clock: Clock, max = feedsInMemory) {
@@ -30,7 +30,7 @@ export class Feeds {
     this.#streams = streams;
     this.#clock = clock;
     this.#feeds = new RecentlyUsed({ max, dispose: (feed) => this.#unlisten(feed) });
-    this.#waking = new Waking(clock, (roomId) => this.#listeners.get(roomId) ?? []);
+    this.#waking = new WakeQueue(clock, (roomId) => this.#listeners.get(roomId) ?? []);
     engine.stream.subscribe((fact, position) => this.#roomFact(fact, position));
     streams.onAdvance((current) => this.#wake(current));
   }

@@ -5,12 +5,12 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { EventText } from '../classic/rooms/event-text.ts';
-import type { OtherRooms } from '../classic/rooms/other-rooms.ts';
-import type { Departures } from '../departures.ts';
+import type { UnjoinedRooms } from '../classic/rooms/unjoined-rooms.ts';
 import type { Feeds } from '../feeds/feeds.ts';
+import type { Removals } from '../removals.ts';
+import type { ShownInvites } from '../shown-invites.ts';
 import type { SourceList } from '../sources/source-list.ts';
-import type { ToldInvites } from '../told-invites.ts';
-import { Answers } from './answer.ts';
+import { Answers } from './answers.ts';
 import { Connections } from './connections/connections.ts';
 import { Extensions } from './extensions/extensions.ts';
 import { ListFilter } from './lists/list-filter.ts';
@@ -18,8 +18,8 @@ import { RoomList } from './lists/room-list.ts';
 import { RoomTraitsReader } from './lists/room-traits.ts';
 import { UserMarks } from './lists/user-marks.ts';
 import { JoinedRoom } from './rooms/joined-room.ts';
-import { OtherRoom } from './rooms/other-room.ts';
 import { RoomActivity } from './rooms/room-activity.ts';
+import { UnjoinedRoom } from './rooms/unjoined-room.ts';
 import { SlidingSync } from './sliding-sync.ts';
 
 export interface SlidingSyncServicesDeps {
@@ -30,12 +30,12 @@ export interface SlidingSyncServicesDeps {
   readonly engine: RoomReader;
   readonly feeds: Feeds;
   readonly text: EventText;
-  readonly otherRooms: OtherRooms;
+  readonly unjoinedRooms: UnjoinedRooms;
   readonly sources: SourceList;
   /** Users mark their rooms with it. */
   readonly accountData: AccountData;
-  readonly toldInvites: ToldInvites;
-  readonly departures: Departures;
+  readonly shownInvites: ShownInvites;
+  readonly removals: Removals;
   readonly excludedRooms: ReadonlySet<string>;
   /** Most events of a timeline. */
   readonly maxEvents: number;
@@ -52,7 +52,7 @@ export function openSlidingSync(deps: SlidingSyncServicesDeps): SlidingSync {
     listFilter: new ListFilter({ engine, traits: new RoomTraitsReader(engine) }),
     marks: new UserMarks(accountData),
     joinedRoom: new JoinedRoom({ ...deps, activity }),
-    otherRoom: new OtherRoom(deps),
+    unjoinedRoom: new UnjoinedRoom(deps),
     extensions,
   });
   return new SlidingSync({ ...deps, connections: new Connections(deps), answers, extensions });

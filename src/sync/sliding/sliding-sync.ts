@@ -4,7 +4,7 @@ import type { StreamReader } from '../../kernel/streams/index.ts';
 import type { Changes, Feed } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { SourceList } from '../sources/source-list.ts';
-import { type Answer, type AnswerRange, type Answers, extensionsText } from './answer.ts';
+import { type Answer, type AnswerRange, type Answers, extensionsText } from './answers.ts';
 import type { Connection } from './connections/connection.ts';
 import type { Connections } from './connections/connections.ts';
 import { decodeConnectionPosition, encodeConnectionPosition, unknownPos } from './connections/position.ts';
@@ -23,7 +23,7 @@ export interface SlidingSyncDeps {
 }
 
 /** Longest wait, whatever the client asks for, in milliseconds. */
-const longestWait = 5 * 60 * 1000;
+const maxWait = 5 * 60 * 1000;
 
 /** A request on its connection. */
 interface Turn {
@@ -52,9 +52,9 @@ export class SlidingSync {
     const generation = await this.#deps.connections.save(connection, answer.sent);
     for (const { request: asked, result } of answer.relevant) {
       const { roomNid } = asked.room;
-      if (result.isInitial) connection.told.forgetRoom(roomNid);
-      if (result.told) connection.told.tell(roomNid, result.told);
-      connection.told.tellMembers(roomNid, result.members);
+      if (result.isInitial) connection.sentDetails.forgetRoom(roomNid);
+      if (result.told) connection.sentDetails.tell(roomNid, result.told);
+      connection.sentDetails.tellMembers(roomNid, result.members);
     }
     // A room that was left is not in its lists any more once that is told.
     const tellsOfLeaving = answer.relevant.some(
@@ -70,20 +70,20 @@ export class SlidingSync {
     const address = { userId, deviceId: deviceId ?? '', name: body.conn_id ?? '' };
     if (pos === undefined) {
       const connection = connections.begin(address);
-      const { superseded, isCurrent } = connection.beginTurn();
+      const { superseded, isCurrent } = connection.beginRequest();
       return { connection, since: undefined, signal: AbortSignal.any([signal, superseded]), isCurrent };
     }
     const position = decodeConnectionPosition(pos);
     if (position.stream > streams.current) throw unknownPos();
     const connection = await connections.find(address, position);
-    const { superseded, isCurrent } = connection.beginTurn();
+    const { superseded, isCurrent } = connection.beginRequest();
     return { connection, since: position.stream, signal: AbortSignal.any([signal, superseded]), isCurrent };
   }
 
   async #answer(request: SlidingSyncRequest, turn: Turn): Promise<Answer> {
     const { feeds, clock, streams, answers } = this.#deps;
     const { connection, since, signal } = turn;
-    const deadline = clock.monotonic() + Math.min(request.timeout, longestWait);
+    const deadline = clock.monotonic() + Math.min(request.timeout, maxWait);
     for (;;) {
       const feed = await feeds.open(request.userId);
       const upTo = streams.current;

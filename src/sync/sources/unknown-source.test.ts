@@ -101,7 +101,7 @@ async function openMoods(open: OpenDatabase) {
     excludedRooms: new Set(),
     invitePolicy: { decide: async () => 'allow' },
     maxEvents: 100,
-    answersKept: 0,
+    answerCacheDuration: 0,
   });
   const setPresence = () => () => undefined;
   const routes = [

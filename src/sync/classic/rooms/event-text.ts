@@ -2,7 +2,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { LoadOnce } from '../../../kernel/load-once.ts';
 import type { StoredEvent } from '../../../room-engine/index.ts';
 import type { ClientEvents, EventRelations, Viewer, VisibleEvent } from '../../../rooms/index.ts';
-import type { Subject } from '../subject.ts';
+import type { Recipient } from '../recipient.ts';
 
 /** What is told of the reader of an event who was in the room when it was sent. */
 const asJoined = ',"membership":"join"';
@@ -46,13 +46,13 @@ export class EventText {
     this.#clock = clock;
   }
 
-  /** The texts of events as the subject sees them and their filter wants them, in the same order. */
-  async render(events: readonly VisibleEvent[], subject: Subject): Promise<string[]> {
-    const { format, selectFields } = subject.filter;
+  /** The texts of events as the recipient sees them and their filter wants them, in the same order. */
+  async render(events: readonly VisibleEvent[], recipient: Recipient): Promise<string[]> {
+    const { format, selectFields } = recipient.filter;
     const texts =
       format === 'client'
-        ? await this.#forClient(events, subject)
-        : (await this.#clientEvents.render(events, subject, format)).map((event) => JSON.stringify(event));
+        ? await this.#forClient(events, recipient)
+        : (await this.#clientEvents.render(events, recipient, format)).map((event) => JSON.stringify(event));
     return selectFields ? texts.map((text) => JSON.stringify(selectFields(JSON.parse(text)))) : texts;
   }
 

@@ -1,8 +1,8 @@
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
-import type { Subject } from '../subject.ts';
+import type { Recipient } from '../recipient.ts';
 import { nidAt, type StateNids } from './room-state.ts';
-import type { ToldMembers } from './sent-members.ts';
+import type { SentRoomMembers } from './sent-members.ts';
 import type { Timeline } from './timeline.ts';
 
 const memberPrefix = stateMapKey('m.room.member', '');
@@ -36,37 +36,37 @@ export async function addNeeded(
   engine: RoomReader,
   head: RoomHead,
   changes: StateNids,
-  { subject, timeline, needed, told, after, upTo }: NeededMembers,
+  { recipient, timeline, needed, told, after, upTo }: NeededMembers,
 ): Promise<void> {
   const shown = membersIn(timeline);
   for (const userId of needed) {
     const key = memberKey(userId);
     if (changes.has(key)) continue;
     const own = shown.get(userId);
-    const nid = own && !subject.stateAfter ? own.replaces : await nidAt(engine, head, key, upTo);
+    const nid = own && !recipient.stateAfter ? own.replaces : await nidAt(engine, head, key, upTo);
     if (nid === undefined) continue;
-    const isRedundant = told.knows(userId, nid, after) && !subject.filter.room.state.includeRedundantMembers;
+    const isRedundant = told.has(userId, nid, after) && !recipient.filter.room.state.includeRedundantMembers;
     if (!isRedundant) changes.set(key, nid);
   }
 }
 
 export interface NeededMembers {
-  readonly subject: Subject;
+  readonly recipient: Recipient;
   readonly timeline: Timeline;
   readonly needed: ReadonlySet<string>;
-  readonly told: ToldMembers;
+  readonly told: SentRoomMembers;
   readonly after: number;
   readonly upTo: number;
 }
 
 /** Takes note of the members whom an answer tells of. */
-export function remember(told: ToldMembers, state: StateNids, timeline: Timeline, upTo: number): void {
+export function remember(told: SentRoomMembers, state: StateNids, timeline: Timeline, upTo: number): void {
   for (const [key, nid] of state) {
-    if (key.startsWith(memberPrefix)) told.tell(key.slice(memberPrefix.length), nid, upTo);
+    if (key.startsWith(memberPrefix)) told.add(key.slice(memberPrefix.length), nid, upTo);
   }
   for (const { stored } of timeline.events) {
     const { type, stateKey } = stored.event;
-    if (type === 'm.room.member' && stateKey !== undefined) told.tell(stateKey, stored.nid, upTo);
+    if (type === 'm.room.member' && stateKey !== undefined) told.add(stateKey, stored.nid, upTo);
   }
 }
 

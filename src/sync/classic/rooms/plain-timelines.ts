@@ -3,7 +3,7 @@ import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import type { Range } from '../../../sync-contract/index.ts';
-import type { Subject } from '../subject.ts';
+import type { Recipient } from '../recipient.ts';
 import type { SentMembers } from './sent-members.ts';
 import type { SharedTimeline, SharedTimelines } from './shared-timelines.ts';
 
@@ -29,9 +29,9 @@ export class PlainTimelines {
    * The timeline of a range as JSON text, for a client that knows the room up to its beginning. `undefined`: it is not
    * plain, or takes more than is in memory, and has to be read. Returns at once when the timeline has been made.
    */
-  find(head: RoomHead, subject: Subject, range: Range): string | undefined | Promise<string | undefined> {
+  find(head: RoomHead, recipient: Recipient, range: Range): string | undefined | Promise<string | undefined> {
     const { engine, clock, sharedTimelines } = this.#deps;
-    const { userId, filter, timelineLimit } = subject;
+    const { userId, filter, timelineLimit } = recipient;
     const { timeline: wanted } = filter.room;
     const isUsual = filter.format === 'client' && !filter.selectFields && !wanted.asksForRelations;
     if (!isUsual || wanted.passesNothing || !wanted.passesRoom(head.roomId)) return undefined;
@@ -45,24 +45,24 @@ export class PlainTimelines {
       if (events.length > timelineLimit || senders.has(userId)) return undefined;
       for (const sender of senders) if (ignored.has(sender)) return undefined;
       for (const { event } of events) if (!wanted.passes(event)) return undefined;
-      return this.#knowsSenders(head, subject, senders, range) ? shared.text(clock.now()) : undefined;
+      return this.#knowsSenders(head, recipient, senders, range) ? shared.text(clock.now()) : undefined;
     });
   }
 
   /** Whether a client that loads members lazily has been sent the memberships of the senders. */
   #knowsSenders(
     head: RoomHead,
-    subject: Subject,
+    recipient: Recipient,
     senders: ReadonlySet<string>,
     { after, upTo }: Range,
   ): boolean {
-    const filter = subject.filter.room.state;
+    const filter = recipient.filter.room.state;
     if (!filter.lazyLoadMembers || !filter.passesRoom(head.roomId)) return true;
     if (filter.includeRedundantMembers) return false;
-    const sent = this.#deps.sentMembers.of(subject, head.roomId);
+    const sent = this.#deps.sentMembers.of(recipient, head.roomId);
     for (const sender of senders) {
       const entry = head.state.get(stateMapKey('m.room.member', sender));
-      if (!entry || entry.stream > upTo || !sent.knows(sender, entry.nid, after)) return false;
+      if (!entry || entry.stream > upTo || !sent.has(sender, entry.nid, after)) return false;
     }
     return true;
   }

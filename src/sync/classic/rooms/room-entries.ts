@@ -1,21 +1,21 @@
 import { allReady, whenReady } from '../../../kernel/when-ready.ts';
 import type { RoomHead, RoomReader, UserRoom } from '../../../room-engine/index.ts';
 import type { AccountDataItem } from '../../../sync-contract/index.ts';
-import type { Departures } from '../../departures.ts';
+import type { Removals } from '../../removals.ts';
+import type { ShownInvites } from '../../shown-invites.ts';
 import { type SourceList, timelineBit } from '../../sources/source-list.ts';
-import type { ToldInvites } from '../../told-invites.ts';
 import { accountDataIn } from '../account-data.ts';
-import type { AnswerRange, Subject } from '../subject.ts';
-import type { JoinedRooms } from './joined-room.ts';
-import type { OtherRooms } from './other-rooms.ts';
+import type { AnswerRange, Recipient } from '../recipient.ts';
+import type { JoinedRooms } from './joined-rooms.ts';
+import type { UnjoinedRooms } from './unjoined-rooms.ts';
 
 export interface RoomEntriesDeps {
   readonly engine: RoomReader;
   readonly sources: SourceList;
   readonly joinedRooms: JoinedRooms;
-  readonly otherRooms: OtherRooms;
-  readonly toldInvites: ToldInvites;
-  readonly departures: Departures;
+  readonly unjoinedRooms: UnjoinedRooms;
+  readonly shownInvites: ShownInvites;
+  readonly removals: Removals;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -42,7 +42,7 @@ export class RoomEntries {
   /** The rooms of a user that an answer may have to mention. @param rooms all rooms of the user */
   candidates(
     rooms: ReadonlyMap<string, UserRoom>,
-    { filter }: Pick<Subject, 'filter'>,
+    { filter }: Pick<Recipient, 'filter'>,
     { since, changes, fullState }: AnswerRange,
   ): UserRoom[] {
     const { excludedRooms } = this.#deps;
@@ -62,7 +62,7 @@ export class RoomEntries {
    * @param accountData of the user, in whichever room
    */
   render(
-    subject: Subject,
+    recipient: Recipient,
     rooms: readonly UserRoom[],
     range: AnswerRange,
     accountData: readonly AccountDataItem[],
@@ -71,7 +71,7 @@ export class RoomEntries {
     const sections: RoomSections = { join: [], invite: [], knock: [], leave: [] };
     const known = changes?.rooms ?? (since === undefined ? firstParts : this.#partsSince(rooms, since));
     return whenReady(known, (parts) => {
-      const context = { subject, range, parts, accountData };
+      const context = { recipient, range, parts, accountData };
       const adding =
         rooms.length <= roomsAtOnce
           ? this.#add(sections, rooms, context)
@@ -92,11 +92,11 @@ export class RoomEntries {
   }
 
   #add(sections: RoomSections, rooms: readonly UserRoom[], context: AnswerContext): void | Promise<void> {
-    const { subject, range, parts, accountData } = context;
+    const { recipient, range, parts, accountData } = context;
     const unknown = rooms.filter((room) => room.membership === 'join' && isNewTo(room, range.since));
-    const found = unknown.length > 0 ? this.#ephemeralOf(subject, unknown) : nothing;
+    const found = unknown.length > 0 ? this.#ephemeralOf(recipient, unknown) : nothing;
     return whenReady(found, (ephemeral) => {
-      const entryContext = { subject, range, parts, accountData, ephemeral };
+      const entryContext = { recipient, range, parts, accountData, ephemeral };
       const entries = rooms.map((room) => this.#entry(room, entryContext));
       return whenReady(allReady<readonly (string | undefined)[]>(entries), (texts) => {
         for (let index = 0; index < rooms.length; index++) addText(sections, rooms[index]!, texts[index]);
@@ -122,13 +122,13 @@ export class RoomEntries {
     room: UserRoom,
     context: EntryContext,
   ): string | undefined | Promise<string | undefined> {
-    const { subject, range, parts, ephemeral, accountData } = context;
+    const { recipient, range, parts, ephemeral, accountData } = context;
     const { since, upTo, fullState } = range;
     const { roomId } = room;
     const isNew = isNewTo(room, since);
     const returnedAfter = isNew ? since : undefined;
     const render = (data: readonly AccountDataItem[]) =>
-      this.#deps.joinedRooms.render(head, subject, {
+      this.#deps.joinedRooms.render(head, recipient, {
         after: isNew ? undefined : since,
         upTo,
         returnedAfter,
@@ -140,27 +140,27 @@ export class RoomEntries {
     // A client that comes back into a room gets all account data of the room.
     return returnedAfter === undefined
       ? render(accountData)
-      : this.#accountDataOfRooms(subject.userId).then(render);
+      : this.#accountDataOfRooms(recipient.userId).then(render);
   }
 
   async #other(
     head: RoomHead,
     room: UserRoom,
-    { subject, range, accountData }: EntryContext,
+    { recipient, range, accountData }: EntryContext,
   ): Promise<string | undefined> {
-    const { otherRooms, toldInvites } = this.#deps;
+    const { unjoinedRooms, shownInvites } = this.#deps;
     const { since, fullState } = range;
     if (room.membership === 'invite' || room.membership === 'knock') {
-      const isShown = room.membership === 'knock' || (await toldInvites.isTold(subject.userId, room));
-      return isShown ? otherRooms.prejoin(head, room) : undefined;
+      const isShown = room.membership === 'knock' || (await shownInvites.isShown(recipient.userId, room));
+      return isShown ? unjoinedRooms.prejoin(head, room) : undefined;
     }
-    if (!(await this.#isLeftRoomShown(subject, room, since))) return undefined;
-    const left = { after: since, fullState, accountData: accountDataIn(subject, room.roomId, accountData) };
-    return otherRooms.left(head, room, subject, left);
+    if (!(await this.#isLeftRoomShown(recipient, room, since))) return undefined;
+    const left = { after: since, fullState, accountData: accountDataIn(recipient, room.roomId, accountData) };
+    return unjoinedRooms.left(head, room, recipient, left);
   }
 
   /** All ephemeral events of rooms that the client does not know. */
-  async #ephemeralOf({ userId, filter }: Subject, rooms: readonly UserRoom[]): Promise<EphemeralOfRooms> {
+  async #ephemeralOf({ userId, filter }: Recipient, rooms: readonly UserRoom[]): Promise<EphemeralOfRooms> {
     const roomIds = rooms.map(({ roomId }) => roomId);
     const found = new Map(roomIds.map((roomId) => [roomId, new Map<string, readonly string[]>()]));
     for (const { section } of this.#deps.sources.ephemeral) {
@@ -173,12 +173,12 @@ export class RoomEntries {
 
   /** A room that the user has left is for clients that ask for such rooms, unless it is news that they have left it. */
   async #isLeftRoomShown(
-    { userId, filter }: Subject,
+    { userId, filter }: Recipient,
     room: UserRoom,
     since: number | undefined,
   ): Promise<boolean> {
     if (filter.room.includeLeave) return true;
-    return since === undefined ? this.#deps.departures.isRemoval(userId, room) : room.stream > since;
+    return since === undefined ? this.#deps.removals.wasRemoved(userId, room) : room.stream > since;
   }
 
   async #accountDataOfRooms(userId: string): Promise<AccountDataItem[]> {
@@ -205,7 +205,7 @@ export class RoomEntries {
 }
 
 interface AnswerContext {
-  readonly subject: Subject;
+  readonly recipient: Recipient;
   readonly range: AnswerRange;
   /** What may have changed in each room that the client knows. */
   readonly parts: ReadonlyMap<string, number>;

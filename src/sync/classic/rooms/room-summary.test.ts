@@ -5,14 +5,14 @@ import { UnreliableDatabase } from '../../../../test/support/databases/unreliabl
 import { alice, bob, carol, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
 import { summaryFields } from '../../sliding/rooms/room-fields.ts';
 import { stateAt } from './room-state.ts';
-import { peopleAt, summaryAt } from './room-summary.ts';
+import { memberSummaryAt, summaryAt } from './room-summary.ts';
 
 forEachDatabase((open) => {
   /** What both kinds of sync say of the people in a room as of a position. */
   async function told({ engine }: RoomsUnderTest, roomId: string, position: number) {
     const head = await engine.heads.get(roomId);
     assert.ok(head);
-    const people = await peopleAt(engine, head, alice, position);
+    const people = await memberSummaryAt(engine, head, alice, position);
     const summary = await summaryAt(engine, head, people, position);
     const changes = await stateAt(engine, head, position);
     const fields = await summaryFields(engine, head, alice, { isInitial: true, changes, upTo: position });

@@ -26,7 +26,7 @@ export function mayChangeSummary(timeline: Timeline | undefined): boolean {
 }
 
 /** Who is in a room, as far as its summary says it. */
-export interface People {
+export interface MemberSummary {
   /** The users after whom the room is called. */
   readonly heroes: string[];
   readonly joinedCount: number;
@@ -37,12 +37,12 @@ export interface People {
  * Who was in a room at a position of the stream, as a user is told of it. The head runs ahead of what is told: a client
  * that heard of more members than it knows would take its list of them for complete, and encrypt for these alone.
  */
-export async function peopleAt(
+export async function memberSummaryAt(
   engine: RoomReader,
   head: RoomHead,
   userId: string,
   position: number,
-): Promise<People> {
+): Promise<MemberSummary> {
   if (head.changedAt <= position) {
     const [joinedCount, invitedCount] = [head.memberCount('join'), head.memberCount('invite')];
     return { heroes: heroesOf(head.members, userId), joinedCount, invitedCount };
@@ -69,7 +69,7 @@ export async function peopleAt(
 export async function summaryAt(
   engine: RoomReader,
   head: RoomHead,
-  people: People,
+  people: MemberSummary,
   position: number,
 ): Promise<JsonObject> {
   const text = async (type: string, key: string) => {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../protocol/index.ts';
-import type { StateAfter } from '../subject.ts';
+import type { StateAfter } from '../recipient.ts';
 import type { Timeline } from './timeline.ts';
 
 /** The pieces of a joined room in a sync; lists hold events as JSON text. */

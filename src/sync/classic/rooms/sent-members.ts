@@ -1,26 +1,26 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
-import type { Subject } from '../subject.ts';
+import type { Recipient } from '../recipient.ts';
 
 /** Rooms of devices whose told members are remembered; forgetting one only means telling again. */
 const roomsInMemory = 50_000;
 
-interface Told {
+interface SentMember {
   readonly nid: number;
   /** The token of the answer that said so: who comes with an older one has not got that answer. */
   readonly position: number;
 }
 
 /** Which membership events a device that loads members lazily has been sent in one room. */
-export class ToldMembers {
-  readonly #users = new Map<string, Told>();
+export class SentRoomMembers {
+  readonly #users = new Map<string, SentMember>();
 
   /** @param since the token with which the device comes */
-  knows(userId: string, nid: number, since: number): boolean {
+  has(userId: string, nid: number, since: number): boolean {
     const told = this.#users.get(userId);
     return told?.nid === nid && told.position <= since;
   }
 
-  tell(userId: string, nid: number, position: number): void {
+  add(userId: string, nid: number, position: number): void {
     this.#users.set(userId, { nid, position });
   }
 
@@ -31,13 +31,13 @@ export class ToldMembers {
 
 /** Which membership events the devices that load members lazily have been sent. */
 export class SentMembers {
-  readonly #rooms = new RecentlyUsed<string, ToldMembers>({ max: roomsInMemory });
+  readonly #rooms = new RecentlyUsed<string, SentRoomMembers>({ max: roomsInMemory });
 
-  of(device: Pick<Subject, 'userId' | 'deviceId'>, roomId: string): ToldMembers {
+  of(device: Pick<Recipient, 'userId' | 'deviceId'>, roomId: string): SentRoomMembers {
     const key = keyOf(device, roomId);
     let members = this.#rooms.get(key);
     if (!members) {
-      members = new ToldMembers();
+      members = new SentRoomMembers();
       this.#rooms.set(key, members);
     }
     return members;
@@ -45,5 +45,5 @@ export class SentMembers {
 }
 
 /** User ids have no spaces, and the id of the device, which may be any text, comes last. */
-const keyOf = ({ userId, deviceId }: Pick<Subject, 'userId' | 'deviceId'>, roomId: string) =>
+const keyOf = ({ userId, deviceId }: Pick<Recipient, 'userId' | 'deviceId'>, roomId: string) =>
   `${userId} ${roomId.length} ${roomId}${deviceId === undefined ? '' : ` ${deviceId}`}`;

@@ -1,5 +1,5 @@
+import { SentDetails } from './sent-details.ts';
 import { isSame, type SentRoom } from './sent-room.ts';
-import { ToldRooms } from './told-rooms.ts';
 
 /** Whose connection it is. A device may have several, by name. */
 export interface ConnectionAddress {
@@ -25,7 +25,7 @@ export class Connection {
   readonly id: number;
   readonly address: ConnectionAddress;
   /** In memory only: telling it again does no harm. */
-  readonly told = new ToldRooms();
+  readonly sentDetails = new SentDetails();
   readonly #rooms: Map<number, SentRoom>;
   #generation: number;
   #newest: number;
@@ -62,7 +62,7 @@ export class Connection {
   }
 
   /** Only the newest request of a connection counts. @returns a signal that aborts when there is a newer one. */
-  beginTurn(): { readonly superseded: AbortSignal; readonly isCurrent: () => boolean } {
+  beginRequest(): { readonly superseded: AbortSignal; readonly isCurrent: () => boolean } {
     this.#endTurn();
     const abort = new AbortController();
     const turn = ++this.#turn;
@@ -114,7 +114,7 @@ export class Connection {
     for (const roomNid of changes.keys()) this.#stray.add(roomNid);
     this.#unsure = undefined;
     this.lastAnswer = undefined;
-    this.told.clear();
+    this.sentDetails.clear();
   }
 
   #settle(changes: SentChanges, generation: number): void {

@@ -5,7 +5,7 @@ import type { ToDeviceRequest } from '../request.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
 /** Messages of one answer when the client does not ask for a number, and at most. */
-const [usualMessages, maxMessages] = [100, 1_000];
+const [defaultMessages, maxMessages] = [100, 1_000];
 
 /** What the extensions about one device look at. */
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
@@ -25,7 +25,7 @@ export async function toDeviceExtension(
   const { messages, position } = await queue.forSync(userId, deviceId, {
     ...(after === undefined ? undefined : { after }),
     upTo,
-    limit: Math.min(limit ?? usualMessages, maxMessages),
+    limit: Math.min(limit ?? defaultMessages, maxMessages),
   });
   const text = `{"next_batch":"${encodePosition(position)}","events":[${messages.join(',')}]}`;
   return { name: 'to_device', text, isNews: messages.length > 0 };

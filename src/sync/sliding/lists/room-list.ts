@@ -1,14 +1,14 @@
 import type { RoomReader, UserRoom } from '../../../room-engine/index.ts';
-import type { Departures } from '../../departures.ts';
-import type { ToldInvites } from '../../told-invites.ts';
+import type { Removals } from '../../removals.ts';
+import type { ShownInvites } from '../../shown-invites.ts';
 import { type SentRoom, sentUpTo } from '../connections/sent-room.ts';
 import type { RoomActivity } from '../rooms/room-activity.ts';
 
 export interface RoomListDeps {
   readonly engine: RoomReader;
   readonly activity: RoomActivity;
-  readonly departures: Departures;
-  readonly toldInvites: ToldInvites;
+  readonly removals: Removals;
+  readonly shownInvites: ShownInvites;
   /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -55,8 +55,8 @@ export class RoomList {
   ): Promise<boolean> {
     const { membership } = room;
     if (membership === 'knock') return true;
-    if (membership === 'invite') return this.#deps.toldInvites.isTold(userId, room);
+    if (membership === 'invite') return this.#deps.shownInvites.isShown(userId, room);
     if (sent && room.stream > (sentUpTo(sent.timeline, since) ?? 0)) return true;
-    return !room.forgotten && this.#deps.departures.isRemoval(userId, room);
+    return !room.forgotten && this.#deps.removals.wasRemoved(userId, room);
   }
 }

@@ -9,7 +9,7 @@ import { lazyMembers } from './lazy-members.ts';
 import { RequiredState } from './required-state.ts';
 import type { RoomActivity } from './room-activity.ts';
 import { summaryFields } from './room-fields.ts';
-import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
+import { nothingNew, type RoomRequest, type RoomResult } from './room-request.ts';
 import { roomText } from './room-text.ts';
 
 export interface JoinedRoomDeps {
@@ -36,26 +36,26 @@ export class JoinedRoom {
 
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { engine, text } = this.#deps;
-    const { config, sent, room, connection, isDirect, subject } = request;
+    const { config, sent, room, connection, isDirect, recipient } = request;
     const isInitial = request.after === undefined;
     const isExpanded = !isInitial && config.timelineLimit > (sent?.timelineLimit ?? 0);
     const counts = await this.#counts(request);
     const news = { isDirect, counts };
-    const told = connection.told.room(room.roomNid);
+    const told = connection.sentDetails.room(room.roomNid);
     const toldChanged = told ? JSON.stringify(told) !== JSON.stringify(news) : request.isTouched;
     const wantsOtherState = config.state.text !== sent?.state;
     if (!isInitial && !isExpanded && !request.hasGrown && !wantsOtherState && !toldChanged)
-      return silent(request);
+      return nothingNew(request);
     const timeline = await this.#timeline(head, request, isInitial || isExpanded);
     const state = await this.#state(head, request, timeline);
     const stored = await engine.events.getMany(state.told.values());
     const events = [...stored.values()].map((event) => ({ stored: event, membership: undefined }));
     const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
     const sentThen = { timelineLimit: limitThen(request, timeline), state: config.state.text };
-    if (isQuiet && !toldChanged) return { ...silent(request), sent: sentThen };
+    if (isQuiet && !toldChanged) return { ...nothingNew(request), sent: sentThen };
     const [timelineTexts, requiredState, fields] = await Promise.all([
-      text.render(timeline?.events ?? [], subject),
-      text.render(events, subject),
+      text.render(timeline?.events ?? [], recipient),
+      text.render(events, recipient),
       this.#fields(head, request, { timeline, changes: state.changes, isInitial, isExpanded, counts }),
     ]);
     return {
@@ -68,7 +68,7 @@ export class JoinedRoom {
     };
   }
 
-  async #counts({ subject: { userId }, room: { roomId }, upTo }: RoomRequest): Promise<JsonObject> {
+  async #counts({ recipient: { userId }, room: { roomId }, upTo }: RoomRequest): Promise<JsonObject> {
     const { roomCounts } = this.#deps.sources;
     const fields = await Promise.all(roomCounts.map(({ section }) => section.fields(userId, roomId, upTo)));
     return Object.assign({}, ...fields);
@@ -77,20 +77,20 @@ export class JoinedRoom {
   /** @param isWhole the newest events, whether they were sent or not */
   async #timeline(
     head: RoomHead,
-    { config, subject, after, upTo, hasGrown }: RoomRequest,
+    { config, recipient, after, upTo, hasGrown }: RoomRequest,
     isWhole: boolean,
   ): Promise<Timeline | undefined> {
     if (!isWhole && !hasGrown) return undefined;
     const { engine, text } = this.#deps;
-    const view = isWhole ? await RoomView.open(engine, head, subject.userId) : undefined;
-    const { userId } = subject;
+    const view = isWhole ? await RoomView.open(engine, head, recipient.userId) : undefined;
+    const { userId } = recipient;
     const range = { userId, after: isWhole ? undefined : after, upTo, limit: config.timelineLimit, view };
-    return readTimeline({ engine, relations: text.relations }, head, subject.filter, range);
+    return readTimeline({ engine, relations: text.relations }, head, recipient.filter, range);
   }
 
   async #state(head: RoomHead, request: RoomRequest, timeline: Timeline | undefined): Promise<StateToTell> {
     const { engine } = this.#deps;
-    const { config, sent, subject, after, upTo, hasGrown } = request;
+    const { config, sent, recipient, after, upTo, hasGrown } = request;
     let changes: StateNids = new Map();
     const told: StateNids = new Map();
     if (after === undefined) {
@@ -101,7 +101,7 @@ export class JoinedRoom {
     } else {
       if (hasGrown) changes = await stateChanges(engine, head, after, upTo);
       for (const [key, nid] of changes) if (config.state.matches(key)) told.set(key, nid);
-      const known = RequiredState.parse(sent?.state ?? '[]', subject.userId);
+      const known = RequiredState.parse(sent?.state ?? '[]', recipient.userId);
       if (known.text !== config.state.text) {
         const current = await stateAt(engine, head, upTo);
         for (const key of config.state.select(current)) {
@@ -119,15 +119,15 @@ export class JoinedRoom {
 
   async #fields(
     head: RoomHead,
-    { subject, room, lists, since, upTo, isDirect, connection }: RoomRequest,
+    { recipient, room, lists, since, upTo, isDirect, connection }: RoomRequest,
     { timeline, changes, isInitial, isExpanded, counts }: FieldsOfJoinedRoom,
   ): Promise<JsonObject> {
     const { engine, activity } = this.#deps;
     const isLive = (stream = 0) => since !== undefined && stream > since;
-    const wasDirect = connection.told.room(room.roomNid)?.isDirect ?? false;
+    const wasDirect = connection.sentDetails.room(room.roomNid)?.isDirect ?? false;
     return {
       ...(isInitial ? { initial: true, membership: 'join' } : undefined),
-      ...(await summaryFields(engine, head, subject.userId, { isInitial, changes, upTo })),
+      ...(await summaryFields(engine, head, recipient.userId, { isInitial, changes, upTo })),
       ...(isDirect || wasDirect ? { is_dm: isDirect } : undefined),
       ...(lists.length > 0 ? { lists: [...lists] } : undefined),
       ...counts,

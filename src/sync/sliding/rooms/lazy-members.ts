@@ -31,7 +31,7 @@ export async function lazyMembers(
     if (members.has(userId)) continue;
     const nid = await nidAt(engine, head, stateMapKey(memberType, userId), upTo);
     if (nid === undefined) continue;
-    const isKnown = after !== undefined && connection.told.knowsMember(room.roomNid, userId, nid);
+    const isKnown = after !== undefined && connection.sentDetails.knowsMember(room.roomNid, userId, nid);
     if (!isKnown) members.set(userId, nid);
   }
   return members;

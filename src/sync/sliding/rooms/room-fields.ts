@@ -1,7 +1,7 @@
 import { type JsonObject, stateMapKey } from '../../../protocol/index.ts';
 import { type RoomHead, type RoomReader, visibleContent } from '../../../room-engine/index.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
-import { peopleAt } from '../../classic/rooms/room-summary.ts';
+import { memberSummaryAt } from '../../classic/rooms/room-summary.ts';
 
 const nameKey = stateMapKey('m.room.name', '');
 const avatarKey = stateMapKey('m.room.avatar', '');
@@ -32,7 +32,7 @@ export async function summaryFields(
     isInitial || changes.has(avatarKey)
       ? await textOf(engine, await nidAt(engine, head, avatarKey, upTo), 'url')
       : undefined;
-  const { heroes, joinedCount, invitedCount } = await peopleAt(engine, head, userId, upTo);
+  const { heroes, joinedCount, invitedCount } = await memberSummaryAt(engine, head, userId, upTo);
   return {
     ...changedText('name', name, isInitial, changes.has(nameKey)),
     ...changedText('avatar', avatar, isInitial, changes.has(avatarKey)),

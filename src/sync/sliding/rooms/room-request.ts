@@ -1,8 +1,8 @@
 import type { UserRoom } from '../../../room-engine/index.ts';
-import type { Subject } from '../../classic/subject.ts';
+import type { Recipient } from '../../classic/recipient.ts';
 import type { Connection } from '../connections/connection.ts';
+import type { RoomDetails } from '../connections/sent-details.ts';
 import type { SentRoom } from '../connections/sent-room.ts';
-import type { ToldRoom } from '../connections/told-rooms.ts';
 import type { RoomConfig } from './room-config.ts';
 
 /** A room that an answer may have to tell of. */
@@ -12,7 +12,7 @@ export interface RoomRequest {
   /** Names of the lists that it is in. */
   readonly lists: readonly string[];
   readonly connection: Connection;
-  readonly subject: Subject;
+  readonly recipient: Recipient;
   /** What the client was sent of it; `undefined`: nothing. */
   readonly sent: SentRoom | undefined;
   /** The position of the client. */
@@ -39,11 +39,11 @@ export interface RoomResult {
   readonly eventIds: readonly string[];
   /** Membership events that were sent because the timeline needs them. */
   readonly members: ReadonlyMap<string, number>;
-  readonly told: ToldRoom | undefined;
+  readonly told: RoomDetails | undefined;
 }
 
 /** Nothing to say of a room. */
-export function silent({ sent }: RoomRequest): RoomResult {
+export function nothingNew({ sent }: RoomRequest): RoomResult {
   const { timelineLimit = 0, state = '[]' } = sent ?? {};
   return {
     text: undefined,

@@ -6,7 +6,7 @@ import type { InvitePolicy } from '../rooms/index.ts';
  * invited by. An invite that came before they said so is not told any more either.
  * Source: client-server API, "Ignoring Users" and "Invite permission".
  */
-export class ToldInvites {
+export class ShownInvites {
   readonly #engine: RoomReader;
   readonly #policy: InvitePolicy;
 
@@ -16,7 +16,7 @@ export class ToldInvites {
   }
 
   /** @param room one that the user is invited to */
-  async isTold(userId: string, { eventNid }: UserRoom): Promise<boolean> {
+  async isShown(userId: string, { eventNid }: UserRoom): Promise<boolean> {
     const invite = await this.#engine.events.get(eventNid);
     return invite === undefined || (await this.#policy.decide(userId, invite.event.sender)) === 'allow';
   }

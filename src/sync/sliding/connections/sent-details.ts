@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../protocol/index.ts';
 
 /** What a client was last told of a room besides its events. */
-export interface ToldRoom {
+export interface RoomDetails {
   readonly isDirect: boolean;
   /** What is unread. */
   readonly counts: JsonObject;
@@ -14,16 +14,16 @@ const maxMembers = 500;
  * Small things that a client was told on a connection, so that they are told again only when they have changed. In
  * memory: what is forgotten is told again.
  */
-export class ToldRooms {
-  readonly #rooms = new Map<number, ToldRoom>();
+export class SentDetails {
+  readonly #rooms = new Map<number, RoomDetails>();
   /** Room to user to the number of the membership event. */
   readonly #members = new Map<number, Map<string, number>>();
 
-  room(roomNid: number): ToldRoom | undefined {
+  room(roomNid: number): RoomDetails | undefined {
     return this.#rooms.get(roomNid);
   }
 
-  tell(roomNid: number, room: ToldRoom): void {
+  tell(roomNid: number, room: RoomDetails): void {
     this.#rooms.set(roomNid, room);
   }
 

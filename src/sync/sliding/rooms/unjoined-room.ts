@@ -2,55 +2,55 @@ import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { EventText } from '../../classic/rooms/event-text.ts';
-import { endsStay, type OtherRooms } from '../../classic/rooms/other-rooms.ts';
 import { type StateNids, stateChanges, stateOfGroup } from '../../classic/rooms/room-state.ts';
 import { readTimeline, type Timeline } from '../../classic/rooms/timeline.ts';
+import { endsStay, type UnjoinedRooms } from '../../classic/rooms/unjoined-rooms.ts';
 import { pastFields } from './room-fields.ts';
-import { type RoomRequest, type RoomResult, silent } from './room-request.ts';
+import { nothingNew, type RoomRequest, type RoomResult } from './room-request.ts';
 import { roomText } from './room-text.ts';
 
-export interface OtherRoomDeps {
+export interface UnjoinedRoomDeps {
   readonly engine: RoomReader;
   readonly text: EventText;
-  readonly otherRooms: OtherRooms;
+  readonly unjoinedRooms: UnjoinedRooms;
 }
 
 /** Tells of rooms that the user is not in: invited, knocking, left or removed. */
-export class OtherRoom {
-  readonly #deps: OtherRoomDeps;
+export class UnjoinedRoom {
+  readonly #deps: UnjoinedRoomDeps;
 
-  constructor(deps: OtherRoomDeps) {
+  constructor(deps: UnjoinedRoomDeps) {
     this.#deps = deps;
   }
 
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { room, after } = request;
     // Nothing that happens in a room after one's membership has changed is for those who are not in it.
-    if (after !== undefined && room.stream <= after) return silent(request);
+    if (after !== undefined && room.stream <= after) return nothingNew(request);
     const isPrejoin = room.membership === 'invite' || room.membership === 'knock';
     return isPrejoin ? this.#prejoin(head, request) : this.#left(head, request);
   }
 
   async #prejoin(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { room, isDirect } = request;
-    const strippedState = await this.#deps.otherRooms.strippedEvents(head, room);
+    const strippedState = await this.#deps.unjoinedRooms.strippedEvents(head, room);
     const fields = { initial: true, ...commonFields(request), ...(isDirect && { is_dm: true }) };
-    return { ...silent(request), text: roomText({ fields, strippedState }), isInitial: true };
+    return { ...nothingNew(request), text: roomText({ fields, strippedState }), isInitial: true };
   }
 
   async #left(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { engine, text } = this.#deps;
-    const { config, subject, after, since, sent } = request;
+    const { config, recipient, after, since, sent } = request;
     const isInitial = after === undefined;
-    const view = await RoomView.open(engine, head, subject.userId);
+    const view = await RoomView.open(engine, head, recipient.userId);
     const timeline = await this.#timeline(head, request, view);
     const state = await this.#state(head, request, view);
     const stored = await engine.events.getMany(config.state.select(state).map((key) => state.get(key) ?? 0));
     const [timelineTexts, requiredState] = await Promise.all([
-      text.render(timeline.events, subject),
+      text.render(timeline.events, recipient),
       text.render(
         [...stored.values()].map((event) => ({ stored: event, membership: undefined })),
-        subject,
+        recipient,
       ),
     ]);
     const fields = {
@@ -77,17 +77,17 @@ export class OtherRoom {
   /** Whatever else is hidden from the user, how they came out of the room is not. */
   async #timeline(
     head: RoomHead,
-    { room, config, subject, after }: RoomRequest,
+    { room, config, recipient, after }: RoomRequest,
     view: RoomView,
   ): Promise<Timeline> {
     const { engine, text } = this.#deps;
     const limit = room.forgotten ? 0 : config.timelineLimit;
-    const range = { userId: subject.userId, after, upTo: room.stream, limit, view };
-    const timeline = await readTimeline({ engine, relations: text.relations }, head, subject.filter, range);
+    const range = { userId: recipient.userId, after, upTo: room.stream, limit, view };
+    const timeline = await readTimeline({ engine, relations: text.relations }, head, recipient.filter, range);
     const own = await engine.events.get(room.eventNid);
     if (
       !own ||
-      !endsStay(own, subject.userId) ||
+      !endsStay(own, recipient.userId) ||
       timeline.events.some(({ stored }) => stored.nid === own.nid)
     )
       return timeline;
@@ -96,7 +96,7 @@ export class OtherRoom {
   }
 
   /** The state at the end of the user's last stay, or what has changed of it; and how they are out of the room. */
-  async #state(head: RoomHead, { room, subject, after }: RoomRequest, view: RoomView): Promise<StateNids> {
+  async #state(head: RoomHead, { room, recipient, after }: RoomRequest, view: RoomView): Promise<StateNids> {
     const { engine } = this.#deps;
     const { lastLeave: departure } = view;
     let state: StateNids = new Map();
@@ -107,8 +107,8 @@ export class OtherRoom {
         : await stateOfGroup(engine, departure.event?.stateGroup);
     }
     const own = await engine.events.get(room.eventNid);
-    if (!own || !endsStay(own, subject.userId)) return state;
-    return state.set(stateMapKey('m.room.member', subject.userId), room.eventNid);
+    if (!own || !endsStay(own, recipient.userId)) return state;
+    return state.set(stateMapKey('m.room.member', recipient.userId), room.eventNid);
   }
 }
 

@@ -1,12 +1,12 @@
 import { whenReady } from '../../../kernel/when-ready.ts';
-import { JoinedRooms } from '../rooms/joined-room.ts';
+import { JoinedRooms } from '../rooms/joined-rooms.ts';
 import { PlainTimelines } from '../rooms/plain-timelines.ts';
 
 /**
  * Observes the syncs of a server in this process: counts the entries of rooms that are made the short way, with a plain
  * timeline or from memory alone, and can close that way.
  */
-export class ShortWay {
+export class FastPath {
   /** Entries that were made the short way so far. */
   taken = 0;
   isClosed = false;

@@ -8,7 +8,7 @@ import { writePresence } from './store.ts';
 const pause = 60_000;
 
 /** Writes down how present users are, many at once and a while later. What a crash loses clients soon say again. */
-export class PresenceNotes {
+export class PresenceWriter {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #log: Logger;

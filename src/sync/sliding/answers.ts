@@ -1,10 +1,10 @@
 import { noFilter } from '../../filters/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
-import type { Subject } from '../classic/subject.ts';
+import type { Recipient } from '../classic/recipient.ts';
 import type { Changes } from '../feeds/feed.ts';
 import { type SourceList, timelineBit } from '../sources/source-list.ts';
-import { type Happenings, sentBy } from './connections/bookkeeping.ts';
 import type { Connection, SentChanges } from './connections/connection.ts';
+import { type RoomChanges, sentAfter } from './connections/sent-changes.ts';
 import { sentUpTo } from './connections/sent-room.ts';
 import type { ExtensionAnswer } from './extensions/extension.ts';
 import type { Extensions } from './extensions/extensions.ts';
@@ -14,9 +14,9 @@ import { type SelectedRoom, selectRooms } from './lists/selection.ts';
 import type { UserMarks } from './lists/user-marks.ts';
 import type { SlidingSyncRequest } from './request.ts';
 import type { JoinedRoom } from './rooms/joined-room.ts';
-import type { OtherRoom } from './rooms/other-room.ts';
 import type { RelevantRoom } from './rooms/relevant-room.ts';
-import { type RoomRequest, silent } from './rooms/room-request.ts';
+import { nothingNew, type RoomRequest } from './rooms/room-request.ts';
+import type { UnjoinedRoom } from './rooms/unjoined-room.ts';
 
 export interface AnswersDeps {
   readonly engine: RoomReader;
@@ -24,7 +24,7 @@ export interface AnswersDeps {
   readonly listFilter: ListFilter;
   readonly marks: UserMarks;
   readonly joinedRoom: JoinedRoom;
-  readonly otherRoom: OtherRoom;
+  readonly unjoinedRoom: UnjoinedRoom;
   readonly extensions: Extensions;
   readonly sources: SourceList;
   /** Most events of a timeline (`filter_timeline_limit`). */
@@ -80,8 +80,8 @@ export class Answers {
     if (listed.some(({ stream }) => stream > upTo)) return 'outdated';
     const marked = await marks.of(userId);
     const selection = await selectRooms(listFilter, listed, { userId, body, marks: marked, maxEvents });
-    const happenings = await this.#happenings(listed, range);
-    const context = { request, range, happenings, isDirect: (roomId: string) => marked.direct.has(roomId) };
+    const roomChanges = await this.#roomChanges(listed, range);
+    const context = { request, range, roomChanges, isDirect: (roomId: string) => marked.direct.has(roomId) };
     const relevant = await this.#rooms(context, [...selection.rooms.values()]);
     const deviceId = request.deviceId ?? '';
     const extensions = await this.#deps.extensions.answers(
@@ -97,16 +97,16 @@ export class Answers {
       rooms: objectText(told.map(({ request: { room }, result }) => [room.roomId, result.text ?? ''])),
       extensions: extensionsText(extensions.filter((answer) => answer.isNews || devices.includes(answer))),
       isNews: told.length > 0 || extensions.some((answer) => answer.isNews),
-      sent: sentBy(connection, { listed, relevant, extensions }, happenings, sources.extensionBits),
+      sent: sentAfter(connection, { listed, relevant, extensions }, roomChanges, sources.extensionBits),
       relevant,
     };
   }
 
   /** What has changed in rooms: from memory, or else from the database. */
-  async #happenings(
+  async #roomChanges(
     listed: readonly UserRoom[],
     { connection, since, changes }: AnswerRange,
-  ): Promise<Happenings> {
+  ): Promise<RoomChanges> {
     if (changes) return { since, partsOf: ({ roomId }) => changes.rooms.get(roomId) ?? 0 };
     const known = listed.filter(({ roomNid }) => connection.rooms.has(roomNid));
     const grown =
@@ -126,7 +126,7 @@ export class Answers {
 
   async #rooms(context: AnswerContext, selected: readonly SelectedRoom[]): Promise<RelevantRoom[]> {
     const { userId, deviceId } = context.request;
-    const subject: Subject = {
+    const recipient: Recipient = {
       userId,
       deviceId,
       filter: noFilter,
@@ -136,27 +136,27 @@ export class Answers {
     const rooms: RelevantRoom[] = [];
     for (let start = 0; start < selected.length; start += roomsAtOnce) {
       const some = selected.slice(start, start + roomsAtOnce);
-      rooms.push(...(await Promise.all(some.map((room) => this.#room(context, subject, room)))));
+      rooms.push(...(await Promise.all(some.map((room) => this.#room(context, recipient, room)))));
       if (start + roomsAtOnce < selected.length) await new Promise(setImmediate);
     }
     return rooms;
   }
 
-  async #room(context: AnswerContext, subject: Subject, selected: SelectedRoom): Promise<RelevantRoom> {
-    const { engine, joinedRoom, otherRoom } = this.#deps;
+  async #room(context: AnswerContext, recipient: Recipient, selected: SelectedRoom): Promise<RelevantRoom> {
+    const { engine, joinedRoom, unjoinedRoom } = this.#deps;
     const { room } = selected;
-    const request = this.#roomRequest(context, subject, selected);
-    const parts = context.happenings.partsOf(room);
+    const request = this.#roomRequest(context, recipient, selected);
+    const parts = context.roomChanges.partsOf(room);
     const mayHaveNews = request.sent === undefined || hasNews(request);
     const head = mayHaveNews ? await engine.heads.get(room.roomId) : undefined;
-    const renderer = room.membership === 'join' ? joinedRoom : otherRoom;
-    const result = head ? await renderer.render(head, request) : silent(request);
+    const renderer = room.membership === 'join' ? joinedRoom : unjoinedRoom;
+    const result = head ? await renderer.render(head, request) : nothingNew(request);
     return { request, result, parts, isSubscribed: selected.isSubscribed };
   }
 
   #roomRequest(
-    { range, happenings, isDirect }: AnswerContext,
-    subject: Subject,
+    { range, roomChanges, isDirect }: AnswerContext,
+    recipient: Recipient,
     { room, config, lists }: SelectedRoom,
   ): RoomRequest {
     const { connection, since, upTo, changes } = range;
@@ -164,14 +164,14 @@ export class Answers {
     const sent = connection.rooms.get(room.roomNid);
     const reach = sentUpTo(sent?.timeline ?? 'never', since);
     const hasComeIn = room.membership === 'join' && room.stream > (reach ?? 0);
-    const parts = happenings.partsOf(room);
+    const parts = roomChanges.partsOf(room);
     const isLive = sent?.timeline === 'live';
     return {
       room,
       config,
       lists,
       connection,
-      subject,
+      recipient,
       sent,
       since,
       after: hasComeIn ? undefined : reach,
@@ -186,7 +186,7 @@ export class Answers {
 interface AnswerContext {
   readonly request: SlidingSyncRequest;
   readonly range: AnswerRange;
-  readonly happenings: Happenings;
+  readonly roomChanges: RoomChanges;
   isDirect(roomId: string): boolean;
 }
 

@@ -18,7 +18,7 @@ interface Hold {
  * When those who wait are woken: a few at a time, so that a room of thousands does not keep everybody else waiting; and
  * when several messages come at once, once for all of them, since an answer costs far more than a message in it.
  */
-export class Waking {
+export class WakeQueue {
   readonly #clock: Clock;
   readonly #listeners: (roomId: string) => Iterable<Feed>;
   readonly #due = new Set<Feed>();

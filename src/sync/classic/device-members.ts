@@ -17,7 +17,7 @@ export interface DeviceAnswer {
 const maxMessages = 100;
 
 /** The members at the top of an answer that are about one device, and the messages that wait for it. */
-export class DevicePart {
+export class DeviceMembers {
   readonly #sources: Pick<SourceList, 'device' | 'deviceQueue'>;
 
   /** What changes of the user are about these members. */
@@ -62,8 +62,8 @@ export class DevicePart {
    * `constant`, when it is known without a query, as well as that no message waits for the device. The feed remembers
    * it until something changes for the user.
    */
-  quietNow({ userId, deviceId }: DeviceRef, feed: Feed): string | undefined {
-    const known = feed.quiet(deviceId);
+  quietMembers({ userId, deviceId }: DeviceRef, feed: Feed): string | undefined {
+    const known = feed.constantMembers(deviceId);
     if (known !== undefined) return known;
     const { deviceQueue } = this.#sources;
     const isEmpty = deviceId === undefined || !deviceQueue || deviceQueue.isEmptyNow({ userId, deviceId });
@@ -74,7 +74,7 @@ export class DevicePart {
       text.catch(() => undefined);
       return undefined;
     }
-    feed.remember(deviceId, text);
+    feed.rememberConstantMembers(deviceId, text);
     return text;
   }
 

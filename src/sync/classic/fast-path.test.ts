@@ -10,8 +10,8 @@ import { isThorough } from '../../../test/support/inputs/thoroughness.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { type SyncJson, TestClient } from '../../../test/support/users/test-client.ts';
 import { BusyRooms, type BusyStep, busySteps, everyStep } from './test/busy-rooms.ts';
-import { ShortWay } from './test/short-way.ts';
-import { type ToldRoom, ToldRooms } from './test/told-rooms.ts';
+import { FastPath } from './test/fast-path.ts';
+import { type ReceivedRoom, ReceivedRooms } from './test/received-rooms.ts';
 
 /** What a client asks for besides the rest. */
 interface Manner {
@@ -54,7 +54,7 @@ const [peopleCount, mannersCount] = [5, 11];
 /** A client that keeps up with what is said. */
 interface Follower {
   readonly manner: Manner;
-  readonly told: ToldRooms;
+  readonly told: ReceivedRooms;
   since: string;
   /** Answers that it has got the short way. */
   prompt: number;
@@ -63,7 +63,7 @@ interface Follower {
 for (const database of serverDatabases(import.meta.url)) {
   describe(`who follows closely, on ${database}`, () => {
     let server: TestServer;
-    let way: ShortWay;
+    let way: FastPath;
     /** The last two are devices of one user, of whom the first follows closely and the other comes back at the end. */
     let people: TestClient[];
     /** So many that a client that loads members lazily is not told of the others before they speak. */
@@ -71,7 +71,7 @@ for (const database of serverDatabases(import.meta.url)) {
     let manners: readonly Manner[];
     const prompt = Array.from({ length: mannersCount }, () => 0);
     before(async () => {
-      way = new ShortWay();
+      way = new FastPath();
       server = await startTestServer({ database, config: { presence: { presence: { enabled: false } } } });
       people = await Promise.all(
         ['anna', 'cleo', 'dora', 'ben'].map((name) => TestClient.register(server, name)),
@@ -147,7 +147,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const followers = await Promise.all(
         manners.map(async (manner): Promise<Follower> => {
           const { next_batch } = await first!.sync(undefined, manner);
-          return { manner, told: new ToldRooms(), since: next_batch, prompt: 0 };
+          return { manner, told: new ReceivedRooms(), since: next_batch, prompt: 0 };
         }),
       );
       for (const step of steps) {
@@ -159,7 +159,7 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const [index, follower] of followers.entries()) {
         await follow(first!, follower);
         prompt[index]! += follower.prompt;
-        const late = new ToldRooms();
+        const late = new ReceivedRooms();
         late.apply(await way.closedFor(() => second!.sync(began, withLongTimeline(follower.manner))));
         for (const roomId of rooms.rooms) agree(follower, late, roomId, rooms.everIgnored);
       }
@@ -211,7 +211,7 @@ const withoutAges = (answer: SyncJson): unknown =>
 /** Of those who were ignored for a while it depends on when one asks what one is told. */
 function agree(
   { told, manner }: Follower,
-  late: ToldRooms,
+  late: ReceivedRooms,
   roomId: string,
   everIgnored: ReadonlySet<string>,
 ): void {
@@ -222,15 +222,20 @@ function agree(
     assert.deepEqual(close.unread, back.unread, how);
     assert.deepEqual(close.unreadThreads, back.unreadThreads, how);
   }
-  const lasting = ({ receipts }: ToldRoom) =>
+  const lasting = ({ receipts }: ReceivedRoom) =>
     [...receipts].filter(([key]) => !everIgnored.has(JSON.parse(key)[0])).sort();
   assert.deepEqual(lasting(close), lasting(back), how);
-  const typing = ({ typists }: ToldRoom) => typists.filter((userId) => !everIgnored.has(userId));
+  const typing = ({ typists }: ReceivedRoom) => typists.filter((userId) => !everIgnored.has(userId));
   assert.deepEqual(typing(close), typing(back), how);
 }
 
-function agreeOnEvents(close: ToldRoom, back: ToldRoom, how: string, everIgnored: ReadonlySet<string>): void {
-  const lasting = ({ events }: ToldRoom) => events.filter(({ sender }) => !everIgnored.has(sender));
+function agreeOnEvents(
+  close: ReceivedRoom,
+  back: ReceivedRoom,
+  how: string,
+  everIgnored: ReadonlySet<string>,
+): void {
+  const lasting = ({ events }: ReceivedRoom) => events.filter(({ sender }) => !everIgnored.has(sender));
   const [seen, found] = [lasting(close), lasting(back)];
   const length = Math.min(seen.length, found.length);
   if (!close.isLimited && !back.isLimited) assert.equal(seen.length, found.length, how);

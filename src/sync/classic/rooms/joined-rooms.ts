@@ -5,12 +5,12 @@ import type { VisibleEvent } from '../../../rooms/index.ts';
 import { RoomView } from '../../../rooms/index.ts';
 import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import { accountDataIn } from '../account-data.ts';
-import type { RoomRange, Subject } from '../subject.ts';
+import type { Recipient, RoomRange } from '../recipient.ts';
 import type { EventText } from './event-text.ts';
 import { addNeeded, keepNeeded, membersOf, neededMembers, remember } from './lazy-members.ts';
 import type { PlainTimelines } from './plain-timelines.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
-import { mayChangeSummary, peopleAt, summaryAt } from './room-summary.ts';
+import { mayChangeSummary, memberSummaryAt, summaryAt } from './room-summary.ts';
 import { type JoinedRoomPieces, joinedRoomText, timelineText } from './room-text.ts';
 import type { SentMembers } from './sent-members.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
@@ -55,45 +55,45 @@ export class JoinedRooms {
    */
   render(
     head: RoomHead,
-    subject: Subject,
+    recipient: Recipient,
     range: RoomRange,
   ): string | undefined | Promise<string | undefined> {
     const pieces = allReady<[RoomEvents, readonly string[], readonly string[]]>([
-      this.#events(head, subject, range),
-      this.#ephemeral(head.roomId, subject, range),
-      this.#counts(head.roomId, subject, range.upTo),
+      this.#events(head, recipient, range),
+      this.#ephemeral(head.roomId, recipient, range),
+      this.#counts(head.roomId, recipient, range.upTo),
     ]);
     return whenReady(pieces, ([events, ephemeral, counts]) => {
-      const accountData = accountDataIn(subject, head.roomId, range.accountData);
+      const accountData = accountDataIn(recipient, head.roomId, range.accountData);
       const isQuiet = !events.isNews && ephemeral.length + accountData.length === 0;
       if (isQuiet && !isWhole(range)) return undefined;
       const { timeline, state, summary } = events;
-      const { stateAfter } = subject;
+      const { stateAfter } = recipient;
       return joinedRoomText({ timeline, state, stateAfter, ephemeral, accountData, counts, summary });
     });
   }
 
-  #events(head: RoomHead, subject: Subject, range: RoomRange): RoomEvents | Promise<RoomEvents> {
+  #events(head: RoomHead, recipient: Recipient, range: RoomRange): RoomEvents | Promise<RoomEvents> {
     const { after, upTo, parts } = range;
-    if (after === undefined || isWhole(range)) return this.#readEvents(head, subject, range);
+    if (after === undefined || isWhole(range)) return this.#readEvents(head, recipient, range);
     if (!(parts & timelineBit)) return noEvents;
-    const plain = this.#deps.plainTimelines.find(head, subject, { after, upTo });
+    const plain = this.#deps.plainTimelines.find(head, recipient, { after, upTo });
     return whenReady(plain, (timeline) =>
       timeline === undefined
-        ? this.#readEvents(head, subject, range)
+        ? this.#readEvents(head, recipient, range)
         : { timeline, state: noTexts, summary: undefined, isNews: true },
     );
   }
 
-  async #readEvents(head: RoomHead, subject: Subject, range: RoomRange): Promise<RoomEvents> {
+  async #readEvents(head: RoomHead, recipient: Recipient, range: RoomRange): Promise<RoomEvents> {
     const { engine, text } = this.#deps;
-    const timeline = await this.#timeline(head, subject, range);
+    const timeline = await this.#timeline(head, recipient, range);
     const hasSummary = isWhole(range) || mayChangeSummary(timeline);
-    const people = hasSummary ? await peopleAt(engine, head, subject.userId, range.upTo) : undefined;
-    const state = await this.#state(head, subject, range, timeline, people?.heroes ?? []);
+    const people = hasSummary ? await memberSummaryAt(engine, head, recipient.userId, range.upTo) : undefined;
+    const state = await this.#state(head, recipient, range, timeline, people?.heroes ?? []);
     const [timelineTexts, stateTexts] = await Promise.all([
-      text.render(timeline.events, subject),
-      text.render(state, subject),
+      text.render(timeline.events, recipient),
+      text.render(state, recipient),
     ]);
     return {
       timeline: timelineText(timeline, timelineTexts),
@@ -105,16 +105,21 @@ export class JoinedRooms {
 
   async #timeline(
     head: RoomHead,
-    subject: Subject,
+    recipient: Recipient,
     { after, upTo, returnedAfter }: RoomRange,
   ): Promise<Timeline> {
     const { engine, text } = this.#deps;
-    const view = after === undefined ? await RoomView.open(engine, head, subject.userId) : undefined;
-    const { userId, timelineLimit: limit } = subject;
+    const view = after === undefined ? await RoomView.open(engine, head, recipient.userId) : undefined;
+    const { userId, timelineLimit: limit } = recipient;
     const lastSeen =
       returnedAfter === undefined ? undefined : await this.#lastSeen(head, userId, returnedAfter);
     const request = { userId, after: after ?? lastSeen, upTo, limit, view };
-    const timeline = await readTimeline({ engine, relations: text.relations }, head, subject.filter, request);
+    const timeline = await readTimeline(
+      { engine, relations: text.relations },
+      head,
+      recipient.filter,
+      request,
+    );
     return returnedAfter === undefined ? timeline : { ...timeline, limited: true };
   }
 
@@ -134,31 +139,31 @@ export class JoinedRooms {
   /** The state events that the client needs besides those in the timeline. */
   async #state(
     head: RoomHead,
-    subject: Subject,
+    recipient: Recipient,
     range: RoomRange,
     timeline: Timeline,
     heroes: readonly string[],
   ): Promise<VisibleEvent[]> {
     const { engine, sentMembers } = this.#deps;
-    const filter = subject.filter.room.state;
+    const filter = recipient.filter.room.state;
     if (!filter.passesRoom(head.roomId)) return [];
     const { after, upTo, fullState } = range;
-    const told = filter.lazyLoadMembers ? sentMembers.of(subject, head.roomId) : undefined;
+    const told = filter.lazyLoadMembers ? sentMembers.of(recipient, head.roomId) : undefined;
     const needed = neededMembers(timeline, heroes);
     let state: StateNids;
     if (after === undefined || fullState) {
       state = await stateAt(engine, head, upTo);
-      if (!subject.stateAfter) rewind(state, timeline);
+      if (!recipient.stateAfter) rewind(state, timeline);
       if (told && after !== undefined) {
         // Of those who came, left or changed meanwhile the client has to hear, whether it needs them or not.
-        for (const member of membersOf(await this.#changes(head, subject, { after, upTo }, timeline)))
+        for (const member of membersOf(await this.#changes(head, recipient, { after, upTo }, timeline)))
           needed.add(member);
       }
-      if (told) keepNeeded(state, subject.userId, needed);
+      if (told) keepNeeded(state, recipient.userId, needed);
       told?.clear();
     } else {
-      state = await this.#changes(head, subject, { after, upTo }, timeline);
-      if (told) await addNeeded(engine, head, state, { subject, timeline, needed, told, after, upTo });
+      state = await this.#changes(head, recipient, { after, upTo }, timeline);
+      if (told) await addNeeded(engine, head, state, { recipient, timeline, needed, told, after, upTo });
     }
     if (told) remember(told, state, timeline, upTo);
     const events = await engine.events.getMany(state.values());
@@ -169,7 +174,7 @@ export class JoinedRooms {
 
   async #changes(
     head: RoomHead,
-    { stateAfter }: Subject,
+    { stateAfter }: Recipient,
     { after, upTo }: { after: number; upTo: number },
     timeline: Timeline,
   ): Promise<StateNids> {
@@ -182,7 +187,7 @@ export class JoinedRooms {
 
   #ephemeral(
     roomId: string,
-    { userId, filter }: Subject,
+    { userId, filter }: Recipient,
     { after, upTo, parts, initialEphemeral }: RoomRange,
   ): readonly string[] | Promise<readonly string[]> {
     const { ephemeral, ephemeralBits } = this.#deps.sources;
@@ -200,7 +205,7 @@ export class JoinedRooms {
     );
   }
 
-  #counts(roomId: string, { userId, filter }: Subject, upTo: number) {
+  #counts(roomId: string, { userId, filter }: Recipient, upTo: number) {
     const byThread = filter.room.timeline.unreadThreadNotifications;
     const { roomCounts } = this.#deps.sources;
     return allReady<readonly string[]>(

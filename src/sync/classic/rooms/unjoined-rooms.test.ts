@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { enc } from '../../../../test/support/users/test-client.ts';
-import { companyOn, membersIn, texts } from '../test/company.ts';
+import { companyOn, membersIn, texts } from '../test/shared-rooms.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`rooms that the user is not in, synced on ${database}`, () => {

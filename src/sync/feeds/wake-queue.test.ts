@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { Feed } from './feed.ts';
-import { Waking } from './waking.ts';
+import { WakeQueue } from './wake-queue.ts';
 
 /** How often somebody was woken who waits on a feed, and goes on waiting. */
 class Sleeper {
@@ -27,11 +27,11 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 describe('waking', () => {
   let clock: ManualClock;
   let rooms: Map<string, Sleeper[]>;
-  let waking: Waking;
+  let waking: WakeQueue;
   beforeEach(() => {
     clock = manualClock();
     rooms = new Map();
-    waking = new Waking(clock, (roomId) => feedsOf(rooms.get(roomId) ?? []));
+    waking = new WakeQueue(clock, (roomId) => feedsOf(rooms.get(roomId) ?? []));
   });
 
   /** Somebody who is in a room alone. */

@@ -8,16 +8,16 @@ import {
   visibleContent,
 } from '../../../room-engine/index.ts';
 import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
-import type { LeftRange, Subject } from '../subject.ts';
+import type { LeftRange, Recipient } from '../recipient.ts';
 import type { EventText } from './event-text.ts';
-import { inOrder } from './joined-room.ts';
+import { inOrder } from './joined-rooms.ts';
 import { keepNeeded, neededMembers } from './lazy-members.ts';
 import { changesWithin, nidAt, rewind, type StateNids, stateOfGroup } from './room-state.ts';
 import { accountDataText, stateText, timelineText } from './room-text.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
 /** Makes the entries of rooms that the user is not in: invited, knocking, left or banned. */
-export class OtherRooms {
+export class UnjoinedRooms {
   readonly #engine: RoomReader;
   readonly #text: EventText;
   /** What people see of the state before they are in the room (`room_prejoin_state`). */
@@ -73,20 +73,20 @@ export class OtherRooms {
   }
 
   /** A room that the user has left or was banned from: what they may see of it up to then. */
-  async left(head: RoomHead, room: UserRoom, subject: Subject, range: LeftRange): Promise<string> {
-    const view = await RoomView.open(this.#engine, head, subject.userId);
-    const timeline = await this.#timeline(head, room, subject, { after: range.after, view });
-    const state = room.forgotten ? new Map() : await this.#state(head, view, subject, timeline, range);
+  async left(head: RoomHead, room: UserRoom, recipient: Recipient, range: LeftRange): Promise<string> {
+    const view = await RoomView.open(this.#engine, head, recipient.userId);
+    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view });
+    const state = room.forgotten ? new Map() : await this.#state(head, view, recipient, timeline, range);
     const events = await this.#engine.events.getMany(state.values());
     const stateEvents = inOrder(state, events)
-      .filter(({ event }) => subject.filter.room.state.passes(event))
+      .filter(({ event }) => recipient.filter.room.state.passes(event))
       .map((stored) => ({ stored, membership: undefined }));
     const [timelineTexts, stateTexts] = await Promise.all([
-      this.#text.render(timeline.events, subject),
-      this.#text.render(stateEvents, subject),
+      this.#text.render(timeline.events, recipient),
+      this.#text.render(stateEvents, recipient),
     ]);
     return (
-      `{"timeline":${timelineText(timeline, timelineTexts)},${stateText(stateTexts, subject.stateAfter)},` +
+      `{"timeline":${timelineText(timeline, timelineTexts)},${stateText(stateTexts, recipient.stateAfter)},` +
       `${accountDataText(room.forgotten ? [] : range.accountData)}}`
     );
   }
@@ -95,7 +95,7 @@ export class OtherRooms {
   async #timeline(
     head: RoomHead,
     room: UserRoom,
-    { userId, filter, timelineLimit }: Subject,
+    { userId, filter, timelineLimit }: Recipient,
     { after, view }: { after: number | undefined; view: RoomView },
   ): Promise<Timeline> {
     // Whoever never was in the room may read it only if everybody may.
@@ -126,7 +126,7 @@ export class OtherRooms {
   async #state(
     head: RoomHead,
     view: RoomView,
-    { userId, filter, stateAfter }: Subject,
+    { userId, filter, stateAfter }: Recipient,
     timeline: Timeline,
     { after, fullState }: LeftRange,
   ): Promise<StateNids> {

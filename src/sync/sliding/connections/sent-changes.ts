@@ -13,14 +13,14 @@ import {
 } from './sent-room.ts';
 
 /** What happened between the client's position and the one of the answer. */
-export interface Happenings {
+export interface RoomChanges {
   readonly since: number | undefined;
   /** What may have changed in a room: bits of the timeline and of sources. */
   partsOf(room: UserRoom): number;
 }
 
 /** What an answer sends, as it has to be remembered. */
-export interface Sending {
+export interface AnswerParts {
   /** Every room that the client may be told of. */
   readonly listed: readonly UserRoom[];
   readonly relevant: readonly RelevantRoom[];
@@ -28,14 +28,14 @@ export interface Sending {
 }
 
 /** What the client has after an answer, as far as that is not what it had before. */
-export function sentBy(
+export function sentAfter(
   connection: Connection,
-  { listed, relevant, extensions }: Sending,
-  happenings: Happenings,
+  { listed, relevant, extensions }: AnswerParts,
+  roomChanges: RoomChanges,
   bits: SourceList['extensionBits'],
 ): Map<number, SentRoom | undefined> {
   const changes = new Map<number, SentRoom | undefined>();
-  const missed = (sent: SentRoom, parts: number) => missedParts(sent, parts, happenings.since, bits);
+  const missed = (sent: SentRoom, parts: number) => missedParts(sent, parts, roomChanges.since, bits);
   for (const room of relevant) {
     const { roomNid } = room.request.room;
     changes.set(roomNid, {
@@ -57,7 +57,7 @@ export function sentBy(
     unlisted.delete(room.roomNid);
     const before = connection.rooms.get(room.roomNid);
     if (!before || changes.has(room.roomNid)) continue;
-    changes.set(room.roomNid, missed(before, happenings.partsOf(room)));
+    changes.set(room.roomNid, missed(before, roomChanges.partsOf(room)));
   }
   for (const roomNid of unlisted) changes.set(roomNid, undefined);
   if (extensions.some(({ name }) => name === 'account_data')) {

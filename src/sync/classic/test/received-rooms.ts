@@ -13,7 +13,7 @@ type RoomJson = JoinedRoomJson & {
 type Receipts = Readonly<Record<string, Record<string, Record<string, { thread_id?: string }>>>>;
 
 /** What a client has been told of one room. */
-export class ToldRoom {
+export class ReceivedRoom {
   events: ClientEventJson[] = [];
   /** Something is missing before the first of `events`. */
   isLimited = false;
@@ -45,15 +45,15 @@ export class ToldRoom {
 }
 
 /** What a client has been told of its rooms since it began to take notes. */
-export class ToldRooms {
-  readonly #rooms = new Map<string, ToldRoom>();
+export class ReceivedRooms {
+  readonly #rooms = new Map<string, ReceivedRoom>();
 
   apply({ rooms }: SyncJson): void {
     for (const [roomId, room] of Object.entries(rooms?.join ?? {})) this.in(roomId).apply(room);
   }
 
-  in(roomId: string): ToldRoom {
-    const known = this.#rooms.get(roomId) ?? new ToldRoom();
+  in(roomId: string): ReceivedRoom {
+    const known = this.#rooms.get(roomId) ?? new ReceivedRoom();
     this.#rooms.set(roomId, known);
     return known;
   }

@@ -9,7 +9,7 @@ import type { Changes } from '../feeds/feed.ts';
 export type StateAfter = 'state_after' | 'org.matrix.msc4222.state_after';
 
 /** Who syncs, and what they want. */
-export interface Subject {
+export interface Recipient {
   readonly userId: string;
   readonly deviceId: string | undefined;
   readonly filter: Filter;
