@@ -1,4 +1,7 @@
-/** End-to-end encryption as a server sees it: keys, signatures and backups, and who has to learn of them. */
+/**
+ * End-to-end encryption as far as a server takes part in it: device keys, one-time keys, cross-signing, key
+ * backups, and notifications about changed device lists.
+ */
 export type { DeviceListChanges, DeviceLists, SignatureChange } from './device-lists/device-lists.ts';
 export { KeyUpkeep } from './key-upkeep.ts';
 export type { DeviceKeyCounts, KeyCounts } from './keys/key-counts.ts';

@@ -8,9 +8,12 @@ import type { DeviceAddress } from './keys/one-time-key-store.ts';
 import { signaturesBy, withSignatures } from './keys/signed-object.ts';
 import type { E2eeTables } from './tables.ts';
 
-/** Drops what is kept for devices and accounts when they go. Made before them, as they are told of it. */
+/**
+ * Deletes the keys of removed devices and deactivated accounts. Constructed before the devices and accounts,
+ * which call it.
+ */
 export class KeyUpkeep implements DeviceCleanup, AccountLifecycle {
-  /** The one-time or fallback keys of a device have become more or fewer. */
+  /** Publishes devices whose number of one-time or fallback keys has changed. */
   readonly keyStream = new Stream<DeviceAddress>('device_keys', jsonFacts());
 
   async devicesRemoved(
@@ -21,34 +24,34 @@ export class KeyUpkeep implements DeviceCleanup, AccountLifecycle {
   ): Promise<void> {
     const keys = writerFor<E2eeTables>(writer);
     await deleteKeysOfDevices(keys, userId, deviceIds);
-    await dropSignatures(keys, userId, deviceIds);
+    await deleteDeviceSignatures(keys, userId, deviceIds);
     for (const deviceId of deviceIds) publish(this.keyStream, { userId, deviceId });
   }
 
   async deactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }): Promise<void> {
     const keys = writerFor<E2eeTables>(writer);
-    for (const table of ownedByUser) await keys.deleteFrom(table).where('user_id', '=', userId).execute();
+    for (const table of tablesByUser) await keys.deleteFrom(table).where('user_id', '=', userId).execute();
     await keys.deleteFrom('user_signatures').where('target_user_id', '=', userId).execute();
   }
 }
 
-/** Takes from a user's master key what devices have signed that are no more. */
-async function dropSignatures(
+/** Deletes the signatures by removed devices from the user's master key. */
+async function deleteDeviceSignatures(
   writer: Writer<E2eeTables>,
   userId: string,
   deviceIds: readonly string[],
 ): Promise<void> {
   const master = (await readCrossSigningKeys(writer, userId)).get('master');
   if (!master) return;
-  const gone = new Set(deviceIds.map((deviceId) => `ed25519:${deviceId}`));
+  const removedKeyIds = new Set(deviceIds.map((deviceId) => `ed25519:${deviceId}`));
   const signatures = Object.entries(signaturesBy(master.object, userId));
-  const kept = signatures.filter(([keyId]) => !gone.has(keyId));
-  if (kept.length === signatures.length) return;
-  const object = withSignatures(master.object, userId, Object.fromEntries(kept));
+  const remaining = signatures.filter(([keyId]) => !removedKeyIds.has(keyId));
+  if (remaining.length === signatures.length) return;
+  const object = withSignatures(master.object, userId, Object.fromEntries(remaining));
   await writeCrossSigningKey(writer, userId, 'master', { ...master, object });
 }
 
-const ownedByUser = [
+const tablesByUser = [
   'cross_signing_keys',
   'user_signatures',
   'room_key_versions',

@@ -40,15 +40,15 @@ export interface E2eeDeps {
   readonly reauthenticator: Reauthenticator;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Without it, other servers are answered for as unreachable. */
+  /** Without it, requests for keys of remote users answer with a failure per server. */
   readonly remote?: RemoteKeys | undefined;
-  /** Without it, what is known of devices of other servers' users is not kept. */
+  /** Without it, device lists of remote users are not stored. */
   readonly jobs?: Jobs | undefined;
 }
 
 export type E2ee = Awaited<ReturnType<typeof openE2ee>>;
 
-/** Puts end-to-end encryption together. */
+/** Opens the services of end-to-end encryption. */
 export async function openE2ee(deps: E2eeDeps) {
   const { database, streams, upkeep, remote, jobs } = deps;
   const { keyStream } = upkeep;
@@ -68,14 +68,14 @@ export async function openE2ee(deps: E2eeDeps) {
     crossSigning: new CrossSigning(deps),
     signatures: new SignatureUpload({ ...deps, query, signatureStream }),
     claiming: new KeyClaiming({ ...deps, remote, claims: new LocalKeyClaims(database, streams, keyStream) }),
-    /** Absent where nothing is kept of other servers. */
+    /** Absent when device lists of remote users are not stored. */
     remoteLists: lists,
   };
 }
 
 /**
- * Opens what syncs read: device lists and the counts of one-time keys. It follows the streams, also in a process that
- * does not write.
+ * Opens the services that syncs use: device lists and the counts of one-time keys. They follow the streams,
+ * so that they also work in a process that does not write.
  */
 export function openE2eeReading(
   deps: Pick<E2eeDeps, 'database' | 'streams' | 'caches' | 'devices' | 'engine' | 'upkeep' | 'log'>,
@@ -95,7 +95,7 @@ export function openE2eeReading(
   };
 }
 
-/** The endpoints of keys, signatures, backups and dehydrated devices. */
+/** Routes for keys, signatures, backups and dehydrated devices. */
 export function e2eeRoutes(e2ee: E2ee): Route[] {
   return [
     ...keyRoutes(e2ee),

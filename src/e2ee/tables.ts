@@ -1,8 +1,8 @@
-/** The tables of keys. Keys and signatures are JSON or unpadded base64, as clients sent them. */
+/** The tables of end-to-end encryption. Keys and signatures are JSON or unpadded base64 as uploaded. */
 export interface E2eeTables {
-  /** Identity keys of the devices of local users, with those signatures that everybody may see. */
+  /** Identity keys of the devices of local users, with the signatures that every user may see. */
   device_keys: { user_id: string; device_id: string; keys: string };
-  /** Keys that nobody has claimed yet; the lowest `id` was uploaded first. */
+  /** Unclaimed keys; the `id` increases in the order of uploads. */
   one_time_keys: {
     id: number;
     user_id: string;
@@ -10,10 +10,10 @@ export interface E2eeTables {
     algorithm: string;
     key_id: string;
     key: string;
-    /** Tells keys apart that have the same id. */
+    /** Distinguishes keys with the same id. */
     digest: string;
   };
-  /** The last keys of each device that were claimed, so that they are not taken in once more. */
+  /** The last claimed keys of each device, which must not be stored again. */
   claimed_one_time_keys: {
     user_id: string;
     device_id: string;
@@ -29,33 +29,35 @@ export interface E2eeTables {
     key_id: string;
     key: string;
     digest: string;
-    /** 1 when the key was handed out. */
+    /** 1 when the key was claimed. */
     used: number;
   };
-  /** Master, self-signing and user-signing keys of local users, with those signatures that everybody may see. */
+  /**
+   * Master, self-signing and user-signing keys of local users, with the signatures that every user may see.
+   */
   cross_signing_keys: { user_id: string; usage: string; public_key: string; keys: string };
-  /** What users have signed of others with their user-signing keys: for their own eyes. */
+  /** Signatures by user-signing keys, which only their maker may see. */
   user_signatures: {
     user_id: string;
     target_user_id: string;
-    /** The master key that was signed. */
+    /** The signed master key. */
     target_key: string;
-    /** The user-signing key that signed, as `ed25519:<key>`. */
+    /** The user-signing key as `ed25519:<key>`. */
     key_id: string;
     signature: string;
-    /** Where on the stream it was made. */
+    /** The stream position of the signature. */
     position: number;
   };
-  /** The number of the last backup that a user made, which may be gone. */
+  /** The version of the last backup that a user created; the backup may be deleted. */
   room_key_versions: { user_id: string; last_version: number };
   room_key_backups: {
     user_id: string;
     version: number;
     algorithm: string;
     auth_data: string;
-    /** Counts the changes of the keys in the backup. */
+    /** The number of changes of the keys. */
     etag: number;
-    /** How many keys are in the backup. */
+    /** The number of keys in the backup. */
     key_count: number;
   };
   room_keys: {
@@ -68,16 +70,19 @@ export interface E2eeTables {
     is_verified: number;
     session_data: string;
   };
-  /** Users of other servers whose devices are known here, as long as they share a room with a local user. */
+  /** Device lists of remote users who share a room with a local user. */
   remote_device_lists: {
     user_id: string;
-    /** The user's server. */
+    /** The server of the user. */
     server: string;
-    /** JSON array of the ids of the last updates that the list contains, the newest last. */
+    /** JSON array with the ids of the last applied updates, newest last. */
     stream_ids: string;
-    /** 1 when an update was missed, or the list was never fetched: what is here is not to be relied on. */
+    /** 1 when an update was missed, or the list was never fetched. */
     stale: number;
-    /** Counts how often the list has become stale, so that what was asked for before is not taken for what is now. */
+    /**
+     * Increases each time the list becomes stale, so that a fetch notices updates that arrived during its
+     * request.
+     */
     revision: number;
     master_key: string | null;
     self_signing_key: string | null;

@@ -32,8 +32,8 @@ forEachDatabase((open) => {
     (await call('PUT', `/keys?version=${version}`, { rooms })).body;
   const session = async (path = '/!a:test/s1') => (await call('GET', `/keys${path}?version=1`)).body;
 
-  describe('backups', () => {
-    it('are made, described, changed and deleted', async () => {
+  describe('key backups', () => {
+    it('creates, returns, updates and deletes a backup', async () => {
       await start(0);
       assert.deepEqual(codeOf(await call('GET', '/version')), [404, 'M_NOT_FOUND']);
       assert.deepEqual((await call('POST', '/version', { algorithm, auth_data })).body, { version: '1' });
@@ -50,7 +50,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await call('POST', '/version', { algorithm, auth_data })).body, { version: '3' });
     });
 
-    it('that do not exist, or of another algorithm, are refused', async () => {
+    it('rejects an unknown version with 404, another algorithm or version with 400, and large auth_data with 413', async () => {
       await start();
       for (const version of ['2', '0', 'x', '1e0', '01', '99999999999999999']) {
         for (const [method, body] of [['GET'], ['DELETE'], ['PUT', { algorithm, auth_data }]] as const) {
@@ -67,17 +67,17 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await call('POST', '/version', large)), [413, 'M_TOO_LARGE']);
     });
 
-    it('made at once get versions of their own, and there are not too many', async () => {
+    it('gives backups that are created in parallel different versions, and allows at most 100 backups', async () => {
       await start(0);
       const create = () => call('POST', '/version', { algorithm, auth_data });
-      const made = await Promise.all(Array.from({ length: 10 }, create));
-      assert.equal(new Set(made.map(({ body }) => body['version'])).size, 10);
+      const created = await Promise.all(Array.from({ length: 10 }, create));
+      assert.equal(new Set(created.map(({ body }) => body['version'])).size, 10);
       for (let n = 10; n < 100; n++)
         await server.e2ee.backups.create(alice.userId, { algorithm, authData: {} });
       assert.deepEqual(codeOf(await create()), [413, 'M_TOO_LARGE']);
     });
 
-    it('belong to their user, and go with the account', async () => {
+    it('belongs to one user, and is deleted with the account', async () => {
       await start();
       await put({ '!a:test': { sessions: { s1: key() } } });
       const bob = await server.server.register('bob');
@@ -90,7 +90,7 @@ forEachDatabase((open) => {
   });
 
   describe('keys in a backup', () => {
-    it('are stored and found, all of them, by room and by session', async () => {
+    it('returns stored keys for all rooms, for one room and for one session', async () => {
       await start();
       const a = { sessions: { s1: key(1), 's/2+"': key(2) } };
       const b = { sessions: { s1: key(3) } };
@@ -109,7 +109,7 @@ forEachDatabase((open) => {
       assert.equal((await call('GET', '/version/1')).body['count'], 5);
     });
 
-    it('are read page by page when there are many', async () => {
+    it('returns all keys of a backup with more keys than one database page', async () => {
       await start();
       const sessions = (count: number, first = 0) => ({
         sessions: Object.fromEntries(Array.from({ length: count }, (_, n) => [`s${first + n}`, key(n)])),
@@ -123,7 +123,7 @@ forEachDatabase((open) => {
       assert.deepEqual(empty.body, { rooms: {} });
     });
 
-    it('are replaced by better ones only', async () => {
+    it('replaces a stored key only by a better one', async () => {
       await start();
       const steps: [ReturnType<typeof key>, boolean][] = [
         [key(5, 5, false), true],
@@ -137,16 +137,16 @@ forEachDatabase((open) => {
         [key(9, 8, true), true],
         [key(8, 8, true), true],
       ];
-      let [etag, best] = [0, key()];
-      for (const [next, isBetter] of steps) {
-        if (isBetter) [etag, best] = [etag + 1, next];
+      let [etag, stored] = [0, key()];
+      for (const [next, isReplaced] of steps) {
+        if (isReplaced) [etag, stored] = [etag + 1, next];
         const state = await put({ '!a:test': { sessions: { s1: next } } });
         assert.deepEqual(state, { etag: String(etag), count: 1 });
-        assert.deepEqual(await session(), best);
+        assert.deepEqual(await session(), stored);
       }
     });
 
-    it('are counted right when they come at once', async () => {
+    it('counts keys correctly when requests store them in parallel', async () => {
       await start();
       const states = await Promise.all(
         Array.from({ length: 10 }, (_, n) =>
@@ -158,7 +158,7 @@ forEachDatabase((open) => {
       assert.equal(await server.rows('room_keys'), 11);
     });
 
-    it('go into the current backup only', async () => {
+    it('stores keys only in the current backup version', async () => {
       await start(2);
       const rooms = { '!a:test': { sessions: { s1: key() } } };
       for (const version of ['1', '3', 'x']) {
@@ -176,7 +176,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are deleted by session, by room and all together', async () => {
+    it('deletes keys of one session, one room and the whole backup', async () => {
       await start();
       const sessions = { s1: key(), s2: key() };
       await put({ '!a:test': { sessions }, '!b:test': { sessions } });
@@ -188,7 +188,7 @@ forEachDatabase((open) => {
       assert.equal(await server.rows('room_keys'), 0);
     });
 
-    it('are refused when they are malformed', async () => {
+    it('rejects malformed keys with 400, and large keys with 413', async () => {
       await start();
       const cases: [unknown, number][] = [
         [undefined, 400],
@@ -215,8 +215,8 @@ forEachDatabase((open) => {
   });
 });
 
-describe('keys that clients back up', () => {
-  it('are read or refused, whatever they are', () => {
+describe('parseRooms and parseSession', () => {
+  it('accepts arbitrary input or throws a MatrixError', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (rooms) => {
         try {
@@ -228,7 +228,7 @@ describe('keys that clients back up', () => {
     );
   });
 
-  it('are written as they were read', () => {
+  it('writes a session key as the JSON text that was parsed', () => {
     const index = fc.nat(Number.MAX_SAFE_INTEGER);
     const data = fc.dictionary(fc.string(), fc.jsonValue());
     fc.assert(

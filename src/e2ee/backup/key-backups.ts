@@ -12,30 +12,30 @@ import {
   readBackup,
   readLastVersion,
   updateAuthData,
-  updateKeys,
+  updateKeyCount,
 } from './version-store.ts';
 
-/** What a client says about a backup. */
+/** The fields of a backup that a client sets. */
 export interface BackupDescription {
   readonly algorithm: string;
   readonly authData: JsonObject;
 }
 
-/** The state of a backup after its keys have changed. */
+/** The ETag and the key count of a backup after a change of its keys. */
 export interface BackupState {
   readonly etag: string;
   readonly count: number;
 }
 
-/** Backups that a user may have at a time, keys in each, and UTF-16 units of what describes one. */
-const [maxBackups, maxKeys, largestDescription] = [100, 1_000_000, 65_536];
+/** Maximum of backups of a user, of keys in a backup, and of UTF-16 units of the description of a backup. */
+const [maxBackups, maxKeys, maxDescriptionLength] = [100, 1_000_000, 65_536];
 
-/** How many keys are read at a time. */
+/** How many keys one query reads. */
 const pageSize = 1_000;
 
-const noBackup = () => notFound('There is no such backup');
+const noBackup = () => notFound('Unknown backup version');
 
-/** Encrypted keys that users keep on the server. Source: client-server API, "Server-side key backups". */
+/** Stores backups of encrypted room keys. Source: client-server API, "Server-side key backups". */
 export class KeyBackups {
   readonly #database: Database;
 
@@ -43,49 +43,63 @@ export class KeyBackups {
     this.#database = database;
   }
 
-  /** Begins a new backup. @returns its version */
+  /**
+   * Creates a backup.
+   * @returns its version
+   * @throws MatrixError M_TOO_LARGE, M_INVALID_PARAM
+   */
   create(userId: string, { algorithm, authData }: BackupDescription): Promise<string> {
     checkSize({ algorithm, authData });
     return this.#write(async (writer) => {
       const version = (await readLastVersion(writer, userId)) + 1;
       if ((await countBackups(writer, userId)) >= maxBackups) {
-        throw tooLarge(`You have ${maxBackups} backups: delete one first`);
+        throw tooLarge(`You have ${maxBackups} backups, which is the maximum: delete one first`);
       }
       await insertBackup(writer, userId, { version, algorithm, authData });
       return String(version);
     });
   }
 
-  /** @param version the current one when absent. @throws MatrixError M_NOT_FOUND */
+  /**
+   * @param version the current one when absent
+   * @throws MatrixError M_NOT_FOUND
+   */
   async get(userId: string, version?: string): Promise<Backup> {
-    const number = version === undefined ? undefined : numberOf(version);
-    const backup = await readBackup(this.#reader, userId, number);
+    const parsed = version === undefined ? undefined : parseVersion(version);
+    const backup = await readBackup(this.#reader, userId, parsed);
     if (!backup) throw noBackup();
     return backup;
   }
 
-  /** Replaces what describes a backup. Throws MatrixError M_NOT_FOUND, M_INVALID_PARAM for another algorithm. */
+  /**
+   * Replaces the auth data of a backup.
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM for another algorithm, M_TOO_LARGE
+   */
   async update(userId: string, version: string, { algorithm, authData }: BackupDescription): Promise<void> {
     checkSize({ algorithm, authData });
     await this.#write(async (writer) => {
       const backup = await find(writer, userId, version);
-      if (backup.algorithm !== algorithm) throw invalidParam('The algorithm does not match');
+      if (backup.algorithm !== algorithm) throw invalidParam('The algorithm differs from that of the backup');
       await updateAuthData(writer, userId, backup.version, authData);
     });
   }
 
-  /** Deletes a backup with its keys; one that was deleted before is fine. @throws MatrixError M_NOT_FOUND */
+  /**
+   * Deletes a backup with its keys. Does nothing when the backup was deleted before.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async delete(userId: string, version: string): Promise<void> {
-    const number = numberOf(version);
+    const parsed = parseVersion(version);
     await this.#write(async (writer) => {
-      if (number > (await readLastVersion(writer, userId))) throw noBackup();
-      await deleteBackup(writer, userId, number);
+      if (parsed > (await readLastVersion(writer, userId))) throw noBackup();
+      await deleteBackup(writer, userId, parsed);
     });
   }
 
   /**
-   * Stores those keys that are better than the ones that are there.
-   * @throws MatrixError M_WRONG_ROOM_KEYS_VERSION with the current one, M_NOT_FOUND when there is no backup
+   * Stores the keys that are better than the stored ones of the same session.
+   * @throws MatrixError M_WRONG_ROOM_KEYS_VERSION with the current version, M_NOT_FOUND without a backup,
+   * M_TOO_LARGE
    */
   put(userId: string, version: string, keys: readonly SessionKey[]): Promise<BackupState> {
     return this.#write(async (writer) => {
@@ -93,45 +107,58 @@ export class KeyBackups {
       if (!backup) throw noBackup();
       if (String(backup.version) !== version) throw wrongVersion(backup);
       const name = { userId, version: backup.version };
-      const present = new Map<string, SessionKey>();
+      const storedKeys = new Map<string, SessionKey>();
       for (const [roomId, ofRoom] of Map.groupBy(keys, ({ roomId }) => roomId)) {
         const ids = ofRoom.map(({ sessionId }) => sessionId);
-        for (const key of await findKeys(writer, name, roomId, ids)) present.set(nameOf(key), key);
+        for (const key of await findKeys(writer, name, roomId, ids)) storedKeys.set(sessionNameOf(key), key);
       }
       const better = keys.filter((key) => {
-        const known = present.get(nameOf(key));
-        return known === undefined || isBetter(key, known);
+        const storedKey = storedKeys.get(sessionNameOf(key));
+        return storedKey === undefined || isBetter(key, storedKey);
       });
       if (better.length === 0) return stateOf(backup);
-      const count = backup.count + better.filter((key) => !present.has(nameOf(key))).length;
+      const count = backup.count + better.filter((key) => !storedKeys.has(sessionNameOf(key))).length;
       if (count > maxKeys) throw tooLarge(`A backup has at most ${maxKeys} keys`);
       await writeKeys(writer, name, better);
       return changed(writer, userId, backup, count);
     });
   }
 
-  /** One key. @throws MatrixError M_NOT_FOUND */
+  /**
+   * Returns one key.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async key(userId: string, version: string, roomId: string, sessionId: string): Promise<SessionKey> {
     const backup = await find(this.#reader, userId, version);
     const name = { userId, version: backup.version };
     const [key] = await findKeys(this.#reader, name, roomId, [sessionId]);
-    if (!key) throw notFound('There is no such key');
+    if (!key) throw notFound('The backup has no key of this session');
     return key;
   }
 
-  /** The keys of one room as JSON: `{sessions}`. @throws MatrixError M_NOT_FOUND */
+  /**
+   * Returns the keys of one room as JSON: `{sessions}`.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async room(userId: string, version: string, roomId: string): Promise<Readable> {
     const backup = await find(this.#reader, userId, version);
     return Readable.from(this.#sessionsText({ userId, version: backup.version }, { roomId }));
   }
 
-  /** All keys as JSON: `{rooms}` to `{sessions}`. There may be very many: they are read as the client takes them. */
+  /**
+   * Returns all keys as JSON: `{rooms}`, room id to `{sessions}`. There may be very many: pages are read from
+   * the database as the client reads the response.
+   * @throws MatrixError M_NOT_FOUND
+   */
   async rooms(userId: string, version: string): Promise<Readable> {
     const backup = await find(this.#reader, userId, version);
     return Readable.from(this.#roomsText({ userId, version: backup.version }));
   }
 
-  /** Deletes keys. @throws MatrixError M_NOT_FOUND when there is no such backup */
+  /**
+   * Deletes keys.
+   * @throws MatrixError M_NOT_FOUND for an unknown version
+   */
   deleteKeys(userId: string, version: string, range: KeyRange): Promise<BackupState> {
     return this.#write(async (writer) => {
       const backup = await find(writer, userId, version);
@@ -187,7 +214,7 @@ export class KeyBackups {
 }
 
 async function find(reader: Reader<E2eeTables>, userId: string, version: string): Promise<Backup> {
-  const backup = await readBackup(reader, userId, numberOf(version));
+  const backup = await readBackup(reader, userId, parseVersion(version));
   if (!backup) throw noBackup();
   return backup;
 }
@@ -198,27 +225,27 @@ async function changed(
   backup: Backup,
   count: number,
 ): Promise<BackupState> {
-  await updateKeys(writer, userId, backup, count);
+  await updateKeyCount(writer, userId, backup, count);
   return stateOf({ ...backup, etag: backup.etag + 1, count });
 }
 
 const stateOf = ({ etag, count }: Backup): BackupState => ({ etag: String(etag), count });
 
-const nameOf = ({ roomId, sessionId }: SessionKey) => `${roomId}\0${sessionId}`;
+const sessionNameOf = ({ roomId, sessionId }: SessionKey) => `${roomId}\0${sessionId}`;
 
 function wrongVersion({ version }: Backup): MatrixError {
   const extra = { current_version: String(version) };
-  return new MatrixError(403, 'M_WRONG_ROOM_KEYS_VERSION', 'This is not the current backup', extra);
+  return new MatrixError(403, 'M_WRONG_ROOM_KEYS_VERSION', 'This is not the current backup version', extra);
 }
 
-function numberOf(version: string): number {
+function parseVersion(version: string): number {
   if (!/^[1-9]\d{0,14}$/.test(version)) throw noBackup();
   return Number(version);
 }
 
 function checkSize({ algorithm, authData }: BackupDescription): void {
-  if (JSON.stringify([algorithm, authData]).length > largestDescription) {
-    throw tooLarge('The description of the backup is too large');
+  if (JSON.stringify([algorithm, authData]).length > maxDescriptionLength) {
+    throw tooLarge('The algorithm and auth_data of the backup are too large');
   }
-  if (algorithm.includes('\0')) throw invalidParam('An algorithm must not hold U+0000');
+  if (algorithm.includes('\0')) throw invalidParam('The algorithm must not contain U+0000');
 }

@@ -6,7 +6,7 @@ import { checkRoomKeyIds, keyText, parseRoom, parseRooms, parseSession } from '.
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Clients from before the backup API was stable know it as `unstable`. */
+/** The `unstable` paths are for clients that were written before the backup API was stable. */
 const paths = {
   all: [
     '/_proto/client/v3/room_keys/keys',
@@ -29,10 +29,10 @@ const inBackup = { auth: 'user', query: Type.Object({ version: Type.String() }) 
 
 const state = Type.Object({ etag: Type.String(), count: Type.Integer() });
 
-/** UTF-8 bytes of a request: clients send some hundred keys at a time. */
+/** UTF-8 bytes of a request body. Clients upload some hundred keys at a time. */
 const bodyLimit = 16 * 1024 * 1024;
 
-/** The keys in backups. */
+/** Routes for the keys in backups. */
 export function backupKeyRoutes(backups: KeyBackups): Route[] {
   return [...putRoutes(backups), ...getRoutes(backups), ...deleteRoutes(backups)];
 }

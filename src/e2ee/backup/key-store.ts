@@ -2,22 +2,22 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { E2eeTables } from '../tables.ts';
 import type { SessionKey } from './room-keys.ts';
 
-/** Names a backup. */
+/** Identifies a backup. */
 export interface BackupName {
   readonly userId: string;
   readonly version: number;
 }
 
-/** Names a part of a backup: all of it, a room, or one session. */
+/** Identifies keys of a backup: all of them, those of one room, or that of one session. */
 export interface KeyRange {
   readonly roomId?: string;
   readonly sessionId?: string;
 }
 
-/** How many keys one statement holds at most, of eight values each. */
-const chunk = 500;
+/** Keys in one statement, with eight values each. */
+const chunkSize = 500;
 
-/** Those of the sessions that are in the backup. */
+/** Returns the keys of the given sessions that are in the backup. */
 export async function findKeys(
   reader: Reader<E2eeTables>,
   backup: BackupName,
@@ -25,17 +25,20 @@ export async function findKeys(
   sessionIds: readonly string[],
 ): Promise<SessionKey[]> {
   const found: SessionKey[] = [];
-  for (let start = 0; start < sessionIds.length; start += chunk) {
+  for (let start = 0; start < sessionIds.length; start += chunkSize) {
     const rows = await inBackup(reader, backup)
       .where('room_id', '=', roomId)
-      .where('session_id', 'in', sessionIds.slice(start, start + chunk))
+      .where('session_id', 'in', sessionIds.slice(start, start + chunkSize))
       .execute();
     found.push(...rows.map(toKey));
   }
   return found;
 }
 
-/** A page of the keys of a backup, by room and session. @param after the last key of the page before */
+/**
+ * Returns a page of the keys of a backup, in the order of room and session.
+ * @param after the last key of the previous page
+ */
 export async function readKeys(
   reader: Reader<E2eeTables>,
   backup: BackupName,
@@ -58,8 +61,8 @@ export async function writeKeys(
   { userId, version }: BackupName,
   keys: readonly SessionKey[],
 ): Promise<void> {
-  for (let start = 0; start < keys.length; start += chunk) {
-    const rows = keys.slice(start, start + chunk).map((key) => ({
+  for (let start = 0; start < keys.length; start += chunkSize) {
+    const rows = keys.slice(start, start + chunkSize).map((key) => ({
       user_id: userId,
       version,
       room_id: key.roomId,
@@ -84,7 +87,7 @@ export async function writeKeys(
   }
 }
 
-/** @returns how many keys there were */
+/** @returns the number of deleted keys */
 export async function deleteKeys(
   writer: Writer<E2eeTables>,
   { userId, version }: BackupName,

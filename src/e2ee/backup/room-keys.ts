@@ -1,6 +1,6 @@
 import { invalidParam, isJsonObject, isRoomId, type JsonObject, tooLarge } from '../../protocol/index.ts';
 
-/** The encrypted key of a Megolm session, and what is known of it. */
+/** The encrypted key of a Megolm session, with the data that decides which of two keys is better. */
 export interface BackedUpKey {
   readonly firstMessageIndex: number;
   readonly forwardedCount: number;
@@ -9,17 +9,20 @@ export interface BackedUpKey {
   readonly sessionData: string;
 }
 
-/** A key with the room and session that it is for. */
+/** A key with its room and session. */
 export interface SessionKey extends BackedUpKey {
   readonly roomId: string;
   readonly sessionId: string;
 }
 
-/** Characters of a session id, and UTF-16 units of the encrypted key of a session; real ones have about 800. */
-const [longestId, largestData] = [255, 65_536];
+/**
+ * Maximum of characters of a session id, and of UTF-16 units of an encrypted session key, which usually has
+ * about 800.
+ */
+const [maxIdLength, maxDataLength] = [255, 65_536];
 
 /**
- * Reads room id to `{sessions}` to session id to key.
+ * Parses `{room id: {sessions: {session id: key}}}`.
  * Source: client-server API, `PUT /room_keys/keys`.
  * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
  */
@@ -30,7 +33,7 @@ export function parseRooms(rooms: JsonObject): SessionKey[] {
   });
 }
 
-/** Reads `{sessions}` of one room. */
+/** Parses `{sessions}` of one room. */
 export function parseRoom(roomId: string, { sessions }: JsonObject): SessionKey[] {
   if (!isJsonObject(sessions)) throw invalidParam(`The sessions of ${roomId} must be an object`);
   return Object.entries(sessions).map(([sessionId, key]) => parseSession(roomId, sessionId, key));
@@ -40,12 +43,12 @@ export function parseSession(roomId: string, sessionId: string, key: unknown): S
   checkRoomKeyIds(roomId, sessionId);
   if (!isJsonObject(key)) throw invalidParam(`The key of ${sessionId} must be an object`);
   const { first_message_index, forwarded_count, is_verified, session_data } = key;
-  if (!isCount(first_message_index)) throw invalidParam('first_message_index must be a number of messages');
-  if (!isCount(forwarded_count)) throw invalidParam('forwarded_count must be a number of devices');
+  if (!isCount(first_message_index)) throw invalidParam('first_message_index must be a non-negative integer');
+  if (!isCount(forwarded_count)) throw invalidParam('forwarded_count must be a non-negative integer');
   if (typeof is_verified !== 'boolean') throw invalidParam('is_verified must be true or false');
   if (!isJsonObject(session_data)) throw invalidParam('session_data must be an object');
   const sessionData = JSON.stringify(session_data);
-  if (sessionData.length > largestData) throw tooLarge(`The key of ${sessionId} is too large`);
+  if (sessionData.length > maxDataLength) throw tooLarge(`The key of ${sessionId} is too large`);
   return {
     roomId,
     sessionId,
@@ -56,16 +59,16 @@ export function parseSession(roomId: string, sessionId: string, key: unknown): S
   };
 }
 
-/** @throws MatrixError M_INVALID_PARAM unless they can name a room and a session */
+/** @throws MatrixError M_INVALID_PARAM for a malformed room or session id */
 export function checkRoomKeyIds(roomId: string, sessionId?: string): void {
-  if (!isRoomId(roomId)) throw invalidParam('This is not a room id');
+  if (!isRoomId(roomId)) throw invalidParam('The room id is malformed');
   if (sessionId === undefined) return;
-  if (sessionId === '' || sessionId.length > longestId || sessionId.includes('\0')) {
-    throw invalidParam(`A session id has between 1 and ${longestId} characters, without U+0000`);
+  if (sessionId === '' || sessionId.length > maxIdLength || sessionId.includes('\0')) {
+    throw invalidParam(`A session id must have 1 to ${maxIdLength} characters, without U+0000`);
   }
 }
 
-/** The key as clients know it, as JSON. */
+/** Returns the key as JSON, as clients send and receive it. */
 export function keyText({ firstMessageIndex, forwardedCount, isVerified, sessionData }: BackedUpKey): string {
   return (
     `{"first_message_index":${firstMessageIndex},"forwarded_count":${forwardedCount},` +
@@ -74,15 +77,15 @@ export function keyText({ firstMessageIndex, forwardedCount, isVerified, session
 }
 
 /**
- * Whether a key is better than the one that is there.
+ * Reports whether a key is to replace the stored one.
  * Source: client-server API, "Server-side key backups".
  */
-export function isBetter(key: BackedUpKey, present: BackedUpKey): boolean {
-  if (key.isVerified !== present.isVerified) return key.isVerified;
-  if (key.firstMessageIndex !== present.firstMessageIndex) {
-    return key.firstMessageIndex < present.firstMessageIndex;
+export function isBetter(key: BackedUpKey, stored: BackedUpKey): boolean {
+  if (key.isVerified !== stored.isVerified) return key.isVerified;
+  if (key.firstMessageIndex !== stored.firstMessageIndex) {
+    return key.firstMessageIndex < stored.firstMessageIndex;
   }
-  return key.forwardedCount < present.forwardedCount;
+  return key.forwardedCount < stored.forwardedCount;
 }
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -6,13 +6,13 @@ import type { Backup } from './version-store.ts';
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Clients from before the backup API was stable know it as `unstable`. */
-const all = [
+/** The `unstable` paths are for clients that were written before the backup API was stable. */
+const versionsPath = [
   '/_proto/client/v3/room_keys/version',
   '/_proto/client/r0/room_keys/version',
   '/_proto/client/unstable/room_keys/version',
 ] as const;
-const one = [
+const versionPath = [
   '/_proto/client/v3/room_keys/version/:version',
   '/_proto/client/r0/room_keys/version/:version',
   '/_proto/client/unstable/room_keys/version/:version',
@@ -28,7 +28,7 @@ const backupResponse = Type.Object({
   version: Type.String(),
 });
 
-/** The versions of backups. */
+/** Routes for the versions of backups. */
 export function backupVersionRoutes(backups: KeyBackups): Route[] {
   return [...readRoutes(backups), ...writeRoutes(backups)];
 }
@@ -36,10 +36,10 @@ export function backupVersionRoutes(backups: KeyBackups): Route[] {
 function readRoutes(backups: KeyBackups): Route[] {
   const get = { method: 'GET', auth: 'user', response: backupResponse } as const;
   return [
-    route({ operationId: 'getRoomKeysVersionCurrent', path: all, ...get }, async ({ requester }) =>
+    route({ operationId: 'getRoomKeysVersionCurrent', path: versionsPath, ...get }, async ({ requester }) =>
       toResponse(await backups.get(requester.userId)),
     ),
-    route({ operationId: 'getRoomKeysVersion', path: one, ...get }, async ({ requester, params }) =>
+    route({ operationId: 'getRoomKeysVersion', path: versionPath, ...get }, async ({ requester, params }) =>
       toResponse(await backups.get(requester.userId, params.version)),
     ),
   ];
@@ -51,7 +51,7 @@ function writeRoutes(backups: KeyBackups): Route[] {
       {
         operationId: 'postRoomKeysVersion',
         method: 'POST',
-        path: all,
+        path: versionsPath,
         auth: 'user',
         body: Type.Object(description),
         response: Type.Object({ version: Type.String() }),
@@ -65,13 +65,13 @@ function writeRoutes(backups: KeyBackups): Route[] {
       {
         operationId: 'putRoomKeysVersion',
         method: 'PUT',
-        path: one,
+        path: versionPath,
         auth: 'user',
         body: Type.Object({ ...description, version: Type.Optional(Type.String()) }),
         response: Type.Object({}),
       },
       async ({ requester, params, body: { algorithm, auth_data, version = params.version } }) => {
-        if (version !== params.version) throw invalidParam('The version does not match the path');
+        if (version !== params.version) throw invalidParam('The version differs from that in the path');
         await backups.update(requester.userId, version, { algorithm, authData: auth_data as JsonObject });
         return {};
       },
@@ -80,7 +80,7 @@ function writeRoutes(backups: KeyBackups): Route[] {
       {
         operationId: 'deleteRoomKeysVersion',
         method: 'DELETE',
-        path: one,
+        path: versionPath,
         auth: 'user',
         response: Type.Object({}),
       },

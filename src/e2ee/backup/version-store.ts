@@ -2,14 +2,14 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeTables } from '../tables.ts';
 
-/** A backup of a user's keys. */
+/** A backup of a user's room keys. */
 export interface Backup {
   readonly version: number;
   readonly algorithm: string;
   readonly authData: JsonObject;
-  /** Changes with the keys in the backup. */
+  /** Increases with each change of the keys. */
   readonly etag: number;
-  /** How many keys there are. */
+  /** How many keys the backup has. */
   readonly count: number;
 }
 
@@ -33,7 +33,7 @@ export async function readBackup(
   );
 }
 
-/** The number of the last backup that a user has made; 0 when there was none. */
+/** Returns the version of the last backup that a user created, 0 without one. */
 export async function readLastVersion(reader: Reader<E2eeTables>, userId: string): Promise<number> {
   const row = await reader
     .selectFrom('room_key_versions')
@@ -83,8 +83,8 @@ export async function updateAuthData(
     .execute();
 }
 
-/** Writes down that the keys of a backup have changed. @param count how many there are now */
-export async function updateKeys(
+/** Increases the ETag of a backup and sets its key count. */
+export async function updateKeyCount(
   writer: Writer<E2eeTables>,
   userId: string,
   { version, etag }: Backup,

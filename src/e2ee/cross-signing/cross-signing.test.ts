@@ -29,7 +29,7 @@ forEachDatabase((open) => {
     await start();
     assert.equal((await upload(identity.keys())).status, 200);
   };
-  /** Sends the body, and once more with the password when that is asked for. */
+  /** Uploads the body, and repeats the request with the password after the 401 challenge. */
   const uploadWithPassword = async (body: object) => {
     const challenge = await upload(body);
     assert.equal(challenge.status, 401);
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
   };
 
   describe('cross-signing keys', () => {
-    it('are uploaded without a password the first time, and again when they are the same', async () => {
+    it('accepts the first keys, and repeated identical keys, without a password', async () => {
       await setUp();
       const facts: string[] = [];
       server.server.slice.devices.deviceListStream.subscribe(({ userId }) => facts.push(userId));
@@ -60,19 +60,19 @@ forEachDatabase((open) => {
       assert.deepEqual(facts, []);
     });
 
-    it('are for everybody, but for the user-signing key', async () => {
+    it('returns master and self-signing keys to every user, and the user-signing key only to its owner', async () => {
       await setUp();
       const bob = await server.user('bob');
-      const seen = await query(bob);
+      const keys = await query(bob);
       const { master_key, self_signing_key, user_signing_key } = identity.keys();
       const signatures = { signatures: { [alice.userId]: {} } };
-      assert.deepEqual(seen['master_keys'], { [alice.userId]: { ...master_key, ...signatures } });
-      assert.deepEqual(seen['self_signing_keys'], { [alice.userId]: self_signing_key });
-      assert.deepEqual(seen['user_signing_keys'], {});
+      assert.deepEqual(keys['master_keys'], { [alice.userId]: { ...master_key, ...signatures } });
+      assert.deepEqual(keys['self_signing_keys'], { [alice.userId]: self_signing_key });
+      assert.deepEqual(keys['user_signing_keys'], {});
       assert.deepEqual((await query(alice))['user_signing_keys'], { [alice.userId]: user_signing_key });
     });
 
-    it('are replaced with the password only', async () => {
+    it('replaces keys only after authentication with the password', async () => {
       await setUp();
       const other = new ClientIdentity(alice.userId);
       for (const body of [
@@ -82,41 +82,41 @@ forEachDatabase((open) => {
       ]) {
         assert.equal((await upload(body)).status, 401);
       }
-      const mark = server.position;
+      const since = server.position;
       assert.equal((await uploadWithPassword(other.keys())).status, 200);
-      const seen = await query(alice);
-      assert.deepEqual(seen['self_signing_keys'], { [alice.userId]: other.selfSigningKey() });
-      const { changed } = await server.e2ee.deviceLists.changes(alice.userId, mark, server.position);
+      const keys = await query(alice);
+      assert.deepEqual(keys['self_signing_keys'], { [alice.userId]: other.selfSigningKey() });
+      const { changed } = await server.e2ee.deviceLists.changes(alice.userId, since, server.position);
       assert.deepEqual(changed, [alice.userId]);
     });
 
-    it('first sent twice at once are stored once; the other needs the password', async () => {
+    it('stores one of several first key sets that are uploaded in parallel, and asks the others for the password', async () => {
       await start();
       const others = [identity, new ClientIdentity(alice.userId), new ClientIdentity(alice.userId)];
       const statuses = await Promise.all(others.map(async (one) => (await upload(one.keys())).status));
       assert.deepEqual(statuses.sort(), [200, 401, 401]);
     });
 
-    it('replaced by others leave nothing behind of what they have signed', async () => {
+    it('deletes the signatures of a replaced master key', async () => {
       await setUp();
       const bob = await server.user('bob');
-      const bobs = new ClientIdentity(bob.userId);
-      await upload(bobs.keys(), bob);
-      const signedBob = identity.signAs(identity.userSigning, bobs.masterKey());
-      const signedAlice = bobs.signAs(bobs.userSigning, identity.masterKey());
-      await sign({ [alice.userId]: device(), [bob.userId]: { [bobs.master.name]: signedBob } });
+      const bobIdentity = new ClientIdentity(bob.userId);
+      await upload(bobIdentity.keys(), bob);
+      const signedBob = identity.signAs(identity.userSigning, bobIdentity.masterKey());
+      const signedAlice = bobIdentity.signAs(bobIdentity.userSigning, identity.masterKey());
+      await sign({ [alice.userId]: device(), [bob.userId]: { [bobIdentity.master.name]: signedBob } });
       await sign({ [alice.userId]: { [identity.master.name]: signedAlice } }, bob);
       assert.equal(await server.rows('user_signatures'), 2);
       await uploadWithPassword({ master_key: new ClientIdentity(alice.userId).masterKey() });
-      const seen = await query(alice);
-      assert.deepEqual([seen['self_signing_keys'], seen['user_signing_keys']], [{}, {}]);
-      assert.deepEqual(seen['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+      const keys = await query(alice);
+      assert.deepEqual([keys['self_signing_keys'], keys['user_signing_keys']], [{}, {}]);
+      assert.deepEqual(keys['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
       assert.equal(await server.rows('user_signatures'), 0);
     });
 
-    it('are refused when they are not the own ones, signed by the master key', async () => {
+    it('rejects keys of other users, malformed keys and keys that the master key has not signed', async () => {
       await start();
-      const bobs = new ClientIdentity('@bob:test');
+      const bobIdentity = new ClientIdentity('@bob:test');
       const other = new ClientIdentity(alice.userId);
       const { master_key, self_signing_key, user_signing_key } = identity.keys();
       const two = { [identity.master.keyId]: identity.master.name, [other.master.keyId]: other.master.name };
@@ -124,7 +124,7 @@ forEachDatabase((open) => {
       const cases: [JsonObject, string][] = [
         [{ self_signing_key }, 'M_MISSING_PARAM'],
         [{ user_signing_key }, 'M_MISSING_PARAM'],
-        [{ master_key: bobs.masterKey() }, 'M_INVALID_PARAM'],
+        [{ master_key: bobIdentity.masterKey() }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, usage: ['self_signing'] } }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, usage: 'master' } }, 'M_INVALID_PARAM'],
         [{ master_key: { ...master_key, keys: two } }, 'M_INVALID_PARAM'],
@@ -150,7 +150,7 @@ forEachDatabase((open) => {
       assert.equal(await server.rows('cross_signing_keys'), 0);
     });
 
-    it('and devices must not have the same id', async () => {
+    it('rejects a cross-signing key with the id of a device, and a device with the id of a cross-signing key', async () => {
       await start();
       const login = await server.server.login('alice', { device_id: identity.master.name });
       assert.deepEqual(codeOf(await upload(identity.keys())), [403, 'M_FORBIDDEN']);
@@ -164,7 +164,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('keep what devices have signed until these are gone', async () => {
+    it('removes signatures of a device from the master key when the device is deleted', async () => {
       await start();
       const second = await server.device('alice');
       const master_key = second.client.sign(alice.client.sign(identity.masterKey()));
@@ -176,12 +176,12 @@ forEachDatabase((open) => {
       });
     });
 
-    it('go with the account', async () => {
+    it('deletes cross-signing keys and signatures of them with the account', async () => {
       await setUp();
       const bob = await server.user('bob');
-      const bobs = new ClientIdentity(bob.userId);
-      await upload(bobs.keys(), bob);
-      const signed = bobs.signAs(bobs.userSigning, identity.masterKey());
+      const bobIdentity = new ClientIdentity(bob.userId);
+      await upload(bobIdentity.keys(), bob);
+      const signed = bobIdentity.signAs(bobIdentity.userSigning, identity.masterKey());
       await sign({ [alice.userId]: { [identity.master.name]: signed } }, bob);
       await server.server.slice.accounts.deactivate(alice.userId, false);
       assert.equal(await server.rows('cross_signing_keys'), 3);
@@ -190,14 +190,14 @@ forEachDatabase((open) => {
     });
   });
 
-  describe('signatures', () => {
-    it('of a device by the self-signing key are for everybody, and stay when its keys come again', async () => {
+  describe('POST /keys/signatures/upload', () => {
+    it('shows the signature of a device by its self-signing key to other users, and keeps it when the same device keys are uploaded again', async () => {
       await setUp();
       const bob = await server.user('bob');
       await server.room(alice, bob);
-      const mark = server.position;
+      const since = server.position;
       assert.deepEqual(await failuresOf({ [alice.userId]: device() }), []);
-      const { changed } = await server.e2ee.deviceLists.changes(bob.userId, mark, server.position);
+      const { changed } = await server.e2ee.deviceLists.changes(bob.userId, since, server.position);
       assert.deepEqual(changed, [alice.userId]);
       const after = server.position;
       assert.deepEqual(await failuresOf({ [alice.userId]: device() }), []);
@@ -209,7 +209,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await query(bob))['device_keys'], { [alice.userId]: device() });
     });
 
-    it('of the own master key by a device are for everybody', async () => {
+    it('shows the signature of a master key by a device of its user to other users', async () => {
       await setUp();
       const signed = alice.client.sign(identity.masterKey());
       assert.deepEqual(await failuresOf({ [alice.userId]: { [identity.master.name]: signed } }), []);
@@ -217,17 +217,17 @@ forEachDatabase((open) => {
       assert.deepEqual((await query(bob))['master_keys'], { [alice.userId]: signed });
     });
 
-    it("of another's master key are for oneself, and one's other devices learn of them", async () => {
+    it("shows the signature of another user's master key only to its maker, and sends it to the maker's devices as a device list change", async () => {
       await setUp();
       const bob = await server.user('bob');
-      const bobs = new ClientIdentity(bob.userId);
-      await upload(bobs.keys(), bob);
+      const bobIdentity = new ClientIdentity(bob.userId);
+      await upload(bobIdentity.keys(), bob);
       const [atAlice, atBob] = [server.position, server.position];
-      const signed = identity.signAs(identity.userSigning, bobs.masterKey());
-      assert.deepEqual(await failuresOf({ [bob.userId]: { [bobs.master.name]: signed } }), []);
-      const seen = (await query(alice, bob.userId))['master_keys']![bob.userId]!.signatures;
+      const signed = identity.signAs(identity.userSigning, bobIdentity.masterKey());
+      assert.deepEqual(await failuresOf({ [bob.userId]: { [bobIdentity.master.name]: signed } }), []);
+      const keys = (await query(alice, bob.userId))['master_keys']![bob.userId]!.signatures;
       const expected = (signed.signatures as JsonObject)[alice.userId];
-      assert.deepEqual(seen, { [bob.userId]: {}, [alice.userId]: expected });
+      assert.deepEqual(keys, { [bob.userId]: {}, [alice.userId]: expected });
       const others = (await query(bob, bob.userId))['master_keys']![bob.userId]!.signatures;
       assert.deepEqual(others, { [bob.userId]: {} });
       const { deviceLists } = server.e2ee;
@@ -240,40 +240,42 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('by the wrong key, of the wrong thing or for the wrong user are refused one by one', async () => {
+    it('reports each signature by a wrong key, of wrong content or for a wrong user as a failure, and stores the others', async () => {
       await setUp();
       const second = await server.device('alice');
       const bob = await server.user('bob');
-      const bobs = new ClientIdentity(bob.userId);
-      await upload(bobs.keys(), bob);
+      const bobIdentity = new ClientIdentity(bob.userId);
+      await upload(bobIdentity.keys(), bob);
       const other = new ClientIdentity(alice.userId);
-      const own = (object: JsonObject, id = alice.deviceId) => ({ [alice.userId]: { [id]: object } });
-      const master = (object: JsonObject) => own(object, identity.master.name);
-      const ofBob = (object: JsonObject, id = bobs.master.name) => ({ [bob.userId]: { [id]: object } });
+      const ofAlice = (object: JsonObject, id = alice.deviceId) => ({ [alice.userId]: { [id]: object } });
+      const master = (object: JsonObject) => ofAlice(object, identity.master.name);
+      const ofBob = (object: JsonObject, id = bobIdentity.master.name) => ({
+        [bob.userId]: { [id]: object },
+      });
       const forged = { ...alice.deviceKeys, algorithms: [] };
       const invalid = ['M_INVALID_SIGNATURE'];
       const unknown = ['M_NOT_FOUND'];
       const cases: [JsonObject, string[]][] = [
-        [own(alice.deviceKeys), invalid],
-        [own(other.signAs(other.selfSigning, alice.deviceKeys)), invalid],
-        [own(identity.signAs(identity.master, alice.deviceKeys)), invalid],
-        [own(identity.signAs(identity.selfSigning, forged)), invalid],
-        [own(identity.signAs(identity.selfSigning, second.deviceKeys)), invalid],
-        [own(identity.signAs(identity.selfSigning, alice.deviceKeys), 'NOWHERE'), unknown],
-        [own({}), invalid],
+        [ofAlice(alice.deviceKeys), invalid],
+        [ofAlice(other.signAs(other.selfSigning, alice.deviceKeys)), invalid],
+        [ofAlice(identity.signAs(identity.master, alice.deviceKeys)), invalid],
+        [ofAlice(identity.signAs(identity.selfSigning, forged)), invalid],
+        [ofAlice(identity.signAs(identity.selfSigning, second.deviceKeys)), invalid],
+        [ofAlice(identity.signAs(identity.selfSigning, alice.deviceKeys), 'NOWHERE'), unknown],
+        [ofAlice({}), invalid],
         [master(identity.signAs(identity.selfSigning, identity.masterKey())), invalid],
         [master({ ...identity.masterKey(), signatures: signatureOf('AAAA') }), invalid],
         [master(alice.client.sign(other.masterKey())), invalid],
-        [own(alice.client.sign(other.masterKey()), other.master.name), unknown],
-        [own(alice.client.sign(identity.selfSigningKey()), identity.selfSigning.name), unknown],
-        [ofBob(identity.signAs(identity.selfSigning, bobs.masterKey())), invalid],
-        [ofBob(bobs.signAs(bobs.userSigning, bobs.masterKey())), invalid],
+        [ofAlice(alice.client.sign(other.masterKey()), other.master.name), unknown],
+        [ofAlice(alice.client.sign(identity.selfSigningKey()), identity.selfSigning.name), unknown],
+        [ofBob(identity.signAs(identity.selfSigning, bobIdentity.masterKey())), invalid],
+        [ofBob(bobIdentity.signAs(bobIdentity.userSigning, bobIdentity.masterKey())), invalid],
         [ofBob(identity.signAs(identity.userSigning, bob.deviceKeys), bob.deviceId), unknown],
         [ofBob(identity.signAs(identity.userSigning, identity.masterKey())), invalid],
-        [{ '@nobody:test': { x: identity.signAs(identity.userSigning, bobs.masterKey()) } }, unknown],
+        [{ '@nobody:test': { x: identity.signAs(identity.userSigning, bobIdentity.masterKey()) } }, unknown],
       ];
       for (const [body, codes] of cases) assert.deepEqual(await failuresOf(body), codes);
-      const mixed = await sign({ ...own(alice.deviceKeys), ...ofBob(signedBy(bobs)) });
+      const mixed = await sign({ ...ofAlice(alice.deviceKeys), ...ofBob(signedBy(bobIdentity)) });
       assert.deepEqual(Object.keys(mixed.body['failures'] as object), [alice.userId]);
       assert.equal(await server.rows('user_signatures'), 1);
       assert.deepEqual((await query(alice))['device_keys']![alice.userId], {
@@ -282,7 +284,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('without cross-signing keys, or malformed, are refused', async () => {
+    it('reports signatures without cross-signing keys as failures, and rejects malformed bodies', async () => {
       await start();
       const signed = identity.signAs(identity.selfSigning, alice.deviceKeys);
       assert.deepEqual(await failuresOf({ [alice.userId]: { [alice.deviceId]: signed } }), ['M_NOT_FOUND']);
@@ -293,24 +295,29 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await sign(large)), [413, 'M_TOO_LARGE']);
     });
 
-    it('of users of other servers are checked against what those servers say', async () => {
-      const bobs = new ClientIdentity('@bob:elsewhere');
+    it('checks signatures of remote users against the master keys from their servers', async () => {
+      const bobIdentity = new ClientIdentity('@bob:elsewhere');
       await start({
         remote: {
           query: async (name) => {
             if (name === 'broken') throw new Error('no route to host');
-            return { master_keys: { [bobs.userId]: bobs.masterKey() } };
+            return { master_keys: { [bobIdentity.userId]: bobIdentity.masterKey() } };
           },
           claim: async () => ({}),
           devices: async () => ({}),
         },
       });
       await upload(identity.keys());
-      assert.deepEqual(await failuresOf({ [bobs.userId]: { [bobs.master.name]: signedBy(bobs) } }), []);
-      const masterKey = (await query(alice, bobs.userId))['master_keys']![bobs.userId]!;
+      assert.deepEqual(
+        await failuresOf({ [bobIdentity.userId]: { [bobIdentity.master.name]: signedBy(bobIdentity) } }),
+        [],
+      );
+      const masterKey = (await query(alice, bobIdentity.userId))['master_keys']![bobIdentity.userId]!;
       assert.ok(alice.userId in (masterKey.signatures as JsonObject));
-      const eves = new ClientIdentity('@eve:broken');
-      const failures = await failuresOf({ [eves.userId]: { [eves.master.name]: signedBy(eves) } });
+      const eveIdentity = new ClientIdentity('@eve:broken');
+      const failures = await failuresOf({
+        [eveIdentity.userId]: { [eveIdentity.master.name]: signedBy(eveIdentity) },
+      });
       assert.deepEqual(failures, ['M_UNKNOWN']);
     });
 

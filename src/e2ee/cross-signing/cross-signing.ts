@@ -25,7 +25,7 @@ import {
 import { deleteCrossSigningKey, readCrossSigningKeys, writeCrossSigningKey } from './store.ts';
 import { deleteSignaturesBy, deleteSignaturesOf } from './user-signatures.ts';
 
-/** What a client uploads. */
+/** The body of `POST /keys/device_signing/upload`. */
 export interface CrossSigningBody {
   readonly master_key?: JsonObject;
   readonly self_signing_key?: JsonObject;
@@ -33,7 +33,7 @@ export interface CrossSigningBody {
   readonly auth?: unknown;
 }
 
-/** Has a user prove who they are; the accounts slice does. */
+/** Asks a user to authenticate again. Implemented by the accounts slice. */
 export interface Reauthenticator {
   confirm(confirmation: AccountConfirmation): Promise<void>;
 }
@@ -45,7 +45,7 @@ export interface CrossSigningDeps {
   readonly reauthenticator: Reauthenticator;
 }
 
-/** Takes the cross-signing keys of users. Source: client-server API, "Cross-signing". */
+/** Stores the cross-signing keys that users upload. Source: client-server API, "Cross-signing". */
 export class CrossSigning {
   readonly #deps: CrossSigningDeps;
 
@@ -54,68 +54,77 @@ export class CrossSigning {
   }
 
   /**
-   * @throws Challenge when the user has to prove who they are; MatrixError M_INVALID_PARAM, M_INVALID_SIGNATURE,
-   * M_MISSING_PARAM without a master key, M_FORBIDDEN when a key has the id of a device
+   * @throws Challenge when the user has to authenticate again; MatrixError M_INVALID_PARAM,
+   * M_INVALID_SIGNATURE, M_MISSING_PARAM without a master key, M_FORBIDDEN when a key has the id of a device
    */
   async upload(requester: Requester, body: CrossSigningBody, ip: string): Promise<void> {
     const { database, reauthenticator, streams } = this.#deps;
     const { userId } = requester;
     const sent = parseKeys(body, userId);
-    let isProven = requester.appservice !== undefined;
+    let hasAuthenticated = requester.appservice !== undefined;
     for (;;) {
       const stored = await readCrossSigningKeys(database.reader<E2eeTables>(), userId);
       checkChain(sent, stored, userId);
       if (newKeys(sent, stored).length === 0) return;
-      if (!isProven && needsReauthentication(sent, stored)) {
+      if (!hasAuthenticated && needsReauthentication(sent, stored)) {
         const operation = 'POST /keys/device_signing/upload';
         await reauthenticator.confirm({ requester, operation, body, ip, always: true });
-        isProven = true;
+        hasAuthenticated = true;
       }
-      const proven = isProven;
-      const isDone = await streams.write<E2eeTables, boolean>((writer, publish) =>
-        this.#put(writer, publish, { userId, sent, proven }),
+      const isAuthenticated = hasAuthenticated;
+      const isStored = await streams.write<E2eeTables, boolean>((writer, publish) =>
+        this.#put(writer, publish, { userId, sent, isAuthenticated }),
       );
-      if (isDone) return;
+      if (isStored) return;
     }
   }
 
-  /** @returns whether the keys are stored: not if they need a proof by now, since others came at the same time */
+  /**
+   * @returns false when another request has stored keys in the meantime, so that replacing them needs
+   * authentication
+   */
   async #put(
     writer: Writer<E2eeTables>,
     publish: Publish,
-    { userId, sent, proven }: { userId: string; sent: readonly CrossSigningKey[]; proven: boolean },
+    {
+      userId,
+      sent,
+      isAuthenticated,
+    }: { userId: string; sent: readonly CrossSigningKey[]; isAuthenticated: boolean },
   ): Promise<boolean> {
     const stored = await readCrossSigningKeys(writer, userId);
-    if (!proven && needsReauthentication(sent, stored)) return false;
+    if (!isAuthenticated && needsReauthentication(sent, stored)) return false;
     checkChain(sent, stored, userId);
     const added = newKeys(sent, stored);
     const usages = new Set(added.map(({ usage }) => usage));
     const names = await this.#deps.devices.names([userId], writer);
     for (const { publicKey } of added) {
-      if (names.get(userId)?.has(publicKey)) throw forbidden('A key has the id of one of your devices');
+      if (names.get(userId)?.has(publicKey))
+        throw forbidden('A cross-signing key has the id of one of your devices');
     }
     if (usages.has('master')) {
-      // The keys that hang on the old one, unless they were sent anew, and what others have signed of it.
+      // A new master key invalidates the keys that the old one signed, unless the same request replaces them,
+      // and the signatures of other users.
       for (const usage of ['self_signing', 'user_signing'] as const) {
         if (!usages.has(usage)) await deleteCrossSigningKey(writer, userId, usage);
       }
       await deleteSignaturesOf(writer, userId);
     }
     if (usages.has('master') || usages.has('user_signing')) await deleteSignaturesBy(writer, userId);
-    const isOtherSigner = usages.has('master') || usages.has('self_signing');
-    const deviceIds = isOtherSigner ? await dropForeignSignatures(writer, userId) : [];
+    const changesDeviceSignatures = usages.has('master') || usages.has('self_signing');
+    const deviceIds = changesDeviceSignatures ? await removeSelfSigningSignatures(writer, userId) : [];
     for (const key of added) {
       const object = await this.#withTrustedSignatures(writer, userId, key, sent, stored);
       await writeCrossSigningKey(writer, userId, key.usage, { publicKey: key.publicKey, object });
     }
     await this.#deps.devices.recordListChange(writer, publish, userId, {
       deviceIds,
-      crossSigning: isOtherSigner,
+      crossSigning: changesDeviceSignatures,
     });
     return true;
   }
 
-  /** The key with those of its signatures that are right and for everybody. */
+  /** Returns the key with the signatures that are valid and that every user may see. */
   async #withTrustedSignatures(
     writer: Writer<E2eeTables>,
     userId: string,
@@ -126,16 +135,16 @@ export class CrossSigning {
     const signatures =
       key.usage === 'master'
         ? deviceSignatures(key.object, userId, await readSigningKeys(writer, userId))
-        : masterSignature(key, userId, masterOf(sent, stored));
+        : masterSignature(key, userId, masterKeyOf(sent, stored));
     return withSignatures(key.object, userId, signatures);
   }
 }
 
 /**
- * Leaves on the keys of devices their own signatures only: the key that has signed them is no more.
- * @returns the devices that have lost some
+ * Removes all signatures but a device's own from the device keys, as the self-signing key was replaced.
+ * @returns the ids of the changed devices
  */
-async function dropForeignSignatures(writer: Writer<E2eeTables>, userId: string): Promise<string[]> {
+async function removeSelfSigningSignatures(writer: Writer<E2eeTables>, userId: string): Promise<string[]> {
   const changed: string[] = [];
   for (const { deviceId, keys } of await readDeviceKeysOf(writer, [userId])) {
     const object = JSON.parse(keys) as JsonObject;
@@ -148,7 +157,7 @@ async function dropForeignSignatures(writer: Writer<E2eeTables>, userId: string)
   return changed;
 }
 
-/** The Ed25519 keys of a user's devices, by device id. */
+/** Returns the Ed25519 keys of a user's devices by device id. */
 async function readSigningKeys(
   reader: Parameters<typeof readDeviceKeysOf>[0],
   userId: string,
@@ -170,21 +179,22 @@ function parseKeys(body: CrossSigningBody, userId: string): CrossSigningKey[] {
   return keys;
 }
 
-/** Throws unless the keys differ, there is a master key, and it has signed the others. */
+/** @throws MatrixError unless all keys differ, there is a master key, and it has signed the other keys */
 function checkChain(sent: readonly CrossSigningKey[], stored: StoredKeys, userId: string): void {
   if (sent.length === 0) return;
-  const master = masterOf(sent, stored);
+  const master = masterKeyOf(sent, stored);
   const sentUsages = new Set(sent.map(({ usage }) => usage));
-  const kept = [...stored].filter(([usage]) => !sentUsages.has(usage)).map(([, key]) => key);
-  const all = [...sent, ...kept].map(({ publicKey }) => publicKey);
-  if (new Set(all).size < all.length) throw invalidParam('The keys must differ from each other');
+  const unchanged = [...stored].filter(([usage]) => !sentUsages.has(usage)).map(([, key]) => key);
+  const all = [...sent, ...unchanged].map(({ publicKey }) => publicKey);
+  if (new Set(all).size < all.length)
+    throw invalidParam('The cross-signing keys must differ from each other');
   for (const key of sent) {
     if (key.usage !== 'master') masterSignature(key, userId, master);
   }
 }
 
-function masterOf(sent: readonly CrossSigningKey[], stored: StoredKeys): string {
+function masterKeyOf(sent: readonly CrossSigningKey[], stored: StoredKeys): string {
   const master = sent.find(({ usage }) => usage === 'master') ?? stored.get('master');
-  if (!master) throw missingParam('There is no master key');
+  if (!master) throw missingParam('A master key is needed: none was uploaded before or is in the request');
   return master.publicKey;
 }

@@ -10,19 +10,19 @@ import {
 import type { CrossSigningKey } from './cross-signing-key.ts';
 import type { KeyUsage, StoredCrossSigningKey } from './store.ts';
 
-/** The cross-signing keys that a user has on the server. */
+/** The stored cross-signing keys of a user. */
 export type StoredKeys = ReadonlyMap<KeyUsage, StoredCrossSigningKey>;
 
-/** Those that were sent and are not on the server already. */
+/** Returns the uploaded keys that are not stored yet. */
 export function newKeys(sent: readonly CrossSigningKey[], stored: StoredKeys): CrossSigningKey[] {
   return sent.filter(({ usage, covered }) => {
-    const present = stored.get(usage);
-    return present === undefined || coveredText(present.object) !== covered;
+    const storedKey = stored.get(usage);
+    return storedKey === undefined || coveredText(storedKey.object) !== covered;
   });
 }
 
 /**
- * Whether the user has to prove who they are: not for the first keys, nor to send again what is there.
+ * Reports whether the upload needs authentication. The first keys and repeated identical ones do not.
  * Source: client-server API, `POST /keys/device_signing/upload`.
  */
 export function needsReauthentication(sent: readonly CrossSigningKey[], stored: StoredKeys): boolean {
@@ -30,7 +30,7 @@ export function needsReauthentication(sent: readonly CrossSigningKey[], stored: 
 }
 
 /**
- * The signature of the master key on one of the keys that hang on it.
+ * Returns the signature of the master key on a self-signing or user-signing key.
  * @throws MatrixError M_INVALID_SIGNATURE
  */
 export function masterSignature(
@@ -41,15 +41,15 @@ export function masterSignature(
   const keyId = `ed25519:${masterPublicKey}`;
   const verifyKey = VerifyKey.fromBase64(masterPublicKey);
   if (!verifyKey || !isSignedBy(key.object, userId, keyId, verifyKey)) {
-    throw invalidSignature(`${key.usage}_key: this is not signed by the master key`);
+    throw invalidSignature(`${key.usage}_key: a valid signature by the master key is missing`);
   }
-  return pick(key.object, userId, [keyId]);
+  return pickSignatures(key.object, userId, [keyId]);
 }
 
 /**
- * The signatures of the user's own devices on an object; those of others are left out.
+ * Returns the signatures by the user's own devices; others are left out.
  * @param signingKeys by device id
- * @throws MatrixError M_INVALID_SIGNATURE when one of them is wrong
+ * @throws MatrixError M_INVALID_SIGNATURE when a device signature is invalid
  */
 export function deviceSignatures(
   object: JsonObject,
@@ -59,14 +59,14 @@ export function deviceSignatures(
   const byDevices = Object.keys(signaturesBy(object, userId)).filter((keyId) => {
     const key = keyId.startsWith('ed25519:') ? signingKeys.get(keyId.slice('ed25519:'.length)) : undefined;
     if (key && !isSignedBy(object, userId, keyId, key)) {
-      throw invalidSignature(`The signature of ${keyId} is wrong`);
+      throw invalidSignature(`The signature by ${keyId} is invalid`);
     }
     return key !== undefined;
   });
-  return pick(object, userId, byDevices);
+  return pickSignatures(object, userId, byDevices);
 }
 
-function pick(object: JsonObject, userId: string, keyIds: readonly string[]): UserSignatures {
+function pickSignatures(object: JsonObject, userId: string, keyIds: readonly string[]): UserSignatures {
   const all = signaturesBy(object, userId);
   return Object.fromEntries(keyIds.map((keyId) => [keyId, all[keyId]!]));
 }

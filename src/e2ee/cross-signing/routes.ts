@@ -6,14 +6,14 @@ import type { SignatureUpload } from './signature-upload.ts';
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Clients from before the cross-signing API was stable know it as `unstable`. */
+/** The `unstable` paths are for clients that were written before the cross-signing API was stable. */
 const paths = (path: string) =>
   ['v3', 'r0', 'unstable'].map((version) => `/_proto/client/${version}/keys/${path}`);
 
-/** UTF-8 bytes of a request. */
+/** UTF-8 bytes of a request body. */
 const bodyLimit = 1024 * 1024;
 
-/** Client-server API, "Cross-signing". */
+/** Source: client-server API, "Cross-signing". */
 export function crossSigningRoutes(crossSigning: CrossSigning, signatures: SignatureUpload): Route[] {
   return [
     route(

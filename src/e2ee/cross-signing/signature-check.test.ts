@@ -9,7 +9,7 @@ import { checkOtherUserSignature, checkOwnSignatures, type Signer } from './sign
 
 const alice = new ClientDevice('@alice:test', 'DEVICE');
 const identity = new ClientIdentity(alice.userId);
-const bobs = new ClientIdentity('@bob:test');
+const bobIdentity = new ClientIdentity('@bob:test');
 const deviceKeys = alice.deviceKeys();
 const signer: Signer = {
   userId: alice.userId,
@@ -24,17 +24,17 @@ const signer: Signer = {
 const signed = {
   device: identity.signAs(identity.selfSigning, deviceKeys),
   master: alice.sign(identity.masterKey()),
-  other: identity.signAs(identity.userSigning, bobs.masterKey()),
+  other: identity.signAs(identity.userSigning, bobIdentity.masterKey()),
 };
-const target = { targetUserId: bobs.userId, targetKey: bobs.master.name };
+const target = { targetUserId: bobIdentity.userId, targetKey: bobIdentity.master.name };
 const check = {
   device: (object: JsonObject) => checkOwnSignatures(signer, alice.deviceId, object),
   master: (object: JsonObject) => checkOwnSignatures(signer, identity.master.name, object),
-  other: (object: JsonObject) => checkOtherUserSignature(signer, target, object, bobs.masterKey()),
+  other: (object: JsonObject) => checkOtherUserSignature(signer, target, object, bobIdentity.masterKey()),
 };
 const kinds = ['device', 'master', 'other'] as const;
 
-/** `undefined` when it is refused, in a way that clients are told. */
+/** Returns `undefined` when the function throws a MatrixError. */
 function attempt<T>(run: () => T): T | undefined {
   try {
     return run();
@@ -44,15 +44,17 @@ function attempt<T>(run: () => T): T | undefined {
   }
 }
 
-describe('signatures that are uploaded', () => {
-  it('are accepted as they were made', () => {
+describe('checkOwnSignatures and checkOtherUserSignature', () => {
+  it('accept unchanged signed objects', () => {
     for (const kind of kinds) assert.equal(Object.keys(check[kind](signed[kind]).signatures).length, 1);
   });
 
-  it('yield the right signature or none, whatever is changed', () => {
-    const any = fc.constantFrom(...kinds).chain((kind) => fc.tuple(fc.constant(kind), mutated(signed[kind])));
+  it('return the same signature for a changed object, or reject it', () => {
+    const anySignedObject = fc
+      .constantFrom(...kinds)
+      .chain((kind) => fc.tuple(fc.constant(kind), mutated(signed[kind])));
     fc.assert(
-      fc.property(any, ([kind, object]) => {
+      fc.property(anySignedObject, ([kind, object]) => {
         const checked = attempt(() => check[kind](object));
         if (checked) assert.deepEqual(checked, check[kind](signed[kind]));
       }),
@@ -60,7 +62,7 @@ describe('signatures that are uploaded', () => {
     );
   });
 
-  it('on anything else are refused', () => {
+  it('reject arbitrary objects', () => {
     fc.assert(
       fc.property(fc.constantFrom(...kinds), fc.dictionary(fc.string(), fc.jsonValue()), (kind, object) => {
         assert.equal(
@@ -72,8 +74,8 @@ describe('signatures that are uploaded', () => {
   });
 });
 
-describe('cross-signing keys that are uploaded', () => {
-  it('are read as they are, or refused', () => {
+describe('parseCrossSigningKey', () => {
+  it('returns the unchanged public key from a changed object, or rejects it', () => {
     fc.assert(
       fc.property(mutated(identity.masterKey()), (object) => {
         const key = attempt(() => parseCrossSigningKey(object, alice.userId, 'master'));

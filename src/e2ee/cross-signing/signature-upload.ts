@@ -34,7 +34,7 @@ export interface SignatureUploadDeps {
   readonly signatureStream: Stream<SignatureChange>;
 }
 
-/** User id to key id to what is wrong. */
+/** Errors by user id and key id. */
 export type SignatureFailures = Record<string, Record<string, JsonObject>>;
 
 interface SignedObject {
@@ -43,13 +43,13 @@ interface SignedObject {
   readonly object: JsonObject;
 }
 
-/** Milliseconds to wait for another server's master key. */
+/** Milliseconds to wait for the answer of another server. */
 const remoteTimeout = 10_000;
 
-/** How many signatures are checked before other requests get their turn. */
-const checksAtOnce = 50;
+/** Signatures that are checked before the event loop gets control again. */
+const checksPerTurn = 50;
 
-/** Takes signatures of devices and users. Source: client-server API, `POST /keys/signatures/upload`. */
+/** Stores signatures of devices and users. Source: client-server API, `POST /keys/signatures/upload`. */
 export class SignatureUpload {
   readonly #deps: SignatureUploadDeps;
 
@@ -58,9 +58,9 @@ export class SignatureUpload {
   }
 
   /**
-   * Stores those signatures that are right.
+   * Stores the valid signatures.
    * @param body user id to device id or public key to signed object
-   * @returns what is wrong with the others
+   * @returns the errors of the invalid ones
    * @throws MatrixError M_INVALID_PARAM
    */
   async upload(userId: string, body: JsonObject): Promise<SignatureFailures> {
@@ -71,7 +71,7 @@ export class SignatureUpload {
     const others = objects.map(({ targetUserId }) => targetUserId).filter((id) => id !== userId);
     const masters = await this.#masterKeys(new Set(others));
     for (const [index, signed] of objects.entries()) {
-      if (index % checksAtOnce === checksAtOnce - 1) await new Promise(setImmediate);
+      if (index % checksPerTurn === checksPerTurn - 1) await new Promise(setImmediate);
       const { targetUserId, targetKey, object } = signed;
       try {
         const master = masters.get(targetUserId);
@@ -104,7 +104,9 @@ export class SignatureUpload {
     return { userId, crossSigning, devices, signingKeys: new Map(signingKeys) };
   }
 
-  /** The master keys of users, here and elsewhere, or why they are not known. */
+  /**
+   * Returns the master keys of local and remote users, or an error for a user whose server did not answer.
+   */
   async #masterKeys(userIds: ReadonlySet<string>): Promise<Map<string, JsonObject | MatrixError>> {
     const { database, query, serverName } = this.#deps;
     const servers = Map.groupBy(userIds, (userId): string => serverOfUser(userId));
@@ -123,7 +125,7 @@ export class SignatureUpload {
           remoteTimeout,
         );
         if (failure) {
-          const error = new MatrixError(502, 'M_UNKNOWN', `${server} could not be asked`);
+          const error = new MatrixError(502, 'M_UNKNOWN', `No answer from ${server}`);
           for (const userId of users) found.set(userId, error);
         }
         for (const [userId, master] of Object.entries(keys.master_keys)) found.set(userId, master);
@@ -159,7 +161,7 @@ export class SignatureUpload {
     if (!entry) return;
     const [keyId, signature] = entry;
     const userSigning = (await readCrossSigningKeys(writer, userId)).get('user_signing');
-    if (keyId !== `ed25519:${userSigning?.publicKey}`) return; // replaced at the same time
+    if (keyId !== `ed25519:${userSigning?.publicKey}`) return; // the key was replaced in the meantime
     const [present] = await readUserSignatures(writer, userId, [targetUserId]);
     if (present?.targetKey === targetKey && present.signature === signature) return;
     const position = publish(this.#deps.signatureStream, { userId, targetUserId });
@@ -167,7 +169,10 @@ export class SignatureUpload {
   }
 }
 
-/** Adds signatures to a user's own device or master key. @returns whether there are new ones */
+/**
+ * Adds signatures to a user's own device or master key.
+ * @returns whether some of them are new
+ */
 async function storeOwn(
   writer: Writer<E2eeTables>,
   userId: string,
@@ -176,7 +181,7 @@ async function storeOwn(
   const crossSigning = await readCrossSigningKeys(writer, userId);
   const master = crossSigning.get('master');
   const stored = kind === 'master' ? master?.object : await readDeviceKeys(writer, userId, targetKey);
-  // Keys may have been replaced since the signatures were checked.
+  // The keys may have been replaced after the signatures were checked.
   if (!stored || coveredText(stored) !== covered) return false;
   const selfSigning = `ed25519:${crossSigning.get('self_signing')?.publicKey}`;
   if (kind === 'device' && !(selfSigning in signatures)) return false;
@@ -191,10 +196,10 @@ async function storeOwn(
 
 function parseObjects(body: JsonObject): SignedObject[] {
   return Object.entries(body).flatMap(([targetUserId, keys]) => {
-    if (!isUserId(targetUserId)) throw invalidParam('Signatures are sorted by user id');
-    if (!isJsonObject(keys)) throw invalidParam(`The signatures of ${targetUserId} must be an object`);
+    if (!isUserId(targetUserId)) throw invalidParam('The keys of the body must be user ids');
+    if (!isJsonObject(keys)) throw invalidParam(`The signed objects of ${targetUserId} must be an object`);
     return Object.entries(keys).map(([targetKey, object]) => {
-      if (!isJsonObject(object)) throw invalidParam(`A signature of ${targetUserId} must be an object`);
+      if (!isJsonObject(object)) throw invalidParam(`A signed object of ${targetUserId} is not an object`);
       return { targetUserId, targetKey, object };
     });
   });

@@ -2,7 +2,7 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeTables } from '../tables.ts';
 
-/** What a cross-signing key is for. */
+/** The purpose of a cross-signing key. */
 export type KeyUsage = 'master' | 'self_signing' | 'user_signing';
 
 export interface StoredCrossSigningKey {
@@ -10,8 +10,8 @@ export interface StoredCrossSigningKey {
   readonly object: JsonObject;
 }
 
-/** How many users one query names at most. */
-const chunk = 500;
+/** Users in one query. */
+const chunkSize = 500;
 
 export async function readCrossSigningKeys(
   reader: Reader<E2eeTables>,
@@ -20,17 +20,17 @@ export async function readCrossSigningKeys(
   return (await readCrossSigningKeysOf(reader, [userId])).get(userId) ?? new Map();
 }
 
-/** The keys of several users, by user id. */
+/** Returns the keys of several users by user id. */
 export async function readCrossSigningKeysOf(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<ReadonlyMap<string, ReadonlyMap<KeyUsage, StoredCrossSigningKey>>> {
   const found = new Map<string, Map<KeyUsage, StoredCrossSigningKey>>();
-  for (let start = 0; start < userIds.length; start += chunk) {
+  for (let start = 0; start < userIds.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('cross_signing_keys')
       .selectAll()
-      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .where('user_id', 'in', userIds.slice(start, start + chunkSize))
       .execute();
     for (const row of rows) {
       const ofUser = found.get(row.user_id) ?? new Map<KeyUsage, StoredCrossSigningKey>();

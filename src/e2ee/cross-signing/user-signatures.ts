@@ -11,22 +11,22 @@ export interface UserSignature {
   readonly signature: string;
 }
 
-/** How many users one query names at most. */
-const chunk = 500;
+/** Users in one query. */
+const chunkSize = 500;
 
-/** What a user has signed of other users. */
+/** Returns the signatures of other users' master keys that a user has made. */
 export async function readUserSignatures(
   reader: Reader<E2eeTables>,
   userId: string,
   targets: readonly string[],
 ): Promise<UserSignature[]> {
   const found: UserSignature[] = [];
-  for (let start = 0; start < targets.length; start += chunk) {
+  for (let start = 0; start < targets.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('user_signatures')
       .selectAll()
       .where('user_id', '=', userId)
-      .where('target_user_id', 'in', targets.slice(start, start + chunk))
+      .where('target_user_id', 'in', targets.slice(start, start + chunkSize))
       .execute();
     for (const row of rows) {
       const { target_user_id: targetUserId, target_key: targetKey, key_id: keyId, signature } = row;
@@ -36,7 +36,7 @@ export async function readUserSignatures(
   return found;
 }
 
-/** Replaces the signature that the user made before: both have one key that counts. */
+/** Replaces an earlier signature of the same target: only the one of the current keys counts. */
 export async function writeUserSignature(
   writer: Writer<E2eeTables>,
   userId: string,
@@ -51,7 +51,7 @@ export async function writeUserSignature(
     .execute();
 }
 
-/** Whom a user has signed after a position. */
+/** Returns the ids of the users whose master keys a user has signed after a position. */
 export async function usersSignedSince(
   reader: Reader<E2eeTables>,
   userId: string,
@@ -66,12 +66,12 @@ export async function usersSignedSince(
   return rows.map((row) => row.target_user_id);
 }
 
-/** Deletes what was signed with a user-signing key that is no more. */
+/** Deletes the signatures that a user has made, for a replaced user-signing key. */
 export async function deleteSignaturesBy(writer: Writer<E2eeTables>, userId: string): Promise<void> {
   await writer.deleteFrom('user_signatures').where('user_id', '=', userId).execute();
 }
 
-/** Deletes what others have signed of a master key that is no more. */
+/** Deletes the signatures of a user's master key by other users, for a replaced master key. */
 export async function deleteSignaturesOf(writer: Writer<E2eeTables>, userId: string): Promise<void> {
   await writer.deleteFrom('user_signatures').where('target_user_id', '=', userId).execute();
 }

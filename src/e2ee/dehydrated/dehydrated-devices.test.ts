@@ -13,13 +13,13 @@ const day = 24 * 3_600_000;
 forEachDatabase((open) => {
   let server: E2eeServer;
   let alice: UserWithKeys;
-  let dry: ClientDevice;
+  let dehydrated: ClientDevice;
   afterEach(() => server.stop());
 
   async function start(): Promise<void> {
     server = await E2eeServer.start(open);
     alice = await server.user('alice');
-    dry = new ClientDevice(alice.userId, 'DRY');
+    dehydrated = new ClientDevice(alice.userId, 'DRY');
   }
   const call = (method: string, path = '', body?: unknown, as = alice) =>
     server.call(as, method, prefix + path, body);
@@ -39,14 +39,14 @@ forEachDatabase((open) => {
   const send = (to: Record<string, object>, txn: string) =>
     server.call(alice, 'PUT', `/sendToDevice/m.x/${txn}`, { messages: { [alice.userId]: to } });
 
-  describe('a dehydrated device', () => {
-    it('is there with its keys, and is found again', async () => {
+  describe('dehydrated devices', () => {
+    it('stores a dehydrated device and returns its data and keys', async () => {
       await start();
       assert.deepEqual(codeOf(await call('GET')), [404, 'M_NOT_FOUND']);
       const identity = new ClientIdentity(alice.userId);
       await server.call(alice, 'POST', '/keys/device_signing/upload', identity.keys());
-      const device_keys = identity.signAs(identity.selfSigning, dry.deviceKeys({ dehydrated: true }));
-      const body = bodyOf(dry, { device_keys });
+      const device_keys = identity.signAs(identity.selfSigning, dehydrated.deviceKeys({ dehydrated: true }));
+      const body = bodyOf(dehydrated, { device_keys });
       assert.deepEqual((await call('PUT', '', body)).body, { device_id: 'DRY' });
       assert.deepEqual((await call('GET')).body, { device_id: 'DRY', device_data });
       const query = await server.call(alice, 'POST', '/keys/query', {
@@ -60,9 +60,9 @@ forEachDatabase((open) => {
       assert.deepEqual(await deviceIds(), [alice.deviceId, 'DRY'].sort());
     });
 
-    it('takes the place of the one before, also under the same id', async () => {
+    it('replaces the dehydrated device of a user, also by one with the same id', async () => {
       await start();
-      await call('PUT', '', bodyOf(dry));
+      await call('PUT', '', bodyOf(dehydrated));
       await send({ '*': {} }, 'a');
       const next = new ClientDevice(alice.userId, 'NEXT');
       for (const device of [next, new ClientDevice(alice.userId, 'NEXT')]) {
@@ -74,9 +74,9 @@ forEachDatabase((open) => {
       assert.equal(await server.rows('to_device_messages'), 1);
     });
 
-    it('hands out its messages batch by batch, as often as asked', async () => {
+    it('returns the to-device messages of a dehydrated device in batches, any number of times', async () => {
       await start();
-      await call('PUT', '', bodyOf(dry));
+      await call('PUT', '', bodyOf(dehydrated));
       const { streams } = server.server;
       await streams.write((writer, publish) =>
         server.queues.appendIn(
@@ -119,10 +119,10 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(await call('POST', '/DRY/events', {}, bob)), [403, 'M_FORBIDDEN']);
     });
 
-    it('is deleted with everything that is kept for it', async () => {
+    it('deletes a dehydrated device with its keys and messages', async () => {
       await start();
       assert.deepEqual(codeOf(await call('DELETE')), [404, 'M_NOT_FOUND']);
-      await call('PUT', '', bodyOf(dry));
+      await call('PUT', '', bodyOf(dehydrated));
       await send({ DRY: {} }, 'a');
       assert.deepEqual((await call('DELETE')).body, { device_id: 'DRY' });
       for (const table of ['dehydrated_devices', 'one_time_keys', 'fallback_keys', 'to_device_messages']) {
@@ -131,9 +131,9 @@ forEachDatabase((open) => {
       assert.deepEqual(await deviceIds(), [alice.deviceId]);
     });
 
-    it('never becomes stale, as others do', async () => {
+    it('does not delete a dehydrated device as stale', async () => {
       await start();
-      await call('PUT', '', bodyOf(dry));
+      await call('PUT', '', bodyOf(dehydrated));
       const { clock, slice } = server.server;
       clock.advance(100 * day);
       assert.equal(await slice.devices.removeStale(clock.now() - day), 1);
@@ -141,16 +141,16 @@ forEachDatabase((open) => {
       assert.deepEqual([...names.get(alice.userId)!.keys()], ['DRY']);
     });
 
-    it('is refused when it is not whole and sound', async () => {
+    it('rejects an incomplete or malformed dehydrated device', async () => {
       await start();
       const other = new ClientDevice(alice.userId, 'DRY');
       const cases: [JsonObject, number, string][] = [
         [bodyOf(alice.client), 403, 'M_FORBIDDEN'],
-        [bodyOf(dry, { device_id: 'OTHER' }), 400, 'M_INVALID_PARAM'],
-        [bodyOf(dry, { device_id: '' }), 400, 'M_INVALID_PARAM'],
-        [bodyOf(dry, { device_data: {} }), 400, 'M_INVALID_PARAM'],
-        [bodyOf(dry, { device_data: { ...device_data, x: 'x'.repeat(300_000) } }), 413, 'M_TOO_LARGE'],
-        [bodyOf(dry, { one_time_keys: other.oneTimeKeys(1) }), 400, 'M_INVALID_SIGNATURE'],
+        [bodyOf(dehydrated, { device_id: 'OTHER' }), 400, 'M_INVALID_PARAM'],
+        [bodyOf(dehydrated, { device_id: '' }), 400, 'M_INVALID_PARAM'],
+        [bodyOf(dehydrated, { device_data: {} }), 400, 'M_INVALID_PARAM'],
+        [bodyOf(dehydrated, { device_data: { ...device_data, x: 'x'.repeat(300_000) } }), 413, 'M_TOO_LARGE'],
+        [bodyOf(dehydrated, { one_time_keys: other.oneTimeKeys(1) }), 400, 'M_INVALID_SIGNATURE'],
         [{ device_id: 'DRY', device_data }, 400, 'M_BAD_JSON'],
       ];
       for (const [body, status, code] of cases) {

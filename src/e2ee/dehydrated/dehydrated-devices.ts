@@ -7,7 +7,7 @@ import type { KeyUpload, KeyUploadBody } from '../keys/key-upload.ts';
 import type { E2eeTables } from '../tables.ts';
 import { type DehydratedDevice, insertDehydrated, readDehydrated } from './store.ts';
 
-/** What a client uploads: everything that there is of the device, at once. */
+/** A complete dehydrated device, as a client uploads it in one request. */
 export interface DehydratedUpload extends KeyUploadBody {
   readonly deviceId: string;
   readonly data: JsonObject;
@@ -15,9 +15,9 @@ export interface DehydratedUpload extends KeyUploadBody {
   readonly device_keys: JsonObject;
 }
 
-/** Messages for a dehydrated device. */
+/** To-device messages of a dehydrated device. */
 export interface DehydratedMessages extends PendingMessages {
-  /** Whether there are none after these. */
+  /** Whether no further messages are queued. */
   readonly isLast: boolean;
 }
 
@@ -29,14 +29,15 @@ export interface DehydratedDevicesDeps {
   readonly upload: KeyUpload;
 }
 
-/** UTF-16 units of the encrypted device; a real one with 50 one-time keys has about 10,000. */
-const largestData = 262_144;
+/** Maximum of UTF-16 units of the encrypted device, which has about 10,000 with 50 one-time keys. */
+const maxDataLength = 262_144;
 
-/** Messages in one answer. */
-const messagesAtOnce = 100;
+/** Messages in one response. */
+const maxMessages = 100;
 
 /**
- * A device of a user that nobody uses: it gathers room keys until the user logs in again, whose client takes it over.
+ * Manages the dehydrated device of a user: a device without a client that receives room keys until the user's
+ * next client takes it over.
  * Source: MSC3814, "Dehydrated devices with SSSS".
  */
 export class DehydratedDevices {
@@ -47,22 +48,24 @@ export class DehydratedDevices {
   }
 
   /**
-   * Makes a user's dehydrated device, instead of the one that was there.
-   * @throws MatrixError M_FORBIDDEN when the user has another device of that id, and as `KeyUpload`
+   * Creates the dehydrated device of a user and deletes the previous one.
+   * @throws MatrixError M_FORBIDDEN when the user has another device with that id; and the errors of
+   * `KeyUpload`
    */
   async put(userId: string, upload: DehydratedUpload): Promise<void> {
     const { devices, streams, upload: keys } = this.#deps;
     const { deviceId, displayName, data } = upload;
     devices.check({ deviceId, displayName });
-    if (typeof data['algorithm'] !== 'string') throw invalidParam('device_data: the algorithm is missing');
-    if (JSON.stringify(data).length > largestData) throw tooLarge('device_data: this is too large');
+    if (typeof data['algorithm'] !== 'string') throw invalidParam('device_data: algorithm is missing');
+    if (JSON.stringify(data).length > maxDataLength)
+      throw tooLarge('device_data: the encrypted device is too large');
     const checked = await keys.check({ userId, deviceId }, upload);
     await streams.write<E2eeTables, void>(async (writer, publish) => {
-      const present = await readDehydrated(writer, userId);
-      if (present) await devices.removeIn(writer, publish, userId, [present.deviceId]);
+      const previous = await readDehydrated(writer, userId);
+      if (previous) await devices.removeIn(writer, publish, userId, [previous.deviceId]);
       const device = { userId, deviceId, displayName, dehydrated: true };
       const { created } = await devices.ensure(writer, publish, device);
-      if (!created) throw forbidden('You have another device of that id');
+      if (!created) throw forbidden('You have another device with this id');
       await keys.uploadIn(writer, publish, { userId, deviceId }, checked);
       await insertDehydrated(writer, userId, { deviceId, data });
     });
@@ -75,7 +78,10 @@ export class DehydratedDevices {
     return device;
   }
 
-  /** @returns the id of the device that is gone. @throws MatrixError M_NOT_FOUND */
+  /**
+   * @returns the id of the deleted device
+   * @throws MatrixError M_NOT_FOUND
+   */
   async delete(userId: string): Promise<string> {
     const { deviceId } = await this.get(userId);
     await this.#deps.devices.remove(userId, [deviceId]);
@@ -83,21 +89,22 @@ export class DehydratedDevices {
   }
 
   /**
-   * The messages for the dehydrated device after a position. They stay, so that another client can begin anew.
-   * @param limit 100 at the most, which is what is given without it
+   * Returns the messages for the dehydrated device after a position. They stay in the queue, so that another
+   * client can read them again from the start.
+   * @param limit at most 100, which is also the default
    * @throws MatrixError M_FORBIDDEN when it is not the user's dehydrated device
    */
   async messages(
     userId: string,
     deviceId: string,
     after: number,
-    limit = messagesAtOnce,
+    limit = maxMessages,
   ): Promise<DehydratedMessages> {
     const { database, queues, streams } = this.#deps;
     const device = await readDehydrated(database.reader<E2eeTables>(), userId);
     if (device?.deviceId !== deviceId) throw forbidden('This is not your dehydrated device');
     const upTo = streams.current;
-    const page = { after, upTo, limit: Math.min(limit, messagesAtOnce) };
+    const page = { after, upTo, limit: Math.min(limit, maxMessages) };
     const { messages, position } = await queues.pending(userId, deviceId, page);
     const next = { after: position, upTo, limit: 1 };
     const isLast = position >= upTo || (await queues.pending(userId, deviceId, next)).messages.length === 0;

@@ -4,15 +4,15 @@ import { decodePosition, encodePosition } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { DehydratedDevices } from './dehydrated-devices.ts';
 
-const one = '/_proto/client/unstable/org.matrix.msc3814.v1/dehydrated_device';
-const events = `${one}/:deviceId/events` as const;
+const devicePath = '/_proto/client/unstable/org.matrix.msc3814.v1/dehydrated_device';
+const eventsPath = `${devicePath}/:deviceId/events` as const;
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** UTF-8 bytes of a request. */
+/** UTF-8 bytes of a request body. */
 const bodyLimit = 1024 * 1024;
 
-/** MSC3814. */
+/** Source: MSC3814. */
 export function dehydratedDeviceRoutes(dehydrated: DehydratedDevices): Route[] {
   return [putRoute(dehydrated), ...readRoutes(dehydrated), deleteRoute(dehydrated)];
 }
@@ -21,7 +21,7 @@ function putRoute(dehydrated: DehydratedDevices): Route {
   return route(
     {
       method: 'PUT',
-      path: one,
+      path: devicePath,
       auth: 'user',
       body: Type.Object({
         device_id: Type.String(),
@@ -48,14 +48,14 @@ function putRoute(dehydrated: DehydratedDevices): Route {
 
 function readRoutes(dehydrated: DehydratedDevices): Route[] {
   return [
-    route({ method: 'GET', path: one, auth: 'user' }, async ({ requester }) => {
+    route({ method: 'GET', path: devicePath, auth: 'user' }, async ({ requester }) => {
       const { deviceId, data } = await dehydrated.get(requester.userId);
       return { device_id: deviceId, device_data: data };
     }),
     route(
       {
         method: 'GET',
-        path: events,
+        path: eventsPath,
         auth: 'user',
         query: Type.Object({
           from: Type.Optional(Type.String()),
@@ -69,11 +69,11 @@ function readRoutes(dehydrated: DehydratedDevices): Route[] {
         return new Reply(200, `{"events":[${found.messages.join()}]${next}}`);
       },
     ),
-    // As it was before: clients of that time go on until they get nothing.
+    // The earlier form of the endpoint: its clients repeat the request until the response has no messages.
     route(
       {
         method: 'POST',
-        path: events,
+        path: eventsPath,
         auth: 'user',
         body: Type.Object({ next_batch: Type.Optional(Type.String()) }),
       },
@@ -87,7 +87,7 @@ function readRoutes(dehydrated: DehydratedDevices): Route[] {
 }
 
 function deleteRoute(dehydrated: DehydratedDevices): Route {
-  return route({ method: 'DELETE', path: one, auth: 'user' }, async ({ requester }) => ({
+  return route({ method: 'DELETE', path: devicePath, auth: 'user' }, async ({ requester }) => ({
     device_id: await dehydrated.delete(requester.userId),
   }));
 }

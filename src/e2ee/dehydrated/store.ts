@@ -2,10 +2,10 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeTables } from '../tables.ts';
 
-/** A device that waits for its user's next login. */
+/** A dehydrated device of a user. */
 export interface DehydratedDevice {
   readonly deviceId: string;
-  /** Its secrets, encrypted by the client. */
+  /** The device's secrets, encrypted by the client. */
   readonly data: JsonObject;
 }
 

@@ -10,17 +10,20 @@ forEachDatabase((open) => {
   let alice: UserWithKeys;
   let bob: UserWithKeys;
   let carol: UserWithKeys;
-  let mark: number;
+  let since: number;
   afterEach(() => server.stop());
 
   async function start(): Promise<void> {
     server = await E2eeServer.start(open);
     [alice, bob, carol] = [await server.user('alice'), await server.user('bob'), await server.user('carol')];
-    mark = server.position;
+    since = server.position;
   }
 
-  /** Asks as the server that remembers, and as one that was started just now: both must say the same. */
-  async function changes({ userId }: UserWithKeys, after = mark, upTo = server.position) {
+  /**
+   * Returns the changes, after asserting that a restarted server, which reads them from the database, returns
+   * the same.
+   */
+  async function changes({ userId }: UserWithKeys, after = since, upTo = server.position) {
     const { database, streams } = server.server;
     const restarted = new DeviceLists({
       database,
@@ -29,81 +32,81 @@ forEachDatabase((open) => {
       engine: server.rooms.engine,
       signatureStream: new Stream<SignatureChange>('none', jsonFacts()),
     });
-    const [one, other] = await Promise.all([
+    const [fromMemory, fromDatabase] = await Promise.all([
       server.e2ee.deviceLists.changes(userId, after, upTo),
       restarted.changes(userId, after, upTo),
     ]);
-    const sorted = ({ changed, left }: typeof one) => ({ changed: changed.sort(), left: left.sort() });
-    assert.deepEqual(sorted(other), sorted(one));
-    return one;
+    const sorted = ({ changed, left }: typeof fromMemory) => ({ changed: changed.sort(), left: left.sort() });
+    assert.deepEqual(sorted(fromDatabase), sorted(fromMemory));
+    return fromMemory;
   }
   const nothing = { changed: [], left: [] };
   const leave = ({ userId }: UserWithKeys, roomId: string) => server.rooms.memberships.leave(userId, roomId);
   const join = ({ userId }: UserWithKeys, roomId: string) => server.rooms.memberships.join(userId, roomId);
-  const newKeys = (person: UserWithKeys) =>
-    server.call(person, 'POST', '/keys/upload', { device_keys: person.client.deviceKeys() });
+  const uploadKeys = (user: UserWithKeys) =>
+    server.call(user, 'POST', '/keys/upload', { device_keys: user.client.deviceKeys() });
 
-  describe('device lists', () => {
-    it('name those in a shared room whose devices have changed, and oneself', async () => {
+  describe('DeviceLists.changes', () => {
+    it('returns the user and the users in shared rooms whose device keys have changed', async () => {
       await start();
       await server.room(alice, bob);
-      mark = server.position;
+      since = server.position;
       assert.deepEqual(await changes(alice), nothing);
-      await newKeys(bob);
-      await newKeys(carol);
+      await uploadKeys(bob);
+      await uploadKeys(carol);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
       assert.deepEqual(await changes(carol), { changed: [carol.userId], left: [] });
-      mark = server.position;
+      since = server.position;
       assert.deepEqual(await changes(alice), nothing);
       await server.server.login('alice');
       assert.deepEqual(await changes(alice), { changed: [alice.userId], left: [] });
       assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
     });
 
-    it('name those who have a device less, or another name for one', async () => {
+    it('returns a user who has deleted or renamed a device', async () => {
       await start();
       await server.room(alice, bob);
       const second = await server.device('bob');
-      mark = server.position;
+      since = server.position;
       await server.call(bob, 'PUT', `/devices/${bob.deviceId}`, { display_name: 'Phone' });
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
-      mark = server.position;
+      since = server.position;
       await server.call(second, 'POST', '/logout', {});
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
     });
 
-    it('name those with whom a first room is shared, on both sides', async () => {
+    it('returns two users to each other as changed when they begin to share a room', async () => {
       await start();
       const room = await server.room(alice);
       assert.deepEqual(await changes(alice), nothing);
       await join(bob, room);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
       assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
-      mark = server.position;
+      since = server.position;
       await server.room(alice, bob);
       assert.deepEqual(await changes(alice), nothing);
       assert.deepEqual(await changes(bob), nothing);
     });
 
-    it('name those with whom no room is shared any more, on both sides', async () => {
+    it('returns two users to each other as left when they leave their last shared room', async () => {
       await start();
-      const [one, two] = [await server.room(alice, bob, carol), await server.room(alice, bob)];
-      mark = server.position;
-      await leave(bob, one);
+      const [ofThree, ofTwo] = [await server.room(alice, bob, carol), await server.room(alice, bob)];
+      since = server.position;
+      await leave(bob, ofThree);
       assert.deepEqual(await changes(alice), nothing);
       assert.deepEqual(await changes(carol), { changed: [], left: [bob.userId] });
-      await leave(alice, two);
+      await leave(alice, ofTwo);
       assert.deepEqual(await changes(alice), { changed: [], left: [bob.userId] });
       assert.deepEqual((await changes(bob)).left.sort(), [alice.userId, carol.userId]);
-      mark = server.position;
-      await newKeys(bob);
+      since = server.position;
+      await uploadKeys(bob);
       assert.deepEqual(await changes(alice), nothing);
     });
 
-    it('name those who went and came back, as nobody heard of them meanwhile, and not those who came and went', async () => {
+    it('returns users who left all shared rooms and joined again as changed, and no users who only joined and left', async () => {
       await start();
       const room = await server.room(alice, bob);
-      mark = server.position;
+      since = server.position;
       await join(carol, room);
       await leave(carol, room);
       await leave(bob, room);
@@ -111,23 +114,23 @@ forEachDatabase((open) => {
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
       assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
       assert.deepEqual(await changes(carol), nothing);
-      mark = server.position;
-      const other = await server.room(alice, bob);
-      await leave(bob, other);
+      since = server.position;
+      const secondRoom = await server.room(alice, bob);
+      await leave(bob, secondRoom);
       await leave(bob, room);
-      await join(bob, other);
-      await leave(alice, other);
+      await join(bob, secondRoom);
+      await leave(alice, secondRoom);
       await join(bob, room);
-      await join(alice, other);
+      await join(alice, secondRoom);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
       assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
     });
 
-    it('do not name those who went and came back to one of several rooms', async () => {
+    it('does not return users who left and joined one of several shared rooms', async () => {
       await start();
       const room = await server.room(alice, bob);
       await server.room(alice, bob);
-      mark = server.position;
+      since = server.position;
       await leave(bob, room);
       await join(bob, room);
       await leave(alice, room);
@@ -136,17 +139,17 @@ forEachDatabase((open) => {
       assert.deepEqual(await changes(bob), nothing);
     });
 
-    it('count invitations as nothing', async () => {
+    it('ignores invitations', async () => {
       await start();
       const room = await server.room(alice);
       await server.rooms.memberships.invite(alice.userId, room, bob.userId);
-      await newKeys(bob);
+      await uploadKeys(bob);
       assert.deepEqual(await changes(alice), nothing);
       await leave(bob, room);
       assert.deepEqual(await changes(alice), nothing);
     });
 
-    it('tell of any stretch of time what happened in it', async () => {
+    it('returns the changes of any range of positions', async () => {
       await start();
       const room = await server.room(alice);
       const marks = [server.position];
@@ -154,69 +157,70 @@ forEachDatabase((open) => {
         await step(bob, room);
         marks.push(server.position);
       }
-      const [came, went] = [
+      const [joined, left] = [
         { changed: [bob.userId], left: [] },
         { changed: [], left: [bob.userId] },
       ];
       for (const [from, fromMark] of marks.entries()) {
         for (const [to, toMark] of marks.entries()) {
           if (to < from) continue;
-          // Who was there at both times, and not in between, has come as well.
-          const isBack = to > from && to % 2 === 1 && from % 2 === 1;
-          const expected = to % 2 === from % 2 ? (isBack ? came : nothing) : to % 2 === 1 ? came : went;
+          // A user who is joined at both ends of the range, but not all the time, counts as joined.
+          const hasRejoined = to > from && to % 2 === 1 && from % 2 === 1;
+          const expected =
+            to % 2 === from % 2 ? (hasRejoined ? joined : nothing) : to % 2 === 1 ? joined : left;
           assert.deepEqual(await changes(alice, fromMark, toMark), expected, `from ${from} to ${to}`);
         }
       }
     });
 
-    it('tell the same whatever is still in memory', async () => {
+    it('returns the same changes from memory as from the database', async () => {
       await start();
       const { database, streams } = server.server;
       const { engine } = server.rooms;
       const { devices } = server.server.slice;
-      const parts = { database, streams, devices, engine, signatureStream: server.e2ee.signatureStream };
-      const forgetful = new DeviceLists({ ...parts, capacity: 2 });
-      const people = [alice, bob, carol];
+      const deps = { database, streams, devices, engine, signatureStream: server.e2ee.signatureStream };
+      const smallMemory = new DeviceLists({ ...deps, capacity: 2 });
+      const users = [alice, bob, carol];
       const rooms = [await server.room(alice), await server.room(bob)];
       const marks = [server.position];
       for (let step = 0; step < 30; step++) {
-        const person = people[step % 3]!;
+        const user = users[step % 3]!;
         const room = rooms[(step >> 1) % 2]!;
-        const isIn = (await engine.heads.get(room))?.membership(person.userId) === 'join';
-        if (step % 5 === 4) await newKeys(person);
-        else await (isIn ? leave(person, room) : join(person, room));
+        const isIn = (await engine.heads.get(room))?.membership(user.userId) === 'join';
+        if (step % 5 === 4) await uploadKeys(user);
+        else await (isIn ? leave(user, room) : join(user, room));
         marks.push(server.position);
       }
-      const sorted = ({ changed, left }: Awaited<ReturnType<typeof forgetful.changes>>) => ({
+      const sorted = ({ changed, left }: Awaited<ReturnType<typeof smallMemory.changes>>) => ({
         changed: changed.sort(),
         left: left.sort(),
       });
       for (const after of marks) {
-        for (const { userId } of people) {
-          const known = await server.e2ee.deviceLists.changes(userId, after, server.position);
-          const read = await forgetful.changes(userId, after, server.position);
-          assert.deepEqual(sorted(read), sorted(known));
+        for (const { userId } of users) {
+          const fromMemory = await server.e2ee.deviceLists.changes(userId, after, server.position);
+          const fromDatabase = await smallMemory.changes(userId, after, server.position);
+          assert.deepEqual(sorted(fromDatabase), sorted(fromMemory));
         }
       }
     });
 
-    it('cost no query when nothing has changed', async () => {
+    it('needs no database query when nothing has changed', async () => {
       await start();
       const room = await server.room(alice, bob);
       assert.deepEqual(await server.e2ee.deviceLists.roomsOf(alice.userId), [room]);
-      assert.equal(server.e2ee.deviceLists.isQuiet(mark), false);
-      mark = server.position;
-      assert.equal(server.e2ee.deviceLists.isQuiet(mark), true);
-      await server.e2ee.deviceLists.changes(alice.userId, mark, mark);
+      assert.equal(server.e2ee.deviceLists.isQuiet(since), false);
+      since = server.position;
+      assert.equal(server.e2ee.deviceLists.isQuiet(since), true);
+      await server.e2ee.deviceLists.changes(alice.userId, since, since);
       const { reads, scans } = server.server.database.statistics;
-      await server.e2ee.deviceLists.changes(alice.userId, mark, server.position);
+      await server.e2ee.deviceLists.changes(alice.userId, since, server.position);
       const after = server.server.database.statistics;
       assert.deepEqual([after.reads, after.scans], [reads, scans]);
     });
   });
 
   describe('GET /keys/changes', () => {
-    it('tells what has changed between two tokens', async () => {
+    it('returns the changes between two sync tokens', async () => {
       await start();
       const from = `s1_${server.position}`;
       const room = await server.room(alice, bob);
@@ -224,8 +228,8 @@ forEachDatabase((open) => {
       const between = `s1_${server.position}`;
       await leave(bob, room);
       const to = `s1_${server.position}`;
-      const get = async (one: string, other: string) =>
-        (await server.call(alice, 'GET', `/keys/changes?from=${one}&to=${other}`)).body;
+      const get = async (after: string, upTo: string) =>
+        (await server.call(alice, 'GET', `/keys/changes?from=${after}&to=${upTo}`)).body;
       assert.deepEqual(await get(from, between), { changed: [bob.userId, carol.userId], left: [] });
       assert.deepEqual(await get(between, to), { changed: [], left: [bob.userId] });
       assert.deepEqual(await get(from, `s1_${server.position + 1000}`), {

@@ -8,13 +8,19 @@ import type { E2eeTables } from '../tables.ts';
 import { MembershipHistory, type MembershipTransition, recentCapacity } from './membership-history.ts';
 import { UsersSharingRooms } from './users-sharing-rooms.ts';
 
-/** Whose keys a client has to ask for again, and whom it need not follow any more. */
+/**
+ * The user ids in `device_lists` of a sync: users whose keys the client has to query again, and users whose
+ * device lists it can stop tracking.
+ */
 export interface DeviceListChanges {
   readonly changed: string[];
   readonly left: string[];
 }
 
-/** A user has signed another user's master key: their own devices have to learn of it. */
+/**
+ * A user has signed another user's master key. The user's own devices get the target user as a device list
+ * change.
+ */
 export interface SignatureChange {
   readonly userId: string;
   readonly targetUserId: string;
@@ -26,23 +32,23 @@ export interface DeviceListsDeps {
   readonly devices: Devices;
   readonly engine: RoomReader;
   readonly signatureStream: Stream<SignatureChange>;
-  /** How many changes are kept in memory, for tests. */
+  /** Number of changes of each kind in memory; set by tests. */
   readonly capacity?: number;
 }
 
-/** How many users' rooms are looked up before other requests get their turn. */
-const usersAtOnce = 100;
+/** Users whose rooms are loaded before the event loop gets control again. */
+const usersPerTurn = 100;
 
 /**
- * Tells users whose devices have changed among those with whom they are in a room, and who has come into or gone out
- * of all of their rooms.
- * Source: client-server API, "Tracking the device list for a user" and the extensions to `/sync` of "End-to-End
- * Encryption". Of the choice that it leaves, all rooms count and not only the encrypted ones, and being in another
- * shared room already makes nobody `changed`.
+ * Finds the users whose devices have changed among the users who share a room with a user, and the users who
+ * begin or stop sharing rooms.
+ * Source: client-server API, "Tracking the device list for a user" and the extensions to `/sync` of
+ * "End-to-End Encryption". The specification leaves a choice: here all rooms count, not only the encrypted
+ * ones, and joining a further shared room makes no user `changed`.
  */
 export class DeviceLists {
   readonly #deps: DeviceListsDeps;
-  readonly #passages: MembershipHistory;
+  readonly #membershipHistory: MembershipHistory;
   /** Ids of users whose devices or cross-signing keys have changed. */
   readonly #changes: RecentChanges<string>;
   readonly #signatures: RecentChanges<SignatureChange>;
@@ -50,7 +56,7 @@ export class DeviceLists {
   constructor(deps: DeviceListsDeps) {
     const { streams, devices, engine, signatureStream, capacity = recentCapacity } = deps;
     this.#deps = deps;
-    this.#passages = new MembershipHistory(engine, streams, capacity);
+    this.#membershipHistory = new MembershipHistory(engine, streams, capacity);
     this.#changes = new RecentChanges(streams.current, capacity);
     this.#signatures = new RecentChanges(streams.current, capacity);
     devices.deviceListStream.subscribe(({ userId }, position) => this.#changes.add(userId, position));
@@ -58,58 +64,62 @@ export class DeviceLists {
   }
 
   /**
-   * Whether surely nothing has changed for anybody after a position, so that `changes` need not be asked. In memory.
+   * Reports without a query that no user's changes after a position can be other than empty. False means
+   * unknown.
    */
   isQuiet(after: number): boolean {
-    const recent = [this.#passages, this.#changes, this.#signatures];
+    const recent = [this.#membershipHistory, this.#changes, this.#signatures];
     return recent.every((changes) => changes.isUnchangedSince(after));
   }
 
-  /** The rooms whose members have to look again when a user's list has changed. */
+  /** The joined rooms of a user, whose members get the user's device list changes. */
   async roomsOf(userId: string): Promise<string[]> {
     return this.#deps.engine.userRooms.withMembership(userId, 'join');
   }
 
   /**
-   * What has changed for a user in `(after, upTo]`. Who changed again after `upTo` is named as well: only the last
-   * change is remembered, and being told twice harms nobody. Costs no query when nothing has changed lately.
-   * @param upTo not beyond the current position
+   * Returns the changes for a user in `(after, upTo]`. Users who changed again after `upTo` may be included
+   * too early, as only the last change of a user is stored; a repeated `changed` is harmless. Needs no query
+   * without recent changes.
+   * @param upTo at most the current position
    */
   async changes(userId: string, after: number, upTo: number): Promise<DeviceListChanges> {
     const { engine, streams } = this.#deps;
     const end = Math.min(upTo, streams.current);
     const [updated, signed] = await Promise.all([this.#updated(after), this.#signed(userId, after)]);
-    const own = await engine.userRooms.of(userId);
+    const ownRooms = await engine.userRooms.of(userId);
     const boundary = streams.current;
-    const past = this.#passages.recent(after)
+    const past = this.#membershipHistory.recent(after)
       ? []
-      : await this.#passages.read(
-          [...own.values()].filter(({ membership, stream }) => membership === 'join' || stream > after),
+      : await this.#membershipHistory.read(
+          [...ownRooms.values()].filter(({ membership, stream }) => membership === 'join' || stream > after),
           after,
           boundary,
         );
-    const passages = () => this.#all(past, after, boundary);
-    const moved = await this.#moved(userId, passages(), after, end);
-    const others = [...new Set([...updated, ...moved])].filter((other) => other !== userId);
+    const transitions = () => this.#transitions(past, after, boundary);
+    const affected = await this.#usersWithSharingChange(userId, transitions(), after, end);
+    const others = [...new Set([...updated, ...affected])].filter((other) => other !== userId);
     const rooms = await this.#roomsOf(others);
-    // Nothing is awaited from here: rooms and passages must fit each other.
-    const company = new UsersSharingRooms(own, passages(), userId);
+    // No await may follow: rooms and transitions must be of the same position.
+    const usersSharingRooms = new UsersSharingRooms(ownRooms, transitions(), userId);
     const changed = new Set(signed);
     if (updated.has(userId)) changed.add(userId);
     const left: string[] = [];
     for (const other of others) {
-      const now = company.shareRoomAt(other, rooms.get(other)!, end);
-      const before = moved.has(other) ? company.shareRoomAt(other, rooms.get(other)!, after) : now;
-      // What changed while they were apart nobody has told this server of.
-      const wereApart = () =>
-        moved.has(other) && company.stoppedSharing(other, rooms.get(other)!, after, end);
-      if (now && (!before || updated.has(other) || wereApart())) changed.add(other);
-      if (!now && before && moved.has(other)) left.push(other);
+      const shareNow = usersSharingRooms.shareRoomAt(other, rooms.get(other)!, end);
+      const sharedBefore = affected.has(other)
+        ? usersSharingRooms.shareRoomAt(other, rooms.get(other)!, after)
+        : shareNow;
+      // While no room was shared, the other server sent no device list updates to this one.
+      const stoppedSharing = () =>
+        affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
+      if (shareNow && (!sharedBefore || updated.has(other) || stoppedSharing())) changed.add(other);
+      if (!shareNow && sharedBefore && affected.has(other)) left.push(other);
     }
     return { changed: [...changed], left };
   }
 
-  /** Everybody whose devices or cross-signing keys have changed. */
+  /** Users whose devices or cross-signing keys have changed. */
   async #updated(after: number): Promise<ReadonlySet<string>> {
     const recent = this.#changes.between(after);
     if (recent) return new Set(recent);
@@ -122,47 +132,47 @@ export class DeviceLists {
     return recent.filter((change) => change.userId === userId).map(({ targetUserId }) => targetUserId);
   }
 
-  #all(
+  #transitions(
     past: readonly MembershipTransition[],
     after: number,
     boundary: number,
   ): readonly MembershipTransition[] {
-    const recent = this.#passages.recent(past.length > 0 ? boundary : after);
-    return [...past, ...(recent ?? this.#passages.recent(boundary) ?? [])];
+    const recent = this.#membershipHistory.recent(past.length > 0 ? boundary : after);
+    return [...past, ...(recent ?? this.#membershipHistory.recent(boundary) ?? [])];
   }
 
-  /** Users whose company with this one may have begun or ended. */
-  async #moved(
+  /** Users who may have begun or stopped to share rooms with this one. */
+  async #usersWithSharingChange(
     userId: string,
-    passages: readonly MembershipTransition[],
+    transitions: readonly MembershipTransition[],
     after: number,
     upTo: number,
   ): Promise<ReadonlySet<string>> {
     const { engine } = this.#deps;
-    const own = await engine.userRooms.of(userId);
-    const moved = new Set<string>();
+    const ownRooms = await engine.userRooms.of(userId);
+    const affected = new Set<string>();
     const rooms = new Set<string>();
-    for (const passage of passages) {
-      if (passage.position <= after || passage.position > upTo) continue;
-      if (passage.userId === userId) rooms.add(passage.roomId);
-      else if (own.has(passage.roomId)) moved.add(passage.userId);
+    for (const transition of transitions) {
+      if (transition.position <= after || transition.position > upTo) continue;
+      if (transition.userId === userId) rooms.add(transition.roomId);
+      else if (ownRooms.has(transition.roomId)) affected.add(transition.userId);
     }
     for (const roomId of rooms) {
       const head = await engine.heads.get(roomId);
-      for (const [member, membership] of head?.members ?? []) if (membership === 'join') moved.add(member);
-      // Who went while this user was there, and after they had gone.
-      for (const passage of passages) if (passage.roomId === roomId) moved.add(passage.userId);
+      for (const [member, membership] of head?.members ?? []) if (membership === 'join') affected.add(member);
+      // Includes users who left while this user was in the room, or after this user had left.
+      for (const transition of transitions) if (transition.roomId === roomId) affected.add(transition.userId);
     }
-    return moved;
+    return affected;
   }
 
   async #roomsOf(userIds: readonly string[]) {
     const { userRooms } = this.#deps.engine;
     const rooms = new Map<string, Awaited<ReturnType<typeof userRooms.of>>>();
-    for (let start = 0; start < userIds.length; start += usersAtOnce) {
+    for (let start = 0; start < userIds.length; start += usersPerTurn) {
       if (start > 0) await new Promise(setImmediate);
-      const chunk = userIds.slice(start, start + usersAtOnce);
-      await Promise.all(chunk.map(async (userId) => rooms.set(userId, await userRooms.of(userId))));
+      const batch = userIds.slice(start, start + usersPerTurn);
+      await Promise.all(batch.map(async (userId) => rooms.set(userId, await userRooms.of(userId))));
     }
     return rooms;
   }

@@ -3,19 +3,24 @@ import type { StreamReader } from '../../kernel/streams/index.ts';
 import { membershipOf, splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 
-/** Somebody came into a room or went out of it. */
+/** A user has joined a room, or is not joined to it any more. */
 export interface MembershipTransition {
   readonly position: number;
   readonly roomId: string;
   readonly userId: string;
-  /** Whether they were in the room afterwards; before, it was the other way round. */
+  /** Whether the user is joined after the transition. */
   readonly joined: boolean;
 }
 
-/** Changes that are kept in memory, unless a test says otherwise: those of minutes on a large server, of weeks on a small one. */
+/**
+ * Number of transitions in memory by default: those of minutes on a large server, of weeks on a small one.
+ */
 export const recentCapacity = 20_000;
 
-/** Who came and went where: from memory, or for longer ago from the history of the rooms. */
+/**
+ * Provides the joins and leaves of users, recent ones from memory and older ones from the state history of
+ * rooms.
+ */
 export class MembershipHistory {
   readonly #engine: RoomReader;
   readonly #recent: RecentChanges<MembershipTransition>;
@@ -31,38 +36,38 @@ export class MembershipHistory {
     });
   }
 
-  /** Whether it is certain that nobody came or went after a position. */
+  /** Reports that there were no transitions after a position. False means unknown. */
   isUnchangedSince(position: number): boolean {
     return this.#recent.isUnchangedSince(position);
   }
 
-  /** Everything after a position, oldest first; `undefined` when memory does not reach back that far. */
+  /** The transitions after a position, oldest first; `undefined` when memory does not reach back to it. */
   recent(after: number): readonly MembershipTransition[] | undefined {
     return this.#recent.between(after);
   }
 
-  /** What happened in rooms in `(after, upTo]`, from the database. */
+  /** Reads the transitions of rooms in `(after, upTo]` from the database, oldest first. */
   async read(rooms: readonly UserRoom[], after: number, upTo: number): Promise<MembershipTransition[]> {
-    const grown = await this.#engine.events.changedRooms(
+    const changedRooms = await this.#engine.events.changedRooms(
       rooms.map(({ roomNid }) => roomNid),
       after,
     );
-    const passages: MembershipTransition[] = [];
+    const transitions: MembershipTransition[] = [];
     for (const room of rooms) {
-      if (grown.has(room.roomNid)) passages.push(...(await this.#ofRoom(room, after, upTo)));
+      if (changedRooms.has(room.roomNid)) transitions.push(...(await this.#ofRoom(room, after, upTo)));
     }
-    return passages.sort((a, b) => a.position - b.position);
+    return transitions.sort((a, b) => a.position - b.position);
   }
 
   async #ofRoom({ roomId, roomNid }: UserRoom, after: number, upTo: number): Promise<MembershipTransition[]> {
     const deltas = await this.#engine.stateDeltas(roomNid, after, upTo);
     const keys = await this.#engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
-    const passages: MembershipTransition[] = [];
+    const transitions: MembershipTransition[] = [];
     for (const [type, userId] of keys.map(splitStateMapKey)) {
       if (type !== 'm.room.member') continue;
-      passages.push(...(await this.#ofMember(roomNid, roomId, userId, after, upTo)));
+      transitions.push(...(await this.#ofMember(roomNid, roomId, userId, after, upTo)));
     }
-    return passages;
+    return transitions;
   }
 
   async #ofMember(
@@ -73,15 +78,15 @@ export class MembershipHistory {
     upTo: number,
   ): Promise<MembershipTransition[]> {
     const history = await this.#engine.stateHistory(roomNid, stateMapKey('m.room.member', userId));
-    const passages: MembershipTransition[] = [];
-    let before = false;
+    const transitions: MembershipTransition[] = [];
+    let wasJoined = false;
     for (const { stream, event } of history) {
       const joined = event !== undefined && membershipOf(event.event.content) === 'join';
-      if (joined !== before && stream > after && stream <= upTo) {
-        passages.push({ position: stream, roomId, userId, joined });
+      if (joined !== wasJoined && stream > after && stream <= upTo) {
+        transitions.push({ position: stream, roomId, userId, joined });
       }
-      before = joined;
+      wasJoined = joined;
     }
-    return passages;
+    return transitions;
   }
 }

@@ -14,7 +14,8 @@ export interface DeviceListSyncDeps {
 }
 
 /**
- * Users whose keys a client has to ask for again, and users whose keys it need not follow any more.
+ * Adds `device_lists` to sync responses: users whose keys the client has to query again, and users whose
+ * device lists it can stop tracking.
  * Source: client-server API, "Extensions to /sync" of "End-to-End Encryption"; MSC3884.
  */
 export function deviceListSyncSource(deps: DeviceListSyncDeps): SyncSource {
@@ -24,14 +25,14 @@ export function deviceListSyncSource(deps: DeviceListSyncDeps): SyncSource {
     follow(feeds) {
       feeds.followUsers(signatureStream, ({ userId }) => [userId]);
       feeds.followUsers(devices.deviceListStream, ({ userId }) => [userId]);
-      feeds.followMembers(devices.deviceListStream, ({ userId }) => roomsOf(deps, userId));
+      feeds.followMembers(devices.deviceListStream, ({ userId }) => joinedRooms(deps, userId));
     },
     device: {
       extension: 'e2ee',
       isQuiet: (position) => deviceLists.isQuiet(position),
       constant: () => '',
       async members({ userId }, { after, upTo }) {
-        // A first sync needs no list: the client asks for all keys anyway.
+        // An initial sync needs no list, as the client queries all keys anyway.
         const isQuiet = after === undefined || deviceLists.isQuiet(after);
         const lists = isQuiet ? undefined : await deviceLists.changes(userId, after, upTo);
         const isNews = lists !== undefined && lists.changed.length + lists.left.length > 0;
@@ -41,21 +42,21 @@ export function deviceListSyncSource(deps: DeviceListSyncDeps): SyncSource {
   };
 }
 
-/** The rooms that a user is joined to, at once when they are in memory. */
-function roomsOf({ engine, log }: DeviceListSyncDeps, userId: string): string[] | Promise<string[]> {
+/** The joined rooms of a user, without a promise when they are in memory. */
+function joinedRooms({ engine, log }: DeviceListSyncDeps, userId: string): string[] | Promise<string[]> {
   const known = engine.userRooms.peek(userId);
-  if (known) return joined(known.values());
+  if (known) return joinedRoomIds(known.values());
   return engine.userRooms.of(userId).then(
-    (rooms) => joined(rooms.values()),
+    (rooms) => joinedRoomIds(rooms.values()),
     (error: unknown) => {
       log.error(
         { err: error },
-        'could not wake those who share rooms with a user whose devices have changed',
+        'could not notify the syncs of users who share rooms with a user whose device list has changed',
       );
       return [];
     },
   );
 }
 
-const joined = (rooms: Iterable<UserRoom>) =>
+const joinedRoomIds = (rooms: Iterable<UserRoom>) =>
   [...rooms].filter(({ membership }) => membership === 'join').map(({ roomId }) => roomId);

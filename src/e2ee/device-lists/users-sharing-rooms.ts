@@ -1,51 +1,55 @@
 import type { UserRoom } from '../../room-engine/index.ts';
 import type { MembershipTransition } from './membership-history.ts';
 
-/** The rooms of a user, by id, as they are now. */
+/** The current rooms of a user by room id. */
 type Rooms = ReadonlyMap<string, UserRoom>;
 
-/** With whom a user was in a room at a time, from where everybody is now and who came and went since. */
+/**
+ * Computes whether a user shared a room with another one at an earlier position, from the current rooms of
+ * both and the transitions since then.
+ */
 export class UsersSharingRooms {
-  readonly #own: Rooms;
+  readonly #ownRooms: Rooms;
   readonly #userId: string;
-  /** Of each user the passages in each room, oldest first. */
-  readonly #passages = new Map<string, Map<string, MembershipTransition[]>>();
+  /** User id to room id to transitions, oldest first. */
+  readonly #transitions = new Map<string, Map<string, MembershipTransition[]>>();
 
-  /** @param passages all since the earliest time that will be asked for, oldest first */
-  constructor(own: Rooms, passages: readonly MembershipTransition[], userId: string) {
-    this.#own = own;
+  /** @param transitions all since the earliest position of the queries, oldest first */
+  constructor(ownRooms: Rooms, transitions: readonly MembershipTransition[], userId: string) {
+    this.#ownRooms = ownRooms;
     this.#userId = userId;
-    for (const passage of passages) {
-      const ofUser = this.#passages.get(passage.userId) ?? new Map<string, MembershipTransition[]>();
-      this.#passages.set(passage.userId, ofUser);
-      const inRoom = ofUser.get(passage.roomId);
-      if (inRoom) inRoom.push(passage);
-      else ofUser.set(passage.roomId, [passage]);
+    for (const transition of transitions) {
+      const ofUser = this.#transitions.get(transition.userId) ?? new Map<string, MembershipTransition[]>();
+      this.#transitions.set(transition.userId, ofUser);
+      const inRoom = ofUser.get(transition.roomId);
+      if (inRoom) inRoom.push(transition);
+      else ofUser.set(transition.roomId, [transition]);
     }
   }
 
-  /** Whether both were in one of the rooms at that position. */
+  /** Reports whether both users were joined to the same room at a position. */
   shareRoomAt(other: string, rooms: Rooms, position: number): boolean {
-    const candidates = [...rooms.keys(), ...(this.#passages.get(other)?.keys() ?? [])];
+    const candidates = [...rooms.keys(), ...(this.#transitions.get(other)?.keys() ?? [])];
     return candidates.some(
       (roomId) =>
-        this.#wasIn(other, rooms, roomId, position) && this.#wasIn(this.#userId, this.#own, roomId, position),
+        this.#wasJoined(other, rooms, roomId, position) &&
+        this.#wasJoined(this.#userId, this.#ownRooms, roomId, position),
     );
   }
 
-  /** Whether there was a time in `(after, upTo]` at which they were not. */
+  /** Reports whether there was a position in `(after, upTo]` at which the two users shared no room. */
   stoppedSharing(other: string, rooms: Rooms, after: number, upTo: number): boolean {
     return [other, this.#userId]
-      .flatMap((userId) => [...(this.#passages.get(userId)?.values() ?? [])].flat())
+      .flatMap((userId) => [...(this.#transitions.get(userId)?.values() ?? [])].flat())
       .filter(({ joined, position }) => !joined && position > after && position <= upTo)
       .some(({ position }) => !this.shareRoomAt(other, rooms, position));
   }
 
-  #wasIn(userId: string, rooms: Rooms, roomId: string, position: number): boolean {
-    const next = this.#passages
+  #wasJoined(userId: string, rooms: Rooms, roomId: string, position: number): boolean {
+    const next = this.#transitions
       .get(userId)
       ?.get(roomId)
-      ?.find((passage) => passage.position > position);
+      ?.find((transition) => transition.position > position);
     return next ? !next.joined : rooms.get(roomId)?.membership === 'join';
   }
 }

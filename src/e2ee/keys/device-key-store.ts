@@ -2,8 +2,8 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { E2eeTables } from '../tables.ts';
 
-/** How many users one query names at most. */
-const chunk = 500;
+/** Users in one query. */
+const chunkSize = 500;
 
 export async function readDeviceKeys(
   reader: Reader<E2eeTables>,
@@ -19,17 +19,17 @@ export async function readDeviceKeys(
   return row && (JSON.parse(row.keys) as JsonObject);
 }
 
-/** The keys of all devices of users, as JSON. */
+/** Returns the keys of all devices of users, as JSON. */
 export async function readDeviceKeysOf(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<{ userId: string; deviceId: string; keys: string }[]> {
   const found: { userId: string; deviceId: string; keys: string }[] = [];
-  for (let start = 0; start < userIds.length; start += chunk) {
+  for (let start = 0; start < userIds.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('device_keys')
       .selectAll()
-      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .where('user_id', 'in', userIds.slice(start, start + chunkSize))
       .execute();
     for (const row of rows) found.push({ userId: row.user_id, deviceId: row.device_id, keys: row.keys });
   }
@@ -50,7 +50,7 @@ export async function writeDeviceKeys(
     .execute();
 }
 
-/** Deletes everything that was uploaded for devices. */
+/** Deletes all keys that were uploaded for devices. */
 export async function deleteKeysOfDevices(
   writer: Writer<E2eeTables>,
   userId: string,
@@ -66,7 +66,7 @@ export async function deleteKeysOfDevices(
   }
 }
 
-/** Deletes the one-time and fallback keys of devices: nobody can use them with other identity keys. */
+/** Deletes the one-time and fallback keys of devices, which are useless with other identity keys. */
 export async function deleteOneTimeKeysOfDevices(
   writer: Writer<E2eeTables>,
   userId: string,

@@ -16,7 +16,7 @@ forEachDatabase((open) => {
   const { upload, query, claim } = keyCalls(() => server);
 
   describe('device keys', () => {
-    it('are found by those who ask, with the name of the device', async () => {
+    it('returns uploaded device keys to other users, with the display name of the device', async () => {
       await start();
       const [alice, bob] = [await server.user('alice'), await server.user('bob')];
       const { body } = await query(bob, { [alice.userId]: [] });
@@ -35,30 +35,30 @@ forEachDatabase((open) => {
       assert.deepEqual(others, { [alice.userId]: {}, '@nobody:test': {} });
     });
 
-    it('of a device that is gone are not found, whatever was left of it', async () => {
+    it('does not return stored keys of a device that does not exist', async () => {
       await start();
       const alice = await server.user('alice');
-      const ghost = new ClientDevice(alice.userId, 'GHOST');
+      const deletedDevice = new ClientDevice(alice.userId, 'GHOST');
       await server.server.database.transaction((writer) =>
-        writeDeviceKeys(writer, alice.userId, 'GHOST', ghost.deviceKeys()),
+        writeDeviceKeys(writer, alice.userId, 'GHOST', deletedDevice.deviceKeys()),
       );
       const { body } = await query(alice, { [alice.userId]: [] });
       assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
     });
 
-    it('are told to other servers without the names of devices, unless these may know', async () => {
+    it('returns device keys to other servers with display names only if configured', async () => {
       await start();
       const alice = await server.user('alice');
       await server.call(alice, 'PUT', `/devices/${alice.deviceId}`, { display_name: 'Phone' });
-      const wanted = new Map([[alice.userId, []]]);
+      const requested = new Map([[alice.userId, []]]);
       const unsignedOf = async (withNames: boolean) =>
-        (await server.e2ee.query.queryLocal(wanted, withNames)).device_keys[alice.userId]![alice.deviceId]!
+        (await server.e2ee.query.queryLocal(requested, withNames)).device_keys[alice.userId]![alice.deviceId]!
           .unsigned;
       assert.equal(await unsignedOf(false), undefined);
       assert.deepEqual(await unsignedOf(true), { device_display_name: 'Phone' });
     });
 
-    it('change the list of devices once, however often they are uploaded', async () => {
+    it('publishes a device list change once for repeated identical uploads', async () => {
       await start();
       const alice = await server.user('alice');
       const facts: string[] = [];
@@ -69,7 +69,7 @@ forEachDatabase((open) => {
       assert.deepEqual(facts, [alice.userId]);
     });
 
-    it('with another identity leave no one-time key of the old one behind', async () => {
+    it('deletes the one-time and fallback keys of a device that uploads other identity keys', async () => {
       await start();
       const alice = await server.user('alice');
       const fallback_keys = alice.client.oneTimeKeys(1, 100);
@@ -79,7 +79,7 @@ forEachDatabase((open) => {
       assert.equal(await claim(alice, alice), undefined);
     });
 
-    it('are refused unless they are those of the device, signed by it', async () => {
+    it("rejects device keys that belong to another device, are malformed or lack the device's signature", async () => {
       await start();
       const alice = await server.user('alice');
       const { client } = alice;
@@ -117,7 +117,7 @@ forEachDatabase((open) => {
       assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
     });
 
-    it('keep their names and ids whatever these are', async () => {
+    it('accepts the device id __proto__', async () => {
       await start();
       const login = await server.server.register('alice', { device_id: '__proto__' });
       const alice = await server.uploadDeviceKeys(login);

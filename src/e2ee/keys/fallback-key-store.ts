@@ -3,12 +3,12 @@ import type { E2eeTables } from '../tables.ts';
 import type { DeviceAddress } from './one-time-key-store.ts';
 import type { OneTimeKey } from './one-time-keys.ts';
 
-/** A fallback key, and whether it was handed out. */
+/** A fallback key, and whether it was claimed. */
 export interface FallbackKey extends OneTimeKey {
   readonly used: boolean;
 }
 
-/** Replaces the fallback key of an algorithm; one that is there already stays as used as it is. */
+/** Replaces the fallback key of an algorithm. The same key again stays marked as used. */
 export async function writeFallbackKey(
   writer: Writer<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
@@ -44,7 +44,7 @@ export async function readFallbackKey(
   return row && { algorithm, keyId: row.key_id, key: row.key, digest: row.digest, used: row.used !== 0 };
 }
 
-/** @returns whether the key was unused until now */
+/** @returns whether the key was not marked as used before */
 export async function markFallbackKeyUsed(
   writer: Writer<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
@@ -62,7 +62,7 @@ export async function markFallbackKeyUsed(
   return result.numUpdatedRows > 0n;
 }
 
-/** Algorithms of a device's fallback keys that nobody has got yet. */
+/** Returns the algorithms of a device's fallback keys that were not claimed yet. */
 export async function unusedFallbackTypes(
   reader: Reader<E2eeTables>,
   { userId, deviceId }: DeviceAddress,

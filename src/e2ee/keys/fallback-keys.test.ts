@@ -13,14 +13,14 @@ forEachDatabase((open) => {
   const { upload, claim, keyCounts } = keyCalls(() => server);
 
   describe('fallback keys', () => {
-    it('are known by their old name too', async () => {
+    it('accepts fallback keys under the unstable name of MSC2732', async () => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { 'org.matrix.msc2732.fallback_keys': alice.client.oneTimeKeys(1) });
       assert.deepEqual((await keyCounts(alice)).unused, [curve]);
     });
 
-    it('are used until they are replaced by another one', async () => {
+    it('keeps a claimed fallback key marked as used until another one replaces it', async () => {
       await start();
       const alice = await server.user('alice');
       const fallback_keys = alice.client.oneTimeKeys(1);

@@ -4,13 +4,13 @@ import type { LocalKeyClaims } from './local-key-claims.ts';
 import { type ByUser, failureOf, type RemoteKeys, validOneTimeKeys } from './remote-keys.ts';
 import { withTimeout } from './timeout.ts';
 
-/** User id to device id to the algorithm of the key that is wanted. */
+/** User id to device id to the algorithm of the requested key. */
 export type KeyRequests = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
 /** User id to device id to `<algorithm>:<key id>` to the key. */
 type ClaimedKeys = ByUser<Record<string, JsonObject>>;
 
-/** The answer to `POST /keys/claim`. */
+/** The response to `POST /keys/claim`. */
 export interface ClaimResponse {
   readonly one_time_keys: ClaimedKeys;
   readonly failures: Record<string, JsonObject>;
@@ -20,11 +20,11 @@ export interface KeyClaimingDeps {
   readonly claims: LocalKeyClaims;
   readonly serverName: string;
   readonly clock: Clock;
-  /** Without it, servers are answered for as unreachable. */
+  /** Without it, requests to other servers fail with M_UNREACHABLE. */
   readonly remote: RemoteKeys | undefined;
 }
 
-/** Claims keys of many devices on many servers. Source: client-server API, `POST /keys/claim`. */
+/** Claims one-time keys of local and remote devices. Source: client-server API, `POST /keys/claim`. */
 export class KeyClaiming {
   readonly #deps: KeyClaimingDeps;
 
@@ -33,8 +33,8 @@ export class KeyClaiming {
   }
 
   /** @param timeout milliseconds to wait for other servers */
-  async claim(wishes: KeyRequests, timeout: number): Promise<ClaimResponse> {
-    const servers = Map.groupBy(wishes, ([userId]): string => serverOfUser(userId));
+  async claim(requests: KeyRequests, timeout: number): Promise<ClaimResponse> {
+    const servers = Map.groupBy(requests, ([userId]): string => serverOfUser(userId));
     const localRequests = new Map(servers.get(this.#deps.serverName));
     servers.delete(this.#deps.serverName);
     const failures: Record<string, JsonObject> = {};
@@ -53,12 +53,12 @@ export class KeyClaiming {
   }
 
   /** Claims keys of local users. */
-  async claimLocal(wishes: KeyRequests): Promise<ClaimedKeys> {
-    const wanted = [...wishes].flatMap(([userId, devices]) =>
+  async claimLocal(requests: KeyRequests): Promise<ClaimedKeys> {
+    const flatRequests = [...requests].flatMap(([userId, devices]) =>
       [...devices].map(([deviceId, algorithm]) => ({ userId, deviceId, algorithm })),
     );
     const claimed = await Promise.all(
-      wanted.map(async (wish) => ({ ...wish, key: await this.#deps.claims.claim(wish) })),
+      flatRequests.map(async (request) => ({ ...request, key: await this.#deps.claims.claim(request) })),
     );
     const keys: ClaimedKeys = {};
     for (const { userId, deviceId, key } of claimed) {
@@ -69,12 +69,12 @@ export class KeyClaiming {
     return keys;
   }
 
-  async #remote(server: string, wishes: KeyRequests, timeout: number): Promise<ClaimedKeys> {
+  async #remote(server: string, requests: KeyRequests, timeout: number): Promise<ClaimedKeys> {
     const { remote, clock } = this.#deps;
     if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
     const answer = await withTimeout(clock, timeout, (signal) =>
-      remote.claim(server, wishes, { timeout, signal }),
+      remote.claim(server, requests, { timeout, signal }),
     );
-    return isJsonObject(answer) ? validOneTimeKeys(answer, wishes) : {};
+    return isJsonObject(answer) ? validOneTimeKeys(answer, requests) : {};
   }
 }

@@ -12,8 +12,8 @@ forEachDatabase((open) => {
   };
   const { upload, claim, keyCounts } = keyCalls(() => server);
 
-  describe('what a device is told of its keys', () => {
-    it('comes from memory, and announces each change', async () => {
+  describe('key counts of a device', () => {
+    it('returns counts from the cache, and publishes each change', async () => {
       await start();
       const alice = await server.user('alice');
       const facts: string[] = [];
@@ -32,7 +32,7 @@ forEachDatabase((open) => {
       assert.deepEqual(facts, [alice.deviceId, alice.deviceId]);
     });
 
-    it('goes with the device', async () => {
+    it('deletes one-time and fallback keys with the device', async () => {
       await start();
       const [alice, second] = [await server.user('alice'), await server.device('alice')];
       const fallback_keys = second.client.oneTimeKeys(1, 5);
@@ -45,7 +45,7 @@ forEachDatabase((open) => {
         assert.equal(await server.rows(table), 0);
       }
       assert.equal(await server.rows('device_keys'), 1);
-      await assert.rejects(server.e2ee.upload.upload(second.userId, second.deviceId, {}), /gone/);
+      await assert.rejects(server.e2ee.upload.upload(second.userId, second.deviceId, {}), /was deleted/);
     });
   });
 });

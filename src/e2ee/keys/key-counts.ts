@@ -5,31 +5,36 @@ import type { E2eeTables } from '../tables.ts';
 import { unusedFallbackTypes } from './fallback-key-store.ts';
 import { countKeys, type DeviceAddress } from './one-time-key-store.ts';
 
-/** What a device is told of its keys on the server. */
+/** The counts of a device's keys in each sync response. */
 export interface DeviceKeyCounts {
   /** Unclaimed one-time keys by algorithm. */
   readonly oneTimeKeyCounts: Readonly<Record<string, number>>;
   readonly unusedFallbackKeyTypes: readonly string[];
 }
 
-/** Of how many devices the counts are kept in memory. */
-const devicesInMemory = 50_000;
+/** Devices whose counts are cached. */
+const cachedDevices = 50_000;
 
-/** Clients wait for this count before they upload keys, so that it is told also when it is zero. */
-const usualAlgorithm = 'signed_curve25519';
+/**
+ * Clients wait for the count of this algorithm before they upload keys, so that it is sent even when it is
+ * zero.
+ */
+const defaultAlgorithm = 'signed_curve25519';
 
-/** How many keys devices have left, from memory where nothing has changed. */
+/** Counts the unclaimed keys of devices, and caches the counts until they change. */
 export class KeyCounts {
   readonly #database: Database;
   readonly #cache: Cache<string, DeviceKeyCounts>;
 
   constructor(database: Database, caches: CacheRegistry, keyStream: Stream<DeviceAddress>) {
     this.#database = database;
-    this.#cache = caches.create('device_key_counts', { size: devicesInMemory });
+    this.#cache = caches.create('device_key_counts', { size: cachedDevices });
     keyStream.subscribe(({ userId, deviceId }) => this.#cache.delete(`${userId} ${deviceId}`));
   }
 
-  /** The counts of one-time keys by algorithm, and the fallback keys that were not used yet. */
+  /**
+   * Returns the counts of unclaimed one-time keys by algorithm, and the algorithms of unused fallback keys.
+   */
   get(userId: string, deviceId: string): DeviceKeyCounts | Promise<DeviceKeyCounts> {
     return this.#cache.getOrLoad(`${userId} ${deviceId}`, () => this.#load({ userId, deviceId }));
   }
@@ -45,6 +50,6 @@ export class KeyCounts {
 }
 
 export const withDefaultAlgorithm = (counts: Readonly<Record<string, number>>) => ({
-  [usualAlgorithm]: 0,
+  [defaultAlgorithm]: 0,
   ...counts,
 });

@@ -18,14 +18,14 @@ import {
 } from './remote-keys.ts';
 import { withTimeout } from './timeout.ts';
 
-/** User id to the ids of the devices that are wanted; none stand for all. */
+/** User id to requested device ids; an empty list requests all devices. */
 export type RequestedDevices = ReadonlyMap<string, readonly string[]>;
 
-/** The answer to `POST /keys/query`. */
+/** The response to `POST /keys/query`. */
 export interface QueryResponse extends QueriedKeys {
-  /** The user-signing key of the user who asks. */
+  /** The user-signing key of the requesting user. */
   readonly user_signing_keys: ByUser;
-  /** By the name of the server that could not be asked. */
+  /** Errors by the names of servers that did not answer. */
   readonly failures: Record<string, JsonObject>;
 }
 
@@ -34,23 +34,25 @@ export interface KeyQueryDeps {
   readonly devices: Devices;
   readonly serverName: string;
   readonly clock: Clock;
-  /** Without it, servers are answered for as unreachable. */
+  /** Without it, requests to other servers fail with M_UNREACHABLE. */
   readonly remote: RemoteKeys | undefined;
-  /** Without it, other servers are asked each time. */
+  /** Without it, each query for remote users requests their server. */
   readonly lists?: RemoteDeviceLists | undefined;
 }
 
-/** What is known of the keys of users of another server. */
+/** Keys of users of one remote server. */
 export interface RemoteKeysResult {
   readonly keys: QueriedKeys;
-  /** Why the server could not be asked. */
+  /** The error when the server did not answer. */
   readonly failure: JsonObject | undefined;
 }
 
-/** How many users are looked up before other requests get their turn, and asked for in one request. */
-const usersAtOnce = 500;
+/**
+ * Local users that are looked up before the event loop gets control again, and remote users in one request.
+ */
+const usersPerBatch = 500;
 
-/** Finds the keys of devices and users. Source: client-server API, `POST /keys/query`. */
+/** Returns the keys of devices and users. Source: client-server API, `POST /keys/query`. */
 export class KeyQuery {
   readonly #deps: KeyQueryDeps;
 
@@ -59,11 +61,11 @@ export class KeyQuery {
   }
 
   /**
-   * @param viewer the user who asks
+   * @param viewer the requesting user
    * @param timeout milliseconds to wait for other servers
    */
-  async query(viewer: string, wanted: RequestedDevices, timeout: number): Promise<QueryResponse> {
-    const servers = Map.groupBy(wanted, ([userId]): string => serverOfUser(userId));
+  async query(viewer: string, requested: RequestedDevices, timeout: number): Promise<QueryResponse> {
+    const servers = Map.groupBy(requested, ([userId]): string => serverOfUser(userId));
     const local = new Map(servers.get(this.#deps.serverName));
     servers.delete(this.#deps.serverName);
     const failures: Record<string, JsonObject> = {};
@@ -75,44 +77,44 @@ export class KeyQuery {
         return keys;
       }),
     ]);
-    const answer = merge(answers);
-    await this.#addOwnSignatures(viewer, answer.master_keys);
-    return { ...answer, user_signing_keys: await this.#userSigningKey(viewer, wanted), failures };
+    const response = merge(answers);
+    await this.#addOwnSignatures(viewer, response.master_keys);
+    return { ...response, user_signing_keys: await this.#userSigningKey(viewer, requested), failures };
   }
 
   /**
-   * The keys of local users.
-   * @param withNames adds the names of their devices, which not everybody may know
+   * Returns the keys of local users.
+   * @param withNames adds the display names of the devices, which not every server may know
    */
-  async queryLocal(wanted: RequestedDevices, withNames = true): Promise<QueriedKeys> {
-    const answer = noKeys();
-    const userIds = [...wanted.keys()];
-    for (let start = 0; start < userIds.length; start += usersAtOnce) {
+  async queryLocal(requested: RequestedDevices, withNames = true): Promise<QueriedKeys> {
+    const response = noKeys();
+    const userIds = [...requested.keys()];
+    for (let start = 0; start < userIds.length; start += usersPerBatch) {
       if (start > 0) await new Promise(setImmediate);
-      await this.#addLocal(answer, userIds.slice(start, start + usersAtOnce), wanted, withNames);
+      await this.#addLocal(response, userIds.slice(start, start + usersPerBatch), requested, withNames);
     }
-    return answer;
+    return response;
   }
 
   /**
-   * The keys of users of another server, checked: those that are kept current here, and what the server says of the
-   * others. Where it does not answer, nothing is said of them: a client that was told of a list that is not current
-   * would take the devices that are not in it for gone.
+   * Returns validated keys of users of another server: from the stored device lists that are current, and
+   * from the server for other users. When the server does not answer, the result has no entry for these
+   * users: clients would take an outdated list for complete and drop devices that are missing in it.
    * @param timeout milliseconds
    */
-  async queryRemote(server: string, wanted: RequestedDevices, timeout: number): Promise<RemoteKeysResult> {
+  async queryRemote(server: string, requested: RequestedDevices, timeout: number): Promise<RemoteKeysResult> {
     const { lists } = this.#deps;
-    const known = (await lists?.read([...wanted.keys()])) ?? new Map<string, RemoteListWithDevices>();
-    const others = [...wanted].filter(([userId]) => known.get(userId)?.stale !== false);
+    const known = (await lists?.read([...requested.keys()])) ?? new Map<string, RemoteListWithDevices>();
+    const othersRequested = [...requested].filter(([userId]) => known.get(userId)?.stale !== false);
     const current = keysOf(
       [...known.values()].filter(({ stale }) => !stale),
-      wanted,
+      requested,
     );
-    if (others.length === 0) return { keys: current, failure: undefined };
-    const otherUserIds = others.map(([userId]) => userId);
+    if (othersRequested.length === 0) return { keys: current, failure: undefined };
+    const otherUserIds = othersRequested.map(([userId]) => userId);
     try {
       await lists?.recordRemoteQuery(otherUserIds);
-      const answers = await this.#ask(server, others, timeout);
+      const answers = await this.#requestRemote(server, othersRequested, timeout);
       await lists?.fetchMissing(otherUserIds);
       return { keys: merge([current, ...answers]), failure: undefined };
     } catch (error) {
@@ -120,30 +122,30 @@ export class KeyQuery {
     }
   }
 
-  async #ask(
+  async #requestRemote(
     server: string,
     users: readonly (readonly [string, readonly string[]])[],
     timeout: number,
   ): Promise<QueriedKeys[]> {
     const { remote, clock } = this.#deps;
     if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
-    const parts = Array.from({ length: Math.ceil(users.length / usersAtOnce) }, (_, part) =>
-      users.slice(part * usersAtOnce, (part + 1) * usersAtOnce),
+    const batches = Array.from({ length: Math.ceil(users.length / usersPerBatch) }, (_, batch) =>
+      users.slice(batch * usersPerBatch, (batch + 1) * usersPerBatch),
     );
     return withTimeout(clock, timeout, (signal) =>
       Promise.all(
-        parts.map(async (part) => {
-          const wanted = new Map(part);
-          return validKeys(await remote.query(server, wanted, { timeout, signal }), wanted);
+        batches.map(async (batch) => {
+          const requested = new Map(batch);
+          return validKeys(await remote.query(server, requested, { timeout, signal }), requested);
         }),
       ),
     );
   }
 
   async #addLocal(
-    answer: QueriedKeys,
+    response: QueriedKeys,
     userIds: readonly string[],
-    wanted: RequestedDevices,
+    requested: RequestedDevices,
     withNames: boolean,
   ): Promise<void> {
     const { devices } = this.#deps;
@@ -153,37 +155,40 @@ export class KeyQuery {
       devices.names(userIds),
     ]);
     const found = new Map(userIds.map((userId) => [userId, [] as [string, JsonObject][]]));
-    const chosen = new Map(userIds.map((userId) => [userId, new Set(wanted.get(userId))]));
+    const chosenIds = new Map(userIds.map((userId) => [userId, new Set(requested.get(userId))]));
     for (const { userId, deviceId, keys } of deviceKeys) {
-      const ids = chosen.get(userId);
+      const ids = chosenIds.get(userId);
       if (ids?.size && !ids.has(deviceId)) continue;
-      // On PostgreSQL keys may have been uploaded while their device was being deleted.
+      // On PostgreSQL keys may have been uploaded while their device was deleted.
       if (!names.get(userId)?.has(deviceId)) continue;
       const name = withNames ? names.get(userId)?.get(deviceId) : undefined;
       const unsigned = name === undefined ? undefined : { unsigned: { device_display_name: name } };
       found.get(userId)?.push([deviceId, { ...(JSON.parse(keys) as JsonObject), ...unsigned }]);
     }
-    for (const [userId, entries] of found) answer.device_keys[userId] = Object.fromEntries(entries);
+    for (const [userId, entries] of found) response.device_keys[userId] = Object.fromEntries(entries);
     for (const [userId, keys] of crossSigningKeys) {
       const [master, selfSigning] = [keys.get('master'), keys.get('self_signing')];
-      if (master) answer.master_keys[userId] = master.object;
-      if (selfSigning) answer.self_signing_keys[userId] = selfSigning.object;
+      if (master) response.master_keys[userId] = master.object;
+      if (selfSigning) response.self_signing_keys[userId] = selfSigning.object;
     }
   }
 
-  /** Adds what the viewer has signed: nobody else sees it. */
+  /** Adds the viewer's signatures of other users' master keys, which only the viewer may see. */
   async #addOwnSignatures(viewer: string, masterKeys: ByUser): Promise<void> {
     const signatures = await readUserSignatures(this.#reader, viewer, Object.keys(masterKeys));
     for (const { targetUserId, targetKey, keyId, signature } of signatures) {
       const key = masterKeys[targetUserId];
       if (!key || !isJsonObject(key['keys']) || !Object.hasOwn(key['keys'], `ed25519:${targetKey}`)) continue;
-      const others = isJsonObject(key.signatures) ? key.signatures : {};
-      masterKeys[targetUserId] = { ...key, signatures: { ...others, [viewer]: { [keyId]: signature } } };
+      const otherSignatures = isJsonObject(key.signatures) ? key.signatures : {};
+      masterKeys[targetUserId] = {
+        ...key,
+        signatures: { ...otherSignatures, [viewer]: { [keyId]: signature } },
+      };
     }
   }
 
-  async #userSigningKey(viewer: string, wanted: RequestedDevices): Promise<ByUser> {
-    if (!wanted.has(viewer)) return {};
+  async #userSigningKey(viewer: string, requested: RequestedDevices): Promise<ByUser> {
+    if (!requested.has(viewer)) return {};
     const keys = (await readCrossSigningKeysOf(this.#reader, [viewer])).get(viewer);
     const key = keys?.get('user_signing');
     return key ? { [viewer]: key.object } : {};
@@ -194,23 +199,23 @@ export class KeyQuery {
   }
 }
 
-function keysOf(lists: readonly RemoteListWithDevices[], wanted: RequestedDevices): QueriedKeys {
-  const answer = noKeys();
+function keysOf(lists: readonly RemoteListWithDevices[], requested: RequestedDevices): QueriedKeys {
+  const response = noKeys();
   for (const { userId, devices, masterKey, selfSigningKey } of lists) {
-    const chosen = new Set(wanted.get(userId));
-    const entries = [...devices].filter(([deviceId]) => chosen.size === 0 || chosen.has(deviceId));
-    answer.device_keys[userId] = Object.fromEntries(entries);
-    if (masterKey) answer.master_keys[userId] = masterKey;
-    if (selfSigningKey) answer.self_signing_keys[userId] = selfSigningKey;
+    const chosenIds = new Set(requested.get(userId));
+    const entries = [...devices].filter(([deviceId]) => chosenIds.size === 0 || chosenIds.has(deviceId));
+    response.device_keys[userId] = Object.fromEntries(entries);
+    if (masterKey) response.master_keys[userId] = masterKey;
+    if (selfSigningKey) response.self_signing_keys[userId] = selfSigningKey;
   }
-  return answer;
+  return response;
 }
 
 function merge(answers: readonly QueriedKeys[]): QueriedKeys {
   const merged = noKeys();
-  for (const answer of answers) {
+  for (const response of answers) {
     for (const section of ['device_keys', 'master_keys', 'self_signing_keys'] as const) {
-      Object.assign(merged[section], answer[section]);
+      Object.assign(merged[section], response[section]);
     }
   }
   return merged;

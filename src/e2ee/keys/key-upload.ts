@@ -26,14 +26,14 @@ import {
 import { type OneTimeKey, parseFallbackKeys, parseOneTimeKeys } from './one-time-keys.ts';
 import { coveredText, isSignedBy, signaturesBy, withSignatures } from './signed-object.ts';
 
-/** What a client uploads. */
+/** The body of `POST /keys/upload`. */
 export interface KeyUploadBody {
   readonly device_keys?: JsonObject;
   readonly one_time_keys?: JsonObject;
   readonly fallback_keys?: JsonObject;
 }
 
-/** What a client uploads, checked. */
+/** The parsed and checked keys of an upload. */
 export interface CheckedUpload {
   readonly deviceKeys: DeviceKeys | undefined;
   readonly oneTimeKeys: readonly OneTimeKey[];
@@ -48,10 +48,13 @@ export interface KeyUploadDeps {
   readonly keyIds: Sequence;
 }
 
-/** One-time keys that a device may have, and claimed ones that are remembered; clients keep up to about 100. */
-const [maxKeys, claimedRemembered] = [1_000, 1_000];
+/**
+ * Maximum of unclaimed one-time keys of a device, and of stored claimed keys. Clients keep up to about 100 on
+ * the server.
+ */
+const [maxOneTimeKeys, maxClaimedKeys] = [1_000, 1_000];
 
-/** Takes the keys that devices upload. Source: client-server API, `POST /keys/upload`. */
+/** Stores the keys that devices upload. Source: client-server API, `POST /keys/upload`. */
 export class KeyUpload {
   readonly #deps: KeyUploadDeps;
 
@@ -60,7 +63,7 @@ export class KeyUpload {
   }
 
   /**
-   * @returns how many unclaimed one-time keys the device has now, by algorithm
+   * @returns the number of unclaimed one-time keys of the device by algorithm
    * @throws MatrixError M_INVALID_PARAM, M_INVALID_SIGNATURE, M_TOO_LARGE, M_FORBIDDEN, M_NOT_FOUND
    */
   async upload(userId: string, deviceId: string, body: KeyUploadBody): Promise<Record<string, number>> {
@@ -71,7 +74,7 @@ export class KeyUpload {
     );
   }
 
-  /** Checks an upload, before a transaction. */
+  /** Parses and checks the keys of an upload, before the transaction. */
   async check({ userId, deviceId }: DeviceAddress, body: KeyUploadBody): Promise<CheckedUpload> {
     const deviceKeys = body.device_keys && parseDeviceKeys(body.device_keys, userId, deviceId);
     const signingKey = deviceKeys?.signingKey ?? (await this.#storedSigningKey(userId, deviceId));
@@ -83,7 +86,7 @@ export class KeyUpload {
     };
   }
 
-  /** `upload` inside the caller's transaction. */
+  /** Does the same as `upload` inside the caller's transaction. */
   async uploadIn(
     anyWriter: AnyWriter,
     publish: Publish,
@@ -93,13 +96,13 @@ export class KeyUpload {
     const writer = writerFor<E2eeTables>(anyWriter);
     const { devices, keyStream } = this.#deps;
     const exists = (await devices.names([device.userId], writer)).get(device.userId)?.has(device.deviceId);
-    if (!exists) throw notFound('This device is gone');
+    if (!exists) throw notFound('The device was deleted');
     if (deviceKeys) await this.#putDeviceKeys(writer, publish, device, deviceKeys);
     if (oneTimeKeys.length > 0) await this.#addOneTimeKeys(writer, device, oneTimeKeys);
     for (const key of fallbackKeys) await writeFallbackKey(writer, device, key);
     const counts = await countKeys(writer, device);
-    if (Object.values(counts).reduce((sum, count) => sum + count, 0) > maxKeys) {
-      throw tooLarge(`A device has at most ${maxKeys} one-time keys`);
+    if (Object.values(counts).reduce((sum, count) => sum + count, 0) > maxOneTimeKeys) {
+      throw tooLarge(`A device has at most ${maxOneTimeKeys} one-time keys`);
     }
     if (deviceKeys || oneTimeKeys.length > 0 || fallbackKeys.length > 0) publish(keyStream, device);
     return withDefaultAlgorithm(counts);
@@ -120,7 +123,7 @@ export class KeyUpload {
     const stored = await readDeviceKeys(writer, userId, deviceId);
     const crossSigning = await readCrossSigningKeys(writer, userId);
     if ([...crossSigning.values()].some(({ publicKey }) => publicKey === deviceId)) {
-      throw forbidden('The id of this device is that of a cross-signing key');
+      throw forbidden('The device id is the public key of one of your cross-signing keys');
     }
     const isUnchanged = stored !== undefined && coveredText(stored) === covered;
     const signatures: Record<string, string> = isUnchanged ? { ...signaturesBy(stored, userId) } : {};
@@ -128,15 +131,15 @@ export class KeyUpload {
     for (const [keyId, signature] of Object.entries(signaturesBy(object, userId))) {
       const name = trusted.find((known) => known !== undefined && keyId === `ed25519:${known}`);
       const key = name === deviceId ? undefined : VerifyKey.fromBase64(name ?? '');
-      const isGood = name === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
-      if (isGood) signatures[keyId] = signature;
+      const isValid = name === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
+      if (isValid) signatures[keyId] = signature;
     }
-    const kept = withSignatures(object, userId, signatures);
+    const trustedObject = withSignatures(object, userId, signatures);
     if (isUnchanged && JSON.stringify(signaturesBy(stored, userId)) === JSON.stringify(signatures)) return;
     if (stored && !haveSameIdentity(stored, object)) {
       await deleteOneTimeKeysOfDevices(writer, userId, [deviceId]);
     }
-    await writeDeviceKeys(writer, userId, deviceId, kept);
+    await writeDeviceKeys(writer, userId, deviceId, trustedObject);
     await this.#deps.devices.recordListChange(writer, publish, userId, { deviceIds: [deviceId] });
   }
 
@@ -145,7 +148,7 @@ export class KeyUpload {
     device: DeviceAddress,
     keys: readonly OneTimeKey[],
   ): Promise<void> {
-    if (keys.length > maxKeys) throw tooLarge(`A device has at most ${maxKeys} one-time keys`);
+    if (keys.length > maxOneTimeKeys) throw tooLarge(`A device has at most ${maxOneTimeKeys} one-time keys`);
     const known = await readDigests(
       writer,
       device,
@@ -153,22 +156,22 @@ export class KeyUpload {
     );
     const added = keys.filter(({ algorithm, keyId, digest }) => {
       const name = `${algorithm}:${keyId}`;
-      const present = known.available.get(name);
-      if (present !== undefined && present !== digest) {
-        throw invalidParam(`There is another one-time key named ${name}`);
+      const availableDigest = known.available.get(name);
+      if (availableDigest !== undefined && availableDigest !== digest) {
+        throw invalidParam(`The device has another one-time key with the name ${name}`);
       }
-      // A claimed one comes again when the answer to the upload was lost.
-      return present === undefined && known.claimed.get(name) !== digest;
+      // A claimed key is uploaded again when the client did not get the response to its upload.
+      return availableDigest === undefined && known.claimed.get(name) !== digest;
     });
     await insertOneTimeKeys(
       writer,
       added.map((key) => ({ ...device, ...key, id: this.#deps.keyIds.next() })),
     );
-    await deleteOldClaimed(writer, device, claimedRemembered);
+    await deleteOldClaimed(writer, device, maxClaimedKeys);
   }
 }
 
-/** What a device signs with, by its identity keys. */
+/** Returns the Ed25519 key of a device from its identity keys. */
 export function signingKeyOf(deviceKeys: JsonObject, deviceId: string): VerifyKey | undefined {
   const keys = deviceKeys['keys'] as Record<string, string>;
   return VerifyKey.fromBase64(keys[`ed25519:${deviceId}`] ?? '');

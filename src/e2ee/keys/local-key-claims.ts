@@ -5,7 +5,7 @@ import { markFallbackKeyUsed, readFallbackKey } from './fallback-key-store.ts';
 import { claimKeys, type DeviceAddress, oldestKeyIds, type StoredOneTimeKey } from './one-time-key-store.ts';
 import type { OneTimeKey } from './one-time-keys.ts';
 
-/** Asks for one key of a device. */
+/** A request for one key of a device. */
 export interface KeyRequest extends DeviceAddress {
   readonly algorithm: string;
 }
@@ -15,24 +15,24 @@ interface Claim extends KeyRequest {
   readonly reject: (error: unknown) => void;
 }
 
-/** The claims of one kind of key of one device, first come first. */
-interface Demand {
-  readonly wish: KeyRequest;
+/** The claims of keys of the same device and algorithm, in the order of arrival. */
+interface ClaimGroup {
+  readonly request: KeyRequest;
   readonly claims: Claim[];
-  /** The oldest keys, as many as there are claims, or all that there are. */
+  /** Ids of the oldest keys: one per claim, or all keys when there are fewer. */
   ids: readonly number[];
-  /** Read when there are fewer keys than claims. */
+  /** Read only when there are fewer keys than claims. */
   fallback: OneTimeKey | undefined;
 }
 
-/** How many claims share a transaction. */
-const maxAtOnce = 5_000;
+/** Maximum of claims in one transaction. */
+const maxClaims = 5_000;
 
-const nameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
+const groupNameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
 
 /**
- * Hands out one-time keys, each at most once: it is deleted from the disk before anybody learns of it. Claims that come
- * while a transaction is under way share the next one.
+ * Gives each one-time key to at most one claim: the key is deleted from the database before the claim
+ * resolves. Claims that arrive during a transaction share the next one.
  * Source: client-server API, "One-time and fallback keys".
  */
 export class LocalKeyClaims {
@@ -48,7 +48,10 @@ export class LocalKeyClaims {
     this.#keyStream = keyStream;
   }
 
-  /** The device's oldest key of that algorithm, or else its fallback key; `undefined` when it has neither. */
+  /**
+   * Claims the device's oldest key of an algorithm, or else its fallback key. Returns `undefined` when it has
+   * neither.
+   */
   claim({ userId, deviceId, algorithm }: KeyRequest): Promise<OneTimeKey | undefined> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ userId, deviceId, algorithm, resolve, reject });
@@ -58,9 +61,9 @@ export class LocalKeyClaims {
 
   async #run(): Promise<void> {
     this.#running = true;
-    await Promise.resolve(); // what the same request still asks for comes along
+    await Promise.resolve(); // waits for further claims of the same request
     while (this.#waiting.length > 0) {
-      const claims = this.#waiting.splice(0, maxAtOnce);
+      const claims = this.#waiting.splice(0, maxClaims);
       try {
         await this.#settle(claims);
       } catch (error) {
@@ -71,50 +74,53 @@ export class LocalKeyClaims {
   }
 
   async #settle(claims: readonly Claim[]): Promise<void> {
-    const demands = Object.values(Object.groupBy(claims, nameOf)).flatMap((group = []) => {
-      const [wish] = group;
-      return wish ? [{ wish, claims: group, ids: [], fallback: undefined } satisfies Demand] : [];
+    const groups = Object.values(Object.groupBy(claims, groupNameOf)).flatMap((group = []) => {
+      const [request] = group;
+      return request ? [{ request, claims: group, ids: [], fallback: undefined } satisfies ClaimGroup] : [];
     });
-    await Promise.all(demands.map((demand) => this.#find(demand)));
-    const found = demands.filter(({ ids, fallback }) => ids.length > 0 || fallback);
+    await Promise.all(groups.map((group) => this.#findKeys(group)));
+    const found = groups.filter(({ ids, fallback }) => ids.length > 0 || fallback);
     const taken =
       found.length === 0
         ? []
         : await this.#streams.write<E2eeTables, StoredOneTimeKey[]>((writer, publish) =>
-            this.#take(writer, publish, found),
+            this.#takeKeys(writer, publish, found),
           );
-    const keys = Map.groupBy(taken, nameOf);
-    for (const demand of demands) this.#answer(demand, keys.get(nameOf(demand.wish)) ?? []);
+    const keys = Map.groupBy(taken, groupNameOf);
+    for (const group of groups) this.#resolveClaims(group, keys.get(groupNameOf(group.request)) ?? []);
   }
 
-  async #find(demand: Demand): Promise<void> {
-    const { wish, claims } = demand;
+  async #findKeys(group: ClaimGroup): Promise<void> {
+    const { request, claims } = group;
     const reader = this.#database.reader<E2eeTables>();
-    demand.ids = await oldestKeyIds(reader, wish, wish.algorithm, claims.length);
-    if (demand.ids.length < claims.length) {
-      demand.fallback = await readFallbackKey(reader, wish, wish.algorithm);
+    group.ids = await oldestKeyIds(reader, request, request.algorithm, claims.length);
+    if (group.ids.length < claims.length) {
+      group.fallback = await readFallbackKey(reader, request, request.algorithm);
     }
   }
 
-  async #take(
+  async #takeKeys(
     writer: Writer<E2eeTables>,
     publish: Publish,
-    demands: readonly Demand[],
+    groups: readonly ClaimGroup[],
   ): Promise<StoredOneTimeKey[]> {
     const taken = await claimKeys(
       writer,
-      demands.flatMap(({ ids }) => ids),
+      groups.flatMap(({ ids }) => ids),
     );
-    for (const { wish, ids, fallback } of demands) {
-      const isNewlyUsed = fallback !== undefined && (await markFallbackKeyUsed(writer, wish, fallback));
-      const { userId, deviceId } = wish;
+    for (const { request, ids, fallback } of groups) {
+      const isNewlyUsed = fallback !== undefined && (await markFallbackKeyUsed(writer, request, fallback));
+      const { userId, deviceId } = request;
       if (ids.length > 0 || isNewlyUsed) publish(this.#keyStream, { userId, deviceId });
     }
     return taken;
   }
 
-  /** Gives each claim its key. Those that another process was faster for ask again. */
-  #answer({ claims, ids, fallback }: Demand, keys: readonly StoredOneTimeKey[]): void {
+  /**
+   * Resolves each claim with its key. Claims whose key another process has taken in the meantime are queued
+   * again.
+   */
+  #resolveClaims({ claims, ids, fallback }: ClaimGroup, keys: readonly StoredOneTimeKey[]): void {
     for (const [index, claim] of claims.entries()) {
       const key = keys[index];
       if (key) claim.resolve(key);

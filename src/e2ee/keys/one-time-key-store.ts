@@ -2,22 +2,25 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { E2eeTables } from '../tables.ts';
 import type { OneTimeKey } from './one-time-keys.ts';
 
-/** Names a device. */
+/** Identifies a device. */
 export interface DeviceAddress {
   readonly userId: string;
   readonly deviceId: string;
 }
 
-/** A one-time key as it is stored. */
+/** A stored one-time key. */
 export interface StoredOneTimeKey extends OneTimeKey, DeviceAddress {
-  /** Keys that were uploaded earlier have lower ones. */
+  /** Increases in the order of uploads. */
   readonly id: number;
 }
 
-/** How many keys one statement names at most. */
-const chunk = 1_000;
+/** Keys in one statement. */
+const chunkSize = 1_000;
 
-/** Digests by name (`<algorithm>:<key id>`) of those keys of a device that it still has, or had until lately. */
+/**
+ * Returns the digests, by name (`<algorithm>:<key id>`), of a device's unclaimed keys and of its recently
+ * claimed ones.
+ */
 export async function readDigests(
   reader: Reader<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
@@ -40,9 +43,9 @@ export async function insertOneTimeKeys(
   writer: Writer<E2eeTables>,
   keys: readonly StoredOneTimeKey[],
 ): Promise<void> {
-  for (let start = 0; start < keys.length; start += chunk) {
+  for (let start = 0; start < keys.length; start += chunkSize) {
     const rows = keys
-      .slice(start, start + chunk)
+      .slice(start, start + chunkSize)
       .map(({ id, userId, deviceId, algorithm, keyId, key, digest }) => ({
         id,
         user_id: userId,
@@ -52,7 +55,7 @@ export async function insertOneTimeKeys(
         key,
         digest,
       }));
-    // Of the same upload at the same time, one finds the keys of the other and starts again.
+    // When the same upload runs twice in parallel, one transaction conflicts with the other and is retried.
     await writer
       .insertInto('one_time_keys')
       .values(rows)
@@ -61,7 +64,7 @@ export async function insertOneTimeKeys(
   }
 }
 
-/** The ids of the oldest keys of a device. */
+/** Returns the ids of the oldest keys of a device. */
 export async function oldestKeyIds(
   reader: Reader<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
@@ -80,16 +83,19 @@ export async function oldestKeyIds(
   return rows.map(({ id }) => id);
 }
 
-/** Deletes keys and remembers that they were claimed. @returns those that were there, oldest first */
+/**
+ * Moves keys to the claimed ones.
+ * @returns the keys that were not claimed before, oldest first
+ */
 export async function claimKeys(
   writer: Writer<E2eeTables>,
   ids: readonly number[],
 ): Promise<StoredOneTimeKey[]> {
   const taken: StoredOneTimeKey[] = [];
-  for (let start = 0; start < ids.length; start += chunk) {
+  for (let start = 0; start < ids.length; start += chunkSize) {
     const rows = await writer
       .deleteFrom('one_time_keys')
-      .where('id', 'in', ids.slice(start, start + chunk))
+      .where('id', 'in', ids.slice(start, start + chunkSize))
       .returningAll()
       .execute();
     if (rows.length === 0) continue;
@@ -109,11 +115,11 @@ export async function claimKeys(
   return taken.sort((a, b) => a.id - b.id);
 }
 
-/** Forgets all claimed keys of a device but the newest. */
+/** Deletes the oldest claimed keys of a device beyond a limit. */
 export async function deleteOldClaimed(
   writer: Writer<E2eeTables>,
   { userId, deviceId }: DeviceAddress,
-  kept: number,
+  limit: number,
 ): Promise<void> {
   const firstTooMany = await writer
     .selectFrom('claimed_one_time_keys')
@@ -122,7 +128,7 @@ export async function deleteOldClaimed(
     .where('device_id', '=', deviceId)
     .orderBy('id', 'desc')
     .limit(1)
-    .offset(kept)
+    .offset(limit)
     .executeTakeFirst();
   if (!firstTooMany) return;
   await writer
@@ -133,7 +139,7 @@ export async function deleteOldClaimed(
     .execute();
 }
 
-/** How many unclaimed keys of each algorithm a device has. */
+/** Returns the number of unclaimed keys of a device by algorithm. */
 export async function countKeys(
   reader: Reader<E2eeTables>,
   { userId, deviceId }: DeviceAddress,

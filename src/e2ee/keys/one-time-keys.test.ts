@@ -17,7 +17,7 @@ forEachDatabase((open) => {
   const { upload, claim, keyCounts } = keyCalls(() => server);
 
   describe('one-time keys', () => {
-    it('are handed out once each, oldest first, and then the fallback key', async () => {
+    it('gives each one-time key once, oldest first, and then the fallback key', async () => {
       await start();
       const [alice, bob] = [await server.user('alice'), await server.user('bob')];
       const first = alice.client.oneTimeKeys(1, 50);
@@ -35,7 +35,7 @@ forEachDatabase((open) => {
       assert.equal(await claim(bob, alice, 'other'), undefined);
     });
 
-    it('1,000 parallel claims never hand one out twice', async () => {
+    it('gives each one-time key once for 1,000 parallel claims', async () => {
       await start();
       const alice = await server.user('alice');
       for (let n = 0; n < 8; n++) {
@@ -43,8 +43,8 @@ forEachDatabase((open) => {
         assert.equal(status, 200);
       }
       const { claiming } = server.e2ee;
-      const wishes = new Map([[alice.userId, new Map([[alice.deviceId, curve]])]]);
-      const claimed = await Promise.all(Array.from({ length: 1000 }, () => claiming.claim(wishes, 0)));
+      const requests = new Map([[alice.userId, new Map([[alice.deviceId, curve]])]]);
+      const claimed = await Promise.all(Array.from({ length: 1000 }, () => claiming.claim(requests, 0)));
       const names = claimed
         .map(({ one_time_keys }) => one_time_keys[alice.userId]?.[alice.deviceId])
         .filter((key) => key !== undefined)
@@ -55,7 +55,7 @@ forEachDatabase((open) => {
     });
 
     if (open.kind === 'postgres')
-      it('are not handed out twice by two processes either', async () => {
+      it('gives each one-time key once when two processes claim keys', async () => {
         await start();
         const alice = await server.user('alice');
         await upload(alice, { one_time_keys: alice.client.oneTimeKeys(200) });
@@ -65,14 +65,14 @@ forEachDatabase((open) => {
           new LocalKeyClaims(database, streams, server.upkeep.keyStream),
           new LocalKeyClaims(other, streams, server.upkeep.keyStream),
         ];
-        const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
-        const keys = await Promise.all(Array.from({ length: 240 }, (_, n) => claims[n % 2]!.claim(wish)));
+        const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
+        const keys = await Promise.all(Array.from({ length: 240 }, (_, n) => claims[n % 2]!.claim(request)));
         const ids = keys.filter((key) => key !== undefined).map(({ keyId }) => keyId);
         assert.equal(ids.length, 200);
         assert.equal(new Set(ids).size, 200);
       });
 
-    it('are not handed out again after a restart', async () => {
+    it('does not give a claimed one-time key again after a restart', async () => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(6) });
@@ -80,14 +80,16 @@ forEachDatabase((open) => {
       const database = await open.restart(server.server.database);
       const streams = await LocalStreams.open({ database, clock: server.server.clock, log: silentLogger });
       const claims = new LocalKeyClaims(database, streams, server.upkeep.keyStream);
-      const wish = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
-      const rest = await Promise.all(Array.from({ length: 6 }, () => claims.claim(wish)));
-      const names = rest.filter((key) => key !== undefined).map(({ keyId }) => `${curve}:${keyId}`);
+      const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
+      const keysAfterRestart = await Promise.all(Array.from({ length: 6 }, () => claims.claim(request)));
+      const names = keysAfterRestart
+        .filter((key) => key !== undefined)
+        .map(({ keyId }) => `${curve}:${keyId}`);
       assert.equal(new Set([...first.flatMap((key) => Object.keys(key!)), ...names]).size, 6);
       assert.equal(names.length, 4);
     });
 
-    it('with names that look alike are not mixed up', async () => {
+    it('distinguishes devices and algorithms whose joined names are the same', async () => {
       await start();
       const alice = await server.user('alice');
       const spaced = await server.uploadDeviceKeys(await server.server.login('alice', { device_id: 'A B' }));
@@ -101,23 +103,23 @@ forEachDatabase((open) => {
       });
     });
 
-    it('of many devices are claimed in one transaction', async () => {
+    it('claims keys of many devices in one transaction', async () => {
       await start();
       const alice = await server.user('alice');
       const devices = [alice];
       for (let n = 0; n < 9; n++) devices.push(await server.device('alice'));
       for (const device of devices) await upload(device, { one_time_keys: device.client.oneTimeKeys(2) });
       const { transactions } = server.server.database.statistics;
-      const wishes = Object.fromEntries(devices.map(({ deviceId }) => [deviceId, curve]));
+      const requests = Object.fromEntries(devices.map(({ deviceId }) => [deviceId, curve]));
       const { body } = await server.call(alice, 'POST', '/keys/claim', {
-        one_time_keys: { [alice.userId]: wishes },
+        one_time_keys: { [alice.userId]: requests },
       });
       const claimed = (body['one_time_keys'] as Record<string, object>)[alice.userId]!;
-      assert.deepEqual(Object.keys(claimed).sort(), Object.keys(wishes).sort());
+      assert.deepEqual(Object.keys(claimed).sort(), Object.keys(requests).sort());
       assert.equal(server.server.database.statistics.transactions - transactions, 1);
     });
 
-    it('that come again are taken once, also when they were claimed meanwhile', async () => {
+    it('accepts repeated uploads of the same keys, also of claimed ones, without storing them again', async () => {
       await start();
       const alice = await server.user('alice');
       const one_time_keys = alice.client.oneTimeKeys(2);
@@ -132,7 +134,7 @@ forEachDatabase((open) => {
       assert.equal(await claim(alice, alice), undefined);
     });
 
-    it('of the same id but another content are refused', async () => {
+    it('rejects a one-time key with the id of a stored key but other content with 400', async () => {
       await start();
       const alice = await server.user('alice');
       await upload(alice, { one_time_keys: alice.client.oneTimeKeys(2) });
@@ -141,7 +143,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await upload(alice, {})).body, { one_time_key_counts: { [curve]: 2 } });
     });
 
-    it('uploaded twice at once are taken once', async () => {
+    it('stores keys once when the same upload runs in parallel', async () => {
       await start();
       const alice = await server.user('alice');
       const one_time_keys = alice.client.oneTimeKeys(20);
@@ -149,7 +151,7 @@ forEachDatabase((open) => {
       for (const { body } of answers) assert.deepEqual(body, { one_time_key_counts: { [curve]: 20 } });
     });
 
-    it('are refused when they are malformed or not signed by the device', async () => {
+    it('rejects one-time and fallback keys that are malformed or not signed by the device', async () => {
       await start();
       const alice = await server.user('alice');
       const other = new ClientDevice(alice.userId, alice.deviceId);
@@ -183,20 +185,20 @@ forEachDatabase((open) => {
       assert.deepEqual(await keyCounts(alice), { counts: { [curve]: 0 }, unused: [] });
     });
 
-    it('do not pile up: neither those that wait nor the memory of those that are gone', async () => {
+    it('bounds the unclaimed keys of a device and the memory of claimed ones', async () => {
       await start();
       const alice = await server.user('alice');
-      const some = (first: number) => {
+      const keysFrom = (first: number) => {
         const names = Array.from({ length: 700 }, (_, n) => [`curve25519:${first + n}`, alice.client.key]);
         return Object.fromEntries(names.map(([name]) => [name, alice.client.key.publicKey.base64]));
       };
-      await upload(alice, { one_time_keys: some(0) });
-      assert.deepEqual(codeOf(await upload(alice, { one_time_keys: some(700) })), [413, 'M_TOO_LARGE']);
+      await upload(alice, { one_time_keys: keysFrom(0) });
+      assert.deepEqual(codeOf(await upload(alice, { one_time_keys: keysFrom(700) })), [413, 'M_TOO_LARGE']);
       const { claiming } = server.e2ee;
-      const wishes = new Map([[alice.userId, new Map([[alice.deviceId, 'curve25519']])]]);
+      const requests = new Map([[alice.userId, new Map([[alice.deviceId, 'curve25519']])]]);
       for (let round = 1; round < 3; round++) {
-        await Promise.all(Array.from({ length: 700 }, () => claiming.claimLocal(wishes)));
-        await upload(alice, { one_time_keys: some(700 * round) });
+        await Promise.all(Array.from({ length: 700 }, () => claiming.claimLocal(requests)));
+        await upload(alice, { one_time_keys: keysFrom(700 * round) });
       }
       assert.equal(await server.rows('claimed_one_time_keys'), 1000);
     });

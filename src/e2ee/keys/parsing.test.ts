@@ -12,8 +12,8 @@ const alice = new ClientDevice('@alice:test', 'DEVICE');
 const owner = { userId: alice.userId, deviceId: alice.deviceId, signingKey: alice.key.publicKey };
 const anyObject = fc.dictionary(fc.string(), fc.jsonValue()) as fc.Arbitrary<JsonObject>;
 
-/** Whether something was refused, and in a way that clients are told. */
-function isRefused(parse: () => unknown): boolean {
+/** Reports whether the function throws a MatrixError. */
+function throwsMatrixError(parse: () => unknown): boolean {
   try {
     parse();
     return false;
@@ -23,21 +23,21 @@ function isRefused(parse: () => unknown): boolean {
   }
 }
 
-describe('keys that clients upload', () => {
-  it('are never accepted by chance', () => {
+describe('parsing of keys that clients upload', () => {
+  it('rejects arbitrary objects as device keys', () => {
     fc.assert(
       fc.property(anyObject, (object) => {
-        assert.ok(isRefused(() => parseDeviceKeys(object, alice.userId, alice.deviceId)));
+        assert.ok(throwsMatrixError(() => parseDeviceKeys(object, alice.userId, alice.deviceId)));
       }),
     );
   });
 
-  it('are not accepted with anything changed that the signature covers', () => {
+  it('rejects device keys whose signed content was changed', () => {
     const keys = alice.deviceKeys();
     const { signatures: _signatures, ...before } = keys;
     fc.assert(
       fc.property(mutated(keys), (changed) => {
-        if (isRefused(() => parseDeviceKeys(changed, alice.userId, alice.deviceId))) return;
+        if (throwsMatrixError(() => parseDeviceKeys(changed, alice.userId, alice.deviceId))) return;
         const { signatures: _others, unsigned: _unsigned, ...after } = changed;
         assert.deepEqual(after, before);
       }),
@@ -45,12 +45,12 @@ describe('keys that clients upload', () => {
     );
   });
 
-  it('once or as a fallback are refused politely, or are what was signed', () => {
+  it('returns one-time and fallback keys as they were uploaded, or throws a MatrixError', () => {
     const keys = alice.oneTimeKeys(2);
     fc.assert(
       fc.property(fc.oneof(anyObject, mutated(keys)), (object) => {
-        isRefused(() => parseFallbackKeys(object, owner));
-        if (isRefused(() => parseOneTimeKeys(object, owner))) return;
+        throwsMatrixError(() => parseFallbackKeys(object, owner));
+        if (throwsMatrixError(() => parseOneTimeKeys(object, owner))) return;
         for (const { algorithm, keyId, key } of parseOneTimeKeys(object, owner)) {
           const name = `${algorithm}:${keyId}`;
           assert.deepEqual(JSON.parse(key), JSON.parse(JSON.stringify(object[name])));
@@ -61,23 +61,23 @@ describe('keys that clients upload', () => {
   });
 });
 
-describe('answers of other servers', () => {
+describe('validation of keys from other servers', () => {
   const users = new Map([[alice.userId, [] as string[]]]);
-  const wishes = new Map([[alice.userId, new Map([[alice.deviceId, 'signed_curve25519']])]]);
+  const requests = new Map([[alice.userId, new Map([[alice.deviceId, 'signed_curve25519']])]]);
   const answer: JsonObject = {
     device_keys: { [alice.userId]: { [alice.deviceId]: alice.deviceKeys() } },
     one_time_keys: { [alice.userId]: { [alice.deviceId]: alice.oneTimeKeys(1) } },
   };
 
-  it('hold nothing but what was asked for, whatever they are', () => {
+  it('returns only requested keys from arbitrary responses', () => {
     fc.assert(
       fc.property(fc.oneof(anyObject, mutated(answer)), (object) => {
-        const sound = validKeys(object, users);
-        assert.ok(Object.keys(sound.device_keys).every((userId) => userId === alice.userId));
-        for (const [deviceId, keys] of Object.entries(sound.device_keys[alice.userId] ?? {})) {
+        const valid = validKeys(object, users);
+        assert.ok(Object.keys(valid.device_keys).every((userId) => userId === alice.userId));
+        for (const [deviceId, keys] of Object.entries(valid.device_keys[alice.userId] ?? {})) {
           assert.deepEqual([keys['user_id'], keys['device_id']], [alice.userId, deviceId]);
         }
-        const claimed = validOneTimeKeys(object, wishes);
+        const claimed = validOneTimeKeys(object, requests);
         for (const keys of Object.values(claimed[alice.userId] ?? {})) {
           assert.ok(Object.keys(keys)[0]!.startsWith('signed_curve25519:'));
         }

@@ -15,8 +15,8 @@ forEachDatabase((open) => {
   };
   const { query } = keyCalls(() => server);
 
-  describe('keys of other servers', () => {
-    it('without federation are answered for as unreachable', async () => {
+  describe('keys of remote users', () => {
+    it('reports other servers as failures when federation is off', async () => {
       await start();
       const alice = await server.user('alice');
       const { body } = await query(alice, { '@bob:elsewhere': [], [alice.userId]: [] });
@@ -27,7 +27,7 @@ forEachDatabase((open) => {
       assert.deepEqual(Object.keys(claimed.body['failures'] as object), ['elsewhere']);
     });
 
-    it('are taken as far as they are sound, and do not stop others', async () => {
+    it('returns the valid keys of each server, and failures for the others', async () => {
       const bob = new ClientDevice('@bob:elsewhere', 'BOB');
       const keys = bob.deviceKeys();
       const otk = bob.oneTimeKeys(2);
@@ -78,7 +78,7 @@ forEachDatabase((open) => {
     });
   });
 
-  it('refuses queries and claims that are malformed', async () => {
+  it('rejects malformed key queries and claims with 400', async () => {
     await start();
     const alice = await server.user('alice');
     for (const device_keys of [undefined, [], { alice: [] }, { '@a:test': 'x' }, { '@a\0:test': [] }]) {

@@ -1,7 +1,7 @@
 import { exceedsDepth, isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
 import { isPublicKey, signaturesBy } from './signed-object.ts';
 
-/** How a question to another server ends when nobody answers. */
+/** The time limit of a request to another server. */
 export interface RemoteRequest {
   /** Milliseconds. */
   readonly timeout: number;
@@ -9,13 +9,13 @@ export interface RemoteRequest {
 }
 
 /**
- * Asks other servers for the keys of their users; declared here, supplied by the federation at composition. What comes
- * back need not be what was asked for: it is checked here.
+ * Requests the keys of remote users from their servers. Declared here, implemented by the federation slice.
+ * The responses are not validated.
  */
 export interface RemoteKeys {
   /**
-   * @param users user id to device ids; none stand for all
-   * @returns a body like that of server-server API, `POST /user/keys/query`
+   * @param users user id to device ids; an empty list requests all devices
+   * @returns the body of the response to `POST /user/keys/query` of the server-server API
    */
   query(
     server: string,
@@ -23,22 +23,22 @@ export interface RemoteKeys {
     request: RemoteRequest,
   ): Promise<JsonObject>;
   /**
-   * @param wishes user id to device id to algorithm
-   * @returns a body like that of server-server API, `POST /user/keys/claim`
+   * @param requests user id to device id to algorithm
+   * @returns the body of the response to `POST /user/keys/claim` of the server-server API
    */
   claim(
     server: string,
-    wishes: ReadonlyMap<string, ReadonlyMap<string, string>>,
+    requests: ReadonlyMap<string, ReadonlyMap<string, string>>,
     request: RemoteRequest,
   ): Promise<JsonObject>;
-  /** @returns a body like that of server-server API, `GET /user/devices/{userId}` */
+  /** @returns the body of the response to `GET /user/devices/{userId}` of the server-server API */
   devices(server: string, userId: string, request: RemoteRequest): Promise<JsonObject>;
 }
 
-/** User id to something of that user. */
+/** A value for each user id. */
 export type ByUser<T = JsonObject> = Record<string, T>;
 
-/** What is known of keys of users. */
+/** The device keys and cross-signing keys of users. */
 export interface QueriedKeys {
   /** User id to device id to keys. */
   readonly device_keys: ByUser<Record<string, JsonObject>>;
@@ -48,92 +48,95 @@ export interface QueriedKeys {
 
 export const noKeys = (): QueriedKeys => ({ device_keys: {}, master_keys: {}, self_signing_keys: {} });
 
-/** Devices that a user of another server may have; the others are as if they were not there. */
+/** Maximum of devices of a remote user; further ones are ignored. */
 export const maxDevices = 2_000;
 
-/** UTF-16 units of the keys of a device or of a cross-signing key, and of a one-time key, and how deep they may be. */
-const [largestKeys, largestOneTimeKey, deepest] = [16_384, 4_096, 20];
+/**
+ * Maximum of UTF-16 units of device keys or a cross-signing key, and of a one-time key, and of the nesting of
+ * both.
+ */
+const [maxKeysLength, maxOneTimeKeyLength, maxDepth] = [16_384, 4_096, 20];
 
-/** Characters of the id or the name of a device. */
-const longestText = 255;
+/** Maximum of characters of a device id or display name. */
+const maxTextLength = 255;
 
 /**
- * Those of another server's keys that were asked for and are what they claim to be; the rest is dropped. Of users whom
- * the answer does not name nothing is said, as clients take an empty list for one without devices.
+ * Returns the valid keys in a response that were requested. Users that the response does not name get no
+ * entry, as clients take an empty entry for a user without devices.
  */
 export function validKeys(answer: JsonObject, users: ReadonlyMap<string, readonly string[]>): QueriedKeys {
-  const sound = noKeys();
-  for (const [userId, wanted] of users) {
-    const chosen = new Set(wanted);
-    const answered = objectProperty(answer['device_keys'], userId);
-    const devices = Object.entries(answered ?? {}).flatMap(([id, keys]) => {
-      const isWanted = chosen.size === 0 || chosen.has(id);
-      const device = isWanted && isJsonObject(keys) ? validDeviceKeys(keys, userId, id) : undefined;
+  const valid = noKeys();
+  for (const [userId, requested] of users) {
+    const chosenIds = new Set(requested);
+    const answeredDevices = objectProperty(answer['device_keys'], userId);
+    const devices = Object.entries(answeredDevices ?? {}).flatMap(([id, keys]) => {
+      const isRequested = chosenIds.size === 0 || chosenIds.has(id);
+      const device = isRequested && isJsonObject(keys) ? validDeviceKeys(keys, userId, id) : undefined;
       return device ? [[id, device] as const] : [];
     });
-    if (answered) sound.device_keys[userId] = Object.fromEntries(devices.slice(0, maxDevices));
+    if (answeredDevices) valid.device_keys[userId] = Object.fromEntries(devices.slice(0, maxDevices));
     for (const [section, usage] of [
       ['master_keys', 'master'],
       ['self_signing_keys', 'self_signing'],
     ] as const) {
       const key = validCrossSigningKey(objectProperty(answer[section], userId), userId, usage);
-      if (key) sound[section][userId] = key;
+      if (key) valid[section][userId] = key;
     }
   }
-  return sound;
+  return valid;
 }
 
 /**
- * Those of another server's one-time keys that were asked for: of each device one of the right algorithm. Whether the
- * signature is right is for the client to say, who knows the device.
+ * Returns the requested one-time keys in a response, one of the right algorithm for each device. Signatures
+ * are left to the client to check, which knows the device keys.
  */
 export function validOneTimeKeys(
   answer: JsonObject,
-  wishes: ReadonlyMap<string, ReadonlyMap<string, string>>,
+  requests: ReadonlyMap<string, ReadonlyMap<string, string>>,
 ): ByUser<Record<string, JsonObject>> {
-  const sound: ByUser<Record<string, JsonObject>> = {};
-  for (const [userId, devices] of wishes) {
+  const valid: ByUser<Record<string, JsonObject>> = {};
+  for (const [userId, devices] of requests) {
     const found = [...devices].flatMap(([deviceId, algorithm]) => {
       const keys = objectProperty(objectProperty(answer['one_time_keys'], userId), deviceId) ?? {};
-      const named = Object.entries(keys).find(([name]) => name.startsWith(`${algorithm}:`));
-      const key = named && soundOneTimeKey(algorithm, named[1], userId, deviceId);
-      return key === undefined ? [] : [[deviceId, { [named![0]]: key }] as const];
+      const entry = Object.entries(keys).find(([name]) => name.startsWith(`${algorithm}:`));
+      const key = entry && validOneTimeKey(algorithm, entry[1], userId, deviceId);
+      return key === undefined ? [] : [[deviceId, { [entry![0]]: key }] as const];
     });
-    if (found.length > 0) sound[userId] = Object.fromEntries(found);
+    if (found.length > 0) valid[userId] = Object.fromEntries(found);
   }
-  return sound;
+  return valid;
 }
 
-/** How a failure of another server is told to clients. */
+/** Returns the error of another server for the `failures` of a response. */
 export function failureOf(error: unknown): JsonObject {
   if (error instanceof MatrixError) return { errcode: error.errcode, error: error.message };
   return { errcode: 'M_UNKNOWN', error: 'The server could not be reached' };
 }
 
 /**
- * The identity keys of a device of another server's user as they are given to clients, with the user's own signatures
- * only; `undefined` when they are of somebody else, or no such keys.
+ * Returns the device keys of a remote user for clients, only with the user's own signatures. Returns
+ * `undefined` for keys of another user or device and for malformed keys.
  */
 export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: string): JsonObject | undefined {
   if (keys['user_id'] !== userId || keys['device_id'] !== deviceId) return undefined;
-  if (!isDeviceId(deviceId) || !isSmall(keys, largestKeys)) return undefined;
+  if (!isDeviceId(deviceId) || !isSmall(keys, maxKeysLength)) return undefined;
   const { algorithms } = keys;
   if (!Array.isArray(algorithms) || !algorithms.every((name) => typeof name === 'string')) return undefined;
   if (!isJsonObject(keys['keys']) || !Object.values(keys['keys']).every((key) => typeof key === 'string')) {
     return undefined;
   }
   const name = objectProperty(keys, 'unsigned')?.['device_display_name'];
-  const unsigned = typeof name === 'string' ? { device_display_name: name.slice(0, longestText) } : {};
+  const unsigned = typeof name === 'string' ? { device_display_name: name.slice(0, maxTextLength) } : {};
   return { ...keys, signatures: { [userId]: signaturesBy(keys, userId) }, unsigned };
 }
 
-/** As `soundDevice`, for a master or self-signing key: there is one key, named by itself. */
+/** Returns a master or self-signing key like `validDeviceKeys`. It must contain one key, named by itself. */
 export function validCrossSigningKey(
   key: JsonObject | undefined,
   userId: string,
   usage: 'master' | 'self_signing',
 ): JsonObject | undefined {
-  if (!key || key['user_id'] !== userId || !isJsonObject(key['keys']) || !isSmall(key, largestKeys)) {
+  if (!key || key['user_id'] !== userId || !isJsonObject(key['keys']) || !isSmall(key, maxKeysLength)) {
     return undefined;
   }
   if (!Array.isArray(key['usage']) || !key['usage'].includes(usage)) return undefined;
@@ -144,16 +147,17 @@ export function validCrossSigningKey(
 }
 
 export const isDeviceId = (id: unknown): id is string =>
-  typeof id === 'string' && id !== '' && id.length <= longestText && !id.includes('\0');
+  typeof id === 'string' && id !== '' && id.length <= maxTextLength && !id.includes('\0');
 
-function soundOneTimeKey(
+function validOneTimeKey(
   algorithm: string,
   key: unknown,
   userId: string,
   deviceId: string,
 ): JsonObject | undefined {
-  // The algorithms of the specification; a client that knows others takes an object with a key.
-  if (!isJsonObject(key) || !isSmall(key, largestOneTimeKey)) {
+  // `signed_curve25519` and `curve25519` are the algorithms of the specification; for other ones, any object
+  // with a key is accepted.
+  if (!isJsonObject(key) || !isSmall(key, maxOneTimeKeyLength)) {
     return algorithm === 'curve25519' && isPublicKey(key) ? (key as unknown as JsonObject) : undefined;
   }
   if (typeof key['key'] !== 'string') return undefined;
@@ -163,9 +167,9 @@ function soundOneTimeKey(
   return { ...key, signatures: { [userId]: signatures } };
 }
 
-function isSmall(object: JsonObject, largest: number): boolean {
+function isSmall(object: JsonObject, maxLength: number): boolean {
   const text = JSON.stringify(object);
-  return text.length <= largest && !exceedsDepth(text, deepest);
+  return text.length <= maxLength && !exceedsDepth(text, maxDepth);
 }
 
 export function objectProperty(value: unknown, name: string): JsonObject | undefined {

@@ -11,27 +11,27 @@ const anyObject = Type.Object({}, { additionalProperties: true });
 
 const paths = (path: string) => [`/_proto/client/v3/keys/${path}`, `/_proto/client/r0/keys/${path}`] as const;
 
-/** What clients call fallback keys that were made before these were part of the specification. */
+/** The name of `fallback_keys` before it was part of the specification. */
 const unstableFallbackKeys = 'org.matrix.msc2732.fallback_keys';
 
-/** Milliseconds to wait for other servers: when a client does not say, and at most. */
-const [usualTimeout, longestTimeout] = [10_000, 60_000];
+/** Milliseconds to wait for other servers by default, and at most. */
+const [defaultTimeout, maxTimeout] = [10_000, 60_000];
 
-/** UTF-8 bytes of a request: some thousand one-time keys, or users. */
+/** UTF-8 bytes of a request body: enough for some thousand one-time keys or users. */
 const bodyLimit = 1024 * 1024;
 
-/** Client-server API, "Key management API". */
-export function keyRoutes(parts: {
+/** Routes for device keys and one-time keys. Source: client-server API, "Key management API". */
+export function keyRoutes(deps: {
   upload: KeyUpload;
   query: KeyQuery;
   claiming: KeyClaiming;
   deviceLists: DeviceLists;
 }): Route[] {
   return [
-    uploadRoute(parts.upload),
-    queryRoute(parts.query),
-    claimRoute(parts.claiming),
-    changesRoute(parts.deviceLists),
+    uploadRoute(deps.upload),
+    queryRoute(deps.query),
+    claimRoute(deps.claiming),
+    changesRoute(deps.deviceLists),
   ];
 }
 
@@ -52,7 +52,8 @@ function uploadRoute(upload: KeyUpload): Route {
       response: Type.Object({ one_time_key_counts: Type.Record(Type.String(), Type.Integer()) }),
     },
     async ({ requester: { userId, deviceId }, body }) => {
-      if (deviceId === undefined) throw missingParam('Keys belong to a device: name one with device_id');
+      if (deviceId === undefined)
+        throw missingParam('This access token has no device: a device_id is needed to upload keys');
       const { [unstableFallbackKeys]: unstable, ...stable } = body;
       const keys = (unstable ? { fallback_keys: unstable, ...stable } : stable) as KeyUploadBody;
       return { one_time_key_counts: await upload.upload(userId, deviceId, keys) };
@@ -74,9 +75,9 @@ function queryRoute(query: KeyQuery): Route {
       bodyLimit,
     },
     ({ requester, body }) => {
-      const wanted = new Map(Object.entries(body.device_keys));
-      for (const userId of wanted.keys()) checkUserId(userId);
-      return query.query(requester.userId, wanted, boundedTimeout(body.timeout));
+      const requested = new Map(Object.entries(body.device_keys));
+      for (const userId of requested.keys()) checkUserId(userId);
+      return query.query(requester.userId, requested, boundedTimeout(body.timeout));
     },
   );
 }
@@ -95,13 +96,13 @@ function claimRoute(claiming: KeyClaiming): Route {
       bodyLimit,
     },
     ({ body }) => {
-      const wishes = Object.entries(body.one_time_keys).map(([userId, devices]) => {
+      const requests = Object.entries(body.one_time_keys).map(([userId, devices]) => {
         checkUserId(userId);
-        // What holds U+0000 names neither a device nor an algorithm.
+        // Names with U+0000 belong to no device or algorithm.
         const entries = Object.entries(devices).filter((entry) => !entry.join('').includes('\0'));
         return [userId, new Map(entries)] as const;
       });
-      return claiming.claim(new Map(wishes), boundedTimeout(body.timeout));
+      return claiming.claim(new Map(requests), boundedTimeout(body.timeout));
     },
   );
 }
@@ -125,4 +126,4 @@ function checkUserId(userId: string): void {
   if (!isUserId(userId)) throw invalidParam(`'${userId.slice(0, 255)}' is not a user id`);
 }
 
-const boundedTimeout = (timeout = usualTimeout) => Math.min(Math.max(timeout, 0), longestTimeout);
+const boundedTimeout = (timeout = defaultTimeout) => Math.min(Math.max(timeout, 0), maxTimeout);

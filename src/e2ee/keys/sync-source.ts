@@ -6,12 +6,13 @@ import type { DeviceAddress } from './one-time-key-store.ts';
 
 const noKeys: DeviceKeyCounts = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: [] };
 
-/** Texts of the counts in memory: an idle client gets the same ones again and again. */
+/** The JSON of cached counts, which an idle client gets repeatedly. */
 const texts = new WeakMap<DeviceKeyCounts, string>();
 
 /**
- * How many keys of the device are left on the server. Every answer has the counts: clients take an algorithm that is not
- * named for used up. Source: client-server API, "Extensions to /sync" of "End-to-End Encryption"; MSC3884.
+ * Adds the counts of a device's keys to each sync response, as clients take an algorithm that is missing for
+ * used up.
+ * Source: client-server API, "Extensions to /sync" of "End-to-End Encryption"; MSC3884.
  */
 export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAddress>): SyncSource {
   const constant = ({ userId, deviceId }: DeviceRef) => {
@@ -30,12 +31,12 @@ export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAd
   };
 }
 
-function textOf(supply: DeviceKeyCounts): string {
-  const known = texts.get(supply);
-  if (known !== undefined) return known;
+function textOf(counts: DeviceKeyCounts): string {
+  const cachedText = texts.get(counts);
+  if (cachedText !== undefined) return cachedText;
   const text =
-    `,"device_one_time_keys_count":${JSON.stringify(supply.oneTimeKeyCounts)}` +
-    `,"device_unused_fallback_key_types":${JSON.stringify(supply.unusedFallbackKeyTypes)}`;
-  texts.set(supply, text);
+    `,"device_one_time_keys_count":${JSON.stringify(counts.oneTimeKeyCounts)}` +
+    `,"device_unused_fallback_key_types":${JSON.stringify(counts.unusedFallbackKeyTypes)}`;
+  texts.set(counts, text);
   return text;
 }

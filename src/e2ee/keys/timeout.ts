@@ -2,7 +2,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { MatrixError } from '../../protocol/index.ts';
 
 /**
- * Gives work up that takes too long: it is told so, and not waited for.
+ * Rejects when work takes longer than the timeout, and aborts its signal.
  * @param timeout milliseconds
  * @throws MatrixError with status 504
  */
@@ -14,7 +14,7 @@ export async function withTimeout<T>(
   const controller = new AbortController();
   return new Promise<T>((resolve, reject) => {
     const timer = clock.setTimer(timeout, () => {
-      reject(new MatrixError(504, 'M_UNKNOWN', 'The server has not answered in time'));
+      reject(new MatrixError(504, 'M_UNKNOWN', 'The server did not answer in time'));
       controller.abort();
     });
     work(controller.signal)

@@ -15,12 +15,12 @@ forServerDatabases(import.meta.url, (open) => {
     return fixture;
   };
 
-  describe('device lists of other servers', () => {
-    it('follow what their server sends, without asking it', async () => {
+  describe('updates of device lists by EDUs', () => {
+    it('applies m.device_list_update EDUs without a request to the server', async () => {
       const { bob, changedSince, remoteServer, deviceIds, lists, query } = await startSharingRoom();
-      const mark = server.position;
+      const since = server.position;
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate());
-      assert.deepEqual(await changedSince(mark), [bob.userId]);
+      assert.deepEqual(await changedSince(since), [bob.userId]);
       assert.deepEqual(await deviceIds(), ['D0', 'D1']);
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ device_display_name: 'Telephone' }));
       assert.deepEqual((await query()).devices['D2']!['unsigned'], { device_display_name: 'Telephone' });
@@ -29,35 +29,35 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(remoteServer.asked, []);
     });
 
-    it('take what follows several updates, and what comes twice once', async () => {
+    it('applies an update that follows several others, and a repeated update once', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
-      const [one, other] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
-      await lists.receiveUpdate('elsewhere', one);
+      const [update, other] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
+      await lists.receiveUpdate('elsewhere', update);
       await lists.receiveUpdate('elsewhere', other);
       await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), prev_id: [2, 3] });
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
-      const mark = server.position;
-      await lists.receiveUpdate('elsewhere', { ...one, deleted: true });
-      assert.deepEqual(await changedSince(mark), []);
+      const since = server.position;
+      await lists.receiveUpdate('elsewhere', { ...update, deleted: true });
+      assert.deepEqual(await changedSince(since), []);
       await fetchesDone();
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
       assert.deepEqual(remoteServer.asked, []);
     });
 
-    it('take nothing from servers about users of others, and nothing unsound', async () => {
+    it('ignores updates about users of another server than the sender, and malformed device ids', async () => {
       const { alice, bob, changedSince, remoteServer, lists } = await startSharingRoom();
-      const mark = server.position;
+      const since = server.position;
       await lists.receiveUpdate('evil', bob.addDeviceUpdate());
       await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), user_id: alice.userId });
       await lists.receiveSigningKeys('evil', { user_id: bob.userId, master_key: bob.identity.masterKey() });
       for (const device_id of [undefined, 5, '', 'x\0y', 'x'.repeat(256)]) {
         await lists.receiveUpdate('elsewhere', { ...bob.addDeviceUpdate(), device_id } as JsonObject);
       }
-      assert.deepEqual(await changedSince(mark), []);
+      assert.deepEqual(await changedSince(since), []);
       assert.deepEqual(remoteServer.asked, []);
     });
 
-    it('leave out keys that are of another user or device, or too large, and signatures of others', async () => {
+    it('ignores keys of another user or device and keys that are too large, and removes signatures of other users', async () => {
       const { bob, remoteServer, lists, query } = await startSharingRoom();
       const eve = new ClientDevice('@eve:evil', 'D1');
       const other = new ClientDevice(bob.userId, 'OTHER');
@@ -69,41 +69,44 @@ forServerDatabases(import.meta.url, (open) => {
       for (const keys of [eve.deviceKeys(), other.deviceKeys(), large, tooDeep]) {
         await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ keys }));
       }
-      const good = bob.addDeviceUpdate();
-      const keys = good['keys'] as JsonObject;
+      const valid = bob.addDeviceUpdate();
+      const keys = valid['keys'] as JsonObject;
       const signatures = { ...(keys.signatures as JsonObject), '@eve:evil': { 'ed25519:x': 'x' } };
-      await lists.receiveUpdate('elsewhere', { ...good, keys: { ...keys, signatures } });
+      await lists.receiveUpdate('elsewhere', { ...valid, keys: { ...keys, signatures } });
       const { devices } = await query();
       assert.deepEqual(Object.keys(devices), ['D0', 'D5']);
       assert.deepEqual(Object.keys(devices['D5']!.signatures as object), [bob.userId]);
       assert.deepEqual(remoteServer.asked, []);
     });
 
-    it('have new cross-signing keys when the server says so', async () => {
+    it('applies m.signing_key_update EDUs', async () => {
       const { bob, changedSince, lists, query } = await startSharingRoom();
       bob.identity = new ClientIdentity(bob.userId);
-      const mark = server.position;
+      const since = server.position;
       await lists.receiveSigningKeys('elsewhere', {
         user_id: bob.userId,
         master_key: bob.identity.masterKey(),
         self_signing_key: bob.identity.selfSigningKey(),
       });
-      assert.deepEqual(await changedSince(mark), [bob.userId]);
+      assert.deepEqual(await changedSince(since), [bob.userId]);
       const { master, selfSigning } = await query();
       assert.deepEqual(master!['keys'], bob.identity.masterKey()['keys']);
       assert.deepEqual(selfSigning!['keys'], bob.identity.selfSigningKey()['keys']);
-      const eves = new ClientIdentity('@eve:evil');
-      await lists.receiveSigningKeys('elsewhere', { user_id: bob.userId, master_key: eves.masterKey() });
+      const eveIdentity = new ClientIdentity('@eve:evil');
+      await lists.receiveSigningKeys('elsewhere', {
+        user_id: bob.userId,
+        master_key: eveIdentity.masterKey(),
+      });
       assert.deepEqual((await query()).master, master);
     });
 
-    it('of thousands of devices are cut, and do no harm', async () => {
+    it('stores at most 2,000 devices of a user', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       const [device] = bob.keys.values();
-      const named = (n: number): JsonObject => ({ ...device, device_id: `X${n}` });
+      const keysOf = (n: number): JsonObject => ({ ...device, device_id: `X${n}` });
       remoteServer.devicesAnswer = (user) => ({
         ...user.deviceList(),
-        devices: Array.from({ length: 6_000 }, (_, n) => ({ device_id: `X${n}`, keys: named(n) })),
+        devices: Array.from({ length: 6_000 }, (_, n) => ({ device_id: `X${n}`, keys: keysOf(n) })),
       });
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [] }));
       await fetchesDone();

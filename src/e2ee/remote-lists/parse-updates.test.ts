@@ -15,8 +15,8 @@ function checkDevice(keys: JsonObject | undefined, deviceId: string): void {
   assert.deepEqual(Object.keys(keys.signatures as object), [bob.userId]);
 }
 
-describe('what other servers say of device lists', () => {
-  it('is about their own users, whatever it is', () => {
+describe('parsing of device list updates', () => {
+  it('accepts only updates about users of the sending server', () => {
     fc.assert(
       fc.property(fc.oneof(anyObject, mutated(bob.addDeviceUpdate())), (content) => {
         const update = parseDeviceListUpdate('elsewhere', content);
@@ -29,20 +29,20 @@ describe('what other servers say of device lists', () => {
     );
   });
 
-  it('is not about user ids that clients are not told of outside of events', () => {
-    for (const [userId, isTaken] of [
+  it('rejects updates about non-compliant user ids', () => {
+    for (const [userId, isAccepted] of [
       ['@Bob!:elsewhere', true],
       ['@:elsewhere', false],
       ['@böb:elsewhere', false],
       ['@b b:elsewhere', false],
     ] as const) {
       const [list, keys] = [{ ...bob.addDeviceUpdate(), user_id: userId }, { user_id: userId }];
-      assert.equal(parseDeviceListUpdate('elsewhere', list) !== undefined, isTaken, userId);
-      assert.equal(parseSigningKeyUpdate('elsewhere', keys) !== undefined, isTaken, userId);
+      assert.equal(parseDeviceListUpdate('elsewhere', list) !== undefined, isAccepted, userId);
+      assert.equal(parseSigningKeyUpdate('elsewhere', keys) !== undefined, isAccepted, userId);
     }
   });
 
-  it('is sound as far as it is taken, whatever it is', () => {
+  it('returns only valid keys from arbitrary responses and updates', () => {
     const signing = {
       user_id: bob.userId,
       master_key: bob.identity.masterKey(),

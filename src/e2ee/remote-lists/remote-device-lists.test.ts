@@ -18,8 +18,8 @@ forServerDatabases(import.meta.url, (open) => {
     return fixture;
   };
 
-  describe('device lists of other servers', () => {
-    it('are asked for once, and then known here, also when the server is gone', async () => {
+  describe('device lists of remote users', () => {
+    it('fetches the list of a user in a shared room once, and then answers queries without the server', async () => {
       const { alice, bob, remoteServer, fetchesDone, setMembership, query } = await start();
       const roomId = await server.room(alice);
       await setMembership(bob.userId, roomId, 'join');
@@ -39,7 +39,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(remoteServer.asked.length, 2);
     });
 
-    it('are asked for again by clients who were told something else before they were here', async () => {
+    it('sends a list to clients as changed after its fetch when they had queried the server before', async () => {
       const { alice, bob, changedSince, remoteServer, fetchesDone, deviceIds, lists, setMembership } =
         await start();
       const roomId = await server.room(alice);
@@ -49,17 +49,17 @@ forServerDatabases(import.meta.url, (open) => {
       await fetchesDone();
       remoteServer.isDown = false;
       assert.deepEqual(await deviceIds(), ['D0']);
-      const mark = server.position;
+      const since = server.position;
       const update = bob.addDeviceUpdate();
       server.server.clock.advance(60_000);
       await fetchesDone();
       await lists.receiveUpdate('elsewhere', update);
-      assert.deepEqual(await changedSince(mark), [bob.userId]);
+      assert.deepEqual(await changedSince(since), [bob.userId]);
       remoteServer.isDown = true;
       assert.deepEqual(await deviceIds(), ['D0', 'D1']);
     });
 
-    it('are not kept of users who share no room', async () => {
+    it('does not store the list of a user who shares no room', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await start();
       assert.deepEqual(await deviceIds(), ['D0']);
       assert.deepEqual(await deviceIds(), ['D0']);
@@ -69,7 +69,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('remote_device_lists'), 0);
     });
 
-    it('are dropped when the last room that is shared is left, and fetched anew after that', async () => {
+    it('deletes a list when no room is shared any more, and fetches it again when a room is shared again', async () => {
       const { alice, bob, fetchesDone, deviceIds, lists, setMembership, roomId } = await startSharingRoom();
       const other = await server.room(alice);
       await setMembership(bob.userId, other, 'join');
@@ -91,7 +91,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await server.rows('remote_device_lists'), 0);
     });
 
-    it('of users who are gone are looked for once a day, should a crash have left them behind', async () => {
+    it('deletes lists of users who share no room once a day, if a crash prevented it before', async () => {
       const { remoteServer, deviceIds } = await startSharingRoom();
       const { database } = server.server;
       await database.transaction<{ remote_device_lists: Record<string, unknown> }, unknown>((writer) =>
@@ -107,7 +107,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(remoteServer.asked, []);
     });
 
-    it('of those who come into an encrypted room are fetched before anybody asks', async () => {
+    it('fetches the list of a user who joins an encrypted room', async () => {
       const { alice, bob, remoteServer, fetchesDone, deviceIds, setMembership } = await start();
       const roomId = await server.room(alice);
       await server.rooms.engine.timeline.append(roomId, {

@@ -47,8 +47,9 @@ export interface RemoteDeviceListsDeps {
 }
 
 /**
- * The devices of users of other servers who share a room with a local user, kept current by what their servers send.
- * A list that has missed something is stale until it was fetched anew; nobody is given a stale one as if it were right.
+ * Stores the device lists of remote users who share a room with a local user, and applies the updates that
+ * their servers send. A list that misses an update is stale until it was fetched again; stale lists are not
+ * used to answer queries.
  * Source: server-server API, "Device Management". Decision 0095.
  */
 export class RemoteDeviceLists {
@@ -58,7 +59,7 @@ export class RemoteDeviceLists {
   readonly #trackedUsers: TrackedUsers;
   readonly #remotelyQueried = new RemotelyQueriedUsers();
 
-  /** Before `jobs` are started. */
+  /** Call before `jobs` start. */
   constructor(deps: RemoteDeviceListsDeps) {
     this.#deps = deps;
     this.#sharedRooms = new SharedRooms(deps.engine, deps.serverName);
@@ -74,17 +75,17 @@ export class RemoteDeviceLists {
     });
   }
 
-  /** Begins to follow who comes and goes. Before `jobs` are started. */
+  /** Starts to follow membership changes. Call before `jobs` start. */
   start(): Promise<void> {
     return this.#trackedUsers.start();
   }
 
-  /** Resolves when those who have come or gone are dealt with. */
+  /** Resolves when all membership changes so far are processed. */
   settled(): Promise<void> {
     return this.#trackedUsers.settled();
   }
 
-  /** The lists of those users who share a room with a local one; also stale ones. */
+  /** Returns the lists of the users who share a room with a local user, also stale ones. */
   async read(userIds: readonly string[]): Promise<ReadonlyMap<string, RemoteListWithDevices>> {
     const lists = await readLists(this.#reader, userIds);
     const sharing = await this.#sharedRooms.usersSharing(lists.map(({ userId }) => userId));
@@ -93,40 +94,43 @@ export class RemoteDeviceLists {
     );
   }
 
-  /** A client is about to be told of users by their own server, because their lists are not current. */
+  /**
+   * Records that clients will get keys of these users from their own server, as their stored lists are not
+   * current.
+   */
   async recordRemoteQuery(userIds: readonly string[]): Promise<void> {
     this.#remotelyQueried.add(await this.#sharedRooms.usersSharing(userIds));
   }
 
-  /** Has the lists of those users fetched who share a room with a local one and have none, in the background. */
+  /** Schedules a fetch for the users who share a room with a local user and have no list. */
   async fetchMissing(userIds: readonly string[]): Promise<void> {
     const sharing = await this.#sharedRooms.usersSharing(userIds);
     if (sharing.size === 0) return;
     await this.#deps.database.transaction<E2eeTables, void>(async (writer) => {
       const known = await usersWithList(writer, [...sharing]);
-      const others = [...sharing].filter((userId) => !known.has(userId));
-      await markStale(writer, others, this.#deps.clock.now());
-      for (const userId of others) await this.#resync.schedule(writer, userId);
+      const usersWithoutList = [...sharing].filter((userId) => !known.has(userId));
+      await markStale(writer, usersWithoutList, this.#deps.clock.now());
+      for (const userId of usersWithoutList) await this.#resync.schedule(writer, userId);
     });
   }
 
-  /** The server can be reached again: what could not be fetched from it is fetched now. */
+  /** Fetches now what could not be fetched from a server, as it can be reached again. */
   serverIsBack(server: string): Promise<void> {
     return this.#resync.fetchNow(server);
   }
 
-  /** Takes `m.device_list_update` of another server. What is wrong with it is ignored. */
+  /** Applies `m.device_list_update` of another server. Malformed updates are ignored. */
   async receiveUpdate(origin: string, content: JsonObject): Promise<void> {
     const update = parseDeviceListUpdate(origin, content);
     if (!update || !(await this.#sharedRooms.isSharing(update.userId))) return;
     await this.#deps.streams.write<E2eeTables, void>(async (writer, publish) => {
       const list = await readList(writer, update.userId);
-      const isNew = !list || (await this.#applyUpdate(writer, list, update));
-      if (isNew) await this.#deps.devices.recordListChange(writer, publish, update.userId);
+      const hasChanged = !list || (await this.#applyUpdate(writer, list, update));
+      if (hasChanged) await this.#deps.devices.recordListChange(writer, publish, update.userId);
     });
   }
 
-  /** Takes `m.signing_key_update` of another server. What is wrong with it is ignored. */
+  /** Applies `m.signing_key_update` of another server. Malformed updates are ignored. */
   async receiveSigningKeys(origin: string, content: JsonObject): Promise<void> {
     const update = parseSigningKeyUpdate(origin, content);
     if (!update || !(await this.#sharedRooms.isSharing(update.userId))) return;
@@ -135,37 +139,37 @@ export class RemoteDeviceLists {
     );
   }
 
-  /** Something is known of a user's device that their list does not have: it is fetched anew. */
+  /** Fetches a user's list again when it lacks a device of which a message has arrived. */
   async fetchIfDeviceMissing(userId: string, deviceId: string): Promise<void> {
     const list = await readList(this.#reader, userId);
     if (!list || list.stale || (await readDevice(this.#reader, userId, deviceId)) !== undefined) return;
     await this.#deps.database.transaction<E2eeTables, void>((writer) => this.#fetchAgain(writer, list));
   }
 
-  /** @returns whether clients have to look again */
+  /** @returns whether clients have to query the keys again */
   async #applyUpdate(
     writer: Writer<E2eeTables>,
     list: RemoteList,
     update: DeviceListUpdate,
   ): Promise<boolean> {
     const { userId, deviceId, streamId, keys } = update;
-    const place = classifyUpdate(list, update);
-    if (place === 'known') return false;
-    if (place === 'gap' || streamId === undefined) {
+    const relation = classifyUpdate(list, update);
+    if (relation === 'known') return false;
+    if (relation === 'gap' || streamId === undefined) {
       await this.#fetchAgain(writer, list);
       return true;
     }
     await writeStreamIds(writer, userId, appendStreamId(list.streamIds, streamId));
-    const before = await readDevice(writer, userId, deviceId);
+    const storedKeys = await readDevice(writer, userId, deviceId);
     if (keys === undefined) {
       await deleteDevice(writer, userId, deviceId);
-      return before !== undefined;
+      return storedKeys !== undefined;
     }
     const text = JSON.stringify(keys);
-    if (text === before) return false;
-    const isOneTooMany = before === undefined && (await countDevices(writer, userId)) >= maxDevices;
-    if (!isOneTooMany) await writeDevice(writer, userId, deviceId, text);
-    return !isOneTooMany;
+    if (text === storedKeys) return false;
+    const exceedsLimit = storedKeys === undefined && (await countDevices(writer, userId)) >= maxDevices;
+    if (!exceedsLimit) await writeDevice(writer, userId, deviceId, text);
+    return !exceedsLimit;
   }
 
   async #applySigningKeys(

@@ -1,25 +1,25 @@
 import type { JsonObject } from '../../protocol/index.ts';
 
-/** What is known of the devices of a user of another server. */
+/** The device list of a remote user, without devices. */
 export interface RemoteList {
   readonly userId: string;
   readonly server: string;
-  /** The last updates that the list contains, the newest last; empty when it was never fetched. */
+  /** Ids of the last applied updates, newest last; empty when the list was never fetched. */
   readonly streamIds: readonly number[];
-  /** Whether it can not be relied on, as an update was missed. */
+  /** Whether an update was missed, so that the list must not be used. */
   readonly stale: boolean;
-  /** Counts how often it has become stale. */
+  /** Increases each time the list becomes stale. */
   readonly revision: number;
   readonly masterKey: JsonObject | undefined;
   readonly selfSigningKey: JsonObject | undefined;
 }
 
-/** A list with the keys of its devices, by device id. */
+/** A list with its device keys by device id. */
 export interface RemoteListWithDevices extends RemoteList {
   readonly devices: ReadonlyMap<string, JsonObject>;
 }
 
-/** The keys of a user as their server tells them. */
+/** The keys of a user in the response of their server. */
 export interface RemoteSnapshot {
   readonly streamIds: readonly number[];
   readonly masterKey: JsonObject | undefined;

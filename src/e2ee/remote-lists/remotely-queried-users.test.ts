@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { RemotelyQueriedUsers } from './remotely-queried-users.ts';
 
-describe('users that were asked for', () => {
-  it('are known until their list has come', () => {
-    const asked = new RemotelyQueriedUsers();
-    asked.add(['@bob:elsewhere']);
-    assert.deepEqual([asked.take('@bob:elsewhere'), asked.take('@bob:elsewhere')], [true, false]);
-    assert.equal(asked.take('@carol:elsewhere'), false);
+describe('RemotelyQueriedUsers', () => {
+  it('contains a user until the first take', () => {
+    const queried = new RemotelyQueriedUsers();
+    queried.add(['@bob:elsewhere']);
+    assert.deepEqual([queried.take('@bob:elsewhere'), queried.take('@bob:elsewhere')], [true, false]);
+    assert.equal(queried.take('@carol:elsewhere'), false);
   });
 
-  it('are everybody when there are too many to remember', () => {
-    const asked = new RemotelyQueriedUsers();
-    asked.add(Array.from({ length: 10_001 }, (_, number) => `@${number}:elsewhere`));
-    assert.equal(asked.take('@carol:elsewhere'), true);
+  it('contains every user after its capacity was exceeded', () => {
+    const queried = new RemotelyQueriedUsers();
+    queried.add(Array.from({ length: 10_001 }, (_, number) => `@${number}:elsewhere`));
+    assert.equal(queried.take('@carol:elsewhere'), true);
   });
 });

@@ -1,10 +1,10 @@
-/** Above this many they are no longer told apart. */
-const most = 10_000;
+/** Capacity; above it every user counts as queried. */
+const maxUsers = 10_000;
 
 /**
- * Users of whom a client may have got an answer from their own server, because their list is not current here. It may
- * be another one than the list that is fetched then, and updates that this list contains are told to nobody: so
- * clients have to look again when it has come. In memory, and bounded: what it has lost counts as asked for.
+ * Users whose keys clients may have got from the user's own server, because the stored list was not current.
+ * The list that is fetched afterwards may differ, and the updates that it contains were not sent to clients,
+ * so clients have to query again after the fetch. In memory; after an overflow every user counts as queried.
  */
 export class RemotelyQueriedUsers {
   readonly #users = new Set<string>();
@@ -14,13 +14,16 @@ export class RemotelyQueriedUsers {
     for (const userId of userIds) {
       if (this.#hasOverflowed) return;
       this.#users.add(userId);
-      if (this.#users.size <= most) continue;
+      if (this.#users.size <= maxUsers) continue;
       this.#users.clear();
       this.#hasOverflowed = true;
     }
   }
 
-  /** @returns whether clients may have another answer; from then on they have this one */
+  /**
+   * Removes a user.
+   * @returns whether clients may have got other keys than those of the fetched list
+   */
   take(userId: string): boolean {
     return this.#users.delete(userId) || this.#hasOverflowed;
   }

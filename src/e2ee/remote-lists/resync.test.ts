@@ -14,21 +14,21 @@ forServerDatabases(import.meta.url, (open) => {
     return fixture;
   };
 
-  describe('device lists of other servers', () => {
-    for (const [what, more] of [
+  describe('fetches of device lists', () => {
+    for (const [reason, change] of [
       ['an update was missed', { prev_id: [77] }],
-      ['an update follows none', { prev_id: [] }],
-      ['an update does not say what it follows', { prev_id: undefined }],
-      ['an update has no id', { stream_id: 'x' }],
-      ['the ids of updates go back', { stream_id: 0 }],
-      ['an update follows too many', { prev_id: Array.from({ length: 1_000 }, () => 1) }],
+      ['an update has no previous ids', { prev_id: [] }],
+      ['an update lacks prev_id', { prev_id: undefined }],
+      ['an update has no valid stream id', { stream_id: 'x' }],
+      ['a stream id is lower than the last one', { stream_id: 0 }],
+      ['an update has too many previous ids', { prev_id: Array.from({ length: 1_000 }, () => 1) }],
     ] as const) {
-      it(`are fetched anew when ${what}`, async () => {
+      it(`fetches a list again when ${reason}`, async () => {
         const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
         bob.addDevice();
-        const mark = server.position;
-        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate(more as JsonObject));
-        assert.deepEqual(await changedSince(mark), [bob.userId]);
+        const since = server.position;
+        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate(change as JsonObject));
+        assert.deepEqual(await changedSince(since), [bob.userId]);
         await fetchesDone();
         assert.deepEqual(remoteServer.asked, [`devices ${bob.userId}`]);
         assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
@@ -39,7 +39,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
     }
 
-    it('are not relied on while they are stale: the server is asked, and clients hear of it later', async () => {
+    it('queries the server while a list is stale, and sends a device list change after the fetch', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists, query } =
         await startSharingRoom();
       remoteServer.isDown = true;
@@ -49,16 +49,16 @@ forServerDatabases(import.meta.url, (open) => {
       const old = await query();
       assert.deepEqual([old.isNamed, old.failures], [false, ['elsewhere']]);
       remoteServer.isDown = false;
-      const mark = server.position;
+      const since = server.position;
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
       await lists.serverIsBack('elsewhere');
       await fetchesDone();
-      assert.deepEqual(await changedSince(mark), [bob.userId]);
+      assert.deepEqual(await changedSince(since), [bob.userId]);
       remoteServer.isDown = true;
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
     });
 
-    it('are fetched again and again until it succeeds, also after a restart', async () => {
+    it("repeats a failed fetch with backoff, also after the server's next start", async () => {
       const { bob, remoteServer, deviceIds, lists } = await startSharingRoom();
       remoteServer.isDown = true;
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
@@ -77,38 +77,38 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0', 'D1']);
     });
 
-    it('are fetched one after the other, however many updates there are meanwhile', async () => {
+    it('runs one fetch of a list at a time, and few of them for many updates', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       let open = 0;
-      let most = 0;
-      let go = () => {};
+      let maxOpen = 0;
+      let answer = () => {};
       remoteServer.devicesAnswer = async (user) => {
-        most = Math.max(most, ++open);
+        maxOpen = Math.max(maxOpen, ++open);
         await new Promise<void>((resolve) => {
-          go = resolve;
+          answer = resolve;
         });
         open--;
         return user.deviceList();
       };
-      for (let flood = 0; flood < 50; flood++) {
-        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [7_000 + flood] }));
+      for (let update = 0; update < 50; update++) {
+        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [7_000 + update] }));
       }
       remoteServer.devicesAnswer = undefined;
-      go();
+      answer();
       await fetchesDone();
-      assert.equal(most, 1);
-      assert.ok(remoteServer.asked.length <= 3, `${remoteServer.asked.length} questions`);
+      assert.equal(maxOpen, 1);
+      assert.ok(remoteServer.asked.length <= 3, `${remoteServer.asked.length} requests`);
       assert.equal((await deviceIds()).length, 51);
       assert.ok(remoteServer.asked.length <= 3);
     });
 
-    it('that were asked for before the last update are not taken for current', async () => {
+    it('fetches a list again when an update arrives during its fetch', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       let answered = () => {};
       remoteServer.devicesAnswer = (user) => {
-        const before = user.deviceList();
+        const listBefore = user.deviceList();
         return new Promise((resolve) => {
-          answered = () => resolve(before);
+          answered = () => resolve(listBefore);
         });
       };
       await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate({ prev_id: [77] }));
@@ -122,7 +122,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2']);
     });
 
-    it('are asked for again when the answer makes no sense', async () => {
+    it('repeats a fetch after a malformed response', async () => {
       const { bob, remoteServer, deviceIds, lists } = await startSharingRoom();
       for (const answer of [{}, { user_id: '@eve:evil', devices: [] }, { user_id: bob.userId, devices: 5 }]) {
         remoteServer.devicesAnswer = () => answer as JsonObject;
@@ -137,7 +137,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await deviceIds(), ['D0', 'D1', 'D2', 'D3']);
     });
 
-    it('are fetched anew when a device shows itself that they do not have', async () => {
+    it('fetches a list again when it lacks a device of which a message has arrived', async () => {
       const { bob, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       await lists.fetchIfDeviceMissing(bob.userId, 'D0');
       await fetchesDone();

@@ -26,34 +26,36 @@ export interface ResyncDeps {
 
 const kind = 'e2ee/fetch-device-list';
 
-/** Milliseconds for an answer. */
+/** Milliseconds to wait for a response. */
 const timeout = 30_000;
 
-/** Milliseconds before a list is fetched that is being fetched already, however often it changes meanwhile. */
-const pause = 2_000;
+/**
+ * Milliseconds before a list that is being fetched is fetched again, however many updates arrive in between.
+ */
+const refetchDelay = 2_000;
 
-/** How many lists are fetched at a time: of the few jobs that run together, some are left for others. */
+/** Maximum of parallel fetches, which leaves some of the parallel jobs to other work. */
 const parallel = 2;
 
 /**
- * Milliseconds after a failed attempt: from half a minute, doubling to half a day, which makes a week of twenty
- * attempts. A server that was away and is back is asked at once: see `hasten`.
+ * Milliseconds after a failed attempt: half a minute, doubling up to half a day, so that twenty attempts take
+ * a week. `fetchNow` does not wait for the backoff when a server can be reached again.
  */
 const backoff = (attempt: number) => Math.min(30_000 * 2 ** (attempt - 1), 43_200_000);
 
-/** How many lists are hastened at a time. */
+/** Lists that `fetchNow` schedules in one transaction. */
 const pageSize = 500;
 
 /**
- * Fetches the device lists of users of other servers that can not be relied on: each by itself, again and again until
- * it succeeds, also after a restart.
+ * Fetches stale device lists of remote users. Each list has its own job, which is repeated until it succeeds,
+ * also after a restart.
  */
 export class Resync {
   readonly #deps: ResyncDeps;
   /** Milliseconds since the epoch. */
   readonly #startedAt: number;
 
-  /** Before `jobs` are started. */
+  /** Call before `jobs` start. */
   constructor(deps: ResyncDeps) {
     this.#deps = deps;
     this.#startedAt = deps.clock.now();
@@ -61,15 +63,15 @@ export class Resync {
   }
 
   /**
-   * Orders a list that is marked as stale, inside the caller's transaction.
-   * @param wasStale whether it was before: then it is ordered already, or being fetched
+   * Schedules the fetch of a stale list inside the caller's transaction.
+   * @param wasStale whether the list was stale before, so that its fetch is scheduled or running already
    */
   schedule(writer: AnyWriter, userId: string, wasStale = false): Promise<void> {
-    const runAt = this.#deps.clock.now() + (wasStale ? pause : 0);
+    const runAt = this.#deps.clock.now() + (wasStale ? refetchDelay : 0);
     return this.#deps.jobs.schedule(writer, { kind, key: userId, payload: null, runAt });
   }
 
-  /** Fetches at once what could not be fetched from a server. */
+  /** Fetches the stale lists of a server now. */
   async fetchNow(server: string): Promise<void> {
     const { database, jobs, clock } = this.#deps;
     for (let after = ''; ; ) {
@@ -92,37 +94,38 @@ export class Resync {
       await database.transaction<E2eeTables, void>((writer) => deleteList(writer, list.userId));
       return;
     }
-    const answer = await withTimeout(clock, timeout, (late) =>
-      remote.devices(list.server, list.userId, { timeout, signal: AbortSignal.any([late, signal]) }),
+    const answer = await withTimeout(clock, timeout, (timeoutSignal) =>
+      remote.devices(list.server, list.userId, { timeout, signal: AbortSignal.any([timeoutSignal, signal]) }),
     );
     const snapshot = parseUserDevices(answer, list.userId);
-    if (!snapshot) throw new Error('the devices of a user make no sense');
+    if (!snapshot) throw new Error('malformed response to GET /user/devices/{userId}');
     await this.#store(list, snapshot);
   }
 
-  async #store(before: RemoteListWithDevices, snapshot: RemoteSnapshot): Promise<void> {
+  async #store(previous: RemoteListWithDevices, snapshot: RemoteSnapshot): Promise<void> {
     const { streams, devices, remotelyQueried } = this.#deps;
-    const { userId, revision } = before;
+    const { userId, revision } = previous;
     await streams.write<E2eeTables, void>(async (writer, publish) => {
-      const now = await readList(writer, userId);
-      if (!now) return;
-      await replaceList(writer, userId, snapshot, now.revision !== revision);
-      // Who was told of nothing and has not asked will ask, and gets this answer. Nobody knows who asked before a
-      // restart, and the revision is the time at which the list was begun.
-      const isFirst = before.streamIds.length === 0 && before.devices.size === 0;
-      const wasAsked = remotelyQueried.take(userId) || (isFirst && revision < this.#startedAt);
-      const isNews = wasAsked || (!isFirst && isDifferent(before, snapshot));
-      if (isNews) await devices.recordListChange(writer, publish, userId);
+      const current = await readList(writer, userId);
+      if (!current) return;
+      await replaceList(writer, userId, snapshot, current.revision !== revision);
+      // A first list needs no change for clients that have not queried yet. Queries before a restart are
+      // unknown, so a first list from before it counts as queried: the first revision is the time when the
+      // list was created.
+      const isFirst = previous.streamIds.length === 0 && previous.devices.size === 0;
+      const wasQueried = remotelyQueried.take(userId) || (isFirst && revision < this.#startedAt);
+      const hasChanged = wasQueried || (!isFirst && isDifferent(previous, snapshot));
+      if (hasChanged) await devices.recordListChange(writer, publish, userId);
     });
   }
 }
 
-function isDifferent(before: RemoteSnapshot, after: RemoteSnapshot): boolean {
+function isDifferent(previous: RemoteSnapshot, next: RemoteSnapshot): boolean {
   const textOf = ({ masterKey, selfSigningKey, devices }: RemoteSnapshot) =>
     JSON.stringify([
       masterKey ?? null,
       selfSigningKey ?? null,
       [...devices].sort(([one], [other]) => (one < other ? -1 : 1)),
     ]);
-  return textOf(before) !== textOf(after);
+  return textOf(previous) !== textOf(next);
 }

@@ -1,9 +1,9 @@
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
-/** How many users' rooms are looked up before other requests get their turn. */
-const usersAtOnce = 500;
+/** Users whose rooms are loaded before the event loop gets control again. */
+const usersPerTurn = 500;
 
-/** Knows which users of other servers are in a room with a user of this one: theirs are the devices that matter. */
+/** Finds the remote users who share a room with a local user, as only their device lists are stored. */
 export class SharedRooms {
   readonly #engine: RoomReader;
   readonly #serverName: string;
@@ -17,17 +17,17 @@ export class SharedRooms {
     return (await this.usersSharing([userId])).has(userId);
   }
 
-  /** Those of the users who are in a room with a local user now. */
+  /** Returns the users who are joined to a room with a local user. */
   async usersSharing(userIds: readonly string[]): Promise<Set<string>> {
     const sharing = new Set<string>();
-    const ours = new Map<string, boolean>();
-    for (let start = 0; start < userIds.length; start += usersAtOnce) {
+    const localRooms = new Map<string, boolean>();
+    for (let start = 0; start < userIds.length; start += usersPerTurn) {
       if (start > 0) await new Promise(setImmediate);
-      const some = userIds.slice(start, start + usersAtOnce);
-      for (const [userId, rooms] of await this.#engine.userRooms.joinedIds(some)) {
+      const batch = userIds.slice(start, start + usersPerTurn);
+      for (const [userId, rooms] of await this.#engine.userRooms.joinedIds(batch)) {
         for (const roomId of rooms) {
-          if (!ours.has(roomId)) ours.set(roomId, await this.#isLocalUserIn(roomId));
-          if (!ours.get(roomId)) continue;
+          if (!localRooms.has(roomId)) localRooms.set(roomId, await this.#isLocalUserIn(roomId));
+          if (!localRooms.get(roomId)) continue;
           sharing.add(userId);
           break;
         }
@@ -37,19 +37,19 @@ export class SharedRooms {
   }
 
   /**
-   * `of` for all that there are, as it is now: for work that nobody waits for.
-   * @returns picks those who share a room out of some users
+   * Loads the rooms of all local users, for background work on many users.
+   * @returns a function that returns those of the given users who share a room
    */
   async snapshot(): Promise<(userIds: readonly string[]) => Promise<Set<string>>> {
     const { userRooms } = this.#engine;
-    const ours = await userRooms.joinedNidsOfServer(this.#serverName);
+    const localRooms = await userRooms.joinedNidsOfServer(this.#serverName);
     return async (userIds) => {
       const rooms = await userRooms.joinedNids(userIds);
-      return new Set(userIds.filter((userId) => rooms.get(userId)?.some((nid) => ours.has(nid))));
+      return new Set(userIds.filter((userId) => rooms.get(userId)?.some((nid) => localRooms.has(nid))));
     };
   }
 
-  /** Whether a user of this server is in the room. */
+  /** Reports whether a local user is joined to the room. */
   hasLocalUser(head: RoomHead): boolean {
     return head.servers.has(this.#serverName);
   }

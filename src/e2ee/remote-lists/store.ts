@@ -5,8 +5,8 @@ import type { RemoteList, RemoteListWithDevices, RemoteSnapshot } from './remote
 
 type Row = E2eeTables['remote_device_lists'];
 
-/** How many users one query names at most, and rows to a statement. */
-const [chunk, rowsAtOnce] = [500, 2_000];
+/** Users in one query, and rows in one statement. */
+const [chunkSize, rowsPerStatement] = [500, 2_000];
 
 const parsed = (text: string | null) => (text === null ? undefined : (JSON.parse(text) as JsonObject));
 const textOf = (object: JsonObject | undefined) => (object === undefined ? null : JSON.stringify(object));
@@ -32,24 +32,24 @@ export async function readList(reader: Reader<E2eeTables>, userId: string): Prom
   return row && toList(row);
 }
 
-/** The lists of those users that have one, with their devices. */
+/** Returns the lists of the users that have one, with their devices. */
 export async function readLists(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<RemoteListWithDevices[]> {
   const found: RemoteListWithDevices[] = [];
-  for (let start = 0; start < userIds.length; start += chunk) {
-    const some = userIds.slice(start, start + chunk);
+  for (let start = 0; start < userIds.length; start += chunkSize) {
+    const batch = userIds.slice(start, start + chunkSize);
     const lists = await reader
       .selectFrom('remote_device_lists')
       .selectAll()
-      .where('user_id', 'in', some)
+      .where('user_id', 'in', batch)
       .execute();
     if (lists.length === 0) continue;
     const devices = await reader
       .selectFrom('remote_devices')
       .selectAll()
-      .where('user_id', 'in', some)
+      .where('user_id', 'in', batch)
       .execute();
     const byUser = Map.groupBy(devices, ({ user_id }) => user_id);
     for (const row of lists) {
@@ -63,17 +63,17 @@ export async function readLists(
 }
 
 /**
- * Marks lists as not to be relied on, and begins those that are not there.
- * @param now milliseconds since the epoch: with it the revisions of a list begin, so that it is not taken for another
- * one that was there before
+ * Marks lists as stale, and inserts missing ones.
+ * @param now milliseconds since the epoch: the first revision of an inserted list, so that it differs from
+ * the revisions of an earlier list of the user
  */
 export async function markStale(
   writer: Writer<E2eeTables>,
   userIds: readonly string[],
   now: number,
 ): Promise<void> {
-  for (let start = 0; start < userIds.length; start += rowsAtOnce) {
-    const rows = userIds.slice(start, start + rowsAtOnce).map((userId) => ({
+  for (let start = 0; start < userIds.length; start += rowsPerStatement) {
+    const rows = userIds.slice(start, start + rowsPerStatement).map((userId) => ({
       user_id: userId,
       server: serverOfUser(userId),
       stream_ids: '[]',
@@ -118,7 +118,10 @@ export async function writeSigningKeys(
     .execute();
 }
 
-/** Replaces all of a list that is there. @param stale whether it became stale again since the snapshot was asked for */
+/**
+ * Replaces the content of a stored list.
+ * @param stale whether the list became stale again after the request for the snapshot
+ */
 export async function replaceList(
   writer: Writer<E2eeTables>,
   userId: string,
@@ -138,10 +141,10 @@ export async function replaceList(
     device_id: deviceId,
     keys: JSON.stringify(keys),
   }));
-  for (let start = 0; start < rows.length; start += rowsAtOnce) {
+  for (let start = 0; start < rows.length; start += rowsPerStatement) {
     await writer
       .insertInto('remote_devices')
-      .values(rows.slice(start, start + rowsAtOnce))
+      .values(rows.slice(start, start + rowsPerStatement))
       .execute();
   }
 }
@@ -200,24 +203,27 @@ export async function deleteList(writer: Writer<E2eeTables>, userId: string): Pr
   }
 }
 
-/** Those of the users that have a list. */
+/** Returns the users that have a list. */
 export async function usersWithList(
   reader: Reader<E2eeTables>,
   userIds: readonly string[],
 ): Promise<Set<string>> {
   const found = new Set<string>();
-  for (let start = 0; start < userIds.length; start += chunk) {
+  for (let start = 0; start < userIds.length; start += chunkSize) {
     const rows = await reader
       .selectFrom('remote_device_lists')
       .select('user_id')
-      .where('user_id', 'in', userIds.slice(start, start + chunk))
+      .where('user_id', 'in', userIds.slice(start, start + chunkSize))
       .execute();
     for (const row of rows) found.add(row.user_id);
   }
   return found;
 }
 
-/** Users that have a list, by id. @param after the last one of the page before */
+/**
+ * Returns users that have a list, in the order of ids.
+ * @param after the last user of the previous page
+ */
 export async function listedUsers(
   reader: Reader<E2eeTables>,
   after: string,
@@ -233,7 +239,10 @@ export async function listedUsers(
   return rows.map((row) => row.user_id);
 }
 
-/** Users of a server whose lists are not to be relied on, by id. */
+/**
+ * Returns users of a server whose lists are stale, in the order of ids.
+ * @param after the last user of the previous page
+ */
 export async function staleUsers(
   reader: Reader<E2eeTables>,
   server: string,

@@ -18,25 +18,25 @@ export interface TrackedUsersDeps {
   readonly engine: RoomReader;
   readonly serverName: string;
   readonly sharedRooms: SharedRooms;
-  /** Has lists fetched. */
+  /** Schedules the fetch of missing lists. */
   readonly fetchMissing: (userIds: readonly string[]) => Promise<void>;
 }
 
 const kind = 'e2ee/drop-device-lists';
 
-/** Milliseconds between two looks at all lists. */
-const day = 86_400_000;
+/** Milliseconds between two checks of all lists. */
+const checkInterval = 86_400_000;
 
-/** How many lists are looked at together. */
+/** Lists that are checked together. */
 const pageSize = 200;
 
-/** Members who come at once, up to which their lists are fetched before anybody asks for them. */
-const maxAwaited = 20;
+/** Maximum of simultaneous joins whose lists are fetched before a client queries them. */
+const maxPrefetched = 20;
 
 /**
- * Drops the lists of users who share no room with a local user any more, since their servers tell nothing of them from
- * then on, and has those fetched of users who come into an encrypted room. What a crash leaves undone is made up for
- * after the next start, before anybody can have come back.
+ * Deletes the lists of users who share no room with a local user any more, as their servers stop to send
+ * updates, and fetches the lists of users who join an encrypted room. Checks all lists at the start, for
+ * membership changes that were not processed because of a crash, before such a user can join again.
  */
 export class TrackedUsers {
   readonly #deps: TrackedUsersDeps;
@@ -44,13 +44,13 @@ export class TrackedUsers {
 
   constructor(deps: TrackedUsersDeps) {
     this.#deps = deps;
-    deps.jobs.register(kind, { run: () => this.#sweep() });
-    deps.jobs.every(`${kind}/daily`, day, { run: () => this.#sweep() });
+    deps.jobs.register(kind, { run: () => this.#dropAllUnshared() });
+    deps.jobs.every(`${kind}/daily`, checkInterval, { run: () => this.#dropAllUnshared() });
   }
 
   async start(): Promise<void> {
     const { engine, database, jobs, clock } = this.#deps;
-    engine.stream.subscribe((fact) => this.#note(fact));
+    engine.stream.subscribe((fact) => this.#onRoomFact(fact));
     const order = { kind, key: 'start', payload: null, runAt: clock.now() };
     await database.transaction((writer) => jobs.schedule(writer, order));
   }
@@ -63,32 +63,40 @@ export class TrackedUsers {
     } while (work !== this.#work);
   }
 
-  #note({ roomId, membershipChanges }: RoomFact): void {
-    const moves = membershipChanges.filter(({ from, to }) => (from === 'join') !== (to === 'join'));
+  #onRoomFact({ roomId, membershipChanges }: RoomFact): void {
+    const changes = membershipChanges.filter(({ from, to }) => (from === 'join') !== (to === 'join'));
     const { log, serverName } = this.#deps;
-    const matters = ({ userId, to }: MembershipChange) =>
+    const isRelevant = ({ userId, to }: MembershipChange) =>
       to !== 'join' || serverOfUser(userId) !== serverName;
-    if (!moves.some(matters)) return;
+    if (!changes.some(isRelevant)) return;
     this.#work = this.#work
-      .then(() => this.#settle(roomId, moves))
+      .then(() => this.#processChanges(roomId, changes))
       .catch((error: unknown) =>
-        log.error({ err: error, roomId }, 'could not see to the devices of those who have come or gone'),
+        log.error(
+          { err: error, roomId },
+          'could not update device lists of remote users after membership changes',
+        ),
       );
   }
 
-  async #settle(roomId: string, moves: readonly MembershipChange[]): Promise<void> {
+  async #processChanges(roomId: string, changes: readonly MembershipChange[]): Promise<void> {
     const { engine, sharedRooms, serverName, fetchMissing } = this.#deps;
     const head = await engine.heads.get(roomId);
     if (!head) return;
     const isLocal = ({ userId }: MembershipChange) => serverOfUser(userId) === serverName;
-    const gone = moves.filter((move) => !isLocal(move) && move.to !== 'join').map(({ userId }) => userId);
-    const come = moves.filter((move) => !isLocal(move) && move.to === 'join').map(({ userId }) => userId);
-    const isOver =
-      moves.some((move) => isLocal(move) && move.to !== 'join') && !sharedRooms.hasLocalUser(head);
-    if (isOver) await this.#dropUnshared([...(await this.#listed([...head.members.keys()]))]);
-    await this.#dropUnshared(gone);
+    const leftUsers = changes
+      .filter((change) => !isLocal(change) && change.to !== 'join')
+      .map(({ userId }) => userId);
+    const joinedUsers = changes
+      .filter((change) => !isLocal(change) && change.to === 'join')
+      .map(({ userId }) => userId);
+    const hasLastLocalUserLeft =
+      changes.some((change) => isLocal(change) && change.to !== 'join') && !sharedRooms.hasLocalUser(head);
+    if (hasLastLocalUserLeft) await this.#dropUnshared([...(await this.#listed([...head.members.keys()]))]);
+    await this.#dropUnshared(leftUsers);
     const isEncrypted = head.entry('m.room.encryption', '') !== undefined;
-    if (isEncrypted && come.length > 0 && come.length <= maxAwaited) await fetchMissing(come);
+    if (isEncrypted && joinedUsers.length > 0 && joinedUsers.length <= maxPrefetched)
+      await fetchMissing(joinedUsers);
   }
 
   #listed(userIds: readonly string[]): Promise<Set<string>> {
@@ -114,8 +122,8 @@ export class TrackedUsers {
     });
   }
 
-  /** Looks at everybody of whom something is kept. */
-  async #sweep(): Promise<void> {
+  /** Checks all users with a list or a device list change. */
+  async #dropAllUnshared(): Promise<void> {
     const { database, devices, serverName, sharedRooms } = this.#deps;
     const shared = await sharedRooms.snapshot();
     const lists = (after: string) => listedUsers(database.reader<E2eeTables>(), after, pageSize);
@@ -123,9 +131,9 @@ export class TrackedUsers {
     for (const read of [lists, changes]) {
       for (let page = await read(''); page.length > 0; page = await read(page.at(-1)!)) {
         const remote = page.filter((userId) => serverOfUser(userId) !== serverName);
-        const kept = await shared(remote);
-        // Asked again for those few, as the world has gone on meanwhile.
-        await this.#dropUnshared(remote.filter((userId) => !kept.has(userId)));
+        const sharing = await shared(remote);
+        // Checks these users again with their current rooms, as the snapshot may be outdated.
+        await this.#dropUnshared(remote.filter((userId) => !sharing.has(userId)));
       }
     }
   }

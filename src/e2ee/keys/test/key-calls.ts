@@ -1,26 +1,29 @@
 import type { E2eeServer, UserWithKeys } from '../../../../test/support/servers/e2ee-server.ts';
 import type { JsonObject } from '../../../protocol/index.ts';
 
-/** The algorithm of the one-time keys that clients upload. */
+/** The algorithm of the one-time keys in tests. */
 export const curve = 'signed_curve25519';
 
-/** What people do with keys on a server. @param server the one of the running test */
+/**
+ * Returns functions that send requests for keys.
+ * @param server returns the server of the running test
+ */
 export function keyCalls(server: () => E2eeServer) {
   return {
-    upload: (person: { token: string }, body: unknown) => server().call(person, 'POST', '/keys/upload', body),
+    upload: (user: { token: string }, body: unknown) => server().call(user, 'POST', '/keys/upload', body),
 
-    query: (person: { token: string }, device_keys: unknown) =>
-      server().call(person, 'POST', '/keys/query', { device_keys }),
+    query: (user: { token: string }, device_keys: unknown) =>
+      server().call(user, 'POST', '/keys/query', { device_keys }),
 
-    /** One key of the device of `target`. */
-    claim: async (person: { token: string }, target: UserWithKeys, algorithm = curve) => {
+    /** Claims one key of the device of `target`. */
+    claim: async (user: { token: string }, target: UserWithKeys, algorithm = curve) => {
       const one_time_keys = { [target.userId]: { [target.deviceId]: algorithm } };
-      const { body } = await server().call(person, 'POST', '/keys/claim', { one_time_keys });
+      const { body } = await server().call(user, 'POST', '/keys/claim', { one_time_keys });
       const claimed = body['one_time_keys'] as Record<string, Record<string, JsonObject>>;
       return claimed[target.userId]?.[target.deviceId];
     },
 
-    /** What the device is told of its own keys. */
+    /** The key counts that the device gets in /sync. */
     keyCounts: async ({ userId, deviceId }: UserWithKeys) => {
       const { counts } = server().e2ee;
       const { oneTimeKeyCounts, unusedFallbackKeyTypes } = await counts.get(userId, deviceId);

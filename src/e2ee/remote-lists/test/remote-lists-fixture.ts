@@ -7,7 +7,7 @@ import type { RemoteDeviceLists } from '../remote-device-lists.ts';
 
 type Keys = Record<string, Record<string, JsonObject>>;
 
-/** Alice on this server, Bob on another, and what is known here of his devices. */
+/** A server with the user Alice, and a fake remote server with the user Bob. */
 export class RemoteListsFixture {
   readonly server: E2eeServer;
   readonly remoteServer: FakeRemoteKeys;
@@ -29,7 +29,7 @@ export class RemoteListsFixture {
     return new RemoteListsFixture(server, remoteServer, await server.user('alice'));
   }
 
-  /** The same, with a room in which both are; the list of Bob's devices is known here. */
+  /** Starts with a shared room of both users. The list of Bob's devices is stored already. */
   static async startSharingRoom(
     open: OpenDatabase,
   ): Promise<RemoteListsFixture & { readonly roomId: string }> {
@@ -50,14 +50,14 @@ export class RemoteListsFixture {
       content: { membership },
     });
 
-  /** Resolves when what is to be fetched within ten seconds was fetched. */
+  /** Resolves when all fetches within the next ten seconds are done. */
   readonly fetchesDone = async (): Promise<void> => {
     await this.lists.settled();
     this.server.server.clock.advance(10_000);
     await this.server.jobs.settled();
   };
 
-  /** What Alice is told of somebody's keys. */
+  /** The keys of a user in the response to Alice's query. */
   readonly query = async (userId = this.bob.userId, devices: readonly string[] = []) => {
     const { status, body } = await this.server.call(this.alice, 'POST', '/keys/query', {
       device_keys: { [userId]: devices },
@@ -72,10 +72,10 @@ export class RemoteListsFixture {
     };
   };
 
-  /** The ids of the devices of Bob that Alice is told of. */
+  /** The ids of Bob's devices in the response to Alice's query. */
   readonly deviceIds = async () => Object.keys((await this.query()).devices).sort();
 
-  /** Whose lists Alice is told to have changed since a position. */
+  /** The users in Alice's device list changes since a position. */
   readonly changedSince = async (since: number) =>
     (await this.server.e2ee.deviceLists.changes(this.alice.userId, since, this.server.position)).changed;
 }
