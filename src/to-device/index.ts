@@ -1,4 +1,4 @@
-/** Messages from device to device: queued until the device has acknowledged them. */
+/** Send-to-device messages, which are queued until the device acknowledges them. */
 export { isContentWithinLimit, type MessageMap } from './message-map.ts';
 export { toDeviceMigrations } from './migrations.ts';
 export { type DeviceAddress, MessageQueues, type PendingMessages } from './queues.ts';

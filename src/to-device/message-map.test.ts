@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import { parseMessageMap } from './message-map.ts';
 
-describe('the messages of a request', () => {
-  it('are read or refused, whatever they are', () => {
+describe('parseMessageMap', () => {
+  it('returns the messages of arbitrary input unchanged or throws a MatrixError', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), (messages) => {
         try {
@@ -19,7 +19,7 @@ describe('the messages of a request', () => {
     );
   });
 
-  it('are read as they are', () => {
+  it('keeps the order of users and devices', () => {
     const userId = fc.stringMatching(/^[a-z]{1,10}$/).map((name) => `@${name}:test`);
     const devices = fc.dictionary(fc.string(), fc.dictionary(fc.string(), fc.jsonValue()));
     fc.assert(

@@ -1,19 +1,19 @@
 import { invalidParam, isJsonObject, isUserId, type JsonObject, tooLarge } from '../protocol/index.ts';
 
-/** User id to device id (or `*`, all of the user's devices) to the content of the message. */
+/** User id to device id, or `*` for all other devices of the user, to message content. */
 export type MessageMap = ReadonlyMap<string, ReadonlyMap<string, JsonObject>>;
 
-/** Stands for all devices of a user that are not named. */
+/** The device id that addresses all devices of a user without an own entry. */
 export const allDevices = '*';
 
-/** UTF-8 bytes of the content of one message: as much as an event may have. */
+/** Maximum of UTF-8 bytes of a message content: the size limit of events. */
 export const maxContentBytes = 65_536;
 
-/** Characters of a type, and of a transaction id. */
+/** Maximum of characters of a message type and of a transaction id. */
 const maxNameLength = 255;
 
 /**
- * Reads the messages of `PUT /sendToDevice`.
+ * Parses the messages of `PUT /sendToDevice`.
  * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
  */
 export function parseMessageMap(messages: JsonObject): MessageMap {
@@ -31,22 +31,28 @@ export function parseMessageMap(messages: JsonObject): MessageMap {
   return parsed;
 }
 
-/** The message as the device will see it. Throws MatrixError M_TOO_LARGE. */
+/**
+ * Returns the message as JSON, as the device receives it.
+ * @throws MatrixError M_TOO_LARGE
+ */
 export function messageText(sender: string, type: string, content: JsonObject): string {
   const text = JSON.stringify(content);
   if (Buffer.byteLength(text) > maxContentBytes) {
-    throw tooLarge(`The content of a message has at most ${maxContentBytes} bytes`);
+    throw tooLarge(`The content of a message must have at most ${maxContentBytes} bytes`);
   }
   return `{"sender":${JSON.stringify(sender)},"type":${JSON.stringify(type)},"content":${text}}`;
 }
 
-/** Whether the content of a message is not too large. */
+/** Reports whether the content of a message is within the size limit. */
 export const isContentWithinLimit = (content: JsonObject) =>
   Buffer.byteLength(JSON.stringify(content)) <= maxContentBytes;
 
-/** @throws MatrixError M_INVALID_PARAM unless it is fit for a type or a transaction id */
+/**
+ * @param what names the value in the error
+ * @throws MatrixError M_INVALID_PARAM for an empty or too long message type or transaction id
+ */
 export function checkNameLength(name: string, what: string): void {
   if (name === '' || name.length > maxNameLength) {
-    throw invalidParam(`${what} has between 1 and ${maxNameLength} characters`);
+    throw invalidParam(`${what} must have 1 to ${maxNameLength} characters`);
   }
 }

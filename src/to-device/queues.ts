@@ -14,13 +14,13 @@ import {
 import { syncBatchSize } from './sync-batch.ts';
 import type { ToDeviceTables } from './tables.ts';
 
-/** A device whose queue has grown. */
+/** Identifies a device. */
 export interface DeviceAddress {
   readonly userId: string;
   readonly deviceId: string;
 }
 
-/** A message for one device. */
+/** A message in the queue of a device. */
 export interface QueuedMessage extends DeviceAddress {
   /** `{sender, type, content}` as JSON. */
   readonly message: string;
@@ -28,44 +28,45 @@ export interface QueuedMessage extends DeviceAddress {
 
 /** The next messages of a device. */
 export interface PendingMessages {
-  /** Each as JSON, in the order of arrival. */
+  /** Each message as JSON, in the order of arrival. */
   readonly messages: readonly string[];
-  /** There are no others up to this position. Acknowledge nothing beyond it. */
+  /** The queue has no further messages up to this position. Acknowledge at most this position. */
   readonly position: number;
 }
 
 /**
- * Messages that a device may leave waiting. With more, the oldest go: a client that was away for so long gets its
- * keys from the backup. Checked once in `checkEvery` messages, so that a queue may be longer by that many.
+ * Maximum of queued messages of a device. The oldest ones beyond it are deleted: a client that was away for
+ * so long gets room keys from its backup. The limit is applied once per `checkEvery` messages, so a queue may
+ * exceed it by that many.
  */
-const [longestQueue, checkEvery] = [10_000, 256];
+const [maxQueueLength, checkEvery] = [10_000, 256];
 
-/** Of how many devices it is known that they have no messages, or how many they got lately. */
-const devicesInMemory = 100_000;
+/** Capacity of the caches of devices with empty queues and of message counts. */
+const cachedDevices = 100_000;
 
 const keyOf = ({ userId, deviceId }: DeviceAddress) => `${userId} ${deviceId}`;
 
 /**
- * The messages that wait for each device until it has acknowledged them.
+ * Queues messages for each device until the device acknowledges them.
  * Source: client-server API, "Send-to-Device messaging".
  */
 export class MessageQueues implements DeviceCleanup {
   readonly toDeviceStream = new Stream<DeviceAddress>('to_device', jsonFacts());
   readonly #database: Database;
-  readonly #empty = new RecentlyUsed<string, true>({ max: devicesInMemory });
-  /** Messages since the length of the queue was checked. */
-  readonly #added = new RecentlyUsed<string, number>({ max: devicesInMemory });
-  /** How often any queue has grown: who looked before must not conclude anything after. */
-  #growth = 0;
-  readonly #bounds: { longestQueue: number; checkEvery: number };
+  readonly #empty = new RecentlyUsed<string, true>({ max: cachedDevices });
+  /** Number of messages after the last check of the queue's length. */
+  readonly #added = new RecentlyUsed<string, number>({ max: cachedDevices });
+  /** Counts appends to any queue. When it changes during a query, the result "empty" may be outdated. */
+  #appends = 0;
+  readonly #bounds: { maxQueueLength: number; checkEvery: number };
 
-  /** @param bounds for tests */
-  constructor(database: Database, bounds = { longestQueue, checkEvery }) {
+  /** @param bounds set by tests */
+  constructor(database: Database, bounds = { maxQueueLength, checkEvery }) {
     this.#database = database;
     this.#bounds = bounds;
   }
 
-  /** Queues messages inside the caller's transaction, each at a position of its own, in their order. */
+  /** Queues messages inside the caller's transaction, in their order and each at its own position. */
   async appendIn(writer: AnyWriter, publish: Publish, messages: readonly QueuedMessage[]): Promise<void> {
     const rows: StoredMessage[] = messages.map((message) => {
       const { userId, deviceId } = message;
@@ -74,15 +75,18 @@ export class MessageQueues implements DeviceCleanup {
     const queues = writerFor<ToDeviceTables>(writer);
     await insertMessages(queues, rows);
     for (const { userId, deviceId } of messages.filter((message) => this.#isDue(message))) {
-      await deleteAllButNewest(queues, userId, deviceId, this.#bounds.longestQueue);
+      await deleteAllButNewest(queues, userId, deviceId, this.#bounds.maxQueueLength);
     }
     afterCommit(writer, () => {
-      this.#growth++;
+      this.#appends++;
       for (const message of messages) this.#empty.delete(keyOf(message));
     });
   }
 
-  /** The oldest messages of a device in `(after, upTo]`. Costs no query when the device is known to have none. */
+  /**
+   * Returns the oldest messages of a device in `(after, upTo]`. Needs no query when the queue is known to be
+   * empty.
+   */
   async pending(
     userId: string,
     deviceId: string,
@@ -93,8 +97,8 @@ export class MessageQueues implements DeviceCleanup {
   }
 
   /**
-   * `pending` as a sync hands it out: of a few messages it may hold back some, which the next sync gets. See
-   * `goTogether`.
+   * Returns the messages for one sync response: like `pending`, but from a short queue possibly fewer, see
+   * `syncBatchSize`.
    */
   async forSync(
     userId: string,
@@ -103,17 +107,17 @@ export class MessageQueues implements DeviceCleanup {
   ): Promise<PendingMessages> {
     const rows = await this.#read({ userId, deviceId }, { after, upTo, limit });
     const messages = rows.map(({ message }) => message);
-    const together = syncBatchSize(messages);
-    const end = together < rows.length ? rows[together - 1]?.position : endOf(rows, limit);
-    return { messages: messages.slice(0, together), position: end ?? upTo };
+    const count = syncBatchSize(messages);
+    const end = count < rows.length ? rows[count - 1]?.position : endOf(rows, limit);
+    return { messages: messages.slice(0, count), position: end ?? upTo };
   }
 
-  /** Whether it is known, without a query, that the device has no messages. */
+  /** Reports without a query that the queue is empty. False means unknown. */
   isEmptyNow(device: DeviceAddress): boolean {
     return this.#empty.has(keyOf(device));
   }
 
-  /** The device has got everything up to `position`: those messages go. */
+  /** Deletes the messages up to `position`, as the device has received them. */
   async acknowledge(userId: string, deviceId: string, position: number): Promise<void> {
     if (await this.#isEmpty({ userId, deviceId })) return;
     const oldest = await oldestPosition(this.#database.reader<ToDeviceTables>(), userId, deviceId);
@@ -144,10 +148,10 @@ export class MessageQueues implements DeviceCleanup {
   async #isEmpty(device: DeviceAddress): Promise<boolean> {
     const key = keyOf(device);
     if (this.#empty.has(key)) return true;
-    const growth = this.#growth;
+    const appends = this.#appends;
     const reader = this.#database.reader<ToDeviceTables>();
     if ((await oldestPosition(reader, device.userId, device.deviceId)) !== undefined) return false;
-    if (growth === this.#growth) this.#empty.set(key, true);
+    if (appends === this.#appends) this.#empty.set(key, true);
     return true;
   }
 
@@ -160,6 +164,6 @@ export class MessageQueues implements DeviceCleanup {
   }
 }
 
-/** Where the last row of a full page is; `undefined` when there are no more rows. */
+/** Returns the position of the last row of a full page; `undefined` when there are no further rows. */
 const endOf = (rows: readonly { position: number }[], limit: number) =>
   rows.length < limit ? undefined : rows.at(-1)?.position;

@@ -6,7 +6,7 @@ import type { ToDevice } from './to-device.ts';
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
-/** Client-server API, "Send-to-Device messaging". */
+/** Source: client-server API, "Send-to-Device messaging". */
 export function toDeviceRoutes(toDevice: ToDevice): Route[] {
   return [
     route(

@@ -1,7 +1,7 @@
 import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { ToDeviceTables } from './tables.ts';
 
-/** A message in the queue of one device. */
+/** A message in the queue of a device. */
 export interface StoredMessage {
   readonly userId: string;
   readonly deviceId: string;
@@ -10,25 +10,27 @@ export interface StoredMessage {
   readonly message: string;
 }
 
-/** Rows to a statement: four values each, far below what a statement may bind. */
-const rowsAtOnce = 2_000;
+/** Rows in one statement. Each has four values, far fewer than the maximum of bound values. */
+const rowsPerStatement = 2_000;
 
 export async function insertMessages(
   writer: Writer<ToDeviceTables>,
   messages: readonly StoredMessage[],
 ): Promise<void> {
-  for (let start = 0; start < messages.length; start += rowsAtOnce) {
-    const rows = messages.slice(start, start + rowsAtOnce).map(({ userId, deviceId, position, message }) => ({
-      user_id: userId,
-      device_id: deviceId,
-      position,
-      message,
-    }));
+  for (let start = 0; start < messages.length; start += rowsPerStatement) {
+    const rows = messages
+      .slice(start, start + rowsPerStatement)
+      .map(({ userId, deviceId, position, message }) => ({
+        user_id: userId,
+        device_id: deviceId,
+        position,
+        message,
+      }));
     await writer.insertInto('to_device_messages').values(rows).execute();
   }
 }
 
-/** The oldest messages of a device in `(after, upTo]`. */
+/** Returns the oldest messages of a device in `(after, upTo]`. */
 export async function readMessages(
   reader: Reader<ToDeviceTables>,
   userId: string,
@@ -47,7 +49,7 @@ export async function readMessages(
     .execute();
 }
 
-/** Where the oldest message of a device is; `undefined` when it has none. */
+/** Returns the position of the oldest message of a device; `undefined` without messages. */
 export async function oldestPosition(
   reader: Reader<ToDeviceTables>,
   userId: string,
@@ -78,26 +80,26 @@ export async function deleteUpTo(
     .execute();
 }
 
-/** Deletes the oldest messages of a device, so that the newest `kept` stay. */
+/** Deletes the oldest messages of a device beyond a limit. */
 export async function deleteAllButNewest(
   writer: Writer<ToDeviceTables>,
   userId: string,
   deviceId: string,
-  kept: number,
+  limit: number,
 ): Promise<void> {
-  const firstTooMany = await writer
+  const newestExcess = await writer
     .selectFrom('to_device_messages')
     .select('position')
     .where('user_id', '=', userId)
     .where('device_id', '=', deviceId)
     .orderBy('position', 'desc')
     .limit(1)
-    .offset(kept)
+    .offset(limit)
     .executeTakeFirst();
-  if (firstTooMany) await deleteUpTo(writer, userId, deviceId, firstTooMany.position);
+  if (newestExcess) await deleteUpTo(writer, userId, deviceId, newestExcess.position);
 }
 
-/** Deletes the queues of devices and what they have sent. */
+/** Deletes the queues of devices, and the transaction ids of their requests. */
 export async function deleteDevices(
   writer: Writer<ToDeviceTables>,
   userId: string,
@@ -115,14 +117,14 @@ export async function deleteDevices(
     .execute();
 }
 
-/** Names something that was sent. */
+/** Identifies a request that sends messages. */
 export interface SentTransaction {
   readonly origin: string;
   readonly deviceId: string;
   readonly digest: string;
 }
 
-/** @returns whether it was not sent before */
+/** @returns false when the transaction was stored before */
 export async function insertTransaction(
   writer: Writer<ToDeviceTables>,
   { origin, deviceId, digest }: SentTransaction,
@@ -143,24 +145,24 @@ export async function deleteTransactionsBefore(
   await writer.deleteFrom('to_device_transactions').where('sent_at', '<', sentBefore).execute();
 }
 
-/** Forgets what a server has sent but for the newest. */
+/** Deletes the oldest transactions of a server beyond a limit. */
 export async function deleteAllButNewestTransactions(
   writer: Writer<ToDeviceTables>,
   origin: string,
-  kept: number,
+  limit: number,
 ): Promise<void> {
-  const firstTooMany = await writer
+  const newestExcess = await writer
     .selectFrom('to_device_transactions')
     .select('sent_at')
     .where('origin', '=', origin)
     .orderBy('sent_at', 'desc')
     .limit(1)
-    .offset(kept)
+    .offset(limit)
     .executeTakeFirst();
-  if (!firstTooMany) return;
+  if (!newestExcess) return;
   await writer
     .deleteFrom('to_device_transactions')
     .where('origin', '=', origin)
-    .where('sent_at', '<', firstTooMany.sent_at)
+    .where('sent_at', '<', newestExcess.sent_at)
     .execute();
 }

@@ -1,27 +1,30 @@
-/** With more messages than this, a client was away; they come all together, so that it need not ask very often. */
-const few = 10;
+/**
+ * A longer queue means that the client was offline. It gets all messages in one sync, so that it needs few
+ * requests.
+ */
+const maxShortQueue = 10;
 
-/** What is in front of the content: who sent the message, and its type. */
-const headOf = (message: string) => message.slice(0, message.indexOf(',"content":'));
+/** Returns the part before the content: sender and type of the message. */
+const senderAndTypeOf = (message: string) => message.slice(0, message.indexOf(',"content":'));
 
-const isEncrypted = (head: string) => head.endsWith('"type":"m.room.encrypted"');
+const isEncrypted = (senderAndType: string) => senderAndType.endsWith('"type":"m.room.encrypted"');
 
 /**
- * How many of the next messages for a device are given to it together. Encrypted ones of the same sender come one by one
- * while the queue is short. They may hold the key of the same room twice: a client sends it again, for the messages to
- * come, when the other side has begun a session at the same time. Widely used clients look for the earlier one where
- * they keep their keys, and what came in the same sync is not there yet; so the later one takes its place, and what was
- * said before can not be read any more. Decision 0040.
+ * Returns how many of the next messages of a device go into one sync response. From a short queue, a response
+ * has at most one encrypted message of each sender. Two of them may contain the same room key: a client sends
+ * it again, for later messages, when both sides create an Olm session at the same time. Widely used clients
+ * compare it only with the keys in their store, where the key from the same sync is not yet; they replace the
+ * earlier key by the later one and cannot decrypt the earlier messages any more. Decision 0040.
  * @param messages each `{sender, type, content}` as JSON, in the order of arrival
  */
 export function syncBatchSize(messages: readonly string[]): number {
-  if (messages.length > few) return messages.length;
+  if (messages.length > maxShortQueue) return messages.length;
   const senders = new Set<string>();
   for (const [index, message] of messages.entries()) {
-    const head = headOf(message);
-    if (!isEncrypted(head)) continue;
-    if (senders.has(head)) return index;
-    senders.add(head);
+    const senderAndType = senderAndTypeOf(message);
+    if (!isEncrypted(senderAndType)) continue;
+    if (senders.has(senderAndType)) return index;
+    senders.add(senderAndType);
   }
   return messages.length;
 }

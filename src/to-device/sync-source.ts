@@ -1,7 +1,10 @@
 import type { SyncSource } from '../sync-contract/index.ts';
 import type { MessageQueues } from './queues.ts';
 
-/** Messages to devices in syncs. Source: client-server API, "Send-to-Device messaging"; MSC3885 (sliding sync). */
+/**
+ * Adds to-device messages to sync responses. Source: client-server API, "Send-to-Device messaging"; MSC3885
+ * (sliding sync).
+ */
 export const toDeviceSyncSource = (queues: MessageQueues): SyncSource => ({
   name: 'messages to devices',
   follow: (feeds) => feeds.followUsers(queues.toDeviceStream, ({ userId }) => [userId]),

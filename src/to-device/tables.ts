@@ -1,6 +1,6 @@
 /** The tables of to-device messages. Times are milliseconds since the epoch. */
 export interface ToDeviceTables {
-  /** Messages that their device has not acknowledged; a device has at most one at a position. */
+  /** Messages that the device has not acknowledged yet; at most one per device and position. */
   to_device_messages: {
     user_id: string;
     device_id: string;
@@ -8,13 +8,13 @@ export interface ToDeviceTables {
     /** `{sender, type, content}` as JSON. */
     message: string;
   };
-  /** What was sent lately, so that it is not sent again when the request is repeated. */
+  /** Recent transactions, so that messages are not sent again when a request is repeated. */
   to_device_transactions: {
-    /** A user of this server, or another server. */
+    /** A local user id or the name of another server. */
     origin: string;
-    /** Empty for servers, and for application services that act without a device. */
+    /** Empty for other servers, and for application services without a device. */
     device_id: string;
-    /** Stands for the type of the messages and the transaction id. */
+    /** Hash of message type, transaction id and sender. */
     digest: string;
     sent_at: number;
   };

@@ -19,7 +19,7 @@ forEachDatabase((open) => {
   let remote: { messageId: string; messages: OutgoingMessages['messages'] }[];
   afterEach(() => server.stop());
 
-  async function start(bounds?: { longestQueue: number; checkEvery: number }): Promise<void> {
+  async function start(bounds?: { maxQueueLength: number; checkEvery: number }): Promise<void> {
     remote = [];
     server = await AccountsServer.start(open, {
       migrations: toDeviceMigrations,
@@ -59,11 +59,11 @@ forEachDatabase((open) => {
     });
     return { position, events: messages.map((text) => JSON.parse(text) as Record<string, JsonObject>) };
   };
-  const bodies = async (person: LoggedInUser) =>
-    (await pending(person)).events.map(({ content }) => content!['n']);
+  const queuedNumbers = async (user: LoggedInUser) =>
+    (await pending(user)).events.map(({ content }) => content!['n']);
 
   describe('to-device messages', () => {
-    it('reach the device they are for, as they were sent', async () => {
+    it('queues a message unchanged for the addressed device', async () => {
       await start();
       const [alice, bob] = [await server.register('alice'), await server.register('bob')];
       const facts: unknown[] = [];
@@ -77,15 +77,18 @@ forEachDatabase((open) => {
       assert.deepEqual(facts, [{ userId: bob.userId, deviceId: bob.deviceId }]);
     });
 
-    it('go to all devices of a user, but for those that get one of their own', async () => {
+    it('queues a message to * for all devices of the user without an own message', async () => {
       await start();
       const alice = await server.register('alice');
       const [second, third] = [await server.login('alice'), await server.login('alice')];
       await put(alice, { [alice.userId]: { '*': { n: 1 }, [third.deviceId]: { n: 2 } } });
-      assert.deepEqual([await bodies(alice), await bodies(second), await bodies(third)], [[1], [1], [2]]);
+      assert.deepEqual(
+        [await queuedNumbers(alice), await queuedNumbers(second), await queuedNumbers(third)],
+        [[1], [1], [2]],
+      );
     });
 
-    it('that ask for room keys reach all devices of the user, and so does their end', async () => {
+    it('sends m.room_key_request and its cancellation to all devices of the user', async () => {
       await start();
       const alice = await server.register('alice');
       const second = await server.login('alice');
@@ -101,7 +104,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await pending(second)).events, expected);
     });
 
-    it('for devices that do not exist are not kept', async () => {
+    it('drops messages to devices that do not exist', async () => {
       await start();
       const alice = await server.register('alice');
       const messages = { [alice.userId]: { NOWHERE: { n: 1 } }, '@nobody:test': { '*': { n: 1 } } };
@@ -109,7 +112,7 @@ forEachDatabase((open) => {
       assert.equal(await rows('to_device_messages'), 0);
     });
 
-    it('stay until they are acknowledged, and come once', async () => {
+    it('returns messages until they are acknowledged', async () => {
       await start();
       const alice = await server.register('alice');
       for (let n = 0; n < 5; n++) await put(alice, { [alice.userId]: { '*': { n } } });
@@ -122,15 +125,15 @@ forEachDatabase((open) => {
       assert.deepEqual((await pending(alice, 2)).events, first.events);
       assert.equal((await pending(alice, 2, first.position)).events[0]!['content']!['n'], 2);
       await queues.acknowledge(alice.userId, alice.deviceId, first.position);
-      assert.deepEqual(await bodies(alice), [2, 3, 4]);
-      const rest = await pending(alice);
-      assert.equal(rest.position, server.streams.current);
-      await queues.acknowledge(alice.userId, alice.deviceId, rest.position);
-      assert.deepEqual(await bodies(alice), []);
+      assert.deepEqual(await queuedNumbers(alice), [2, 3, 4]);
+      const remaining = await pending(alice);
+      assert.equal(remaining.position, server.streams.current);
+      await queues.acknowledge(alice.userId, alice.deviceId, remaining.position);
+      assert.deepEqual(await queuedNumbers(alice), []);
       assert.equal(await rows('to_device_messages'), 0);
     });
 
-    it('that are encrypted are given to syncs one by one for each sender, others together, in their order', async () => {
+    it('puts at most one encrypted message of each sender from a short queue into a sync, in the order of arrival', async () => {
       await start();
       const [alice, bob] = [await server.register('alice'), await server.register('bob')];
       const encrypted = 'm.room.encrypted';
@@ -166,10 +169,10 @@ forEachDatabase((open) => {
         [6, 7],
       ]);
       await queues.acknowledge(bob.userId, bob.deviceId, ends[0]!);
-      assert.deepEqual(await bodies(bob), [4, 5, 6, 7]);
+      assert.deepEqual(await queuedNumbers(bob), [4, 5, 6, 7]);
     });
 
-    it('that are many are given to a sync together, whoever sent them', async () => {
+    it('puts all messages of a long queue into one sync', async () => {
       await start();
       const alice = await server.register('alice');
       for (let n = 0; n < 12; n++) {
@@ -184,19 +187,19 @@ forEachDatabase((open) => {
       assert.deepEqual([some.messages.length, (await sync(some.position, 11)).position], [11, upTo]);
     });
 
-    it('cost a device without any no query', async () => {
+    it('needs no query for a device with an empty queue', async () => {
       await start();
       const alice = await server.register('alice');
-      assert.deepEqual(await bodies(alice), []);
+      assert.deepEqual(await queuedNumbers(alice), []);
       const { reads } = server.database.statistics;
-      await bodies(alice);
+      await queuedNumbers(alice);
       await queues.acknowledge(alice.userId, alice.deviceId, server.streams.current);
       assert.equal(server.database.statistics.reads, reads);
       await put(alice, { [alice.userId]: { '*': { n: 1 } } });
-      assert.deepEqual(await bodies(alice), [1]);
+      assert.deepEqual(await queuedNumbers(alice), [1]);
     });
 
-    it('are not sent again when the request is repeated, also at once and after a restart', async () => {
+    it('sends messages once when a request is repeated, also in parallel and after a restart', async () => {
       await start();
       const [alice, bob] = [await server.register('alice'), await server.register('bob')];
       const messages = { [alice.userId]: { [alice.deviceId]: { n: 1 } } };
@@ -205,10 +208,10 @@ forEachDatabase((open) => {
         (await Promise.all([again(), again(), again()])).map(({ status }) => status),
         [200, 200, 200],
       );
-      assert.deepEqual(await bodies(alice), [1]);
+      assert.deepEqual(await queuedNumbers(alice), [1]);
       await put(alice, messages, { txnId: 'same', type: 'm.other' });
       await put(bob, messages, { txnId: 'same' });
-      assert.deepEqual(await bodies(alice), [1, 1, 1]);
+      assert.deepEqual(await queuedNumbers(alice), [1, 1, 1]);
       const database = await open.restart(server.database);
       const streams = await LocalStreams.open({ database, clock: server.clock, log: silentLogger });
       const later = new ToDevice({
@@ -229,7 +232,7 @@ forEachDatabase((open) => {
       assert.equal(streams.current, before);
     });
 
-    it('leave no transaction behind for long', async () => {
+    it('deletes transaction ids after a day', async () => {
       await start();
       const alice = await server.register('alice');
       await put(alice, {});
@@ -238,7 +241,7 @@ forEachDatabase((open) => {
       assert.equal(await rows('to_device_transactions'), 1);
     });
 
-    it('arrive in the order of their positions under parallel senders', async () => {
+    it('returns messages in the order of their positions while requests send in parallel', async () => {
       await start();
       const alice = await server.register('alice');
       const seen: number[] = [];
@@ -271,16 +274,16 @@ forEachDatabase((open) => {
       }
     });
 
-    it('do not pile up without bound: the newest stay', async () => {
-      await start({ longestQueue: 5, checkEvery: 3 });
+    it('deletes the oldest messages of a queue that exceeds its maximum length', async () => {
+      await start({ maxQueueLength: 5, checkEvery: 3 });
       const alice = await server.register('alice');
       for (let n = 0; n < 9; n++) await sendOne(alice, n);
-      assert.deepEqual(await bodies(alice), [4, 5, 6, 7, 8]);
+      assert.deepEqual(await queuedNumbers(alice), [4, 5, 6, 7, 8]);
       await sendOne(alice, 9);
-      assert.equal((await bodies(alice)).length, 6);
+      assert.equal((await queuedNumbers(alice)).length, 6);
     });
 
-    it('reach 2,000 devices in one transaction', async () => {
+    it('sends messages to 2,000 devices in one transaction', async () => {
       await start();
       const alice = await server.register('alice');
       const deviceIds = Array.from({ length: 2000 }, (_, n) => `D${n}`);
@@ -294,24 +297,24 @@ forEachDatabase((open) => {
       const messages = Object.fromEntries(deviceIds.map((id) => [id, { n: id }]));
       assert.equal((await put(alice, { [alice.userId]: messages })).status, 200);
       assert.ok(server.database.statistics.transactions - before <= 2);
-      assert.deepEqual(await bodies({ ...alice, deviceId: 'D1999' }), ['D1999']);
+      assert.deepEqual(await queuedNumbers({ ...alice, deviceId: 'D1999' }), ['D1999']);
       assert.equal(await rows('to_device_messages'), 2000);
     });
 
-    it('go with their device', async () => {
+    it('deletes the messages and transaction ids of a deleted device', async () => {
       await start();
       const alice = await server.register('alice');
       const second = await server.login('alice');
       await put(second, { [alice.userId]: { '*': { n: 1 } } });
       await server.call('POST', '/logout', { token: second.token, body: {} });
-      assert.deepEqual(await bodies(second), []);
-      assert.deepEqual(await bodies(alice), [1]);
+      assert.deepEqual(await queuedNumbers(second), []);
+      assert.deepEqual(await queuedNumbers(alice), [1]);
       assert.equal(await rows('to_device_transactions'), 0);
       await server.slice.accounts.deactivate(alice.userId, false);
       assert.equal(await rows('to_device_messages'), 0);
     });
 
-    it('for other servers are handed on, in the same transaction', async () => {
+    it('passes messages to remote users to the federation in the same transaction', async () => {
       await start();
       const alice = await server.register('alice');
       const txnId = 'once';
@@ -320,29 +323,29 @@ forEachDatabase((open) => {
       await put(alice, messages, { txnId });
       assert.equal(remote.length, 1);
       assert.deepEqual([...remote[0]!.messages.keys()], ['@bob:elsewhere']);
-      assert.deepEqual(await bodies(alice), [2]);
+      assert.deepEqual(await queuedNumbers(alice), [2]);
     });
 
-    it('are refused when they are not as they should be', async () => {
+    it('rejects malformed messages with 400, and large ones with 413', async () => {
       await start();
       const alice = await server.register('alice');
-      const own = (content: unknown) => ({ [alice.userId]: { [alice.deviceId]: content } });
+      const toOwnDevice = (content: unknown) => ({ [alice.userId]: { [alice.deviceId]: content } });
       const cases: [unknown, number, string][] = [
         [undefined, 400, 'M_BAD_JSON'],
         [[], 400, 'M_BAD_JSON'],
         [{ alice: { '*': {} } }, 400, 'M_INVALID_PARAM'],
         [{ '@a\0:test': { '*': {} } }, 400, 'M_INVALID_PARAM'],
         [{ [alice.userId]: [] }, 400, 'M_INVALID_PARAM'],
-        [own('text'), 400, 'M_INVALID_PARAM'],
-        [own({ n: 'x'.repeat(maxContentBytes) }), 413, 'M_TOO_LARGE'],
-        [own({ n: 'x'.repeat(5 * 1024 * 1024) }), 413, 'M_TOO_LARGE'],
+        [toOwnDevice('text'), 400, 'M_INVALID_PARAM'],
+        [toOwnDevice({ n: 'x'.repeat(maxContentBytes) }), 413, 'M_TOO_LARGE'],
+        [toOwnDevice({ n: 'x'.repeat(5 * 1024 * 1024) }), 413, 'M_TOO_LARGE'],
       ];
       for (const [messages, status, code] of cases) {
         const answer = await put(alice, messages);
         assert.deepEqual([answer.status, answer.body['errcode']], [status, code]);
       }
-      const long = await put(alice, {}, { type: 'x'.repeat(256) });
-      assert.equal(long.body['errcode'], 'M_INVALID_PARAM');
+      const longType = await put(alice, {}, { type: 'x'.repeat(256) });
+      assert.equal(longType.body['errcode'], 'M_INVALID_PARAM');
       assert.equal(await rows('to_device_messages'), 0);
       assert.equal(await rows('to_device_transactions'), 0);
     });

@@ -13,15 +13,15 @@ import type { ToDeviceTables } from './tables.ts';
 /** Messages of one type from one sender. */
 export interface OutgoingMessages {
   readonly sender: string;
-  /** Whose transaction ids these are: a device of this server, or another server. */
+  /** The scope of the transaction id: a device of a local user, or another server. */
   readonly origin: { readonly name: string; readonly deviceId: string | undefined };
-  /** Sent with this id before, they are not sent again. */
+  /** A repeated request with this id sends nothing. */
   readonly txnId: string;
   readonly type: string;
   readonly messages: MessageMap;
 }
 
-/** Takes messages to other servers; declared here, supplied by the federation at composition. */
+/** Sends messages to other servers. Declared here, implemented by the federation slice. */
 export interface RemoteDelivery {
   /**
    * Queues messages for users of other servers inside the caller's transaction.
@@ -40,41 +40,44 @@ export interface ToDeviceDeps {
   readonly devices: Devices;
   readonly queues: MessageQueues;
   readonly serverName: string;
-  /** Without it, users of other servers get nothing. */
+  /** Without it, messages to remote users are dropped. */
   readonly remote?: RemoteDelivery;
 }
 
-/** Messages and UTF-16 units of JSON that one request may cause: a wildcard can mean many. */
-const [maxMessages, maxText] = [10_000, 32 * 1024 * 1024];
+/**
+ * Maximum of queued messages, and of UTF-16 units of their JSON, for one request; a wildcard can address many
+ * devices.
+ */
+const [maxMessages, maxTextLength] = [10_000, 32 * 1024 * 1024];
 
-/** Milliseconds for which a transaction id is remembered, and between two rounds of forgetting. */
-const [memory, forgettingInterval] = [24 * 3_600_000, 3_600_000];
+/** Milliseconds for which transaction ids are stored, and between deletions of old ones. */
+const [retention, cleanupInterval] = [24 * 3_600_000, 3_600_000];
 
-/** Transactions of a server that are remembered, and after how many of them that is seen to. */
-const [remembered, checkEvery] = [20_000, 1_000];
+/** Maximum of stored transactions of another server, and the number of transactions between checks of it. */
+const [maxTransactions, checkEvery] = [20_000, 1_000];
 
-/** Of how many servers it is known how much they sent lately. */
-const serversInMemory = 10_000;
+/** Servers whose numbers of transactions are in memory. */
+const cachedServers = 10_000;
 
 /** Sends messages to devices. Source: client-server API, "Send-to-Device messaging". */
 export class ToDevice {
   readonly #deps: ToDeviceDeps;
-  #forgotten = 0;
-  /** What servers have sent since it was checked how much is remembered of them. */
-  readonly #sent = new RecentlyUsed<string, number>({ max: serversInMemory });
+  #cleanedUpAt = 0;
+  /** Number of transactions of each server after the last check of their maximum. */
+  readonly #transactionCounts = new RecentlyUsed<string, number>({ max: cachedServers });
 
   constructor(deps: ToDeviceDeps) {
     this.#deps = deps;
   }
 
   /**
-   * Resolves when every message is on disk; devices that do not exist get none.
+   * Resolves when all messages are committed. Messages to devices that do not exist are dropped.
    * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE
    */
   async send(outgoing: OutgoingMessages): Promise<void> {
     const { sender, origin, txnId, type } = outgoing;
-    checkNameLength(type, 'A type');
-    checkNameLength(txnId, 'A transaction id');
+    checkNameLength(type, 'The message type');
+    checkNameLength(txnId, 'The transaction id');
     const digest = createHash('sha256')
       .update(JSON.stringify([type, txnId, sender]))
       .digest('base64url');
@@ -83,11 +86,11 @@ export class ToDevice {
     await this.#deps.streams.write<ToDeviceTables, void>(async (writer, publish) => {
       if (!(await insertTransaction(writer, transaction, now))) return;
       if (origin.deviceId === undefined && this.#isDue(origin.name)) {
-        await deleteAllButNewestTransactions(writer, origin.name, remembered);
+        await deleteAllButNewestTransactions(writer, origin.name, maxTransactions);
       }
       await this.#sendIn(writer, publish, outgoing, digest);
     });
-    await this.#forgetOld(now);
+    await this.#deleteOldTransactions(now);
   }
 
   async #sendIn(
@@ -97,50 +100,53 @@ export class ToDevice {
     digest: string,
   ): Promise<void> {
     const { devices, queues, serverName, remote } = this.#deps;
-    const [local, elsewhere] = divide(messages, serverName);
-    const known = await devices.names([...local.keys()], writer);
+    const [local, remoteMessages] = splitByServer(messages, serverName);
+    const devicesByUser = await devices.names([...local.keys()], writer);
     const batch: Batch = { queued: [], size: 0 };
     for (const [userId, contents] of local) {
-      const deviceIds = known.get(userId)?.keys() ?? [];
+      const deviceIds = devicesByUser.get(userId)?.keys() ?? [];
       const texts = new Map(
         [...contents].map(([deviceId, content]) => [deviceId, messageText(sender, type, content)]),
       );
       for (const deviceId of deviceIds) {
         const message = texts.get(deviceId) ?? texts.get(allDevices);
-        if (message !== undefined) add(batch, { userId, deviceId, message });
+        if (message !== undefined) addToBatch(batch, { userId, deviceId, message });
       }
     }
     await queues.appendIn(writer, publish, batch.queued);
-    if (elsewhere.size === 0) return;
-    for (const [userId, contents] of elsewhere) {
+    if (remoteMessages.size === 0) return;
+    for (const [userId, contents] of remoteMessages) {
       for (const [deviceId, content] of contents) {
-        add(batch, { userId, deviceId, message: messageText(sender, type, content) });
+        addToBatch(batch, { userId, deviceId, message: messageText(sender, type, content) });
       }
     }
     const messageId = createHash('sha256')
       .update(JSON.stringify([origin.deviceId, digest]))
       .digest('base64url');
-    await remote?.enqueue(writer, publish, { sender, type, messageId, messages: elsewhere });
+    await remote?.enqueue(writer, publish, { sender, type, messageId, messages: remoteMessages });
   }
 
-  /** Whether it is time to see how much is remembered of a server. */
+  /** Reports whether the maximum of stored transactions of a server must be checked. */
   #isDue(server: string): boolean {
-    const sent = (this.#sent.get(server) ?? 0) + 1;
-    this.#sent.set(server, sent % checkEvery);
+    const sent = (this.#transactionCounts.get(server) ?? 0) + 1;
+    this.#transactionCounts.set(server, sent % checkEvery);
     return sent === checkEvery;
   }
 
-  async #forgetOld(now: number): Promise<void> {
-    if (now - this.#forgotten < forgettingInterval) return;
-    this.#forgotten = now;
+  async #deleteOldTransactions(now: number): Promise<void> {
+    if (now - this.#cleanedUpAt < cleanupInterval) return;
+    this.#cleanedUpAt = now;
     await this.#deps.streams.write<ToDeviceTables, void>((writer) =>
-      deleteTransactionsBefore(writer, now - memory),
+      deleteTransactionsBefore(writer, now - retention),
     );
   }
 }
 
-/** Splits messages into those for users of this server and those for others. */
-function divide(messages: MessageMap, serverName: string): [local: MessageMap, elsewhere: MessageMap] {
+/** Splits messages into those for local users and those for remote users. */
+function splitByServer(
+  messages: MessageMap,
+  serverName: string,
+): [local: MessageMap, remoteMessages: MessageMap] {
   const isLocal = (userId: string) => serverOfUser(userId) === serverName;
   const entries = [...messages];
   return [
@@ -154,10 +160,10 @@ interface Batch {
   size: number;
 }
 
-function add(batch: Batch, message: QueuedMessage): void {
+function addToBatch(batch: Batch, message: QueuedMessage): void {
   batch.queued.push(message);
   batch.size += message.message.length;
-  if (batch.queued.length > maxMessages || batch.size > maxText) {
-    throw tooLarge('These are too many messages');
+  if (batch.queued.length > maxMessages || batch.size > maxTextLength) {
+    throw tooLarge('The request sends too many or too large messages');
   }
 }
