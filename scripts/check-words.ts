@@ -27,9 +27,8 @@ for (const file of given.length > 0 ? given : tracked()) {
   if (words.length > 0) process.exitCode = 1;
 }
 if (isUpdate) {
-  const entries = Object.entries(left).map(([file, count]) => [
-    file,
-    Math.min(count, allowed[file] ?? count),
-  ]);
+  const entries = Object.entries(allowed)
+    .map(([file, count]) => [file, Math.min(count, left[file] ?? 0)] as const)
+    .filter(([, count]) => count > 0);
   writeFileSync(list, `${JSON.stringify(Object.fromEntries(entries), undefined, 2)}\n`);
 }
