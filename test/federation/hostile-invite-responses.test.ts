@@ -124,7 +124,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           membership: 'invite',
           third_party_invite: {
             display_name: 'g...',
-            signedByFar: signJson({ mxid: guest, token: 'token', ...change }, 'identity.test', sign),
+            signed: signJson({ mxid: guest, token: 'token', ...change }, 'identity.test', sign),
           },
         },
       });

@@ -108,7 +108,7 @@ async function makeAndSendLeave(
       supportedVersions,
       request,
     );
-    const expected = { server, roomId, userId, membership: 'leave', usualVersion: version } as const;
+    const expected = { server, roomId, userId, membership: 'leave', defaultVersion: version } as const;
     const template = checkTemplate(prepared, expected);
     const own = { roomId, type: 'm.room.member', sender: userId, stateKey: userId };
     const ownContent = { ...content, membership: 'leave' };
