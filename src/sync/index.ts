@@ -1,4 +1,7 @@
-/** Sync: what clients are told of everything that concerns them. */
+/**
+ * Sync: returns to clients everything that concerns their user, in the classic sync, sliding sync and the
+ * event stream.
+ */
 
 export { eventStreamRoutes } from './event-stream/routes.ts';
 export { openSync, type SyncServices, type SyncServicesDeps } from './open-sync.ts';

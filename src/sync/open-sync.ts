@@ -35,31 +35,31 @@ export interface SyncServicesDeps {
   readonly clock: Clock;
   readonly database: Database;
   readonly randomness: Randomness;
-  /** What slices contribute, in the order in which answers name it. */
+  /** The sources of data, in the order of their members in an answer. */
   readonly sources: readonly SyncSource[];
-  /** Syncs look into it: users mark their rooms with it, and say whom they ignore. */
+  /** For sync itself: users mark their rooms with it, and ignore users. */
   readonly accountData: AccountData;
-  /** What of a room's state people see before they are in it. */
+  /** The state that users see of a room before they join it. */
   readonly prejoinKeys: PrejoinKeys;
   /** Rooms that are left out of every sync. */
   readonly excludedRooms: ReadonlySet<string>;
-  /** What users want to become of invites. */
+  /** Decides which invites users see. */
   readonly invitePolicy: InvitePolicy;
-  /** Most events of a timeline, whatever the client asks for. */
+  /** Maximum number of events of a timeline, whatever the client asks for. */
   readonly maxEvents: number;
-  /** Milliseconds for which answers are remembered (`caches.sync_response_cache_duration`). */
+  /** Milliseconds for which answers are cached (`caches.sync_response_cache_duration`). */
   readonly answerCacheDuration: number;
 }
 
 export interface SyncServices {
   readonly sync: RepeatedSyncs;
   readonly slidingSync: SlidingSync;
-  /** For clients that are older than `/sync`, and those who look into rooms from outside. */
+  /** For clients that are older than `/sync`, and for room previews. */
   readonly eventStream: EventStreamServices;
   readonly sources: SourceList;
 }
 
-/** Puts the parts of all kinds of sync together, on the same feeds and texts. */
+/** Assembles all kinds of sync over the same feeds and event texts. */
 export function openSync(deps: SyncServicesDeps): SyncServices {
   const { streams, clock, accountData } = deps;
   const { engine, clientEvents } = deps.rooms;

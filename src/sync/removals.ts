@@ -2,13 +2,13 @@ import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { RoomReader, UserRoom } from '../room-engine/index.ts';
 import { RoomView } from '../rooms/index.ts';
 
-/** How many removals are kept in memory. */
+/** Maximum number of cached results. */
 const maxRemembered = 100_000;
 
-/** How users who are not in a room came out of it. */
+/** Whether users who are not in a room were removed from it. */
 export class Removals {
   readonly #engine: RoomReader;
-  /** The number of the membership event to whether it is a removal. */
+  /** By the nid of the membership event. */
   readonly #removals = new RecentlyUsed<number, boolean>({ max: maxRemembered });
 
   constructor(engine: RoomReader) {
@@ -16,8 +16,8 @@ export class Removals {
   }
 
   /**
-   * Whether others have removed the user from a room that they had been in: kicked or banned them. A client that
-   * begins anew shows those rooms, so that its user learns why they are not among the others any more.
+   * Whether other users have kicked or banned the user from a room that the user had joined. A first sync
+   * shows those rooms, so that the user learns why they are missing.
    */
   async wasRemoved(userId: string, { roomId, eventNid }: UserRoom): Promise<boolean> {
     const known = this.#removals.get(eventNid);

@@ -1,4 +1,4 @@
-/** What this slice keeps of rooms. */
+/** The rows of this slice that belong to rooms. */
 export const syncRoomRows = {
   tables: [
     {

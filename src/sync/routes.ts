@@ -4,12 +4,12 @@ import { Reply, type Route, type RouteContract, type RouteRequest, route } from 
 import type { StateAfter } from './classic/recipient.ts';
 import type { RepeatedSyncs } from './classic/repeated-syncs.ts';
 
-/** The filter that the `filter` query parameter names or is. */
+/** Returns the filter that the `filter` query parameter names or contains. */
 export type ReadFilter = (userId: string, filter: string | undefined) => Filter | Promise<Filter>;
 
 /**
- * Takes note of `set_presence` when a sync begins; declared here, supplied at composition. What it returns is called
- * when the sync has ended.
+ * Records `set_presence` when a sync begins; declared here, supplied at composition. The returned function is
+ * called when the sync has ended.
  */
 export type SetPresence = (
   device: {
@@ -20,7 +20,7 @@ export type SetPresence = (
   presence: 'online' | 'offline' | 'unavailable',
 ) => () => void;
 
-/** Events of a timeline when the client does not say. */
+/** Number of timeline events when the client does not ask for one. */
 const defaultLimit = 10;
 
 const syncContract = {
@@ -50,8 +50,8 @@ function stateAfterIn(query: {
 }
 
 /**
- * Client-server API, "Syncing". A sync that finds everything in memory and nothing new, the most frequent request of
- * all, is answered without waiting for anything.
+ * Client-server API, "Syncing". A sync without news, the most frequent request of all, is answered without
+ * awaiting anything when everything is in memory.
  * @param maxEvents the largest timeline (`filter_timeline_limit`)
  */
 export function syncRoutes(

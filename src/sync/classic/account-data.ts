@@ -3,7 +3,7 @@ import type { Changes } from '../feeds/feed.ts';
 import type { SourceList } from '../sources/source-list.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 
-/** The account data of an answer, of rooms as well; at once when there is none. */
+/** Returns the account data of an answer, global and of rooms; at once when nothing has changed. */
 export function accountDataSince(
   sources: Pick<SourceList, 'accountData' | 'accountDataBits'>,
   userId: string,
@@ -31,14 +31,14 @@ async function readSections(
 const none: readonly AccountDataItem[] = [];
 const noTexts: readonly string[] = [];
 
-/** What has changed for a user, in whichever room or outside of rooms. */
+/** Combines the bits of all rooms and of the user. */
 function bitsIn({ rooms, user }: Changes): number {
   let bits = user;
   for (const parts of rooms.values()) bits |= parts;
   return bits;
 }
 
-/** What has changed of a user's data in a room, as far as they want it, as JSON text. */
+/** Returns the changed account data of a room that passes the filter, as JSON texts. */
 export function accountDataIn(
   { filter }: Pick<Recipient, 'filter'>,
   roomId: string,

@@ -6,7 +6,7 @@ import type { DeviceAnswer } from './device-members.ts';
 import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomSections } from './rooms/room-entries.ts';
 
-/** One answer, piece by piece; empty pieces are left out. */
+/** The parts of one answer; empty ones are left out. */
 export interface Pieces {
   readonly rooms: RoomSections;
   readonly accountData: readonly AccountDataItem[];
@@ -15,7 +15,7 @@ export interface Pieces {
 
 const sections = ['join', 'invite', 'leave', 'knock'] as const;
 
-/** The answer as JSON text; `undefined`: it would say nothing, and is not the first one. */
+/** Returns the answer as JSON text; `undefined` when it is empty and not the answer to a first sync. */
 export function answerText(
   { filter }: Pick<Recipient, 'filter'>,
   { rooms, accountData, presence }: Pieces,
@@ -37,7 +37,7 @@ export function answerText(
   return `{"next_batch":"${nextBatch}"${text}${devices.text}}`;
 }
 
-/** The account data that does not belong to a room, as far as the client wants it, as JSON text. */
+/** Returns the global account data that passes the filter, as JSON texts. */
 function accountDataTexts(filter: Filter, accountData: readonly AccountDataItem[]): readonly string[] {
   if (accountData.length === 0) return noTexts;
   return accountData
@@ -47,6 +47,9 @@ function accountDataTexts(filter: Filter, accountData: readonly AccountDataItem[
 
 const noTexts: readonly string[] = [];
 
-/** The answer when nothing has happened. @param keys members as JSON text, each with a comma in front */
+/**
+ * Returns an answer without news.
+ * @param keys members as JSON text, each with a comma in front
+ */
 export const quietAnswerText = (position: number, keys: string) =>
   `{"next_batch":"${encodePosition(position)}"${keys}}`;

@@ -12,8 +12,8 @@ import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomEntries, RoomSections } from './rooms/room-entries.ts';
 
 /**
- * JSON text; `undefined` when there is nothing to say; `outdated` when a membership has changed after the range, so that
- * the caller has to look again.
+ * JSON text; `undefined` when there is no news; `outdated` when a membership has changed after the range, so
+ * that the caller must choose a new range.
  */
 export type Answer = string | 'outdated' | undefined;
 
@@ -25,8 +25,8 @@ export interface AnswersDeps {
 }
 
 /**
- * Makes answers. Of the sources only those are asked that may have something new, and nothing is awaited that is in
- * memory: for a client that follows its rooms closely, an answer is made in one go.
+ * Makes answers. It asks only the sources that may have news and awaits nothing that is in memory, so that
+ * the answer for a client that follows its rooms closely is made without a turn of the event loop.
  */
 export class Answers {
   readonly #deps: AnswersDeps;
@@ -36,8 +36,8 @@ export class Answers {
   }
 
   /**
-   * The answer for a range of the streams; at once when everything is in memory.
-   * @param from the token of the client
+   * Returns the answer for a range of the streams; at once when everything is in memory.
+   * @param from the client's `since` token
    */
   make(
     recipient: Recipient,
@@ -65,7 +65,10 @@ export class Answers {
     });
   }
 
-  /** Events of users whose presence has changed, and of the members of a room that the user has come into. */
+  /**
+   * Returns `m.presence` events: of users whose presence has changed, and of the members of rooms that the
+   * user has joined.
+   */
   #presence(
     { userId, filter }: Recipient,
     { since, upTo, changes, fullState }: AnswerRange,

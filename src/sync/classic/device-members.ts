@@ -3,24 +3,27 @@ import type { DeviceRef } from '../../sync-contract/index.ts';
 import type { Changes, Feed } from '../feeds/feed.ts';
 import { bitsOf, type SourceList } from '../sources/source-list.ts';
 
-/** What an answer says about devices. */
+/** The members of an answer that concern one device. */
 export interface DeviceAnswer {
-  /** Members of the answer as JSON text, each with a comma in front. */
+  /** JSON text of the members, each with a comma in front. */
   readonly text: string;
-  /** Whether it is a reason to answer at all. */
+  /** Whether the members are a reason to answer a long poll. */
   readonly isNews: boolean;
-  /** The position up to which the device has the messages to it. */
+  /** The position up to which the device has received its messages. */
   readonly toDevice: number;
 }
 
-/** Most messages to a device in one answer; the next sync brings the others. */
+/** Maximum number of messages to a device in one answer; the next sync returns the others. */
 const maxMessages = 100;
 
-/** The members at the top of an answer that are about one device, and the messages that wait for it. */
+/**
+ * Makes the members at the top of an answer that concern one device, and returns the messages that wait for
+ * it.
+ */
 export class DeviceMembers {
   readonly #sources: Pick<SourceList, 'device' | 'deviceQueue'>;
 
-  /** What changes of the user are about these members. */
+  /** The bits of the sources of these members. */
   readonly bits: number;
 
   constructor(sources: Pick<SourceList, 'device' | 'deviceQueue'>) {
@@ -28,14 +31,17 @@ export class DeviceMembers {
     this.bits = bitsOf(sources.device);
   }
 
-  /** Whether it is certain, without a query, that there is nothing to say. */
+  /** Whether it is certain, without a query, that there is no news after a token. */
   isQuiet(since: SyncPosition): boolean {
     if (since.toDevice !== since.position) return false;
     for (const { section } of this.#sources.device) if (!section.isQuiet(since.position)) return false;
     return true;
   }
 
-  /** The device has received everything up to its token. @returns `undefined` when there is nothing to do */
+  /**
+   * Drops the messages that the device has received: all up to its token.
+   * @returns `undefined` when there is nothing to drop
+   */
   acknowledge({ userId, deviceId }: DeviceRef, { toDevice }: SyncPosition): Promise<void> | undefined {
     const { deviceQueue } = this.#sources;
     if (!deviceQueue || deviceId === undefined || deviceQueue.isEmptyNow({ userId, deviceId }))
@@ -43,7 +49,7 @@ export class DeviceMembers {
     return deviceQueue.acknowledge(userId, deviceId, toDevice);
   }
 
-  /** The members that every answer has, at once when they are in memory. */
+  /** Returns the members that every answer has; at once when they are in memory. */
   constant(device: DeviceRef): string | Promise<string> {
     let text = '';
     for (const { section } of this.#sources.device) {
@@ -59,8 +65,8 @@ export class DeviceMembers {
   }
 
   /**
-   * `constant`, when it is known without a query, as well as that no message waits for the device. The feed remembers
-   * it until something changes for the user.
+   * Returns the constant members when they are in memory and no message waits for the device; `undefined`
+   * otherwise. The feed caches them until the next change for the user.
    */
   quietMembers({ userId, deviceId }: DeviceRef, feed: Feed): string | undefined {
     const known = feed.constantMembers(deviceId);
@@ -70,7 +76,7 @@ export class DeviceMembers {
     if (!isEmpty) return undefined;
     const text = this.constant({ userId, deviceId });
     if (text instanceof Promise) {
-      // `render` loads the members as well, and gets the error.
+      // `render` loads the members again and throws the error.
       text.catch(() => undefined);
       return undefined;
     }
@@ -78,7 +84,7 @@ export class DeviceMembers {
     return text;
   }
 
-  /** @param changes what the feed knows of; `undefined` when it does not reach back that far */
+  /** @param changes the changes that the feed knows; `undefined` when it does not reach back that far */
   async render(
     device: DeviceRef,
     since: SyncPosition | undefined,

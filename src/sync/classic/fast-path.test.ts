@@ -1,6 +1,6 @@
 /**
- * Whoever follows closely is answered in a shorter way than others. It says neither more nor less than the long way,
- * whatever people do: word for word where both are asked the same, and all in all when somebody comes back at the end.
+ * Clients that follow their rooms closely get shared timelines from memory (the fast path). Their answers must equal
+ * those that are read from the database: word for word, and in sum those of a client that syncs once at the end.
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
@@ -13,17 +13,18 @@ import { BusyRooms, type BusyStep, busySteps, everyStep } from './test/busy-room
 import { FastPath } from './test/fast-path.ts';
 import { type ReceivedRoom, ReceivedRooms } from './test/received-rooms.ts';
 
-/** What a client asks for besides the rest. */
-interface Manner {
+/** Parameters of a sync. */
+interface SyncParameters {
   readonly filter: { readonly room?: Readonly<Record<string, object>>; readonly event_fields?: string[] };
   readonly use_state_after?: boolean;
 }
 
-/** Whether it depends on when one asks which events are told, and so whether counts are. */
-const changesItsMind = ({ filter }: Manner) => 'related_by_rel_types' in (filter.room?.['timeline'] ?? {});
+/** Whether the events of an answer depend on the time of the sync, and so the counts. */
+const dependsOnTime = ({ filter }: SyncParameters) =>
+  'related_by_rel_types' in (filter.room?.['timeline'] ?? {});
 
-/** Ways of syncing. The timeline of one of them is soon limited. */
-const mannersFor = (dora: TestClient): readonly Manner[] => [
+/** Parameters of the clients. The timeline of one of them is soon limited. */
+const parametersFor = (dora: TestClient): readonly SyncParameters[] => [
   { filter: {} },
   { filter: { room: { state: { lazy_load_members: true } } } },
   { filter: { room: { state: { lazy_load_members: true, include_redundant_members: true } } } },
@@ -49,27 +50,27 @@ const mannersFor = (dora: TestClient): readonly Manner[] => [
   { filter: { room: { ephemeral: { not_types: ['m.receipt'] } } }, use_state_after: true },
 ];
 
-const [peopleCount, mannersCount] = [5, 11];
+const [peopleCount, clientCount] = [5, 11];
 
-/** A client that keeps up with what is said. */
+/** A client that syncs often. */
 interface Follower {
-  readonly manner: Manner;
+  readonly parameters: SyncParameters;
   readonly told: ReceivedRooms;
   since: string;
-  /** Answers that it has got the short way. */
+  /** Number of answers that took the fast path. */
   prompt: number;
 }
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`who follows closely, on ${database}`, () => {
+  describe(`GET /sync of a client that follows its rooms closely, on ${database}`, () => {
     let server: TestServer;
     let way: FastPath;
-    /** The last two are devices of one user, of whom the first follows closely and the other comes back at the end. */
+    /** The last two are devices of one user: the first syncs often, the other once at the end. */
     let people: TestClient[];
-    /** So many that a client that loads members lazily is not told of the others before they speak. */
+    /** Enough heroes, so that a lazy-loading client does not get the other members before they send events. */
     let silent: TestClient[];
-    let manners: readonly Manner[];
-    const prompt = Array.from({ length: mannersCount }, () => 0);
+    let parameters: readonly SyncParameters[];
+    const prompt = Array.from({ length: clientCount }, () => 0);
     before(async () => {
       way = new FastPath();
       server = await startTestServer({ database, config: { presence: { presence: { enabled: false } } } });
@@ -80,28 +81,30 @@ for (const database of serverDatabases(import.meta.url)) {
       silent = await Promise.all(
         ['eve', 'finn', 'gus', 'hal'].map((name) => TestClient.register(server, name)),
       );
-      manners = mannersFor(people[2]!);
-      assert.deepEqual([people.length, manners.length], [peopleCount, mannersCount]);
+      parameters = parametersFor(people[2]!);
+      assert.deepEqual([people.length, parameters.length], [peopleCount, clientCount]);
     });
     after(async () => {
       way.leave();
       await server.stop();
     });
 
-    it('is told what others are told', { timeout: 300_000 }, async () => {
+    it('returns the same as a sync that reads from the database, word for word', {
+      timeout: 300_000,
+    }, async () => {
       await fc.assert(
-        fc.asyncProperty(busySteps(peopleCount, mannersCount), (steps) => play(steps)),
+        fc.asyncProperty(busySteps(peopleCount, clientCount), (steps) => play(steps)),
         {
           numRuns: isThorough ? 15 : 3,
           endOnFailure: true,
-          examples: [[everyStep(peopleCount, mannersCount)]],
+          examples: [[everyStep(peopleCount, clientCount)]],
         },
       );
-      assert.ok(Math.min(...prompt) > 3, `the short way was hardly gone: ${prompt}`);
+      assert.ok(Math.min(...prompt) > 3, `too few answers took the fast path: ${prompt}`);
     });
 
-    // Who is not woken for something waits for longer than this test may last.
-    it('is woken for everything, however much comes at once', { timeout: 100_000 }, async () => {
+    // A client that is not woken waits for longer than this test may last.
+    it('wakes for every message, however many come at once', { timeout: 100_000 }, async () => {
       const speakers = await Promise.all(
         ['ida', 'jon', 'kim'].map((name) => TestClient.register(server, name)),
       );
@@ -109,7 +112,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const roomId = await leo.createRoom();
       for (const speaker of speakers) await speaker.join(roomId);
       const { next_batch } = await leo.sync();
-      /** What somebody is told who waits until it is as many. */
+      /** Syncs until that many events have been returned. */
       const follow = async (count: number, types: string[]) => {
         const filter = { room: { timeline: { limit: 60, types } } };
         const told: string[] = [];
@@ -121,7 +124,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
         return told;
       };
-      // One of them has to look again and again at what is not for them.
+      // The second client is woken by many events that its filter excludes.
       const following = [follow(60, ['*']), follow(12, ['org.example.rare'])];
       const saying = speakers.map(async (speaker) => {
         const ids: string[] = [];
@@ -145,9 +148,9 @@ for (const database of serverDatabases(import.meta.url)) {
       const [first, second] = people.slice(-2);
       const began = (await second!.sync()).next_batch;
       const followers = await Promise.all(
-        manners.map(async (manner): Promise<Follower> => {
-          const { next_batch } = await first!.sync(undefined, manner);
-          return { manner, told: new ReceivedRooms(), since: next_batch, prompt: 0 };
+        parameters.map(async (parameters): Promise<Follower> => {
+          const { next_batch } = await first!.sync(undefined, parameters);
+          return { parameters, told: new ReceivedRooms(), since: next_batch, prompt: 0 };
         }),
       );
       for (const step of steps) {
@@ -160,21 +163,21 @@ for (const database of serverDatabases(import.meta.url)) {
         await follow(first!, follower);
         prompt[index]! += follower.prompt;
         const late = new ReceivedRooms();
-        late.apply(await way.closedFor(() => second!.sync(began, withLongTimeline(follower.manner))));
+        late.apply(await way.closedFor(() => second!.sync(began, withLongTimeline(follower.parameters))));
         for (const roomId of rooms.rooms) agree(follower, late, roomId, rooms.everIgnored);
       }
     };
 
-    /** When an answer came the short way, the long way is asked as well, until nothing has happened in between. */
+    /** Syncs, and compares an answer of the fast path with one without it for the same range. */
     const follow = async (person: TestClient, follower: Follower) => {
-      const { since, manner, told } = follower;
+      const { since, parameters, told } = follower;
       for (;;) {
         const taken = way.taken;
-        const answer = await person.sync(since, manner);
+        const answer = await person.sync(since, parameters);
         if (way.taken > taken) {
-          const long = await way.closedFor(() => person.sync(since, manner));
+          const long = await way.closedFor(() => person.sync(since, parameters));
           if (long.next_batch !== answer.next_batch) continue;
-          assert.deepEqual(withoutAges(answer), withoutAges(long), JSON.stringify(manner));
+          assert.deepEqual(withoutAges(answer), withoutAges(long), JSON.stringify(parameters));
           follower.prompt++;
         }
         told.apply(answer);
@@ -196,28 +199,28 @@ async function anotherDevice(server: TestServer, name: string): Promise<TestClie
   });
 }
 
-const withLongTimeline = (manner: Manner): Manner => ({
-  ...manner,
+const withLongTimeline = (parameters: SyncParameters): SyncParameters => ({
+  ...parameters,
   filter: {
-    ...manner.filter,
-    room: { ...manner.filter.room, timeline: { ...manner.filter.room?.['timeline'], limit: 100 } },
+    ...parameters.filter,
+    room: { ...parameters.filter.room, timeline: { ...parameters.filter.room?.['timeline'], limit: 100 } },
   },
 });
 
-/** How old events are changes from one answer to the next. */
+/** Removes the ages of events, which change between answers. */
 const withoutAges = (answer: SyncJson): unknown =>
   JSON.parse(JSON.stringify(answer, (key, value) => (key === 'age' ? undefined : value)));
 
-/** Of those who were ignored for a while it depends on when one asks what one is told. */
+/** Compares all that does not depend on the time of the sync, as the events of users who were ignored for a while do. */
 function agree(
-  { told, manner }: Follower,
+  { told, parameters }: Follower,
   late: ReceivedRooms,
   roomId: string,
   everIgnored: ReadonlySet<string>,
 ): void {
   const [close, back] = [told.in(roomId), late.in(roomId)];
-  const how = JSON.stringify(manner);
-  if (!changesItsMind(manner)) {
+  const how = JSON.stringify(parameters);
+  if (!dependsOnTime(parameters)) {
     agreeOnEvents(close, back, how, everIgnored);
     assert.deepEqual(close.unread, back.unread, how);
     assert.deepEqual(close.unreadThreads, back.unreadThreads, how);

@@ -7,7 +7,7 @@ import { enc, type LeftRoomJson, TestClient } from '../../../test/support/users/
 type Left = (LeftRoomJson & { readonly account_data?: { readonly events: readonly object[] } }) | undefined;
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`rooms that a user has left in a sync, on ${database}`, () => {
+  describe(`left rooms in GET /sync, on ${database}`, () => {
     let server: TestServer;
     let names = 0;
     before(async () => {
@@ -15,7 +15,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    /** Anna's room, and Ben who is in it and has noted something about it. */
+    /** Opens Anna's room, which Ben has joined and has account data for. */
     const two = async () => {
       const [anna, ben] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),
@@ -30,7 +30,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const archived = { filter: { room: { include_leave: true, timeline: { limit: 2 } } } };
     const typesIn = (events: readonly { type: string }[] = []) => events.map(({ type }) => type);
 
-    it('come with what the user has noted about them', async () => {
+    it('have the account data of the user in the room', async () => {
       const { ben, roomId } = await two();
       const since = (await ben.sync()).next_batch;
       const note = `/user/${enc(ben.id)}/rooms/${enc(roomId)}/account_data/org.example.note`;
@@ -46,7 +46,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(fewer?.account_data?.events, []);
     });
 
-    it('are in a first sync when others have ended the stay, and otherwise for those who ask', async () => {
+    it('are in a first sync if the user was kicked or banned, or if the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await two();
       const told = async (filter: object = {}) =>
         Object.keys((await ben.sync(undefined, { filter })).rooms?.leave ?? {});
@@ -72,7 +72,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await told(), []);
     });
 
-    it('show how they were left unless the filter of the timeline says otherwise', async () => {
+    it('have the leave event unless the timeline filter excludes it', async () => {
       const { ben, roomId } = await two();
       const since = (await ben.sync()).next_batch;
       await ben.leave(roomId);
@@ -83,7 +83,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await timeline({ not_rooms: [roomId] }))?.events, []);
     });
 
-    it('are told again with full_state to those who want rooms that they have left, state and all', async () => {
+    it('are returned again with full_state, with state, if the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await two();
       await anna.setState(roomId, 'm.room.topic', { topic: 'then' });
       await ben.leave(roomId);
@@ -99,7 +99,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(own?.content['membership'], 'leave');
     });
 
-    it('tell those who load members lazily who came and went before they left', async () => {
+    it('have the membership changes before the leave event, with lazy loading as well', async () => {
       const { anna, ben, roomId } = await two();
       const [cleo, dora] = await Promise.all([
         TestClient.register(server, `leaver${names++}`),

@@ -6,7 +6,7 @@ import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 import { FastPath } from './test/fast-path.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`what a sync asks of the database, on ${database}`, () => {
+  describe(`database queries of GET /sync, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
     let ben: TestClient;
@@ -39,7 +39,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await server.stop();
     });
 
-    /** The fewest statements of three times: what the server does for itself now and then is counted, too. */
+    /** Returns the fewest statements of three runs, because background jobs of the server are counted as well. */
     const fewestReads = async (work: () => Promise<void>) => {
       const counts: number[] = [];
       for (let time = 0; time < 3; time++) {
@@ -50,7 +50,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return Math.min(...counts);
     };
 
-    /** Statements that only read, so far. */
+    /** Returns the number of read statements so far. */
     const reads = async () => {
       const { raw } = await server.api('GET', '/_synapse/metrics');
       const counts = [
@@ -60,7 +60,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return counts.reduce((sum, [, count]) => sum + Number(count), 0);
     };
 
-    it('nothing, when nothing has happened', async () => {
+    it('makes no query when nothing has happened', async () => {
       let { next_batch } = await ben.sync();
       next_batch = (await ben.sync(next_batch)).next_batch;
       const asked = await fewestReads(async () => {
@@ -73,7 +73,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(asked, 0);
     });
 
-    it('nothing, for messages in a room that is active', async () => {
+    it('makes no query for messages in an active room', async () => {
       let { next_batch } = await ben.sync();
       const exchange = async () => {
         await anna.say(roomId, 'hello');
@@ -87,10 +87,10 @@ for (const database of serverDatabases(import.meta.url)) {
         for (let index = 0; index < 5; index++) await exchange();
       });
       assert.equal(asked, 0);
-      assert.ok(way.taken - taken > 10, `${way.taken - taken} of 15 answers were prompt`);
+      assert.ok(way.taken - taken > 10, `${way.taken - taken} of 15 entries took the fast path`);
     });
 
-    it('nothing, for receipts and typing', async () => {
+    it('makes no query for receipts and typing', async () => {
       const cleo = await TestClient.register(server, 'cleo');
       await cleo.join(roomId);
       const filter = { room: { state: { lazy_load_members: true }, timeline: { limit: 5 } } };
@@ -119,7 +119,7 @@ for (const database of serverDatabases(import.meta.url)) {
         for (let index = 0; index < 5; index++) await exchange();
       });
       assert.equal(asked, 0);
-      assert.ok(way.taken - taken > 50, `${way.taken - taken} of 60 answers were prompt`);
+      assert.ok(way.taken - taken > 50, `${way.taken - taken} of 60 entries took the fast path`);
     });
   });
 }

@@ -9,7 +9,7 @@ import type { SyncAnswer } from './sync.ts';
 
 const minute = 60_000;
 
-describe('syncs that are asked for again', () => {
+describe('repeated GET /sync requests', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
@@ -32,7 +32,7 @@ describe('syncs that are asked for again', () => {
   const heard = ({ rooms }: SyncJson, roomId: string) =>
     rooms?.join?.[roomId]?.timeline.events.map(({ content }) => content['body']).filter((body) => body);
 
-  it('get the same answer for a while [option: caches.sync_response_cache_duration]', async () => {
+  it('get the same answer for the configured duration [option: caches.sync_response_cache_duration]', async () => {
     const { clock, anna, roomId } = await start(minute);
     const { next_batch } = await anna.sync();
     await anna.say(roomId, 'one');
@@ -48,14 +48,14 @@ describe('syncs that are asked for again', () => {
     assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one', 'two'], 'later');
   });
 
-  it('get a new answer when a first sync that was answered is asked for again', async () => {
+  it('get a new answer to a first sync that the client has received', async () => {
     const { anna, roomId } = await start(minute);
     await anna.sync();
     await anna.say(roomId, 'one');
     assert.deepEqual(heard(await anna.sync(), roomId), ['one']);
   });
 
-  it('get a new answer each time when none are kept [option: caches.sync_response_cache_duration]', async () => {
+  it('get a new answer each time when the duration is 0 [option: caches.sync_response_cache_duration]', async () => {
     const { anna, roomId } = await start(0);
     const { next_batch } = await anna.sync();
     await anna.say(roomId, 'one');
@@ -64,7 +64,7 @@ describe('syncs that are asked for again', () => {
     assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one', 'two']);
   });
 
-  it('hear nothing of those whom the user ignores from now on', async () => {
+  it('get no cached answer with events of users who were ignored in the meantime', async () => {
     const { anna, roomId } = await start(minute);
     const ben = await TestClient.register(server, 'ben');
     await ben.join(roomId);
@@ -77,7 +77,7 @@ describe('syncs that are asked for again', () => {
   });
 });
 
-describe('syncs at the same time', () => {
+describe('identical sync requests at the same time', () => {
   const client = (wasSent: boolean) =>
     Object.assign(new AbortController(), { wasSent: Promise.resolve(wasSent) });
   const request = (more: Partial<RepeatableRequest> = {}): RepeatableRequest => ({
@@ -95,7 +95,7 @@ describe('syncs at the same time', () => {
     ...more,
   });
 
-  /** Answers that are given by hand. */
+  /** Syncs whose answers the test resolves. */
   const slow = (duration = minute) => {
     const answers: ((answer: SyncAnswer) => void)[] = [];
     const sync = {
@@ -105,7 +105,7 @@ describe('syncs at the same time', () => {
     return { answers, syncs: new RepeatedSyncs(sync, manualClock(), duration) };
   };
 
-  it('are done once, though no answers are kept', async () => {
+  it('share one answer, also without a cache', async () => {
     const { answers, syncs } = slow(0);
     const all = [syncs.sync(request()), syncs.sync(request()), syncs.sync(request({ timeout: 0 }))];
     assert.equal(answers.length, 2);
@@ -115,7 +115,7 @@ describe('syncs at the same time', () => {
     assert.equal(answers.length, 3);
   });
 
-  it('are done again when who asked first has gone', async () => {
+  it('do not share the answer of a client that has disconnected', async () => {
     const { answers, syncs } = slow();
     const controller = client(false);
     const first = syncs.sync(request({ client: controller }));
@@ -128,7 +128,7 @@ describe('syncs at the same time', () => {
     assert.equal(await second, 'whole');
   });
 
-  it('are done again after nothing had happened', async () => {
+  it('get a new answer when the last one had no news', async () => {
     const { answers, syncs } = slow();
     for (const isNews of [false, true]) {
       const answer = syncs.sync(request({ since: 's1_1' }));
@@ -138,7 +138,7 @@ describe('syncs at the same time', () => {
     assert.equal(await syncs.sync(request({ since: 's1_1' })), 'true');
   });
 
-  it('get the answer of a first sync that never arrived, until one has', async () => {
+  it('get the cached answer of a first sync until a client has received it', async () => {
     const { answers, syncs } = slow();
     const ask = async (wasSent: boolean) => {
       const before = answers.length;
@@ -155,7 +155,7 @@ describe('syncs at the same time', () => {
     assert.equal(others.length, 2);
   });
 
-  it('hold no more than a bounded number of characters', async () => {
+  it('cache a bounded number of characters', async () => {
     const { answers, syncs } = slow();
     const ask = async (since: string, length: number) => {
       const before = answers.length;
@@ -167,8 +167,8 @@ describe('syncs at the same time', () => {
     const size = 7 * 1024 * 1024;
     for (const since of ['a', 'b', 'c', 'd', 'e']) assert.equal(await ask(since, size), true);
     assert.equal(await ask('e', size), false);
-    assert.equal(await ask('a', size), true, 'the oldest went');
+    assert.equal(await ask('a', size), true, 'the oldest answer was dropped');
     assert.equal(await ask('f', 9 * 1024 * 1024), true);
-    assert.equal(await ask('f', 9 * 1024 * 1024), true, 'too long to be kept');
+    assert.equal(await ask('f', 9 * 1024 * 1024), true, 'an answer above the maximum length is not cached');
   });
 });

@@ -2,19 +2,19 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Sync, SyncAnswer, SyncRequest } from './sync.ts';
 
-/** A request of a device, with what tells it from its others. */
+/** A sync request with what distinguishes it from other requests of the same device. */
 export interface RepeatableRequest extends SyncRequest {
-  /** Identifies the access token: a device that logs in again is another, though it has the same name. */
+  /** Identifies the access token: a device that logs in again has another one. */
   readonly tokenId: number | undefined;
-  /** The filter as it was asked for: its id or its text. */
+  /** The filter parameter as the client sent it: an id or JSON. */
   readonly filterText: string | undefined;
   readonly client: SyncRequest['client'] & {
-    /** Whether the client's connection took the whole answer; looked at for first syncs only. */
+    /** Whether the client's connection took the whole answer; read for first syncs only. */
     readonly wasSent: Promise<boolean>;
   };
 }
 
-/** Characters of all answers that are remembered, with their keys, and of one: a larger one is made again. */
+/** Maximum number of characters of all cached answers with their keys, and of one answer. */
 const [maxCharacters, longestAnswer] = [32 * 1024 * 1024, 8 * 1024 * 1024];
 
 interface Running {
@@ -23,16 +23,16 @@ interface Running {
 }
 
 /**
- * Syncs that clients ask for more than once: they lose their connection before the answer arrives, or give up waiting
- * for it, and ask again. Whoever asks the same at the same time gets the same answer, and for a while afterwards too
- * (`caches.sync_response_cache_duration`), so that the work of a large sync is not done over and over.
+ * Answers repeated syncs from a cache. Clients lose their connection before the answer arrives, or stop
+ * waiting, and repeat the request. Identical requests at the same time share one answer, and later ones get
+ * it for a while (`caches.sync_response_cache_duration`), so that the work of a large sync is done once.
  */
 export class RepeatedSyncs {
   readonly #sync: Pick<Sync, 'quietAnswer' | 'sync'>;
   readonly #answers: LRUCache<string, string> | undefined;
   readonly #running = new Map<string, Running>();
 
-  /** @param duration milliseconds for which answers are remembered; 0: not at all */
+  /** @param duration milliseconds for which answers are cached; 0 disables the cache */
   constructor(sync: Pick<Sync, 'quietAnswer' | 'sync'>, clock: Clock, duration: number) {
     this.#sync = sync;
     if (duration === 0) return;
@@ -42,17 +42,20 @@ export class RepeatedSyncs {
       sizeCalculation: (text, key) => text.length + key.length,
       ttl: duration,
       ttlResolution: 0,
-      // To the library an entry made at time 0 has no age.
+      // To the library, an entry made at time 0 has no age.
       perf: { now: () => clock.monotonic() + 1 },
     });
   }
 
-  /** @returns the answer as JSON text. @throws MatrixError M_INVALID_PARAM for a foreign token */
+  /**
+   * @returns the answer as JSON text
+   * @throws MatrixError M_INVALID_PARAM for an unknown token
+   */
   sync(request: RepeatableRequest): string | Promise<string> {
     return this.#sync.quietAnswer(request) ?? this.#answer(request);
   }
 
-  /** Drops the answers of a user, who is not to be told any more what is in them. */
+  /** Drops the cached answers of a user, because they contain data that the user must not see any more. */
   forget(userId: string): void {
     for (const key of this.#answers?.keys() ?? [])
       if (key.startsWith(`${userId} `)) this.#answers?.delete(key);
@@ -66,14 +69,15 @@ export class RepeatedSyncs {
       const running = this.#running.get(`${request.timeout} ${key}`);
       if (!running) return this.#run(request, key);
       const { text } = await running.answer;
-      // An answer that was cut short, because the client that waited for it had gone, is not one for this client.
+      // An answer that was cut short, because its client disconnected, is not used for another client.
       if (!running.request.client.signal.aborted || request.client.signal.aborted) return text;
     }
   }
 
   /**
-   * Nothing new is not worth remembering: whoever asks again is better told what has come since. Nor is a first sync
-   * that the client has got: when it begins once more, it wants to know how things stand now.
+   * Makes an answer and caches it, with two exceptions: an answer without news, because a repeated request
+   * should see what has come since; and a first sync that the client has received, because a client that
+   * starts again wants the current state.
    */
   async #run(request: RepeatableRequest, key: string): Promise<string> {
     const runningKey = `${request.timeout} ${key}`;

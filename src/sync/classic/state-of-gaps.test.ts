@@ -5,14 +5,14 @@ import { startTestServer, type TestServer } from '../../../test/support/servers/
 import { type ClientEventJson, TestClient } from '../../../test/support/users/test-client.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`the state of a room with a gap in its timeline, on ${database}`, () => {
+  describe(`state of a limited timeline in GET /sync, on ${database}`, () => {
     let server: TestServer;
     before(async () => {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
 
-    it('names with full_state also those who left meanwhile and whom nothing needs', async () => {
+    it('returns with full_state the memberships of users who left in the gap, also with lazy loading', async () => {
       const people: TestClient[] = [];
       for (let n = 0; n < 8; n++) people.push(await TestClient.register(server, `gap${n}`));
       const [anna, ben] = people as [TestClient, TestClient];
@@ -34,7 +34,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('is not needed where the filter leaves out everything between two events that it wants', async () => {
+    it('returns no state when the filter excludes all events between two events that it wants', async () => {
       const anna = await TestClient.register(server, 'noise');
       const roomId = await anna.createRoom();
       const said = await anna.say(roomId, 'wanted');
@@ -49,7 +49,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await anna.sync(first.next_batch, wanted)).rooms, undefined);
     });
 
-    it('says nothing of the membership that its reader had, which events of the timeline tell', async () => {
+    it('returns the membership of the reader in the timeline and not in the state', async () => {
       const [cleo, dora] = [
         await TestClient.register(server, 'cleo'),
         await TestClient.register(server, 'dora'),
@@ -68,7 +68,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(told(chunk as ClientEventJson[]), [undefined, undefined]);
     });
 
-    it('is told as of the end of the timeline under the name under which it is asked for', async () => {
+    it('returns the state after the timeline under the stable or unstable name of state_after that the client asks for', async () => {
       const anna = await TestClient.register(server, 'after');
       const roomId = await anna.createRoom();
       const since = (await anna.sync()).next_batch;

@@ -8,18 +8,18 @@ import {
   type SyncJson,
   TestClient,
 } from '../../../test/support/users/test-client.ts';
-import { companyOn, membersIn, texts } from './test/shared-rooms.ts';
+import { membersIn, texts, usersInRoomOn } from './test/shared-rooms.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`sync, on ${database}`, () => {
+  describe(`GET /sync, on ${database}`, () => {
     let server: TestServer;
     before(async () => {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
-    const people = companyOn(() => server);
+    const people = usersInRoomOn(() => server);
 
-    it('tells what is new, once', async () => {
+    it('returns each change once', async () => {
       const { anna, ben, roomId } = await people(2);
       const first = await ben.sync();
       assert.deepEqual(Object.keys(first.rooms?.join ?? {}), [roomId]);
@@ -35,7 +35,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(texts((await ben.sync(first.next_batch)).rooms?.join?.[roomId]), ['one', 'two']);
     });
 
-    it('begins anew where the last stay ended for those who come back', async () => {
+    it('starts the timeline of a user who has joined again where the last membership ended', async () => {
       const { anna, ben, cleo, roomId } = await people(3);
       await anna.say(roomId, 'before');
       const before = await ben.sync();
@@ -63,7 +63,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('refuses tokens that are not of this server, and filters that are none', async () => {
+    it('rejects unknown tokens and malformed filters', async () => {
       const { ben } = await people(2);
       for (const since of ['x', 's1_999999999999', 't1_1_1', 's1_-1', '']) {
         assert.equal((await ben.call('GET', '/sync', undefined, { since })).status, 400, since);
@@ -78,7 +78,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return answer.rooms || answer.account_data ? answer : nextFor(who, answer.next_batch);
     };
 
-    it('wakes those who wait, also for account data and for invitations', async () => {
+    it('ends a long poll for messages, account data and invites', async () => {
       const { anna, ben, cleo, roomId } = await people(3);
       await cleo.leave(roomId);
       const private_ = await anna.createRoom({});
@@ -104,7 +104,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('answers when its time is over, or at once with full_state', async () => {
+    it('answers after the timeout, or at once with full_state', async () => {
       const { ben } = await people(2);
       const { next_batch } = await ben.sync();
       assert.equal((await ben.sync(next_batch, { timeout: 20 })).rooms, undefined);
@@ -113,7 +113,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await lonely.sync((await lonely.sync()).next_batch, { timeout: 60_000, full_state: true });
     });
 
-    it('takes up where it was after a restart', async () => {
+    it('continues from its token after a restart', async () => {
       const { anna, ben, roomId } = await people(2);
       await anna.say(roomId, 'before');
       const { next_batch } = await ben.sync();
@@ -123,10 +123,10 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(texts(sync.rooms?.join?.[roomId]), ['after']);
     });
 
-    describe('a limited timeline', () => {
+    describe('GET /sync with a limited timeline', () => {
       const few = { filter: { room: { timeline: { limit: 2 } } } };
 
-      it('comes with the state that changed in the gap, and a way back into it', async () => {
+      it('returns the state that changed in the gap, and a prev_batch token into the gap', async () => {
         const { anna, ben, cleo, roomId } = await people(3);
         const { next_batch } = await ben.sync();
         const inGap = await anna.setState(roomId, 'm.room.topic', { topic: 'gap' });
@@ -145,7 +145,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(contents, ['a', 'leave', 'gap']);
       });
 
-      it('comes with the state before it, where it changes that itself', async () => {
+      it('returns the state before the timeline when the timeline changes the same entries', async () => {
         const { anna, ben, roomId } = await people(2);
         const { next_batch } = await ben.sync();
         const first = await anna.setState(roomId, 'm.room.topic', { topic: 'one' });
@@ -166,7 +166,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('loses no state that its filter hides', async () => {
+      it('returns state that the timeline filter hides', async () => {
         const { anna, ben, roomId } = await people(2);
         const { next_batch } = await ben.sync();
         const topic = await anna.setState(roomId, 'm.room.topic', { topic: 'one' });
@@ -182,7 +182,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    it('a new name is news, and no new beginning', async () => {
+    it('does not return the whole room when its name changes', async () => {
       const { ben, roomId } = await people(2);
       const { next_batch } = await ben.sync();
       await ben.setState(roomId, 'm.room.member', { membership: 'join', displayname: 'New' }, ben.id);
@@ -190,12 +190,12 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual([room?.timeline.events.length, room?.state?.events.length], [1, 0]);
     });
 
-    describe('lazy loading of members', () => {
+    describe('GET /sync with lazy_load_members', () => {
       const lazy = (more: object = {}) => ({
         filter: { room: { state: { lazy_load_members: true, ...more }, timeline: { limit: 1 } } },
       });
 
-      it('tells of those who speak, and after whom the room is called', async () => {
+      it('returns the memberships of timeline senders and heroes', async () => {
         const { anna, ben, cleo, roomId } = await people(3);
         await anna.setState(roomId, 'm.room.name', { name: 'Name' });
         await cleo.say(roomId, 'hello');
@@ -210,7 +210,7 @@ for (const database of serverDatabases(import.meta.url)) {
         const all = { filter: { room: { state: { lazy_load_members: true } } } };
         const second = await ben.sync(first.next_batch, all);
         const told = membersIn(second.rooms?.join?.[roomId]?.state?.events);
-        assert.ok(!told.includes(cleo.id), 'of whom it was told already');
+        assert.ok(!told.includes(cleo.id), 'a membership that the client has');
         const again = await ben.sync(first.next_batch, all);
         assert.deepEqual(
           membersIn(again.rooms?.join?.[roomId]?.state?.events),
@@ -224,7 +224,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(membersIn(redundant.rooms?.join?.[roomId]?.state?.events), [anna.id]);
       });
 
-      it('names the heroes of a room without a name, with full_state as well', async () => {
+      it('returns the memberships of heroes of a room without a name, with full_state as well', async () => {
         const { anna, ben, cleo, roomId } = await people(3);
         const first = await ben.sync(undefined, lazy());
         const heroes = first.rooms?.join?.[roomId]?.summary?.['m.heroes'] as string[];
@@ -241,7 +241,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    it('obeys filters for rooms, types, fields and formats', async () => {
+    it('applies filters for rooms, types, fields and formats', async () => {
       const { anna, ben, roomId } = await people(2);
       const other = await anna.createRoom();
       await ben.join(other);

@@ -10,17 +10,17 @@ import type { Recipient } from './recipient.ts';
 
 export interface SyncRequest extends Recipient {
   readonly since: string | undefined;
-  /** Milliseconds to wait when there is nothing to say. */
+  /** Milliseconds to wait while there is no news. */
   readonly timeout: number;
   readonly fullState: boolean;
-  /** Its signal aborts when the client goes away; it is made only for those who wait. */
+  /** The signal aborts when the client disconnects; it is created only for requests that wait. */
   readonly client: { readonly signal: AbortSignal };
 }
 
 export interface SyncAnswer {
   /** JSON. */
   readonly text: string;
-  /** It says more than that nothing has happened. */
+  /** Whether the answer has any news. */
   readonly isNews: boolean;
 }
 
@@ -32,7 +32,7 @@ export interface SyncDeps {
   readonly answers: Answers;
 }
 
-/** Longest wait, whatever the client asks for, in milliseconds. */
+/** Maximum wait in milliseconds, whatever the client asks for. */
 const maxWait = 5 * 60 * 1000;
 
 /** The classic sync. Source: client-server API, `GET /sync`. */
@@ -44,9 +44,9 @@ export class Sync {
   }
 
   /**
-   * The answer when nothing has happened and the client does not want to wait for more: at once, from memory.
-   * `undefined` when there may be something to say.
-   * @throws MatrixError M_INVALID_PARAM for a foreign token
+   * Returns the answer without news for a client that does not want to wait, at once and from memory;
+   * `undefined` when there may be news.
+   * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
   quietAnswer({ since, timeout, fullState, userId, deviceId }: SyncRequest): string | undefined {
     if (since === undefined || timeout > 0 || fullState) return undefined;
@@ -60,11 +60,12 @@ export class Sync {
     return text === undefined ? undefined : quietAnswerText(upTo, text);
   }
 
-  /** @throws MatrixError M_INVALID_PARAM for a foreign token */
+  /** @throws MatrixError M_INVALID_PARAM for an unknown token */
   async sync(request: SyncRequest): Promise<SyncAnswer> {
     const { feeds, clock, streams, deviceMembers } = this.#deps;
     const since = request.since === undefined ? undefined : decodeSyncPosition(request.since);
-    if (since && since.position > streams.current) throw invalidParam('This token is from the future');
+    if (since && since.position > streams.current)
+      throw invalidParam('The token is ahead of the current stream position');
     const acknowledging = since && deviceMembers.acknowledge(request, since);
     if (acknowledging) await acknowledging;
     const deadline = clock.monotonic() + Math.min(request.timeout, maxWait);
@@ -80,7 +81,7 @@ export class Sync {
         const members = await deviceMembers.constant(request);
         return { text: quietAnswerText(upTo, members), isNews: false };
       }
-      // Something may have come while the answer was being made.
+      // A change may have come while the answer was being made.
       const meanwhile = feed.changes(upTo, streams.current);
       if (meanwhile && isNothing(meanwhile)) await feeds.wait(feed, remaining, request.client.signal);
     }

@@ -46,8 +46,8 @@ forServerDatabases(import.meta.url, (open) => {
     return room;
   };
 
-  describe('looking into a room', () => {
-    it('shows what everybody may read, and goes on with what comes', async () => {
+  describe('GET /rooms/{roomId}/initialSync and GET /events of one room', () => {
+    it('return a world-readable room and then its new events', async () => {
       const room = await worldReadable();
       for (const body of ['one', 'two', 'three']) await anna!.say(room, body);
       const info = await roomInfo(ben!, room, 2);
@@ -72,7 +72,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((await events(ben!, { room_id: room, timeout: 1 })).chunk, []);
     });
 
-    it('shows nothing that is not for everybody', async () => {
+    it('reject users who may not read the room', async () => {
       const room = await worldReadable();
       const { end: from } = (await roomInfo(ben!, room)).messages!;
       await anna!.say(room, 'for all');
@@ -90,7 +90,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
-    it('gives long stretches piece by piece', async () => {
+    it('return many events in several answers', async () => {
       const room = await worldReadable();
       const { end } = (await roomInfo(ben!, room)).messages!;
       const said = Array.from({ length: 130 }, (_, index) => `message ${index}`);
@@ -102,8 +102,8 @@ forServerDatabases(import.meta.url, (open) => {
     });
   });
 
-  describe('the event stream', () => {
-    it('starts with all rooms of a user, and follows those that they are in', async () => {
+  describe('GET /initialSync and GET /events', () => {
+    it('return all rooms of a user and then new events of joined rooms', async () => {
       const [cleo, dora] = [
         await TestClient.register(server, 'cleo'),
         await TestClient.register(server, 'dora'),
@@ -149,7 +149,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('tells of invitations, and how one comes out of a room', async () => {
+    it('return invites and leave events of the user', async () => {
       const [emil, fay] = [
         await TestClient.register(server, 'emil'),
         await TestClient.register(server, 'fay'),
@@ -180,7 +180,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(membershipsIn(again), [[room, 'leave']]);
     });
 
-    it('gives single events to those who may see them', async () => {
+    it('return single events to users who may see them', async () => {
       const room = await anna!.createRoom({ preset: 'private_chat' });
       const eventId = await anna!.say(room, 'mine');
       assert.deepEqual(bodies([(await anna!.do('GET', `/events/${enc(eventId)}`)) as never]), ['mine']);

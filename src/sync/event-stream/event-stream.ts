@@ -17,13 +17,13 @@ export interface EventStreamDeps {
   readonly waiters: RoomWaiters;
   readonly feeds: Feeds;
   readonly shownInvites: ShownInvites;
-  /** Rooms that no sync mentions. */
+  /** Rooms that are left out of every sync. */
   readonly excludedRooms: ReadonlySet<string>;
 }
 
 export interface EventStreamRequest {
   readonly from: string | undefined;
-  /** Milliseconds to wait when there is nothing to say. */
+  /** Milliseconds to wait while there are no events. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }
@@ -34,25 +34,25 @@ export interface EventChunk {
   readonly chunk: readonly ClientEvent[];
 }
 
-/** Longest wait, whatever the client asks for, in milliseconds. */
+/** Maximum wait in milliseconds, whatever the client asks for. */
 const maxWait = 5 * 60 * 1000;
 
-/** Events of one answer, and pages of a room that are looked through for it while nothing is found. */
+/** Maximum number of events of one answer, and of pages of a room that are searched for visible ones. */
 const [maxEvents, maxPages] = [100, 10];
 
-/** What was found in a range of the streams. */
+/** The events of a range of the streams. */
 interface Found {
   readonly events: readonly VisibleEvent[];
-  /** Up to where it was looked. */
+  /** Position up to which the streams were read. */
   readonly reached: number;
 }
 
-/** What was found, and how to wait for more. */
+/** The events of a range, and how to wait for later ones. */
 interface Followed extends Found {
   wait(remaining: number): Promise<void>;
 }
 
-/** Events as they come, without anything around them. Source: client-server API, `GET /events`. */
+/** Events one by one, without the other members of a sync. Source: client-server API, `GET /events`. */
 export class EventStream {
   readonly #deps: EventStreamDeps;
 
@@ -61,9 +61,9 @@ export class EventStream {
   }
 
   /**
-   * The next events of a room, for whoever may read it.
-   * Source: client-server API, "Room Previews".
-   * @throws MatrixError M_FORBIDDEN for users who may not, M_INVALID_PARAM for a foreign token
+   * Returns the next events of a room that the viewer may read. Source: client-server API, "Room Previews".
+   * @throws MatrixError M_FORBIDDEN when the viewer may not read the room, M_INVALID_PARAM for an unknown
+   * token
    */
   ofRoom(viewer: Viewer, roomId: string, request: EventStreamRequest): Promise<EventChunk> {
     const { engine, streams, waiters } = this.#deps;
@@ -77,9 +77,9 @@ export class EventStream {
   }
 
   /**
-   * The next events of all rooms that the user is in, and what becomes of the user in others: invitations, and how they
-   * came out of a room.
-   * @throws MatrixError M_INVALID_PARAM for a foreign token
+   * Returns the next events of all rooms that the user is joined to, and invites and leave events of the user
+   * in other rooms.
+   * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
   ofUser(viewer: Viewer, request: EventStreamRequest): Promise<EventChunk> {
     const { feeds, streams } = this.#deps;
@@ -95,7 +95,7 @@ export class EventStream {
       }
       events.sort((one, other) => (one.stored.stream ?? 0) - (other.stored.stream ?? 0));
       const wait = async (remaining: number) => {
-        // What comes to an end without a change for the user is nothing to look at again.
+        // Only a change in a room is a reason to read again.
         const meanwhile = feed.changes(upTo, streams.current);
         if (meanwhile && meanwhile.rooms.size === 0) await feeds.wait(feed, remaining, request.signal);
       };
@@ -103,7 +103,7 @@ export class EventStream {
     });
   }
 
-  /** Rooms of a user in which something may have happened after a position. */
+  /** Returns the rooms of a user that may have new events after a position. */
   async #changedRooms(userId: string, after: number, changes: Changes | undefined): Promise<UserRoom[]> {
     const { engine, excludedRooms } = this.#deps;
     const all = [...(await engine.userRooms.of(userId)).values()].filter(
@@ -122,7 +122,7 @@ export class EventStream {
     );
   }
 
-  /** What a user is told of one of their rooms. */
+  /** Returns the new events of one room that the user may see. */
   async #ofOne(userId: string, room: UserRoom, after: number, upTo: number): Promise<Found> {
     const { engine, shownInvites } = this.#deps;
     const { roomId, membership, stream } = room;
@@ -137,12 +137,12 @@ export class EventStream {
     if (past.reached < Math.min(stream, upTo)) return past;
     const own = await engine.events.get(room.eventNid);
     const isKnown = !own || past.events.some(({ stored }) => stored.nid === own.nid);
-    // An invitation to a room that this server is not in has no place of its own on a timeline.
-    const told: VisibleEvent[] = isKnown ? [] : [{ stored: { ...own, stream }, membership }];
-    return { events: [...past.events, ...told], reached: upTo };
+    // An invite to a room in which this server does not participate has no position on a timeline.
+    const ownEvent: VisibleEvent[] = isKnown ? [] : [{ stored: { ...own, stream }, membership }];
+    return { events: [...past.events, ...ownEvent], reached: upTo };
   }
 
-  /** @param read the events of a range */
+  /** @param read returns the events of a range */
   async #follow(
     viewer: Viewer,
     { from, timeout, signal }: EventStreamRequest,
@@ -150,7 +150,7 @@ export class EventStream {
   ): Promise<EventChunk> {
     const { streams, clock, clientEvents } = this.#deps;
     const after = from === undefined ? streams.current : decodePosition(from);
-    if (after > streams.current) throw invalidParam('This token is from the future');
+    if (after > streams.current) throw invalidParam('The token is ahead of the current stream position');
     const deadline = clock.monotonic() + Math.min(Math.max(0, timeout), maxWait);
     for (;;) {
       const upTo = streams.current;
@@ -169,7 +169,7 @@ export class EventStream {
     }
   }
 
-  /** About as many as an answer holds. */
+  /** Reads about as many events as an answer holds. */
   async #next(view: RoomView, after: number, upTo: number): Promise<Found> {
     const { engine } = this.#deps;
     const events: VisibleEvent[] = [];

@@ -15,7 +15,7 @@ export interface InitialSyncDeps {
   readonly roomInfos: RoomInfos;
   readonly sources: Pick<SourceList, 'accountData' | 'presence'>;
   readonly shownInvites: ShownInvites;
-  /** Rooms that no sync mentions. */
+  /** Rooms that are left out of every sync. */
   readonly excludedRooms: ReadonlySet<string>;
 }
 
@@ -26,7 +26,7 @@ interface InvitedRoom {
   readonly invite: ClientEvent | undefined;
 }
 
-/** The answer to `GET /initialSync`. */
+/** The response of `GET /initialSync`. */
 export interface InitialState {
   readonly end: string;
   readonly rooms: readonly (RoomInfo | InvitedRoom)[];
@@ -35,8 +35,8 @@ export interface InitialState {
 }
 
 /**
- * The whole state of a user at once, for clients that are older than `/sync`.
- * Source: client-server API, `GET /initialSync`.
+ * Returns the whole state of a user at once, for clients that are older than `/sync`. Source: client-server
+ * API, `GET /initialSync`.
  */
 export class InitialSync {
   readonly #deps: InitialSyncDeps;
@@ -45,7 +45,7 @@ export class InitialSync {
     this.#deps = deps;
   }
 
-  /** @param archived also of the rooms that the user has left */
+  /** @param archived include rooms that the user has left */
   async all(
     viewer: Viewer,
     { limit, archived }: { limit: number; archived: boolean },
@@ -82,7 +82,7 @@ export class InitialSync {
     if (room.membership === 'join') return true;
     if (room.membership === 'invite') return shownInvites.isShown(userId, room);
     if (room.membership === 'knock' || !archived) return false;
-    // Of a room that they were only invited to there is nothing to tell.
+    // Rooms that the user was only invited to are left out.
     const stored = await engine.events.get(room.eventNid);
     const before = stored?.replaces === undefined ? undefined : await engine.events.get(stored.replaces);
     return before?.event.content['membership'] === 'join';

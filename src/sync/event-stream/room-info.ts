@@ -4,7 +4,7 @@ import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { ReadingRooms, Viewer } from '../../rooms/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
 
-/** A room as it was told before there was `/sync`, and is told to those who look into it from outside. */
+/** A room as `/initialSync` returns it, to members and for room previews. */
 export interface RoomInfo {
   readonly room_id: string;
   readonly membership?: string;
@@ -22,7 +22,7 @@ export interface RoomInfosDeps {
   readonly rooms: Pick<ReadingRooms, 'engine' | 'historyReader' | 'stateReader' | 'published'>;
 }
 
-/** Tells all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
+/** Returns all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
 export class RoomInfos {
   readonly #rooms: RoomInfosDeps['rooms'];
 
@@ -31,9 +31,9 @@ export class RoomInfos {
   }
 
   /**
-   * @param upTo position at which the messages end, and from which the event stream goes on
-   * @param accountData all that the user has set
-   * @throws MatrixError M_FORBIDDEN for users who may not read the room
+   * @param upTo position at which the messages end, and where the event stream continues
+   * @param accountData all account data of the user
+   * @throws MatrixError M_FORBIDDEN when the viewer may not read the room
    */
   async of(
     viewer: Viewer,
@@ -52,7 +52,7 @@ export class RoomInfos {
     const membership = (await engine.userRooms.of(viewer.userId)).get(roomId)?.membership;
     return {
       room_id: roomId,
-      // The specification does not know of knocks here.
+      // The specification does not list knocks here.
       ...(membership && membership !== 'knock' && { membership }),
       messages: {
         ...(page.end === undefined ? undefined : { start: page.end }),

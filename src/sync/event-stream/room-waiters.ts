@@ -4,7 +4,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 
 type Resume = () => void;
 
-/** Requests that wait until something happens in one of some rooms, whoever is in them. */
+/** Requests that wait for an event in one of some rooms, independently of their members. */
 export class RoomWaiters {
   readonly #clock: Clock;
   readonly #waiting = new Map<string, Set<Resume>>();
@@ -21,7 +21,9 @@ export class RoomWaiters {
     });
   }
 
-  /** Resolves at the next event in one of the rooms, after `timeout` milliseconds, or when `signal` aborts. */
+  /**
+   * Resolves at the next event in one of the rooms, after `timeout` milliseconds, or when `signal` aborts.
+   */
   wait(roomIds: readonly string[], timeout: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();

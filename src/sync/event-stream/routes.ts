@@ -18,14 +18,14 @@ export interface EventStreamServices {
   readonly eventStream: EventStream;
 }
 
-/** Messages of a room when the client does not say. */
+/** Number of messages of a room when the client does not ask for one. */
 const defaultLimit = 20;
 
 const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0${rest}`] as const;
 
 /**
- * What clients synchronised with before there was `/sync`, and still look into rooms with that they are not in.
- * Source: client-server API, "Room Previews" and the deprecated endpoints of "Syncing".
+ * Endpoints that clients used before `/sync`, and still use for room previews. Source: client-server API,
+ * "Room Previews" and the deprecated endpoints of "Syncing".
  * @param maxEvents the largest page (`filter_timeline_limit`)
  */
 export function eventStreamRoutes(services: EventStreamServices, maxEvents: number): Route[] {
@@ -72,7 +72,7 @@ function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
   return [
     route(
       {
-        // With a room id it is `peekEvents`.
+        // The specification calls it `peekEvents` when it has a room id.
         operationId: 'getEvents',
         method: 'GET',
         path: paths('/events'),

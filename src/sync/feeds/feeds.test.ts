@@ -9,7 +9,7 @@ import { Feeds } from './feeds.ts';
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 forEachDatabase((open) => {
-  /** Rooms on a disk that may be slow and full. */
+  /** Opens rooms on a disk that can be slow or full. */
   const openRooms = async () => {
     let disk: UnreliableDatabase | undefined;
     const between = (database: ConstructorParameters<typeof UnreliableDatabase>[0]) => {
@@ -24,8 +24,8 @@ forEachDatabase((open) => {
   const feedsOf = ({ engine, streams, clock }: RoomsUnderTest, max?: number) =>
     new Feeds(engine, streams, clock, max);
 
-  describe('who waits', () => {
-    it('is woken once for messages that are written one after the other, when all are told', async () => {
+  describe('Feeds.wait', () => {
+    it('wakes once for two messages that are written one after the other, after both are published', async () => {
       const { under, disk } = await openRooms();
       const roomId = await under.room(alice, bob);
       const feeds = feedsOf(under);
@@ -48,7 +48,7 @@ forEachDatabase((open) => {
       assert.equal(feed.changes(before, last)?.rooms.get(roomId), timelineBit);
     });
 
-    it('is told of what was written though what comes after it is not', async () => {
+    it('wakes for a published message although the next one fails', async () => {
       const { under, disk } = await openRooms();
       const roomId = await under.room(alice, bob);
       const feeds = feedsOf(under);
@@ -68,13 +68,13 @@ forEachDatabase((open) => {
       proceed();
       await Promise.all([first, second]);
       await turn();
-      assert.equal(isWoken, false, 'what was about to come was waited for');
+      assert.equal(isWoken, false, 'it waits for the message that is being written');
       under.clock.advance(50);
       await waiting;
       assert.equal(feed.changes(before, under.streams.current)?.rooms.get(roomId), timelineBit);
     });
 
-    it('does not wait on a feed that was dropped', { timeout: 60_000 }, async () => {
+    it('resolves at once for a feed that was dropped from memory', { timeout: 60_000 }, async () => {
       const { under } = await openRooms();
       const roomId = await under.room(alice, bob);
       const feeds = feedsOf(under, 1);
@@ -83,7 +83,7 @@ forEachDatabase((open) => {
       const waiting = feeds.wait(feed, 1e6, signal);
       await feeds.open(alice);
       await waiting;
-      // Whoever has looked at the feed before it was dropped, and waits only now.
+      // A request that has read the feed before it was dropped starts to wait.
       await feeds.wait(feed, 1e6, signal);
       const anew = await feeds.open(bob);
       assert.notEqual(anew, feed);
@@ -94,7 +94,7 @@ forEachDatabase((open) => {
   });
 });
 
-/** Resolves when a text is about to be written, with a function that lets it be. */
+/** Resolves when a text is about to be written, with a function that lets the write go on. */
 function holdBack(disk: UnreliableDatabase, text: string): Promise<() => void> {
   return new Promise((resolve) => {
     disk.delay = (statements) =>
@@ -102,7 +102,7 @@ function holdBack(disk: UnreliableDatabase, text: string): Promise<() => void> {
   });
 }
 
-/** Where the newest event of a room is, which may not be on disk. */
+/** Returns the position of the newest event of a room, which may not be on disk. */
 const newest = ({ engine }: RoomsUnderTest, roomId: string) =>
   engine.heads.peek(roomId)?.recent.at(-1)?.stream ?? 0;
 

@@ -8,24 +8,24 @@ import { timelineBit } from '../sources/source-list.ts';
 import { Feed } from './feed.ts';
 import { WakeQueue } from './wake-queue.ts';
 
-/** How many users' feeds are kept. */
-const feedsInMemory = 20_000;
+/** Maximum number of feeds in memory. */
+const maxFeeds = 20_000;
 
-/** The feeds of the users who sync. Facts of all streams are handed to the users whom they concern. */
+/** The feeds of users who sync. Adds each fact of the streams to the feeds of the users whom it concerns. */
 export class Feeds {
   readonly #engine: RoomReader;
   readonly #streams: StreamReader;
   readonly #clock: Clock;
   readonly #feeds: RecentlyUsed<string, Feed>;
   readonly #opening = new LoadOnce<string, Feed>();
-  /** Which feeds hear of a room: those of the users who are in it. */
+  /** By room id: the feeds of the joined users. */
   readonly #listeners = new Map<string, Set<Feed>>();
-  /** Feeds, and rooms with all who hear of them, with changes that are not yet visible as a whole. */
+  /** Feeds and rooms with changes that are not published as a whole yet. */
   readonly #changed = { feeds: new Set<Feed>(), rooms: new Set<string>() };
   readonly #waking: WakeQueue;
 
-  /** @param max how many feeds are kept, for tests */
-  constructor(engine: RoomReader, streams: StreamReader, clock: Clock, max = feedsInMemory) {
+  /** @param max maximum number of feeds, for tests */
+  constructor(engine: RoomReader, streams: StreamReader, clock: Clock, max = maxFeeds) {
     this.#engine = engine;
     this.#streams = streams;
     this.#clock = clock;
@@ -35,7 +35,7 @@ export class Feeds {
     streams.onAdvance((current) => this.#wake(current));
   }
 
-  /** Lets the facts of a source reach the feeds, with its bit. */
+  /** Adds the facts of a source to feeds, with the bit of the source. */
   follow({ bit, source }: { readonly bit: number; readonly source: SyncSource }): void {
     source.follow({
       followRooms: (stream, roomOf) =>
@@ -58,12 +58,12 @@ export class Feeds {
     });
   }
 
-  /** The feed of a user who has synced lately. */
+  /** Returns the feed of a user who has synced recently. */
   peek(userId: string): Feed | undefined {
     return this.#feeds.get(userId);
   }
 
-  /** The feed of a user, which from now on hears of everything. */
+  /** Returns the feed of a user; from then on it gets all changes. */
   async open(userId: string): Promise<Feed> {
     const known = this.#feeds.get(userId);
     if (known) return known;
@@ -71,8 +71,8 @@ export class Feeds {
   }
 
   /**
-   * Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts; at once when the feed was dropped
-   * in the meantime, as it hears of nothing any more.
+   * Resolves at the next change, after `timeout` milliseconds, or when `signal` aborts; at once when the feed
+   * was dropped in the meantime, because it gets no more changes.
    */
   wait(feed: Feed, timeout: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
@@ -91,7 +91,7 @@ export class Feeds {
 
   async #open(userId: string): Promise<Feed> {
     const rooms = await this.#engine.userRooms.of(userId);
-    // Nothing is awaited between looking at the rooms and listening, so no fact falls in between.
+    // Nothing is awaited between reading the rooms and listening, so that no fact is missed.
     const feed = new Feed(userId, this.#streams.current);
     this.#feeds.set(userId, feed);
     for (const room of rooms.values()) if (room.membership === 'join') this.#listen(room.roomId, feed);
@@ -119,7 +119,7 @@ export class Feeds {
     }
   }
 
-  /** @returns the feeds of everybody in the rooms */
+  /** @returns the feeds of all users who are joined to one of the rooms */
   #toMembers(roomIds: Iterable<string>, position: number, parts: number): ReadonlySet<Feed> {
     const feeds = new Set<Feed>();
     for (const roomId of roomIds) for (const feed of this.#listeners.get(roomId) ?? []) feeds.add(feed);
@@ -151,7 +151,7 @@ export class Feeds {
     else this.#listeners.set(roomId, new Set([feed]));
   }
 
-  /** A feed was dropped: whoever still waits on it looks again and opens a new one. */
+  /** Wakes the requests that wait on a dropped feed: they open a new one. */
   #unlisten(feed: Feed): void {
     for (const [roomId, listeners] of this.#listeners) {
       if (listeners.delete(feed) && listeners.size === 0) this.#listeners.delete(roomId);

@@ -4,7 +4,7 @@ import { type ManualClock, manualClock } from '../../../test/support/clocks/manu
 import { Feed } from './feed.ts';
 import { WakeQueue } from './wake-queue.ts';
 
-/** How often somebody was woken who waits on a feed, and goes on waiting. */
+/** Counts how often a feed wakes a request that waits again each time. */
 class Sleeper {
   readonly feed = new Feed('@sleeper:test', 0);
   woken = 0;
@@ -24,7 +24,7 @@ const feedsOf = (all: readonly Sleeper[]) => all.map(({ feed }) => feed);
 const sum = (all: readonly Sleeper[]) => all.reduce((total, { woken }) => total + woken, 0);
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe('waking', () => {
+describe('WakeQueue', () => {
   let clock: ManualClock;
   let rooms: Map<string, Sleeper[]>;
   let waking: WakeQueue;
@@ -34,44 +34,44 @@ describe('waking', () => {
     waking = new WakeQueue(clock, (roomId) => feedsOf(rooms.get(roomId) ?? []));
   });
 
-  /** Somebody who is in a room alone. */
+  /** Makes a room with one feed. */
   const inRoom = (roomId: string) => {
     const sleeper = new Sleeper();
     rooms.set(roomId, [sleeper]);
     return sleeper;
   };
 
-  it('takes a few in each turn of the event loop, so that others get theirs', async () => {
+  it('wakes a few feeds in each turn of the event loop', async () => {
     const all = sleepers(1_000);
     waking.wake(feedsOf(all));
     const counts = [sum(all)];
     while (sum(all) < all.length) {
       await turn();
       counts.push(sum(all));
-      assert.ok(counts.length <= all.length, 'somebody is never woken');
+      assert.ok(counts.length <= all.length, 'a feed was never woken');
     }
     const slices = counts.map((count, index) => count - (counts[index - 1] ?? 0));
     assert.ok(Math.max(...slices) <= 50, `${slices}`);
     assert.deepEqual(new Set(all.map(({ woken }) => woken)), new Set([1]));
   });
 
-  it('does not make a few wait for the next turn', () => {
+  it('wakes a few feeds at once', () => {
     const all = sleepers(10);
     waking.wake(feedsOf(all));
     assert.equal(sum(all), 10);
   });
 
-  it('does not let those starve who were due before', async () => {
+  it('wakes all feeds in the order in which they were due', async () => {
     const [first, others] = [sleepers(200), sleepers(200)];
     waking.wake(feedsOf(first));
     for (let turns = 0; sum(first) < first.length; turns++) {
       waking.wake(feedsOf(others));
       await turn();
-      assert.ok(turns < 200, 'those who were due first are never woken');
+      assert.ok(turns < 200, 'the feeds that were due first were never woken');
     }
   });
 
-  it('wakes once who is due for several reasons', async () => {
+  it('wakes a feed once when it is due for several reasons', async () => {
     const all = sleepers(300);
     waking.wake(feedsOf(all));
     const late = all.filter(({ woken }) => woken === 0);
@@ -83,7 +83,7 @@ describe('waking', () => {
     assert.deepEqual(new Set(all.map(({ woken }) => woken)), new Set([1]));
   });
 
-  it('is done once for several messages that are written together', () => {
+  it('wakes a room once for several messages that are written together', () => {
     const sleeper = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     waking.wakeRoom('!room', 6, 7);
@@ -94,7 +94,7 @@ describe('waking', () => {
     assert.equal(sleeper.woken, 1);
   });
 
-  it('does not wait for long for what never comes', () => {
+  it('wakes a room after 10 ms when the later event is never published', () => {
     const sleeper = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     clock.advance(5);
@@ -107,7 +107,7 @@ describe('waking', () => {
     assert.equal(sleeper.woken, 2);
   });
 
-  it('is not put off by what comes after that for which it waits', () => {
+  it('does not wait for events after the one that it waits for', () => {
     const sleeper = inRoom('!room');
     for (let position = 1; position <= 100; position++) {
       waking.wakeRoom('!room', position, position + 1);
@@ -117,14 +117,14 @@ describe('waking', () => {
     assert.equal(sleeper.woken, 50);
   });
 
-  it('is done when more is published than it waits for', () => {
+  it('wakes a room when later events are published together with the one that it waits for', () => {
     const sleeper = inRoom('!room');
     waking.wakeRoom('!room', 5, 7);
     waking.wakeRoom('!room', 9, 20);
     assert.equal(sleeper.woken, 1);
   });
 
-  it('concerns a room, not the others, and those who are in it when it is done', () => {
+  it('wakes the feeds of one room, with the members at the time of waking', () => {
     const [held, free] = [inRoom('!held'), inRoom('!free')];
     waking.wakeRoom('!held', 5, 7);
     waking.wakeRoom('!free', 6, 6);
@@ -132,6 +132,6 @@ describe('waking', () => {
     const newcomer = inRoom('!held');
     waking.wakeRoom('!held', 7, 7);
     assert.deepEqual([held.woken, newcomer.woken, free.woken], [0, 1, 1]);
-    waking.wakeRoom('!nobody', 8, 8);
+    waking.wakeRoom('!empty', 8, 8);
   });
 });

@@ -1,22 +1,23 @@
 import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Feed } from './feed.ts';
 
-/** Feeds that are woken in one turn of the event loop; what those who wait on them are told takes a few milliseconds. */
+/** Number of feeds that are woken in one turn of the event loop; their answers take a few milliseconds. */
 const feedsAtOnce = 32;
 
-/** Milliseconds for which a room's news wait for those that are being written, at the most. */
-const longestHold = 10;
+/** Maximum number of milliseconds that a room's change waits for events that are being written. */
+const maxHold = 10;
 
-/** News of a room that wait for more. */
+/** A change of a room that waits for a later event. */
 interface Hold {
-  /** The position of what they wait for. */
+  /** Position of the later event. */
   readonly upTo: number;
   readonly timer: Timer;
 }
 
 /**
- * When those who wait are woken: a few at a time, so that a room of thousands does not keep everybody else waiting; and
- * when several messages come at once, once for all of them, since an answer costs far more than a message in it.
+ * Wakes feeds a few at a time, so that a room with thousands of members does not block other requests; and
+ * once for several events that are written at the same time, because an answer costs far more than an event
+ * in it.
  */
 export class WakeQueue {
   readonly #clock: Clock;
@@ -25,7 +26,7 @@ export class WakeQueue {
   readonly #held = new Map<string, Hold>();
   #isWaking = false;
 
-  /** @param listeners the feeds that hear of a room */
+  /** @param listeners returns the feeds of a room's joined users */
   constructor(clock: Clock, listeners: (roomId: string) => Iterable<Feed>) {
     this.#clock = clock;
     this.#listeners = listeners;
@@ -37,16 +38,16 @@ export class WakeQueue {
   }
 
   /**
-   * Wakes all who hear of a room. When something newer is about to be published there, that is waited for, but not what
-   * comes after it.
-   * @param current everything up to here is published
-   * @param newest the position of the newest event of the room, which may not be published yet
+   * Wakes the feeds of a room. If a newer event of the room is about to be published, waits for that one, but
+   * not for later ones.
+   * @param current position up to which everything is published
+   * @param newest position of the newest event of the room, which may not be published yet
    */
   wakeRoom(roomId: string, current: number, newest: number): void {
     const hold = this.#held.get(roomId);
     if (hold ? hold.upTo <= current : newest <= current) this.#release(roomId);
     else if (!hold) {
-      const timer = this.#clock.setTimer(longestHold, () => this.#release(roomId));
+      const timer = this.#clock.setTimer(maxHold, () => this.#release(roomId));
       this.#held.set(roomId, { upTo: newest, timer });
     }
   }

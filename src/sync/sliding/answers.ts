@@ -27,36 +27,38 @@ export interface AnswersDeps {
   readonly unjoinedRoom: UnjoinedRoom;
   readonly extensions: Extensions;
   readonly sources: SourceList;
-  /** Most events of a timeline (`filter_timeline_limit`). */
+  /** Maximum number of events of a timeline (`filter_timeline_limit`). */
   readonly maxEvents: number;
 }
 
-/** What has happened in `(since, upTo]`, for one client. */
+/** The range `(since, upTo]` of one client's answer. */
 export interface AnswerRange {
   readonly connection: Connection;
   readonly since: number | undefined;
   readonly upTo: number;
-  /** `undefined`: it is not in memory any more. */
+  /** `undefined` when the feed does not reach back that far. */
   readonly changes: Changes | undefined;
 }
 
-/** An answer that has not been given yet. */
+/** An answer that has not been sent yet. */
 export interface Answer {
   readonly upTo: number;
   /** JSON objects. */
   readonly lists: string;
   readonly rooms: string;
   readonly extensions: string;
-  /** There is something to say. */
+  /** Whether there is any news. */
   readonly isNews: boolean;
   readonly sent: SentChanges;
   readonly relevant: readonly RelevantRoom[];
 }
 
-/** How many rooms are made ready at the same time: bounds memory, and lets other requests in between. */
+/**
+ * Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between.
+ */
 const roomsAtOnce = 16;
 
-/** Makes answers; changes nothing. */
+/** Makes answers without changing the connection. */
 export class Answers {
   readonly #deps: AnswersDeps;
 
@@ -65,8 +67,9 @@ export class Answers {
   }
 
   /**
-   * @param devices what is told of the device
-   * @returns `outdated` when a membership has changed just now: look again
+   * @param devices answers of the extensions about the device
+   * @returns `outdated` when a membership has changed after the range, so that the caller must choose a new
+   * range
    */
   async make(
     request: SlidingSyncRequest,
@@ -89,20 +92,20 @@ export class Answers {
       body.extensions ?? {},
       devices,
     );
-    const told = relevant.filter(({ result }) => result.text !== undefined);
+    const withNews = relevant.filter(({ result }) => result.text !== undefined);
     const counts = [...selection.counts].map(([name, count]) => [name, { count }]);
     return {
       upTo,
       lists: JSON.stringify(Object.fromEntries(counts)),
-      rooms: objectText(told.map(({ request: { room }, result }) => [room.roomId, result.text ?? ''])),
+      rooms: objectText(withNews.map(({ request: { room }, result }) => [room.roomId, result.text ?? ''])),
       extensions: extensionsText(extensions.filter((answer) => answer.isNews || devices.includes(answer))),
-      isNews: told.length > 0 || extensions.some((answer) => answer.isNews),
+      isNews: withNews.length > 0 || extensions.some((answer) => answer.isNews),
       sent: sentAfter(connection, { listed, relevant, extensions }, roomChanges, sources.extensionBits),
       relevant,
     };
   }
 
-  /** What has changed in rooms: from memory, or else from the database. */
+  /** Returns what has changed in rooms, from the feed or else from the database. */
   async #roomChanges(
     listed: readonly UserRoom[],
     { connection, since, changes }: AnswerRange,
@@ -190,17 +193,17 @@ interface AnswerContext {
   isDirect(roomId: string): boolean;
 }
 
-/** Whether there may be anything to say of a room that the client knows. */
+/** Whether there may be news of a room that the client knows. */
 function hasNews({ hasGrown, isTouched, config, sent, room, after }: RoomRequest): boolean {
   if (hasGrown || isTouched || after === undefined || room.stream > after) return true;
   return config.state.text !== sent?.state || config.timelineLimit > sent.timelineLimit;
 }
 
-/** The answers of extensions as JSON. */
+/** Returns the answers of extensions as a JSON object. */
 export const extensionsText = (answers: readonly ExtensionAnswer[]) =>
   objectText(answers.map(({ name, text }) => [name, text]));
 
-/** @param entries JSON by name */
+/** @param entries JSON texts by name */
 function objectText(entries: readonly (readonly [name: string, text: string])[]): string {
   return `{${entries.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }

@@ -5,11 +5,11 @@ import { startTestServer, type TestServer } from '../../../test/support/servers/
 import { SlidingClient } from '../../../test/support/users/sliding-client.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
-/** Longer than a test may last: who is not woken fails. */
+/** Longer than a test may last, so that a client that is not woken fails. */
 const timeout = 200_000;
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`who waits on a sliding sync, on ${database}`, () => {
+  describe(`long poll of sliding sync, on ${database}`, () => {
     let server: TestServer;
     let reader: TestClient;
     let speakers: TestClient[];
@@ -28,8 +28,8 @@ for (const database of serverDatabases(import.meta.url)) {
       extensions: { typing: { enabled: true }, receipts: { enabled: true } },
     };
 
-    it('is woken for everything, however much comes at once', { timeout: timeout / 2 }, async () => {
-      // Several of them, so that they are not all woken in the same turn.
+    it('wakes for every message, however many come at once', { timeout: timeout / 2 }, async () => {
+      // Several clients, so that they are not all woken in the same turn of the event loop.
       const clients = Array.from({ length: 3 }, (_, index) => new SlidingClient(reader, `client${index}`));
       for (const client of clients) await client.sync(body);
       const told = clients.map(async (client) => {
@@ -54,7 +54,7 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const other of others) assert.deepEqual(other, first);
     });
 
-    it('is woken for receipts and typing', { timeout: timeout / 2 }, async () => {
+    it('wakes for receipts and typing', { timeout: timeout / 2 }, async () => {
       const client = new SlidingClient(reader);
       await client.sync(body);
       const [anna] = speakers;

@@ -37,11 +37,11 @@ export interface SlidingSyncServicesDeps {
   readonly shownInvites: ShownInvites;
   readonly removals: Removals;
   readonly excludedRooms: ReadonlySet<string>;
-  /** Most events of a timeline. */
+  /** Maximum number of events of a timeline. */
   readonly maxEvents: number;
 }
 
-/** Puts simplified sliding sync together. */
+/** Assembles simplified sliding sync. */
 export function openSlidingSync(deps: SlidingSyncServicesDeps): SlidingSync {
   const { engine, sources, accountData } = deps;
   const activity = new RoomActivity(engine);

@@ -17,7 +17,7 @@ const body = {
 };
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`waiting on sliding sync, on ${database}`, () => {
+  describe(`long poll of sliding sync, on ${database}`, () => {
     let server: TestServer;
     let anna: TestClient;
     let ben: TestClient;
@@ -33,7 +33,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    /** Statements so far, of whatever kind. */
+    /** Returns the number of statements so far, of any kind. */
     const statements = async () => {
       const { raw } = await server.api('GET', '/_synapse/metrics');
       const counts = [...raw.matchAll(/^server_database_statements_total\{[^}]*\} (\d+)$/gm)];
@@ -41,7 +41,7 @@ for (const database of serverDatabases(import.meta.url)) {
       return counts.reduce((sum, [, number]) => sum + Number(number), 0);
     };
 
-    it('asks nothing of the database when nothing happens', async () => {
+    it('makes no query while nothing happens', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       await client.sync(body);
@@ -51,11 +51,11 @@ for (const database of serverDatabases(import.meta.url)) {
         const { rooms, lists } = await client.sync(body, { timeout: 5 });
         assert.deepEqual([rooms, lists], [{}, { all: { count: 1 } }]);
       }
-      // The server's own jobs may come by meanwhile, but no sync asks.
+      // Background jobs of the server may make some, but no sync does.
       assert.ok((await statements()) - before < rounds / 2);
     });
 
-    it('ends with what happens', async () => {
+    it('ends with a new message', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       const waiting = client.sync(body, { timeout: 20_000 });
@@ -67,7 +67,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('does not begin when the client asks for something else', async () => {
+    it('is answered at once when the client asks for something else', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       const list = { ...body.lists.all, required_state: [['m.room.create', '']] };

@@ -1,7 +1,7 @@
 import { type Static, type TSchema, Type } from 'typebox';
 import type { SourceList } from '../sources/source-list.ts';
 
-/** How many lists, and how many single rooms, one request may ask for. Source: MSC4186, "Request Body". */
+/** Maximum number of lists and of room subscriptions in one request. Source: MSC4186, "Request Body". */
 const [maxLists, maxSubscriptions] = [100, 1_000];
 
 const requiredEntry = Type.Tuple([Type.String(), Type.String()]);
@@ -14,7 +14,7 @@ const roomConfig = {
 const texts = Type.Array(Type.String(), { maxItems: 1_000 });
 const roomTypes = Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 });
 
-/** Fields that are `null` mean the same as fields that are not there. */
+/** Makes a field optional; `null` means the same as absence. */
 const optional = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
@@ -49,7 +49,7 @@ const toDevice = Type.Object({
   since: optional(Type.String()),
 });
 
-/** What clients may ask of the extensions that the sources have. */
+/** Returns the schemas of the requests of all extensions, by name. */
 function extensionSchemas(sources: SourceList): Record<string, TSchema> {
   const { deviceQueue, device, accountData, ephemeral, extensions } = sources;
   const schemas: [name: string, schema: TSchema][] = [
@@ -72,7 +72,10 @@ const roomsBody = Type.Object({
   ),
 });
 
-/** The body of a request. Source: MSC4186, "Request Body", in the form of its unstable endpoint. */
+/**
+ * Returns the schema of a request body. Source: MSC4186, "Request Body", in the form of its unstable
+ * endpoint.
+ */
 export const slidingSyncBody = (sources: SourceList) =>
   Type.Object({
     ...roomsBody.properties,
@@ -85,13 +88,13 @@ export interface SlidingSyncBody extends Static<typeof roomsBody> {
 
 export type ListRequest = Static<typeof list>;
 export type FiltersJson = Static<typeof filters>;
-/** The requests of extensions by name, each as its schema says. */
+/** Requests of extensions by name; each matches the schema of its extension. */
 export type ExtensionRequests = Readonly<Record<string, unknown>>;
-/** Which rooms an extension is to be about. */
+/** The rooms that an extension is enabled for. */
 export type InRooms = Static<typeof inRooms>;
 export type ToDeviceRequest = Static<typeof toDevice>;
 
-/** The request of an extension, if the client has enabled it. */
+/** Returns the request of an extension if the client has enabled it. */
 export function enabledIn<R extends { readonly enabled?: boolean | null }>(
   requests: ExtensionRequests,
   name: string,
@@ -105,7 +108,7 @@ export interface SlidingSyncRequest {
   readonly deviceId: string | undefined;
   readonly body: SlidingSyncBody;
   readonly pos: string | undefined;
-  /** Milliseconds to wait when there is nothing to say. */
+  /** Milliseconds to wait while there is no news. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }

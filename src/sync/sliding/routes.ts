@@ -5,7 +5,7 @@ import type { SourceList } from '../sources/source-list.ts';
 import { slidingSyncBody } from './request.ts';
 import type { SlidingSync } from './sliding-sync.ts';
 
-/** Simplified sliding sync at its unstable place. Source: MSC4186. */
+/** Simplified sliding sync at its unstable path. Source: MSC4186. */
 export function slidingSyncRoutes(
   { slidingSync, sources }: { readonly slidingSync: SlidingSync; readonly sources: SourceList },
   setPresence: SetPresence,

@@ -22,13 +22,13 @@ export interface SlidingSyncDeps {
   readonly sources: SourceList;
 }
 
-/** Longest wait, whatever the client asks for, in milliseconds. */
+/** Maximum wait in milliseconds, whatever the client asks for. */
 const maxWait = 5 * 60 * 1000;
 
 /** A request on its connection. */
-interface Turn {
+interface ConnectionRequest {
   readonly connection: Connection;
-  /** Where the client is; `undefined` when it begins. */
+  /** Position of the client; `undefined` on a new connection. */
   readonly since: number | undefined;
   readonly signal: AbortSignal;
   isCurrent(): boolean;
@@ -42,30 +42,35 @@ export class SlidingSync {
     this.#deps = deps;
   }
 
-  /** @returns the answer as JSON text. @throws MatrixError M_UNKNOWN_POS when the client has to begin anew */
+  /**
+   * @returns the answer as JSON text
+   * @throws MatrixError M_UNKNOWN_POS when the client must start a new connection
+   */
   async sync(request: SlidingSyncRequest): Promise<string> {
-    const turn = await this.#begin(request);
-    const answer = await this.#answer(request, turn);
-    // Whoever has gone or has sent another request does not get this answer, and it must not count as given.
-    if (!turn.isCurrent() || request.signal.aborted) return emptyAnswer(request.pos);
-    const { connection } = turn;
+    const asked = await this.#begin(request);
+    const answer = await this.#answer(request, asked);
+    // A client that has disconnected or has sent another request does not get this answer, so it must not
+    // count as sent.
+    if (!asked.isCurrent() || request.signal.aborted) return emptyAnswer(request.pos);
+    const { connection } = asked;
     const generation = await this.#deps.connections.save(connection, answer.sent);
-    for (const { request: asked, result } of answer.relevant) {
-      const { roomNid } = asked.room;
-      if (result.isInitial) connection.sentDetails.forgetRoom(roomNid);
-      if (result.told) connection.sentDetails.tell(roomNid, result.told);
-      connection.sentDetails.tellMembers(roomNid, result.members);
+    const { sentDetails } = connection;
+    for (const { request: relevant, result } of answer.relevant) {
+      const { roomNid } = relevant.room;
+      if (result.isInitial) sentDetails.deleteRoom(roomNid);
+      if (result.details) sentDetails.set(roomNid, result.details);
+      sentDetails.addMembers(roomNid, result.members);
     }
-    // A room that was left is not in its lists any more once that is told.
-    const tellsOfLeaving = answer.relevant.some(
+    // A room that the user has left is not in the lists of the next answer.
+    const hasLeave = answer.relevant.some(
       ({ request: { room }, result }) => room.membership === 'leave' && result.text !== undefined,
     );
-    connection.lastAnswer = tellsOfLeaving ? undefined : { request: digestOf(request), lists: answer.lists };
+    connection.lastAnswer = hasLeave ? undefined : { request: digestOf(request), lists: answer.lists };
     const pos = encodeConnectionPosition({ connection: connection.id, generation, stream: answer.upTo });
     return `{"pos":"${pos}","lists":${answer.lists},"rooms":${answer.rooms},"extensions":${answer.extensions}}`;
   }
 
-  async #begin({ userId, deviceId, body, pos, signal }: SlidingSyncRequest): Promise<Turn> {
+  async #begin({ userId, deviceId, body, pos, signal }: SlidingSyncRequest): Promise<ConnectionRequest> {
     const { connections, streams } = this.#deps;
     const address = { userId, deviceId: deviceId ?? '', name: body.conn_id ?? '' };
     if (pos === undefined) {
@@ -80,9 +85,9 @@ export class SlidingSync {
     return { connection, since: position.stream, signal: AbortSignal.any([signal, superseded]), isCurrent };
   }
 
-  async #answer(request: SlidingSyncRequest, turn: Turn): Promise<Answer> {
+  async #answer(request: SlidingSyncRequest, asked: ConnectionRequest): Promise<Answer> {
     const { feeds, clock, streams, answers } = this.#deps;
-    const { connection, since, signal } = turn;
+    const { connection, since, signal } = asked;
     const deadline = clock.monotonic() + Math.min(request.timeout, maxWait);
     for (;;) {
       const feed = await feeds.open(request.userId);
@@ -103,7 +108,7 @@ export class SlidingSync {
     return this.#deps.extensions.ofDevice({ ...range, userId, deviceId }, body.extensions ?? {});
   }
 
-  /** When nothing has happened and the client asks for what it asked for before. */
+  /** Returns the answer without news for a client that repeats its last request. */
   #quietAnswer(
     request: SlidingSyncRequest,
     { connection: { lastAnswer }, upTo, changes }: AnswerRange,
@@ -126,7 +131,9 @@ export class SlidingSync {
     return rooms.size === 0 && (user & ~this.#deps.sources.presenceBits) === 0;
   }
 
-  /** @returns whether something has happened after `upTo`; otherwise the time is up or nobody waits any more */
+  /**
+   * @returns whether there is a change after `upTo`; `false` when the time is up or the request was aborted
+   */
   async #waitForMore(feed: Feed, upTo: number, deadline: number, signal: AbortSignal): Promise<boolean> {
     const { feeds, clock, streams } = this.#deps;
     for (;;) {
@@ -135,13 +142,13 @@ export class SlidingSync {
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || signal.aborted) return false;
       await feeds.wait(feed, remaining, signal);
-      // A feed that was dropped from memory hears of nothing more.
+      // A dropped feed gets no more changes.
       if (feed !== (await feeds.open(feed.userId))) return !signal.aborted;
     }
   }
 }
 
-/** Stands for what is asked for, but for how far the client is. */
+/** Returns a digest of the request without the client's positions. */
 function digestOf({ body: { lists, room_subscriptions, extensions } }: SlidingSyncRequest): string {
   const { to_device, ...others } = extensions ?? {};
   const isQueueEnabled = enabledIn(extensions ?? {}, 'to_device')?.enabled;

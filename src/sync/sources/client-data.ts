@@ -1,7 +1,7 @@
 import type { AccountDataItem } from '../../sync-contract/index.ts';
 import type { SourceList } from './source-list.ts';
 
-/** All account data that clients have set for a user, of rooms as well. */
+/** Returns all account data that clients have set for a user, global and of rooms. */
 export async function clientDataOf(
   { accountData }: Pick<SourceList, 'accountData'>,
   userId: string,

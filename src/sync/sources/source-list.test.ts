@@ -55,14 +55,14 @@ describe('SourceList', () => {
   it('has room for 30 sources', () => {
     const sources = Array.from({ length: 31 }, (_, index) => source(`${index}`));
     assert.ok(new SourceList(sources.slice(1)).everyBit > 0, 'no bit is the sign');
-    assert.throws(() => new SourceList(sources), /30 sources/);
+    assert.throws(() => new SourceList(sources), /more than 30 sources/);
   });
 
   it('rejects two sources of one name and two queues of messages to devices', () => {
     assert.throws(() => new SourceList([source('a'), source('a')]), /same name/);
     assert.throws(
       () => new SourceList([source('a', { deviceQueue: queue }), source('b', { deviceQueue: queue })]),
-      /one queue/,
+      /have a queue/,
     );
   });
 });

@@ -9,7 +9,7 @@ import type {
   SyncSource,
 } from '../../sync-contract/index.ts';
 
-/** The bit of the events of rooms, which are not a source in the list. */
+/** The bit of timelines, which are not a source in the list. */
 export const timelineBit = 1;
 
 /** A section with the bit of its source. */
@@ -18,10 +18,13 @@ export interface Listed<S> {
   readonly section: S;
 }
 
-/** Bits of a number, without its sign; the first one is `timelineBit`. */
+/** Bits of a number without its sign; the first one is `timelineBit`. */
 const maxSources = 30;
 
-/** The sources of syncs by the sections that they fill, in the order of the list; each source has a bit of the feeds. */
+/**
+ * The sources of syncs by the sections that they fill, in the order of the list. Each source gets a bit,
+ * which marks its changes in feeds.
+ */
 export class SourceList {
   readonly all: readonly { readonly bit: number; readonly source: SyncSource }[];
   readonly ephemeral: readonly Listed<EphemeralSection>[];
@@ -31,19 +34,19 @@ export class SourceList {
   readonly roomCounts: readonly Listed<RoomCounts>[];
   readonly extensions: readonly Listed<Extension>[];
   readonly deviceQueue: DeviceQueue | undefined;
-  /** Everything that may change in a room. */
+  /** Bits of everything that may change in a room. */
   readonly everyBit: number;
   readonly ephemeralBits: number;
   readonly accountDataBits: number;
   /** Account data that clients set: users mark their rooms with it. */
   readonly clientDataBits: number;
   readonly presenceBits: number;
-  /** What may change in a room of an extension, by the name of the extension. */
+  /** By the name of an extension: what may change in it in a room. */
   readonly extensionBits: ReadonlyMap<string, number>;
 
-  /** @throws Error when there are too many sources, two queues or two sources of one name */
+  /** @throws Error when there are too many sources, two queues, or two sources of one name */
   constructor(sources: readonly SyncSource[]) {
-    if (sources.length > maxSources) throw new Error(`syncs have room for ${maxSources} sources`);
+    if (sources.length > maxSources) throw new Error(`there are more than ${maxSources} sources of syncs`);
     if (new Set(sources.map(({ name }) => name)).size < sources.length) {
       throw new Error('two sources of syncs have the same name');
     }
@@ -55,7 +58,7 @@ export class SourceList {
     this.roomCounts = this.#listed(({ roomCounts }) => roomCounts);
     this.extensions = this.#listed(({ extension }) => extension);
     const [queue, ...others] = this.#listed(({ deviceQueue }) => deviceQueue);
-    if (others.length > 0) throw new Error('tokens have room for the position of one queue');
+    if (others.length > 0) throw new Error('two sources of syncs have a queue of messages to devices');
     this.deviceQueue = queue?.section;
     this.everyBit = timelineBit | bitsOf(this.all);
     this.ephemeralBits = bitsOf(this.ephemeral);

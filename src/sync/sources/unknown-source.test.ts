@@ -17,7 +17,7 @@ interface Mood {
   readonly mood: string;
 }
 
-/** The last mood of each room, and what was asked of the source: nothing that sync knows of. */
+/** A source of data that sync does not know: the last mood in each room. Records how it is asked. */
 class Moods implements SyncSource {
   readonly name = 'moods';
   readonly asked: string[] = [];

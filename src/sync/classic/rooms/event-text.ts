@@ -4,12 +4,15 @@ import type { StoredEvent } from '../../../room-engine/index.ts';
 import type { ClientEvents, EventRelations, Viewer, VisibleEvent } from '../../../rooms/index.ts';
 import type { Recipient } from '../recipient.ts';
 
-/** What is told of the reader of an event who was in the room when it was sent. */
+/** The reader's `membership` in `unsigned`, for readers who were joined when the event was sent. */
 const asJoined = ',"membership":"join"';
 
-/** The text of an event around its age, which changes, and its reader's membership, which is told of some only. */
+/**
+ * The JSON text of an event without its age, which changes, and the reader's membership, which only some
+ * readers get.
+ */
 export class SharedText {
-  /** The event was redacted by that one when the text was made. */
+  /** Nid of the redaction that was known when the text was made. */
   readonly redactedBy: number | undefined;
   readonly #sentAt: number;
   readonly #beforeAge: string;
@@ -30,8 +33,8 @@ export class SharedText {
 }
 
 /**
- * Events as the members of their room get them in a sync, as JSON text. It is made once for all members: they differ
- * only in what their own devices have sent, and in what is told of events that others relate to.
+ * Renders events for syncs as JSON text. The text is made once for all members of a room: only the sender's
+ * own devices, and readers of events with relations, get a different one.
  */
 export class EventText {
   readonly #clientEvents: ClientEvents;
@@ -46,7 +49,9 @@ export class EventText {
     this.#clock = clock;
   }
 
-  /** The texts of events as the recipient sees them and their filter wants them, in the same order. */
+  /**
+   * Returns the texts of events as the recipient sees them and as the filter wants them, in the same order.
+   */
   async render(events: readonly VisibleEvent[], recipient: Recipient): Promise<string[]> {
     const { format, selectFields } = recipient.filter;
     const texts =
@@ -76,28 +81,28 @@ export class EventText {
     });
   }
 
-  /** Whether the viewer gets what every member gets. */
+  /** Whether the viewer gets the text that all other members get. */
   #isShared({ stored, membership }: VisibleEvent, viewer: Viewer): boolean {
     return (membership === 'join' || membership === undefined) && stored.event.sender !== viewer.userId;
   }
 
-  /** What members get who have not sent the event themselves, when `prepare` has made it. */
+  /** Returns the shared text if `prepare` has made it and no redaction came since. */
   peek(stored: StoredEvent): SharedText | undefined {
     const text = this.#texts.get(stored);
     return text?.redactedBy === stored.redactedBy ? text : undefined;
   }
 
-  /** A new event wakes all members at once; it is rendered for the first of them. */
+  /** Makes the shared text, once for all members whom a new event wakes at the same time. */
   async prepare(event: VisibleEvent): Promise<void> {
     await this.#making.run(event.stored, () => this.#make(event));
-    // It may have been redacted while it was being rendered.
+    // The event may have been redacted while it was being rendered.
     if (!this.peek(event.stored)) await this.prepare(event);
   }
 
   async #make({ stored, membership }: VisibleEvent): Promise<void> {
     const { redactedBy } = stored;
-    const nobody = { userId: '', deviceId: undefined };
-    const [event] = await this.#clientEvents.render([{ stored, membership }], nobody, 'without room id');
+    const otherUser = { userId: '', deviceId: undefined };
+    const [event] = await this.#clientEvents.render([{ stored, membership }], otherUser, 'without room id');
     if (!event) throw new Error('an event was not rendered');
     const { unsigned, ...rest } = event;
     const { age: _age, membership: _membership, ...others } = (unsigned ?? {}) as Record<string, unknown>;

@@ -7,7 +7,7 @@ import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import { accountDataIn } from '../account-data.ts';
 import type { Recipient, RoomRange } from '../recipient.ts';
 import type { EventText } from './event-text.ts';
-import { addNeeded, keepNeeded, membersOf, neededMembers, remember } from './lazy-members.ts';
+import { addNeeded, membersOf, neededMembers, recordSent, removeUnneeded } from './lazy-members.ts';
 import type { PlainTimelines } from './plain-timelines.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { mayChangeSummary, memberSummaryAt, summaryAt } from './room-summary.ts';
@@ -23,9 +23,9 @@ export interface JoinedRoomsDeps {
   readonly plainTimelines: PlainTimelines;
 }
 
-/** The timeline of a room's entry, and what goes with it. */
+/** The timeline of a room's entry with the members that depend on it. */
 type RoomEvents = Pick<JoinedRoomPieces, 'timeline' | 'state' | 'summary'> & {
-  /** Whether it is a reason to mention the room. */
+  /** Whether it is a reason to include the room in the answer. */
   readonly isNews: boolean;
 };
 
@@ -41,7 +41,7 @@ const noEvents: RoomEvents = {
 /** Whether the client gets the room as if it did not know it. */
 const isWhole = ({ after, fullState }: RoomRange) => after === undefined || fullState;
 
-/** Makes the entry of a joined room in the answer to a sync, as JSON text. */
+/** Makes the entries of joined rooms, as JSON text. */
 export class JoinedRooms {
   readonly #deps: JoinedRoomsDeps;
 
@@ -50,8 +50,8 @@ export class JoinedRooms {
   }
 
   /**
-   * The entry of a room as JSON text, `undefined` when there is nothing to say. Returns at once for clients that follow
-   * the room closely: for them everything is in memory.
+   * Returns the entry of a room as JSON text; `undefined` when there is no news. Returns at once for clients
+   * that follow the room closely, because everything is in memory.
    */
   render(
     head: RoomHead,
@@ -124,9 +124,10 @@ export class JoinedRooms {
   }
 
   /**
-   * Where the last stay of a user in the room ended for a client that has synced up to `since`; `undefined` when there
-   * was none. A timeline that began before that would come with an older state than the client has already: clients leave
-   * out the events that they have, and would take that state for the newest.
+   * Returns where the user's last membership ended, at most `since`, for a client that has synced up to
+   * `since`; `undefined` when the user was never joined before. A timeline that starts earlier would come
+   * with an older state than the client has: clients skip events that they have, and would take that state
+   * for the newest.
    */
   async #lastSeen(head: RoomHead, userId: string, since: number): Promise<number | undefined> {
     const { engine } = this.#deps;
@@ -136,7 +137,7 @@ export class JoinedRooms {
     return end && Math.min(end.stream, since);
   }
 
-  /** The state events that the client needs besides those in the timeline. */
+  /** Returns the state events that the client needs besides those in the timeline. */
   async #state(
     head: RoomHead,
     recipient: Recipient,
@@ -148,24 +149,24 @@ export class JoinedRooms {
     const filter = recipient.filter.room.state;
     if (!filter.passesRoom(head.roomId)) return [];
     const { after, upTo, fullState } = range;
-    const told = filter.lazyLoadMembers ? sentMembers.of(recipient, head.roomId) : undefined;
+    const sent = filter.lazyLoadMembers ? sentMembers.of(recipient, head.roomId) : undefined;
     const needed = neededMembers(timeline, heroes);
     let state: StateNids;
     if (after === undefined || fullState) {
       state = await stateAt(engine, head, upTo);
       if (!recipient.stateAfter) rewind(state, timeline);
-      if (told && after !== undefined) {
-        // Of those who came, left or changed meanwhile the client has to hear, whether it needs them or not.
+      if (sent && after !== undefined) {
+        // The client must get all membership changes, whether its timeline needs them or not.
         for (const member of membersOf(await this.#changes(head, recipient, { after, upTo }, timeline)))
           needed.add(member);
       }
-      if (told) keepNeeded(state, recipient.userId, needed);
-      told?.clear();
+      if (sent) removeUnneeded(state, recipient.userId, needed);
+      sent?.clear();
     } else {
       state = await this.#changes(head, recipient, { after, upTo }, timeline);
-      if (told) await addNeeded(engine, head, state, { recipient, timeline, needed, told, after, upTo });
+      if (sent) await addNeeded(engine, head, state, { recipient, timeline, needed, sent, after, upTo });
     }
-    if (told) remember(told, state, timeline, upTo);
+    if (sent) recordSent(sent, state, timeline, upTo);
     const events = await engine.events.getMany(state.values());
     return inOrder(state, events)
       .filter(({ event }) => filter.passes(event))
@@ -214,7 +215,7 @@ export class JoinedRooms {
   }
 }
 
-/** The events of a state, each once, in the order of its entries. */
+/** Returns the events of a state, each once, in the order of its entries. */
 export function inOrder(state: StateNids, events: ReadonlyMap<number, StoredEvent>): StoredEvent[] {
   return [...state.values()].map((nid) => events.get(nid)).filter((stored) => stored !== undefined);
 }

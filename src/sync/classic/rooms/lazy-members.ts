@@ -9,18 +9,18 @@ const memberPrefix = stateMapKey('m.room.member', '');
 
 const memberKey = (userId: string) => stateMapKey('m.room.member', userId);
 
-/** Whose memberships a client needs that loads members lazily: those who speak, and after whom the room is called. */
+/** Returns the users whose memberships a lazy-loading client needs: timeline senders and heroes. */
 export function neededMembers(timeline: Timeline, heroes: readonly string[]): Set<string> {
   return new Set([...timeline.events.map(({ stored }) => stored.event.sender), ...heroes]);
 }
 
-/** Whose memberships are among the entries of a state. */
+/** Yields the users whose memberships are in a state. */
 export function* membersOf(state: StateNids): Generator<string> {
   for (const key of state.keys()) if (key.startsWith(memberPrefix)) yield key.slice(memberPrefix.length);
 }
 
-/** Leaves only the needed members of a whole state, and the user's own membership. */
-export function keepNeeded(state: StateNids, userId: string, needed: ReadonlySet<string>): void {
+/** Removes memberships from a whole state, except those of needed members and of the user. */
+export function removeUnneeded(state: StateNids, userId: string, needed: ReadonlySet<string>): void {
   for (const key of state.keys()) {
     if (!key.startsWith(memberPrefix)) continue;
     const member = key.slice(memberPrefix.length);
@@ -29,14 +29,14 @@ export function keepNeeded(state: StateNids, userId: string, needed: ReadonlySet
 }
 
 /**
- * Adds the needed members to the changes of a state, but for those of whom the client has been told.
- * Source: client-server API, "Lazy-loading room members".
+ * Adds the memberships of needed members to the changes of a state, except those that the client has. Source:
+ * client-server API, "Lazy-loading room members".
  */
 export async function addNeeded(
   engine: RoomReader,
   head: RoomHead,
   changes: StateNids,
-  { recipient, timeline, needed, told, after, upTo }: NeededMembers,
+  { recipient, timeline, needed, sent, after, upTo }: NeededMembers,
 ): Promise<void> {
   const shown = membersIn(timeline);
   for (const userId of needed) {
@@ -45,7 +45,7 @@ export async function addNeeded(
     const own = shown.get(userId);
     const nid = own && !recipient.stateAfter ? own.replaces : await nidAt(engine, head, key, upTo);
     if (nid === undefined) continue;
-    const isRedundant = told.has(userId, nid, after) && !recipient.filter.room.state.includeRedundantMembers;
+    const isRedundant = sent.has(userId, nid, after) && !recipient.filter.room.state.includeRedundantMembers;
     if (!isRedundant) changes.set(key, nid);
   }
 }
@@ -54,23 +54,23 @@ export interface NeededMembers {
   readonly recipient: Recipient;
   readonly timeline: Timeline;
   readonly needed: ReadonlySet<string>;
-  readonly told: SentRoomMembers;
+  readonly sent: SentRoomMembers;
   readonly after: number;
   readonly upTo: number;
 }
 
-/** Takes note of the members whom an answer tells of. */
-export function remember(told: SentRoomMembers, state: StateNids, timeline: Timeline, upTo: number): void {
+/** Records the memberships that an answer contains. */
+export function recordSent(sent: SentRoomMembers, state: StateNids, timeline: Timeline, upTo: number): void {
   for (const [key, nid] of state) {
-    if (key.startsWith(memberPrefix)) told.add(key.slice(memberPrefix.length), nid, upTo);
+    if (key.startsWith(memberPrefix)) sent.add(key.slice(memberPrefix.length), nid, upTo);
   }
   for (const { stored } of timeline.events) {
     const { type, stateKey } = stored.event;
-    if (type === 'm.room.member' && stateKey !== undefined) told.add(stateKey, stored.nid, upTo);
+    if (type === 'm.room.member' && stateKey !== undefined) sent.add(stateKey, stored.nid, upTo);
   }
 }
 
-/** The first membership event of each user in a timeline. */
+/** Returns the first membership event of each user in a timeline. */
 function membersIn({ events }: Timeline) {
   const first = new Map<string, { readonly replaces: number | undefined }>();
   for (const { stored } of events) {

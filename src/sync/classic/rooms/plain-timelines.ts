@@ -15,8 +15,8 @@ export interface PlainTimelinesDeps {
 }
 
 /**
- * Timelines of clients that follow a room closely: they get what all other members get, and no state with it, which is
- * most of what a busy server says. Such a timeline is made once for all of them, from memory.
+ * Timelines of clients that follow a room closely: they get the events that all other members get, and no
+ * state. Most timelines of a busy server are of this kind. Each is made once for all members, from memory.
  */
 export class PlainTimelines {
   readonly #deps: PlainTimelinesDeps;
@@ -26,8 +26,9 @@ export class PlainTimelines {
   }
 
   /**
-   * The timeline of a range as JSON text, for a client that knows the room up to its beginning. `undefined`: it is not
-   * plain, or takes more than is in memory, and has to be read. Returns at once when the timeline has been made.
+   * Returns the timeline of a range as JSON text, for a client that knows the room up to `range.after`; at
+   * once when it has been made. `undefined` when the timeline is not plain or takes a query, and must be
+   * read.
    */
   find(head: RoomHead, recipient: Recipient, range: Range): string | undefined | Promise<string | undefined> {
     const { engine, clock, sharedTimelines } = this.#deps;
@@ -49,7 +50,7 @@ export class PlainTimelines {
     });
   }
 
-  /** Whether a client that loads members lazily has been sent the memberships of the senders. */
+  /** Whether a lazy-loading client has the memberships of the senders. */
   #knowsSenders(
     head: RoomHead,
     recipient: Recipient,

@@ -16,11 +16,11 @@ export interface RoomEntriesDeps {
   readonly unjoinedRooms: UnjoinedRooms;
   readonly shownInvites: ShownInvites;
   readonly removals: Removals;
-  /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
+  /** Rooms that are left out of every sync (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
 }
 
-/** The entries of each section of `rooms` as JSON text, each with the id of its room in front. */
+/** JSON texts of the entries in each section of `rooms`, each with its room id as the key. */
 export interface RoomSections {
   readonly join: string[];
   readonly invite: string[];
@@ -28,10 +28,12 @@ export interface RoomSections {
   readonly leave: string[];
 }
 
-/** How many rooms are made ready at the same time: bounds memory, and lets other requests in between. */
+/**
+ * Number of rooms that are rendered at the same time: bounds memory and lets other requests run in between.
+ */
 const roomsAtOnce = 16;
 
-/** Makes the entries of the rooms in an answer. */
+/** Makes the entries of rooms in an answer. */
 export class RoomEntries {
   readonly #deps: RoomEntriesDeps;
 
@@ -39,7 +41,10 @@ export class RoomEntries {
     this.#deps = deps;
   }
 
-  /** The rooms of a user that an answer may have to mention. @param rooms all rooms of the user */
+  /**
+   * Returns the rooms that may have to be in an answer.
+   * @param rooms all rooms of the user
+   */
   candidates(
     rooms: ReadonlyMap<string, UserRoom>,
     { filter }: Pick<Recipient, 'filter'>,
@@ -49,7 +54,7 @@ export class RoomEntries {
     const candidates: UserRoom[] = [];
     const add = (room: UserRoom | undefined) => {
       if (!room || excludedRooms.has(room.roomId) || !filter.room.passesRoom(room.roomId)) return;
-      // Who forgets a room that they have left is told once more that they left it: they may have another device.
+      // A room that was left and then forgotten is sent once more: the user may have another device.
       if (!room.forgotten || (since !== undefined && room.stream > since)) candidates.push(room);
     };
     if (changes && !fullState) for (const roomId of changes.rooms.keys()) add(rooms.get(roomId));
@@ -58,8 +63,8 @@ export class RoomEntries {
   }
 
   /**
-   * The entries of rooms; at once when everything is in memory.
-   * @param accountData of the user, in whichever room
+   * Returns the entries of rooms; at once when everything is in memory.
+   * @param accountData changed account data of the user, of all rooms
    */
   render(
     recipient: Recipient,
@@ -104,7 +109,10 @@ export class RoomEntries {
     });
   }
 
-  /** The entry of a room as JSON text, `undefined` when there is nothing to say; at once when it takes no query. */
+  /**
+   * Returns the entry of a room as JSON text, `undefined` when there is no news; at once when it takes no
+   * query.
+   */
   #entry(room: UserRoom, context: EntryContext): string | undefined | Promise<string | undefined> {
     const { heads } = this.#deps.engine;
     const { since, fullState } = context.range;
@@ -137,7 +145,7 @@ export class RoomEntries {
         initialEphemeral: ephemeral.get(roomId) ?? noEphemeral,
         fullState,
       });
-    // A client that comes back into a room gets all account data of the room.
+    // A client whose user has joined the room again gets all account data of the room.
     return returnedAfter === undefined
       ? render(accountData)
       : this.#accountDataOfRooms(recipient.userId).then(render);
@@ -159,7 +167,7 @@ export class RoomEntries {
     return unjoinedRooms.left(head, room, recipient, left);
   }
 
-  /** All ephemeral events of rooms that the client does not know. */
+  /** Returns all ephemeral events of rooms that the client does not know. */
   async #ephemeralOf({ userId, filter }: Recipient, rooms: readonly UserRoom[]): Promise<EphemeralOfRooms> {
     const roomIds = rooms.map(({ roomId }) => roomId);
     const found = new Map(roomIds.map((roomId) => [roomId, new Map<string, readonly string[]>()]));
@@ -171,7 +179,10 @@ export class RoomEntries {
     return found;
   }
 
-  /** A room that the user has left is for clients that ask for such rooms, unless it is news that they have left it. */
+  /**
+   * Whether a client gets a room that the user has left: if its filter includes left rooms, or if leaving is
+   * news.
+   */
   async #isLeftRoomShown(
     { userId, filter }: Recipient,
     room: UserRoom,
@@ -186,7 +197,7 @@ export class RoomEntries {
     return (await Promise.all(withRooms.map(({ section }) => section.all(userId)))).flat();
   }
 
-  /** What may have changed in each room, for a client that comes back after a time: from the database. */
+  /** Reads from the database what may have changed in each room, for a client that was away for long. */
   async #partsSince(rooms: readonly UserRoom[], since: number): Promise<ReadonlyMap<string, number>> {
     const { engine, sources } = this.#deps;
     const changed = await engine.events.changedRooms(
@@ -207,7 +218,7 @@ export class RoomEntries {
 interface AnswerContext {
   readonly recipient: Recipient;
   readonly range: AnswerRange;
-  /** What may have changed in each room that the client knows. */
+  /** What may have changed in each room that the client knows: bits of the timeline and of sources. */
   readonly parts: ReadonlyMap<string, number>;
   readonly accountData: readonly AccountDataItem[];
 }
@@ -218,7 +229,7 @@ interface EntryContext extends AnswerContext {
 
 const firstParts: ReadonlyMap<string, number> = new Map();
 
-/** Events as JSON text by room id, and by their type. */
+/** JSON texts of events by room id and event type. */
 type EphemeralOfRooms = ReadonlyMap<string, ReadonlyMap<string, readonly string[]>>;
 
 const noEphemeral: ReadonlyMap<string, readonly string[]> = new Map();
@@ -231,5 +242,5 @@ function addText(sections: RoomSections, { roomId, membership }: UserRoom, text:
 const sectionOf = (membership: UserRoom['membership']): keyof RoomSections =>
   membership === 'ban' ? 'leave' : membership;
 
-/** Whether a client that has synced up to `since` has not heard of the room as it is to the user now. */
+/** Whether the user's membership has changed since the client's token. */
 const isNewTo = ({ stream }: UserRoom, since: number | undefined) => since === undefined || stream > since;

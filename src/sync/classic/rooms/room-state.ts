@@ -5,7 +5,7 @@ import type { Timeline } from './timeline.ts';
 /** Entries of a room's state: `stateMapKey(type, stateKey)` to the nid of the event. */
 export type StateNids = Map<string, number>;
 
-/** The whole state of a room at a position of the stream. */
+/** Returns the whole state of a room at a stream position. */
 export async function stateAt(engine: RoomReader, head: RoomHead, position: number): Promise<StateNids> {
   const state: StateNids = new Map();
   for (const [key, { nid, stream }] of head.state) {
@@ -15,7 +15,7 @@ export async function stateAt(engine: RoomReader, head: RoomHead, position: numb
   return state;
 }
 
-/** The whole state that a state group stands for; `undefined`: nothing is known of it. */
+/** Returns the whole state of a state group; empty when the group is unknown (`undefined`). */
 export async function stateOfGroup(engine: RoomReader, group: number | undefined): Promise<StateNids> {
   if (group === undefined) return new Map();
   const state = await engine.groups.load(group);
@@ -23,7 +23,7 @@ export async function stateOfGroup(engine: RoomReader, group: number | undefined
   return new Map([...state.values()].map((nid, index) => [names[index] ?? '', nid]));
 }
 
-/** One entry of the state at a position of the stream. */
+/** Returns the nid of one state entry at a stream position. */
 export async function nidAt(
   engine: RoomReader,
   head: RoomHead,
@@ -36,7 +36,7 @@ export async function nidAt(
   return history.findLast(({ stream }) => stream <= position)?.event?.nid;
 }
 
-/** What changed of a room's state in `(after, upTo]`: each entry that did, as it is at the end. */
+/** Returns the entries of a room's state that changed in `(after, upTo]`, as they are at the end. */
 export async function stateChanges(
   engine: RoomReader,
   head: RoomHead,
@@ -46,7 +46,7 @@ export async function stateChanges(
   return (await changesWithin(engine, head, after, upTo)).changes;
 }
 
-/** `stateChanges`, and every event that was in the state at some time in that range and not at its beginning. */
+/** Returns `stateChanges` and the nids of all events that entered the state in that range. */
 export async function changesWithin(
   engine: RoomReader,
   head: RoomHead,
@@ -65,10 +65,11 @@ export async function changesWithin(
 }
 
 /**
- * Turns a state at the end of a timeline into one that leads to it when the timeline is applied: what the timeline
- * says last of an entry, the state need not say, but what it was before. Entries whose last change the timeline does
- * not show stay as they are at the end, so that what a client arrives at is right whatever was left out.
- * @param news entries that the client can not know; by default it knows none
+ * Turns the state at the end of a timeline into the state that leads to it when a client applies the
+ * timeline: an entry that the timeline sets is replaced by its value before the timeline. Entries whose last
+ * change is not in the timeline stay as they are at the end, so that the client arrives at the right state
+ * whatever was left out.
+ * @param news nids that the client cannot know; by default it knows no event
  */
 export function rewind(state: StateNids, { events }: Timeline, news?: ReadonlySet<number>): void {
   const first = new Map<string, StoredEvent>();

@@ -8,7 +8,7 @@ import { stateAt } from './room-state.ts';
 import { memberSummaryAt, summaryAt } from './room-summary.ts';
 
 forEachDatabase((open) => {
-  /** What both kinds of sync say of the people in a room as of a position. */
+  /** Returns what both kinds of sync return about the members of a room at a position. */
   async function told({ engine }: RoomsUnderTest, roomId: string, position: number) {
     const head = await engine.heads.get(roomId);
     assert.ok(head);
@@ -29,8 +29,8 @@ forEachDatabase((open) => {
     };
   }
 
-  describe('the summary of a room', () => {
-    it('is that of the position up to which the client is told, though others have come and gone since', async () => {
+  describe('summary of a room in a sync', () => {
+    it('counts the members at the position of the answer, whatever has changed since', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const steps: [position: number, joined: number, invited: number, heroes: string[]][] = [];
@@ -54,7 +54,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('says nothing of what is not on disk yet', async () => {
+    it('does not count a member whose join is not on disk yet', async () => {
       let database: UnreliableDatabase | undefined;
       const under = await RoomsUnderTest.open(open, [], {
         wrapDatabase: (inner) => {

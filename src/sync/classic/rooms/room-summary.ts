@@ -11,10 +11,10 @@ import { type RoomHead, type RoomReader, visibleContent } from '../../../room-en
 import { nidAt } from './room-state.ts';
 import type { Timeline } from './timeline.ts';
 
-/** A change of these may change the summary. */
+/** Event types that may change the summary. */
 const summaryTypes = new Set(['m.room.member', 'm.room.name', 'm.room.canonical_alias']);
 
-/** Whether a client that knows the room must be told its summary again. */
+/** Whether a client that knows the room needs its summary again. */
 export function mayChangeSummary(timeline: Timeline | undefined): boolean {
   if (!timeline) return false;
   return (
@@ -25,17 +25,18 @@ export function mayChangeSummary(timeline: Timeline | undefined): boolean {
   );
 }
 
-/** Who is in a room, as far as its summary says it. */
+/** The members of a room, as far as the summary needs them. */
 export interface MemberSummary {
-  /** The users after whom the room is called. */
+  /** The users whose names make up the name of a room that has none. */
   readonly heroes: string[];
   readonly joinedCount: number;
   readonly invitedCount: number;
 }
 
 /**
- * Who was in a room at a position of the stream, as a user is told of it. The head runs ahead of what is told: a client
- * that heard of more members than it knows would take its list of them for complete, and encrypt for these alone.
+ * Returns the member summary of a room at a stream position. The head is ahead of that position: a client
+ * that gets a higher number of members than it knows would take its member list for complete, and encrypt for
+ * these members only.
  */
 export async function memberSummaryAt(
   engine: RoomReader,
@@ -65,7 +66,7 @@ export async function memberSummaryAt(
   };
 }
 
-/** Heroes and counts. Source: client-server API, `GET /sync`, "RoomSummary". */
+/** Returns heroes and counts. Source: client-server API, `GET /sync`, "RoomSummary". */
 export async function summaryAt(
   engine: RoomReader,
   head: RoomHead,

@@ -2,14 +2,14 @@ import type { JsonObject } from '../../../protocol/index.ts';
 import type { StateAfter } from '../recipient.ts';
 import type { Timeline } from './timeline.ts';
 
-/** The pieces of a joined room in a sync; lists hold events as JSON text. */
+/** The parts of a joined room's entry; lists hold events as JSON text. */
 export interface JoinedRoomPieces {
   readonly timeline: string;
   readonly state: readonly string[];
   readonly stateAfter: StateAfter | undefined;
   readonly ephemeral: readonly string[];
   readonly accountData: readonly string[];
-  /** What is unread: members of the room as JSON text, each with a comma in front. */
+  /** Unread counts: members of the entry as JSON text, each with a comma in front. */
   readonly counts: readonly string[];
   readonly summary: JsonObject | undefined;
 }
@@ -31,7 +31,7 @@ export function stateText(events: readonly string[], after: StateAfter | undefin
   return `"${after ?? 'state'}":{"events":[${events.join(',')}]}`;
 }
 
-/** @param texts the events of the timeline, ready for the client */
+/** @param texts the events of the timeline as JSON text */
 export function timelineText(
   timeline: Pick<Timeline, 'limited' | 'prevBatch'> | undefined,
   texts: readonly string[],

@@ -1,23 +1,26 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import type { Recipient } from '../recipient.ts';
 
-/** Rooms of devices whose told members are remembered; forgetting one only means telling again. */
-const roomsInMemory = 50_000;
+/**
+ * Maximum number of rooms, counted per device, whose sent members are remembered; other members are sent
+ * again.
+ */
+const maxRooms = 50_000;
 
 interface SentMember {
   readonly nid: number;
-  /** The token of the answer that said so: who comes with an older one has not got that answer. */
+  /** Position of the answer with the event: a client with an older token has not received it. */
   readonly position: number;
 }
 
-/** Which membership events a device that loads members lazily has been sent in one room. */
+/** The membership events that a lazy-loading device has been sent in one room. */
 export class SentRoomMembers {
   readonly #users = new Map<string, SentMember>();
 
-  /** @param since the token with which the device comes */
+  /** @param since position of the device's token */
   has(userId: string, nid: number, since: number): boolean {
-    const told = this.#users.get(userId);
-    return told?.nid === nid && told.position <= since;
+    const sent = this.#users.get(userId);
+    return sent?.nid === nid && sent.position <= since;
   }
 
   add(userId: string, nid: number, position: number): void {
@@ -29,9 +32,9 @@ export class SentRoomMembers {
   }
 }
 
-/** Which membership events the devices that load members lazily have been sent. */
+/** The membership events that lazy-loading devices have been sent. */
 export class SentMembers {
-  readonly #rooms = new RecentlyUsed<string, SentRoomMembers>({ max: roomsInMemory });
+  readonly #rooms = new RecentlyUsed<string, SentRoomMembers>({ max: maxRooms });
 
   of(device: Pick<Recipient, 'userId' | 'deviceId'>, roomId: string): SentRoomMembers {
     const key = keyOf(device, roomId);
@@ -44,6 +47,6 @@ export class SentMembers {
   }
 }
 
-/** User ids have no spaces, and the id of the device, which may be any text, comes last. */
+/** User ids contain no space, and the device id, which may be any text, comes last. */
 const keyOf = ({ userId, deviceId }: Pick<Recipient, 'userId' | 'deviceId'>, roomId: string) =>
   `${userId} ${roomId.length} ${roomId}${deviceId === undefined ? '' : ` ${deviceId}`}`;

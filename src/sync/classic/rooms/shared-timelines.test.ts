@@ -5,8 +5,8 @@ import { alice, bob, type RoomsTuning, RoomsUnderTest } from '../../../../test/s
 import { EventText } from './event-text.ts';
 import { SharedTimeline, SharedTimelines } from './shared-timelines.ts';
 
-/** A room of two, and what is new in it. */
-async function openNews(open: OpenDatabase, tuning: RoomsTuning = {}) {
+/** Opens a room with two members, and its shared timelines. */
+async function openTimelines(open: OpenDatabase, tuning: RoomsTuning = {}) {
   const under = await RoomsUnderTest.open(open, [], tuning);
   const { streams, clock, engine } = under;
   const text = new EventText(under.rooms.clientEvents, clock);
@@ -19,7 +19,7 @@ async function openNews(open: OpenDatabase, tuning: RoomsTuning = {}) {
   return { under, roomId, head, news, find, say };
 }
 
-/** The events of news as clients get them. */
+/** Returns the events of a timeline as clients get them. */
 const eventsOf = (news: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
   assert.ok(news instanceof SharedTimeline);
   return JSON.parse(news.text(0)).events;
@@ -28,9 +28,9 @@ const eventsOf = (news: unknown): { content: { body?: string }; unsigned: Record
 const bodies = (news: unknown) => eventsOf(news).map(({ content }) => content.body);
 
 forEachDatabase((open) => {
-  describe('the news of a room', () => {
-    it('are made once for all who have got as far', async () => {
-      const { under, find, say } = await openNews(open);
+  describe('SharedTimelines', () => {
+    it('makes one timeline for all clients at the same position', async () => {
+      const { under, find, say } = await openTimelines(open);
       const [first, after] = [under.streams.current, () => under.streams.current];
       await say('one');
       const second = after();
@@ -43,8 +43,8 @@ forEachDatabase((open) => {
       assert.deepEqual(bodies(await find(first)), ['one', 'two', 'three']);
     });
 
-    it('do not hold what is not published', async () => {
-      const { under, find, say } = await openNews(open);
+    it('leaves out events after the range', async () => {
+      const { under, find, say } = await openTimelines(open);
       const before = under.streams.current;
       await say('one');
       const upTo = under.streams.current;
@@ -54,8 +54,8 @@ forEachDatabase((open) => {
       assert.equal(await find(upTo, upTo), undefined);
     });
 
-    it('are told anew when something becomes of an event that has no place on the timeline', async () => {
-      const { under, head, find, say } = await openNews(open);
+    it('makes a timeline again when an event in it was redacted by an event outside of it', async () => {
+      const { under, head, find, say } = await openTimelines(open);
       const before = under.streams.current;
       await say('one');
       const by = under.streams.current;
@@ -68,8 +68,8 @@ forEachDatabase((open) => {
       assert.equal(await find(before), undefined);
     });
 
-    it('are left to others where more has happened than that something was said, or too much', async () => {
-      const { under, roomId, find, say } = await openNews(open);
+    it('finds no timeline with state, hidden events, or more than fifty events', async () => {
+      const { under, roomId, find, say } = await openTimelines(open);
       let before = under.streams.current;
       const host = { userId: alice, deviceId: 'DEVICE' };
       const topic = { type: 'm.room.topic', stateKey: '' };
@@ -87,8 +87,8 @@ forEachDatabase((open) => {
       assert.equal(await find(0), undefined);
     });
 
-    it('are not kept for everybody who has got somewhere else, and are the same when they are made again', async () => {
-      const { under, find, say } = await openNews(open);
+    it('caches a bounded number of timelines, and makes an equal one again', async () => {
+      const { under, find, say } = await openTimelines(open);
       const positions = [under.streams.current];
       for (let count = 0; count < 40; count++) {
         await say(`${count} ${'x'.repeat(5_000)}`);
@@ -103,8 +103,8 @@ forEachDatabase((open) => {
       assert.deepEqual(eventsOf(again), eventsOf(first));
     });
 
-    it('are not found when their events cannot be rendered', async () => {
-      const { under, roomId, head, news, say } = await openNews(open, { eventCacheSize: 2 });
+    it('finds no timeline when its events cannot be rendered', async () => {
+      const { under, roomId, head, news, say } = await openTimelines(open, { eventCacheSize: 2 });
       const before = under.streams.current;
       const target = await say('one');
       await under.redact(alice, roomId, target);

@@ -4,22 +4,28 @@ import type { Range } from '../../../sync-contract/index.ts';
 import type { EventText, SharedText } from './event-text.ts';
 import { timelineText } from './room-text.ts';
 
-/** Events of one shared timeline at most: a client that was away for longer is likely the only one that needs it. */
+/**
+ * Maximum number of events in a shared timeline: a client that was away for longer is likely the only one
+ * that needs it.
+ */
 const maxEvents = 50;
 
-/** Shared timelines that are kept for the newest event of a room, and characters of the text that one keeps. */
+/**
+ * Maximum number of shared timelines for the newest event of a room, and maximum length of the text that one
+ * caches.
+ */
 const [maxTimelines, maxKeptLength] = [8, 65_536];
 
-const nobody: ReadonlySet<string> = new Set();
+const noUsers: ReadonlySet<string> = new Set();
 
-/** A stretch of a room's timeline without state, the same for all users who were joined all the time. */
+/** A part of a room's timeline without state, the same for all users who were joined all the time. */
 export class SharedTimeline {
   /** Oldest first. */
   readonly events: readonly StoredEvent[];
   readonly senders: ReadonlySet<string>;
   readonly #texts: readonly SharedText[];
   readonly #prevBatch: string;
-  /** The text as it was made last, and when: it contains the ages of the events. */
+  /** The text that was made last, and when: it contains the ages of the events. */
   #text = '';
   #madeAt = Number.NaN;
 
@@ -38,7 +44,10 @@ export class SharedTimeline {
     );
   }
 
-  /** The `timeline` of a room's entry as JSON text. @param now milliseconds since 1970 */
+  /**
+   * Returns the `timeline` of a room's entry as JSON text.
+   * @param now milliseconds since 1970
+   */
   text(now: number): string {
     if (this.#madeAt === now) return this.#text;
     const texts = this.#texts.map((text) => text.at(now, 'join'));
@@ -48,13 +57,19 @@ export class SharedTimeline {
   }
 }
 
-/** Timelines that end with the same event, by the nid of their first event; `undefined` for those that cannot be shared. */
+/**
+ * Timelines that end with the same event, by the nid of their first event; `undefined` for those that cannot
+ * be shared.
+ */
 interface Newest {
   readonly last: StoredEvent;
   readonly byFirst: Map<number, SharedTimeline | undefined>;
 }
 
-/** The newest timelines of rooms, made once for all members: one message wakes all of them at the same time. */
+/**
+ * The newest timelines of rooms, made once for all members, because one message wakes all of them at the same
+ * time.
+ */
 export class SharedTimelines {
   readonly #text: EventText;
   readonly #newest = new WeakMap<RoomHead, Newest>();
@@ -64,8 +79,8 @@ export class SharedTimelines {
   }
 
   /**
-   * The timeline of a range, at once when its events have been rendered. `undefined`: it takes more than is in memory,
-   * or the events are more than plain messages. Never rejects: reading the timeline finds out why it fails.
+   * Returns the timeline of a range; at once when its events have been rendered. `undefined` when it takes a
+   * query or has events that are not plain. Never rejects: the caller reads the timeline and gets the error.
    */
   find(head: RoomHead, range: Range): SharedTimeline | undefined | Promise<SharedTimeline | undefined> {
     const found = this.#find(head, range);
@@ -81,7 +96,7 @@ export class SharedTimelines {
     );
   }
 
-  /** @returns a promise when the events have to be rendered first */
+  /** @returns a promise when the events must be rendered first */
   #find(head: RoomHead, { after, upTo }: Range): SharedTimeline | undefined | Promise<unknown> {
     if (head.completedAt > after) return undefined;
     const events = recentEvents(head, after, upTo);
@@ -119,7 +134,10 @@ export class SharedTimelines {
   }
 }
 
-/** The events of the timeline in `(after, upTo]`, oldest first; `undefined`: none, too many, or not all in memory. */
+/**
+ * Returns the events of the timeline in `(after, upTo]`, oldest first; `undefined` when there are none, too
+ * many, or some are not in memory.
+ */
 function recentEvents(
   { recent }: RoomHead,
   after: number,
@@ -129,16 +147,16 @@ function recentEvents(
   while (end > 0 && (recent[end - 1]?.stream ?? 0) > upTo) end--;
   let start = end;
   while (start > 0 && (recent[start - 1]?.stream ?? 0) > after) start--;
-  // Where the oldest that is in memory is new, there may be others before it.
+  // If the oldest event in memory is in the range, there may be older ones.
   if (start === 0 || start === end || end - start > maxEvents) return undefined;
   const [first, ...others] = recent.slice(start, end);
   return first && [first, ...others];
 }
 
-/** Whether an event does nothing but say something, to everybody. */
+/** Whether all members get the event alike, and it changes no state. */
 function isPlain({ event, stream, rejected, softFailed, resolves, followsGap }: StoredEvent): boolean {
   if (rejected || softFailed || resolves || followsGap || stream === undefined) return false;
-  return event.stateKey === undefined && !isHiddenFromUser(event, nobody);
+  return event.stateKey === undefined && !isHiddenFromUser(event, noUsers);
 }
 
 const asMember = (stored: StoredEvent): VisibleEvent => ({ stored, membership: 'join' });

@@ -13,41 +13,43 @@ import {
   type VisibleEvent,
 } from '../../../rooms/index.ts';
 
-/** The timeline of one room in a sync. */
+/** The timeline of one room. */
 export interface Timeline {
   /** Oldest first. */
   readonly events: readonly VisibleEvent[];
-  /** Events between the last sync and the first of these were left out, or are missing on this server. */
+  /**
+   * Whether events between the last sync and the first of these were left out, or are missing on this server.
+   */
   readonly limited: boolean;
-  /** Where to go on backwards. */
+  /** Token for reading older events. */
   readonly prevBatch: string;
-  /** The state may have changed by events that are not among `events`. */
+  /** Whether events that are not in `events` may have changed the state. */
   readonly hidesState: boolean;
 }
 
 export interface TimelineRequest {
-  /** For whom it is. */
+  /** The reader. */
   readonly userId: string;
-  /** `undefined`: from the beginning, as far as the limit allows. */
+  /** `undefined`: from the start of the room, as far as the limit allows. */
   readonly after: number | undefined;
   readonly upTo: number;
-  /** Most events that the timeline may hold. */
+  /** Maximum number of events. */
   readonly limit: number;
-  /** What the user may see; `undefined` when they were in the room all the time and so may see everything. */
+  /** What the user may see; `undefined` when the user was joined all the time and may see everything. */
   readonly view: RoomView | undefined;
 }
 
 /**
- * Pages that are read at the most while events are hidden from the user or by the filter. Each has twice as many events
- * as the one before, or as many as are wanted: a client that wants one kind of event among hundreds of others is not
- * told of a gap where nothing is missing.
+ * Maximum number of pages that are read while the filter or history visibility hides events, and size of the
+ * first. Each page has twice as many events as the one before, or as many as are wanted, so that a client
+ * that wants one kind of event among hundreds of others gets no gap where nothing is missing.
  */
 const [maxPages, firstPage] = [6, 10];
 
-/** Of these, when no event is shown anyway. */
-const pagesForNothing = 3;
+/** Maximum number of pages when no event can pass the filter. */
+const maxPagesWithoutEvents = 3;
 
-/** The newest events of a room in `(after, upTo]` that the user is shown and wants. */
+/** Reads the newest events of a room in `(after, upTo]` that the user may see and the filter wants. */
 export async function readTimeline(
   { engine, relations }: HistorySource,
   head: RoomHead,
@@ -55,9 +57,9 @@ export async function readTimeline(
   { userId, after, upTo, limit, view }: TimelineRequest,
 ): Promise<Timeline> {
   const { timeline: wanted } = filter.room;
-  const isForNothing = wanted.passesNothing || !wanted.passesRoom(head.roomId);
-  const isWanted = ({ stored }: VisibleEvent) => !isForNothing && wanted.passes(stored.event);
-  const pages = isForNothing || limit === 0 ? pagesForNothing : maxPages;
+  const wantsNothing = wanted.passesNothing || !wanted.passesRoom(head.roomId);
+  const isWanted = ({ stored }: VisibleEvent) => !wantsNothing && wanted.passes(stored.event);
+  const pages = wantsNothing || limit === 0 ? maxPagesWithoutEvents : maxPages;
   const ignored = await engine.ignored.of(userId);
   const stretch: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
@@ -68,7 +70,7 @@ export async function readTimeline(
     const before = stretch.at(-1)?.stream ?? upTo + 1;
     const read = await readBackward(engine, head, { after, before, limit: size });
     reachedStart = read.length < size;
-    // What comes before such an event was not sent to the client as its neighbour, or is not here at all.
+    // The event before such an event is missing here, or was not sent to the client as its neighbour.
     const gap = read.findIndex(({ followsGap }) => followsGap);
     reachedGap = gap >= 0;
     if (reachedGap) read.splice(gap + 1);
@@ -111,7 +113,7 @@ function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>):
     .map((stored) => ({ stored, membership: 'join' }));
 }
 
-/** Events of `(after, before)`, newest first: from memory when the head holds them all. */
+/** Returns events of `(after, before)`, newest first: from memory when the head holds all of them. */
 async function readBackward(
   engine: RoomReader,
   head: RoomHead,

@@ -3,18 +3,18 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { enc } from '../../../../test/support/users/test-client.ts';
-import { companyOn, membersIn, texts } from '../test/shared-rooms.ts';
+import { membersIn, texts, usersInRoomOn } from '../test/shared-rooms.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
-  describe(`rooms that the user is not in, synced on ${database}`, () => {
+  describe(`rooms that the user is not joined to, in GET /sync on ${database}`, () => {
     let server: TestServer;
     before(async () => {
       server = await startTestServer({ database });
     });
     after(() => server.stop());
-    const people = companyOn(() => server);
+    const people = usersInRoomOn(() => server);
 
-    it('an invitation shows what it is to, and what becomes of it', async () => {
+    it('returns stripped state for an invite, and the room after it is accepted or rejected', async () => {
       const { anna, ben } = await people(2);
       const roomId = await anna.createRoom({ name: 'Inside', topic: 'Topic' });
       const { next_batch } = await ben.sync();
@@ -24,9 +24,9 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(state?.find(({ type }) => type === 'm.room.name')?.content['name'], 'Inside');
       const own = state?.find(({ state_key }) => state_key === ben.id);
       assert.deepEqual([own?.content['membership'], own?.sender], ['invite', anna.id]);
-      assert.ok(own && 'origin_server_ts' in own, 'since when');
+      assert.ok(own && 'origin_server_ts' in own, 'clients show since when the user is invited');
       const inviter = state?.find(({ state_key }) => state_key === anna.id);
-      assert.equal(inviter?.content['membership'], 'join', 'by whom');
+      assert.equal(inviter?.content['membership'], 'join', 'clients show the inviter');
       assert.notEqual((await ben.sync()).rooms?.invite?.[roomId], undefined);
       await anna.say(roomId, 'secret');
       assert.equal((await ben.sync(invited.next_batch)).rooms, undefined);
@@ -36,7 +36,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await ben.sync()).rooms?.leave, undefined);
     });
 
-    it('a knock shows what it is on, until it is answered', async () => {
+    it('returns stripped state for a knock until it is answered', async () => {
       const { anna, ben } = await people(2);
       const initial_state = [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }];
       const roomId = await anna.createRoom({ name: 'Inside', initial_state });
@@ -49,7 +49,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.notEqual((await ben.sync(knocked.next_batch)).rooms?.leave?.[roomId], undefined);
     });
 
-    it('leaving, being removed and being banned are told with what came before, and nothing after', async () => {
+    it('returns a left, kicked or banned room with the events before, and none after', async () => {
       for (const action of ['leave', 'kick', 'ban'] as const) {
         const { anna, ben, roomId } = await people(2);
         const { next_batch } = await ben.sync();
@@ -71,7 +71,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('a room that was joined and left in between is told whole', async () => {
+    it('returns the whole room when the user has joined and left since the token', async () => {
       const { anna, ben, cleo, roomId } = await people(3);
       await cleo.leave(roomId);
       const { next_batch } = await cleo.sync();
@@ -85,7 +85,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(members, [anna.id, ben.id, cleo.id].sort());
     });
 
-    it('coming back is a new beginning', async () => {
+    it('returns the whole room when the user has joined again', async () => {
       const { anna, ben, roomId } = await people(2);
       await ben.do('PUT', `/user/${enc(ben.id)}/rooms/${enc(roomId)}/tags/u.x`, { order: 1 });
       const { next_batch } = await ben.sync();
@@ -100,7 +100,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.ok(room?.account_data.events.some(({ type }) => type === 'm.tag'));
     });
 
-    it('a forgotten room is told to be left, and then no more', async () => {
+    it('returns a forgotten room once as left, and then not again', async () => {
       const { ben, roomId } = await people(2);
       const { next_batch } = await ben.sync();
       await ben.leave(roomId);

@@ -11,16 +11,16 @@ import { RoomView, type VisibleEvent } from '../../../rooms/index.ts';
 import type { LeftRange, Recipient } from '../recipient.ts';
 import type { EventText } from './event-text.ts';
 import { inOrder } from './joined-rooms.ts';
-import { keepNeeded, neededMembers } from './lazy-members.ts';
+import { neededMembers, removeUnneeded } from './lazy-members.ts';
 import { changesWithin, nidAt, rewind, type StateNids, stateOfGroup } from './room-state.ts';
 import { accountDataText, stateText, timelineText } from './room-text.ts';
 import { readTimeline, type Timeline } from './timeline.ts';
 
-/** Makes the entries of rooms that the user is not in: invited, knocking, left or banned. */
+/** Makes the entries of rooms that the user is not joined to: invited, knocking, left or banned. */
 export class UnjoinedRooms {
   readonly #engine: RoomReader;
   readonly #text: EventText;
-  /** What people see of the state before they are in the room (`room_prejoin_state`). */
+  /** The state that users see before they join (`room_prejoin_state`). */
   readonly #prejoinKeys: PrejoinKeys;
 
   constructor(engine: RoomReader, text: EventText, prejoinKeys: PrejoinKeys) {
@@ -29,18 +29,21 @@ export class UnjoinedRooms {
     this.#prejoinKeys = prejoinKeys;
   }
 
-  /** A room that the user is invited to or knocks on: some state, stripped. */
+  /** Returns the entry of a room that the user is invited to or knocks on: stripped state. */
   async prejoin(head: RoomHead, room: UserRoom): Promise<string> {
     const section = room.membership === 'invite' ? 'invite_state' : 'knock_state';
     return `{"${section}":{"events":[${(await this.strippedEvents(head, room)).join(',')}]}}`;
   }
 
-  /** What people see of a room before they are in it: stripped events as JSON text, their own membership the last. */
+  /**
+   * Returns the stripped state that the user sees before joining, as JSON texts, with the user's own
+   * membership last.
+   */
   async strippedEvents(head: RoomHead, room: UserRoom): Promise<string[]> {
     const own = await this.#engine.events.get(room.eventNid);
     const userId = own?.event.stateKey ?? '';
-    const told = await this.#engine.strippedState(userId, room);
-    const events = told ?? (await this.#prejoinState(head, room, own)).map(asStripped);
+    const stripped = await this.#engine.strippedState(userId, room);
+    const events = stripped ?? (await this.#prejoinState(head, room, own)).map(asStripped);
     const others = events.filter(({ type, state_key }) => type !== 'm.room.member' || state_key !== userId);
     return [...others, ...(own ? [withTime(own)] : [])].map((event) => JSON.stringify(event));
   }
@@ -51,13 +54,15 @@ export class UnjoinedRooms {
     return [...(await this.#engine.events.getMany(nids)).values()];
   }
 
-  /** With how the inviter is called in the room, and what they look like. */
+  /** Adds the inviter's membership, for the inviter's name and avatar. */
   #stateNow(head: RoomHead, inviter = ''): number[] {
     const keys = new Set([...this.#prejoinKeys.select(head.state), stateMapKey('m.room.member', inviter)]);
     return [...keys].map((key) => head.state.get(key)?.nid).filter((nid) => nid !== undefined);
   }
 
-  /** Nobody has asked those in who knock: they hear of what there was when they did, not of what comes after. */
+  /**
+   * Returns the state when the user knocked: changes after the knock are not for users who are not invited.
+   */
   async #stateBefore({ eventNid }: UserRoom): Promise<readonly number[]> {
     const { events, groups, stateKeys } = this.#engine;
     const group = (await events.get(eventNid))?.stateBefore;
@@ -72,7 +77,9 @@ export class UnjoinedRooms {
     return [...(state?.values() ?? [])];
   }
 
-  /** A room that the user has left or was banned from: what they may see of it up to then. */
+  /**
+   * Returns the entry of a room that the user has left or was banned from: what the user may see up to then.
+   */
   async left(head: RoomHead, room: UserRoom, recipient: Recipient, range: LeftRange): Promise<string> {
     const view = await RoomView.open(this.#engine, head, recipient.userId);
     const timeline = await this.#timeline(head, room, recipient, { after: range.after, view });
@@ -91,14 +98,14 @@ export class UnjoinedRooms {
     );
   }
 
-  /** Whatever else is hidden from the user, how they came out of the room is not, unless they do not want to know. */
+  /** Adds the user's leave event, which is shown whatever else is hidden, unless the filter excludes it. */
   async #timeline(
     head: RoomHead,
     room: UserRoom,
     { userId, filter, timelineLimit }: Recipient,
     { after, view }: { after: number | undefined; view: RoomView },
   ): Promise<Timeline> {
-    // Whoever never was in the room may read it only if everybody may.
+    // A user who was never joined may read the room only if it is world-readable.
     const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
     const range = { userId, after, upTo: room.stream, limit: mayRead ? timelineLimit : 0, view };
     const timeline = await readTimeline(
@@ -122,7 +129,10 @@ export class UnjoinedRooms {
     return { ...timeline, events: [...timeline.events, shown] };
   }
 
-  /** The state up to the end of the user's stay; nothing for one who never was in the room, or was before `after`. */
+  /**
+   * Returns the state up to the end of the user's membership; empty for users who were never joined, or left
+   * before `after`.
+   */
   async #state(
     head: RoomHead,
     view: RoomView,
@@ -141,12 +151,12 @@ export class UnjoinedRooms {
     if (!stateAfter) rewind(state, timeline, news);
     if (!filter.room.state.lazyLoadMembers) return state;
     const needed = neededMembers(timeline, []);
-    if (!wasThere) keepNeeded(state, userId, needed);
+    if (!wasThere) removeUnneeded(state, userId, needed);
     else await this.#addSenders(head, state, needed, timeline, departure.stream);
     return state;
   }
 
-  /** Those who speak in the timeline, besides the members who have changed, whom the client has to hear of anyway. */
+  /** Adds the memberships of timeline senders to the membership changes, which the client gets anyway. */
   async #addSenders(
     head: RoomHead,
     state: StateNids,
@@ -163,7 +173,7 @@ export class UnjoinedRooms {
   }
 }
 
-/** One's own membership tells more: clients show since when somebody is invited. */
+/** The user's own membership has more members: clients show since when the user is invited. */
 const withTime = (stored: StoredEvent) => ({
   ...asStripped(stored),
   event_id: stored.event.eventId,
@@ -174,8 +184,8 @@ const asStripped = (stored: StoredEvent): StrippedState =>
   strippedState({ ...stored.event, content: visibleContent(stored) });
 
 /**
- * Whether an event says itself that a user is out of a room; state resolution, or what the room turns out to know, may
- * take a membership away as well, and then the event is about somebody else.
+ * Whether a membership event itself says that the user is not in the room. State resolution, or late
+ * knowledge of the state, may also end a membership; then the event is about another user.
  */
 export const endsStay = ({ event }: StoredEvent, userId: string): boolean =>
   event.type === 'm.room.member' && event.stateKey === userId;

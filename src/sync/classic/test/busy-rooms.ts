@@ -14,8 +14,8 @@ const actions = [
   'read',
   'read in private',
   'read in thread',
-  'type',
-  'cease to type',
+  'start typing',
+  'stop typing',
   'ignore',
   'tag',
   'nick',
@@ -28,13 +28,13 @@ export interface BusyStep {
   readonly actor: number;
   readonly room: number;
   readonly action: (typeof actions)[number];
-  /** Chooses among what was said, beginning with the newest. */
+  /** Chooses one of the sent events, counted from the newest. */
   readonly pick: number;
-  /** Bits: which clients sync after it. */
+  /** Bits: the clients that sync after it. */
   readonly watchers: number;
 }
 
-/** What people do who talk to each other. @param clients how many look on */
+/** Random actions of users in rooms. @param clients number of clients that may sync after each */
 export const busySteps = (people: number, clients: number): fc.Arbitrary<BusyStep[]> =>
   fc.array(
     fc.record({
@@ -49,7 +49,7 @@ export const busySteps = (people: number, clients: number): fc.Arbitrary<BusySte
 
 type Action = BusyStep['action'];
 
-/** What happens together. */
+/** Actions that happen together. */
 const pairs: readonly (readonly [Action, Action])[] = [
   ['say', 'mention'],
   ['say', 'react'],
@@ -62,30 +62,30 @@ const pairs: readonly (readonly [Action, Action])[] = [
   ['redact', 'nick'],
   ['say', 'redact'],
   ['ignore', 'say'],
-  ['type', 'read'],
-  ['cease to type', 'ignore'],
-  ['type', 'say'],
+  ['start typing', 'read'],
+  ['stop typing', 'ignore'],
+  ['start typing', 'say'],
   ['topic', 'leave'],
   ['join', 'say'],
-  ['cease to type', 'reply'],
+  ['stop typing', 'reply'],
 ];
 
 /**
- * Everybody does everything, the reader not between the others. After each step everybody looks on; in every other pair
- * only when others than the reader have done both.
+ * All users do all actions, the reader first or last. After each step all clients sync; in every other pair
+ * only after other users than the reader have done both actions.
  */
 export function everyStep(people: number, clients: number): BusyStep[] {
   const actors = Array.from({ length: people }, (_, index) => index);
-  const everybody = 2 ** clients - 1;
+  const allClients = 2 ** clients - 1;
   return pairs.flatMap(([first, second], pair) => {
     const isDense = pair % 2 === 0;
     const step = (action: Action, actor: number, isSeen: boolean): BusyStep => ({
       actor,
       room: (pair >> 1) % 2,
       action,
-      // Somebody is ignored, and later nobody.
+      // One user is ignored, and later none.
       pick: action === 'ignore' ? Number(action === first) : actor,
-      watchers: isDense || isSeen ? everybody : 0,
+      watchers: isDense || isSeen ? allClients : 0,
     });
     return [
       ...actors.toReversed().map((actor) => step(first, actor, actor >= people - 2)),
@@ -94,7 +94,7 @@ export function everyStep(people: number, clients: number): BusyStep[] {
   });
 }
 
-interface Said {
+interface SentEvent {
   readonly id: string;
   readonly by: TestClient;
   readonly root: string | undefined;
@@ -102,14 +102,14 @@ interface Said {
 
 let transactions = 0;
 
-/** Two rooms, and what was said there. */
+/** Two rooms, and the events that were sent there. */
 export class BusyRooms {
   readonly people: readonly TestClient[];
-  /** Who may be ignored by the reader, who is the last of the people. */
+  /** The users whom the reader, the last of `people`, may ignore. */
   readonly mayBeIgnored: readonly TestClient[];
   readonly everIgnored = new Set<string>();
   readonly rooms: readonly string[];
-  readonly #said: Said[][] = [[], []];
+  readonly #said: SentEvent[][] = [[], []];
 
   private constructor(
     people: readonly TestClient[],
@@ -122,9 +122,9 @@ export class BusyRooms {
   }
 
   /**
-   * Rooms with a past, in which who reads them has been from the beginning and ignores nobody.
-   * @param people the host, others, and at the end the two devices of the reader
-   * @param silent others after whom the rooms are called
+   * Opens rooms with a history that the reader has joined at the start; the reader ignores no user.
+   * @param people the creator, other users, and at the end the two devices of the reader
+   * @param silent other users, who are the heroes of the rooms
    */
   static async open(people: readonly TestClient[], silent: readonly TestClient[]): Promise<BusyRooms> {
     const [host, ...guests] = people;
@@ -142,7 +142,7 @@ export class BusyRooms {
     return this.people.at(-1)!;
   }
 
-  /** What is refused changes nothing. */
+  /** Does an action; rejected ones change nothing. */
   async act({ actor, room, action, pick }: BusyStep): Promise<void> {
     const who = this.people[actor]!;
     const roomId = this.rooms[room]!;
@@ -193,10 +193,10 @@ export class BusyRooms {
       case 'read in thread':
         await read('m.read', { thread_id: target?.root ?? 'main' });
         return;
-      case 'type':
+      case 'start typing':
         await typing({ typing: true, timeout: 100_000 });
         return;
-      case 'cease to type':
+      case 'stop typing':
         await typing({ typing: false });
         return;
       case 'ignore':
@@ -217,7 +217,7 @@ export class BusyRooms {
     }
   }
 
-  /** The reader ignores some of those who may be, or nobody. */
+  /** Makes the reader ignore some users, or none. */
   async #ignore(pick: number): Promise<void> {
     const ignored = this.mayBeIgnored.filter((_, index) => pick & (1 << index)).map(({ id }) => id);
     for (const userId of ignored) this.everIgnored.add(userId);

@@ -12,12 +12,12 @@ type RoomJson = JoinedRoomJson & {
 
 type Receipts = Readonly<Record<string, Record<string, Record<string, { thread_id?: string }>>>>;
 
-/** What a client has been told of one room. */
+/** What a client has received of one room. */
 export class ReceivedRoom {
   events: ClientEventJson[] = [];
-  /** Something is missing before the first of `events`. */
+  /** Whether events before the first of `events` are missing. */
   isLimited = false;
-  /** User, type and thread to the id of the event. */
+  /** By JSON of user, type and thread: the id of the event. */
   readonly receipts = new Map<string, string>();
   typists: readonly string[] = [];
   unread: Counts = {};
@@ -44,7 +44,7 @@ export class ReceivedRoom {
   }
 }
 
-/** What a client has been told of its rooms since it began to take notes. */
+/** What a client has received of its rooms. */
 export class ReceivedRooms {
   readonly #rooms = new Map<string, ReceivedRoom>();
 

@@ -2,19 +2,19 @@ import assert from 'node:assert/strict';
 import type { TestServer } from '../../../../test/support/servers/server.ts';
 import { type JoinedRoomJson, TestClient } from '../../../../test/support/users/test-client.ts';
 
-/** The bodies of the messages in a timeline. */
+/** Returns the bodies of the messages in a timeline. */
 export const texts = (room: Pick<JoinedRoomJson, 'timeline'> | undefined) =>
   room?.timeline.events.map(({ content }) => content['body']).filter((body) => body !== undefined);
 
-/** Whose memberships are among events, sorted. */
+/** Returns the users of the membership events, sorted. */
 export const membersIn = (events: readonly { type: string; state_key?: string }[] = []) =>
   events
     .filter(({ type }) => type === 'm.room.member')
     .map(({ state_key }) => state_key)
     .sort();
 
-/** @returns a function that registers users of their own for each test, in a public room of the first of them */
-export function companyOn(server: () => TestServer) {
+/** @returns a function that registers new users in a public room of the first of them */
+export function usersInRoomOn(server: () => TestServer) {
   let names = 0;
   return async (count: number) => {
     const all = await Promise.all(

@@ -1,125 +1,131 @@
 import { SentDetails } from './sent-details.ts';
 import { isSame, type SentRoom } from './sent-room.ts';
 
-/** Whose connection it is. A device may have several, by name. */
+/** Identifies a connection. A device may have several, by name. */
 export interface ConnectionAddress {
   readonly userId: string;
   readonly deviceId: string;
   readonly name: string;
 }
 
-/** What an answer changes of what is known to be sent: by room; `undefined` when it begins anew. */
+/** What an answer changes of the sent state, by room nid; `undefined` removes a room. */
 export type SentChanges = ReadonlyMap<number, SentRoom | undefined>;
 
-/** Rows on disk that nobody needs any more: those of the rooms below a generation. */
+/** Rows on disk that can be deleted: the rows of these rooms below a generation. */
 export interface Outdated {
   readonly below: number;
   readonly roomNids: readonly number[];
 }
 
 /**
- * What was sent on a connection: up to the position that the client has shown to have, and in the answer after that,
- * of which it is not known yet whether it has arrived. Source: MSC4186, "Connections".
+ * The sent state of a connection: up to the position that the client has confirmed, and in the answer after
+ * it, which the client may not have received. Source: MSC4186, "Connections".
  */
 export class Connection {
   readonly id: number;
   readonly address: ConnectionAddress;
-  /** In memory only: telling it again does no harm. */
+  /** In memory only: the details are sent again after a restart. */
   readonly sentDetails = new SentDetails();
   readonly #rooms: Map<number, SentRoom>;
   #generation: number;
   #newest: number;
-  #unsure: SentChanges | undefined;
-  /** Rooms of which the disk holds something newer that did not arrive. */
-  #stray: Set<number>;
+  #unconfirmed: SentChanges | undefined;
+  /** Rooms whose newest row on disk is of an answer that the client has not received. */
+  #unreceived: Set<number>;
   #outdated: Outdated[] = [];
-  /** What was asked last, as a digest, and what was said of its lists: the same again is the same if nothing happens. */
+  /**
+   * Digest of the last request and the lists of its answer: the same request without changes gets the same
+   * lists.
+   */
   lastAnswer: { readonly request: string; readonly lists: string } | undefined;
-  #turn = 0;
-  #endTurn: () => void = () => {};
+  #requests = 0;
+  #endRequest: () => void = () => {};
 
   constructor(
     id: number,
     address: ConnectionAddress,
-    known: { generation: number; newest: number; rooms: Map<number, SentRoom>; stray: Set<number> },
+    known: { generation: number; newest: number; rooms: Map<number, SentRoom>; unreceived: Set<number> },
   ) {
     this.id = id;
     this.address = address;
     this.#generation = known.generation;
     this.#newest = known.newest;
     this.#rooms = known.rooms;
-    this.#stray = known.stray;
+    this.#unreceived = known.unreceived;
   }
 
-  /** The generation that the client is at. */
+  /** The generation of the client's position. */
   get generation(): number {
     return this.#generation;
   }
 
-  /** What the client has been sent, by the number of the room. */
+  /** What the client has been sent, by room nid. */
   get rooms(): ReadonlyMap<number, SentRoom> {
     return this.#rooms;
   }
 
-  /** Only the newest request of a connection counts. @returns a signal that aborts when there is a newer one. */
+  /**
+   * Supersedes earlier requests: only the newest request of a connection gets an answer.
+   * @returns a signal that aborts when there is a newer request
+   */
   beginRequest(): { readonly superseded: AbortSignal; readonly isCurrent: () => boolean } {
-    this.#endTurn();
+    this.#endRequest();
     const abort = new AbortController();
-    const turn = ++this.#turn;
-    this.#endTurn = () => abort.abort();
-    return { superseded: abort.signal, isCurrent: () => turn === this.#turn };
+    const number = ++this.#requests;
+    this.#endRequest = () => abort.abort();
+    return { superseded: abort.signal, isCurrent: () => number === this.#requests };
   }
 
   /**
-   * The client comes with the position of that generation.
-   * @returns whether the connection knows it
+   * Notes the generation of the position with which the client comes.
+   * @returns whether the connection knows the generation
    */
   accept(generation: number): boolean {
-    if (this.#unsure && generation === this.#newest) {
-      this.#settle(this.#unsure, generation);
+    if (this.#unconfirmed && generation === this.#newest) {
+      this.#confirm(this.#unconfirmed, generation);
       return true;
     }
     if (generation !== this.#generation) return false;
-    if (this.#unsure) this.#disown(this.#unsure);
+    if (this.#unconfirmed) this.#discard(this.#unconfirmed);
     return true;
   }
 
   /**
    * Begins the next generation with what an answer sends.
-   * @returns what has to be on disk before the answer is given
+   * @returns the changes that must be on disk before the answer is sent
    */
   next(changes: SentChanges): { readonly generation: number; readonly toWrite: SentChanges } {
     const toWrite = new Map(changes);
-    for (const roomNid of this.#stray) {
+    for (const roomNid of this.#unreceived) {
       if (!toWrite.has(roomNid)) toWrite.set(roomNid, this.#rooms.get(roomNid));
     }
     for (const [roomNid, sent] of changes) {
-      if (!this.#stray.has(roomNid) && isSame(sent, this.#rooms.get(roomNid))) toWrite.delete(roomNid);
+      if (!this.#unreceived.has(roomNid) && isSame(sent, this.#rooms.get(roomNid))) toWrite.delete(roomNid);
     }
-    this.#stray = new Set();
-    this.#unsure = toWrite;
+    this.#unreceived = new Set();
+    this.#unconfirmed = toWrite;
     this.#newest++;
     return { generation: this.#newest, toWrite };
   }
 
-  /** What may be deleted from the disk now. */
+  /** Returns the rows that may be deleted from the disk, once. */
   takeOutdated(): Outdated[] {
     const outdated = this.#outdated;
     this.#outdated = [];
     return outdated;
   }
 
-  /** The last answer did not arrive, or the client does not want it. */
-  #disown(changes: SentChanges): void {
-    for (const roomNid of changes.keys()) this.#stray.add(roomNid);
-    this.#unsure = undefined;
+  /** Discards the last answer: the client has not received it, or does not want it. */
+  #discard(changes: SentChanges): void {
+    for (const roomNid of changes.keys()) this.#unreceived.add(roomNid);
+    this.#unconfirmed = undefined;
     this.lastAnswer = undefined;
     this.sentDetails.clear();
   }
 
-  #settle(changes: SentChanges, generation: number): void {
+  #confirm(changes: SentChanges, generation: number): void {
     this.#generation = generation;
-    this.#unsure = undefined;
+    this.#unconfirmed = undefined;
     const [kept, gone]: [number[], number[]] = [[], []];
     for (const [roomNid, sent] of changes) {
       (sent ? kept : gone).push(roomNid);

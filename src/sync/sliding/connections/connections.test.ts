@@ -26,7 +26,7 @@ for (const database of serverDatabases(import.meta.url)) {
         ({ content }) => content['body'],
       );
 
-    it('go on where the client is after a restart', async () => {
+    it('continue at the position of the client after a restart', async () => {
       const client = new SlidingClient(anna, 'restart');
       await client.sync(body);
       await anna.say(roomId, 'before');
@@ -41,7 +41,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await client.sync(body)).rooms, {});
     });
 
-    it('tell again what did not arrive, whether the server was restarted or not', async () => {
+    it('send an answer again that did not arrive, also after a restart', async () => {
       const client = new SlidingClient(anna, 'lost');
       const lost = await client.ask(body);
       assert.equal(lost.status, 200);
@@ -53,7 +53,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
       const second = await anna.createRoom();
       const later = await anna.createRoom();
-      // The answer with the new rooms is lost; another is asked for that has one of them only.
+      // The answer with the new rooms is lost; the next request asks for one of them only.
       assert.equal(Object.keys((await client.ask(body)).body['rooms'] as object).length, 3);
       const narrow = { lists: { all: { ...body.lists.all, ranges: [[0, 0]] } } };
       assert.deepEqual(Object.keys((await client.sync(narrow)).rooms), [later]);
@@ -63,7 +63,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(rest[later]?.initial, undefined);
     });
 
-    it('do not know positions that are not the last', async () => {
+    it('reject positions before the last one with M_UNKNOWN_POS', async () => {
       const client = new SlidingClient(anna, 'old');
       await client.sync(body);
       const old = client.pos!;
@@ -80,7 +80,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(again.status, 200);
     });
 
-    it('begin anew without a position', async () => {
+    it('start again without a position', async () => {
       const client = new SlidingClient(anna, 'anew');
       const first = await client.sync(body);
       client.pos = undefined;
@@ -90,7 +90,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(status, 400);
     });
 
-    it('are bounded for each device: the one that was used least lately goes', async () => {
+    it('are bounded for each device, and the least recently used one is dropped', async () => {
       const ben = await TestClient.register(server, 'ben');
       await ben.createRoom();
       const clients = Array.from({ length: 17 }, (_, index) => new SlidingClient(ben, `number ${index}`));
@@ -99,7 +99,7 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const client of clients.slice(1)) await client.sync(body);
     });
 
-    it('are deleted with their devices', async () => {
+    it('are deleted with their device', async () => {
       const cleo = await TestClient.register(server, 'cleo');
       await cleo.createRoom();
       const { pos } = await new SlidingClient(cleo).sync(body);
@@ -119,7 +119,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await again.ask(body, { pos })).body['errcode'], 'M_UNKNOWN_POS');
     });
 
-    it('answer a request that was superseded by another with nothing', async () => {
+    it('return an empty answer to a request that was superseded by another', async () => {
       const client = new SlidingClient(anna, 'superseded');
       await client.sync(body);
       const waiting = client.ask(body, { timeout: 20_000 });

@@ -15,21 +15,24 @@ export interface ConnectionsDeps {
   readonly randomness: Randomness;
 }
 
-/** Rooms of all connections that are kept in memory; one is about 200 bytes. */
-const roomsInMemory = 2_000_000;
+/** Maximum number of rooms of all connections in memory; one takes about 200 bytes. */
+const maxRooms = 2_000_000;
 
-/** How many connections a device may have; with one more, the one that was used least lately has to begin anew. */
+/**
+ * Maximum number of connections of a device; one more replaces the least recently used one, whose client must
+ * start again.
+ */
 const maxPerDevice = 16;
 
-/** How many required states the rooms of one connection may differ in over its life. */
+/** Maximum number of different required states of the rooms of one connection over its life. */
 const maxStates = 256;
 
-/** Where the row of a connection is known to be. */
+/** What is known of a connection's row on disk. */
 interface OnDisk {
   readonly states: string[];
 }
 
-/** The connections of all devices: on disk, and in memory for those in use. */
+/** The connections of all devices: on disk, and in memory while they are used. */
 export class Connections {
   readonly #deps: ConnectionsDeps;
   readonly #cache: LRUCache<string, Connection>;
@@ -40,19 +43,25 @@ export class Connections {
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
     this.#cache = new LRUCache({
-      maxSize: roomsInMemory,
+      maxSize: maxRooms,
       sizeCalculation: (connection) => connection.rooms.size + 10,
     });
   }
 
-  /** A new connection; the one of the same name ends when this one is saved for the first time. */
+  /**
+   * Returns a new connection; it replaces the connection of the same name when it is saved for the first
+   * time.
+   */
   begin(address: ConnectionAddress): Connection {
     const id = Buffer.from(this.#deps.randomness.bytes(6)).readUIntBE(0, 6);
-    const known = { generation: 0, newest: 0, rooms: new Map(), stray: new Set<number>() };
+    const known = { generation: 0, newest: 0, rooms: new Map(), unreceived: new Set<number>() };
     return new Connection(id, address, known);
   }
 
-  /** The connection of a client that comes with a position. @throws MatrixError M_UNKNOWN_POS */
+  /**
+   * Returns the connection of a client that comes with a position.
+   * @throws MatrixError M_UNKNOWN_POS
+   */
   async find(address: ConnectionAddress, position: ConnectionPosition): Promise<Connection> {
     const key = keyOf(address);
     const load = () => this.#load(address, position);
@@ -63,7 +72,7 @@ export class Connections {
 
   /**
    * Begins the next generation of a connection with what an answer sends.
-   * @returns its number, once it is on disk if there is anything to remember
+   * @returns its number, after its changes are on disk if there are any
    */
   async save(connection: Connection, changes: SentChanges): Promise<number> {
     const { generation, toWrite } = connection.next(changes);
@@ -103,7 +112,7 @@ export class Connections {
 
 const keyOf = ({ userId, deviceId, name }: ConnectionAddress) => JSON.stringify([userId, deviceId, name]);
 
-/** @throws MatrixError M_UNKNOWN_POS when a client has asked for too many different things */
+/** @throws MatrixError M_UNKNOWN_POS when a client has asked for too many different states */
 function statesWith(known: readonly string[], changes: SentChanges): string[] {
   const states = new Set(known);
   for (const sent of changes.values()) if (sent) states.add(sent.state);

@@ -3,31 +3,24 @@ import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import type { ExtensionAnswer } from '../extensions/extension.ts';
 import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import type { Connection } from './connection.ts';
-import {
-  isRemembered,
-  nothingSent,
-  outsideOfRooms,
-  roomParts,
-  type SentPart,
-  type SentRoom,
-} from './sent-room.ts';
+import { isRemembered, nothingSent, outsideOfRooms, roomParts, type SentRoom } from './sent-room.ts';
 
-/** What happened between the client's position and the one of the answer. */
+/** The changes of rooms between the client's position and the answer. */
 export interface RoomChanges {
   readonly since: number | undefined;
-  /** What may have changed in a room: bits of the timeline and of sources. */
+  /** Returns bits of the timeline and of sources: what may have changed in a room. */
   partsOf(room: UserRoom): number;
 }
 
-/** What an answer sends, as it has to be remembered. */
+/** The parts of an answer that change the sent state. */
 export interface AnswerParts {
-  /** Every room that the client may be told of. */
+  /** All rooms in the user's list. */
   readonly listed: readonly UserRoom[];
   readonly relevant: readonly RelevantRoom[];
   readonly extensions: readonly ExtensionAnswer[];
 }
 
-/** What the client has after an answer, as far as that is not what it had before. */
+/** Returns the changes of a connection's sent state by an answer, by room nid. */
 export function sentAfter(
   connection: Connection,
   { listed, relevant, extensions }: AnswerParts,
@@ -69,18 +62,21 @@ export function sentAfter(
   return changes;
 }
 
-/** What is known to be sent of a room when the answer says nothing of it. @param parts what may have changed */
+/**
+ * Returns the sent state of a room that is not in the answer.
+ * @param parts bits of what may have changed
+ */
 function missedParts(
   sent: SentRoom,
   parts: number,
   since: number | undefined,
   bits: SourceList['extensionBits'],
 ): SentRoom {
-  const missed = (part: SentPart, bit: number): SentPart =>
-    part === 'live' && parts & bit && since !== undefined ? since : part;
-  const all = roomParts.map((name) => [
-    name,
-    missed(sent[name], name === 'timeline' ? timelineBit : (bits.get(name) ?? 0)),
-  ]);
-  return { ...sent, ...Object.fromEntries(all) };
+  if (since === undefined) return sent;
+  let missed = sent;
+  for (const name of roomParts) {
+    const bit = name === 'timeline' ? timelineBit : (bits.get(name) ?? 0);
+    if (sent[name] === 'live' && parts & bit) missed = { ...missed, [name]: since };
+  }
+  return missed;
 }

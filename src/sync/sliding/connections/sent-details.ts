@@ -1,44 +1,44 @@
 import type { JsonObject } from '../../../protocol/index.ts';
 
-/** What a client was last told of a room besides its events. */
+/** What a client was last sent of a room besides its events. */
 export interface RoomDetails {
   readonly isDirect: boolean;
-  /** What is unread. */
+  /** Unread counts. */
   readonly counts: JsonObject;
 }
 
-/** Members of one room that are remembered; with more, those before are forgotten. */
+/** Maximum number of remembered members of one room; more replace the earlier ones. */
 const maxMembers = 500;
 
 /**
- * Small things that a client was told on a connection, so that they are told again only when they have changed. In
- * memory: what is forgotten is told again.
+ * Small parts of rooms that a client was sent on a connection, so that they are sent again only when they
+ * have changed. They are in memory, and sent again after a restart.
  */
 export class SentDetails {
   readonly #rooms = new Map<number, RoomDetails>();
-  /** Room to user to the number of the membership event. */
+  /** By room nid and user id: the nid of the membership event. */
   readonly #members = new Map<number, Map<string, number>>();
 
   room(roomNid: number): RoomDetails | undefined {
     return this.#rooms.get(roomNid);
   }
 
-  tell(roomNid: number, room: RoomDetails): void {
+  set(roomNid: number, room: RoomDetails): void {
     this.#rooms.set(roomNid, room);
   }
 
-  knowsMember(roomNid: number, userId: string, eventNid: number): boolean {
+  hasMember(roomNid: number, userId: string, eventNid: number): boolean {
     return this.#members.get(roomNid)?.get(userId) === eventNid;
   }
 
-  tellMembers(roomNid: number, members: ReadonlyMap<string, number>): void {
+  addMembers(roomNid: number, members: ReadonlyMap<string, number>): void {
     const known = this.#members.get(roomNid);
     if (members.size === 0) return;
     if (!known || known.size + members.size > maxMembers) this.#members.set(roomNid, new Map(members));
     else for (const [userId, nid] of members) known.set(userId, nid);
   }
 
-  forgetRoom(roomNid: number): void {
+  deleteRoom(roomNid: number): void {
     this.#rooms.delete(roomNid);
     this.#members.delete(roomNid);
   }

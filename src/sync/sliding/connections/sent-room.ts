@@ -1,12 +1,12 @@
 /**
- * How much of one part of a room was sent on a connection: nothing, all that was there at the client's position, or
- * what was there at an earlier one.
+ * How much of one part of a room was sent on a connection: nothing, everything up to the client's position
+ * (`live`), or everything up to an earlier position.
  */
 export type SentPart = 'never' | 'live' | number;
 
 /**
- * Extensions about rooms of which a connection remembers how much it has sent of each room. Their names are columns of
- * `sliding_sync_rooms`. The progress of other extensions is taken to be that of the timeline.
+ * Extensions whose progress in each room is remembered by a connection. Their names are columns of
+ * `sliding_sync_rooms`. The progress of other extensions is that of the timeline.
  */
 const rememberedExtensions = ['receipts', 'account_data'] as const;
 
@@ -20,13 +20,13 @@ export const roomParts = ['timeline', ...rememberedExtensions] as const;
 
 /** What was sent of a room on a connection. */
 export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], SentPart>> {
-  /** So many of the newest events up to there the client has, if there are so many. */
+  /** The client has this number of the newest events, if there are so many. */
   readonly timelineLimit: number;
-  /** The state that the client was told of, as `RequiredState.text`. */
+  /** The required state that the client was sent, as `RequiredState.text`. */
   readonly state: string;
 }
 
-/** Under this number a connection keeps what does not belong to a room. */
+/** The room nid under which a connection stores what does not belong to a room. */
 export const outsideOfRooms = 0;
 
 export const nothingSent: SentRoom = {
@@ -37,7 +37,7 @@ export const nothingSent: SentRoom = {
   state: '[]',
 };
 
-/** Where to go on with a part for a client that is at `since`; `undefined`: from the beginning. */
+/** Returns the position after which a part must be sent to a client at `since`; `undefined`: all of it. */
 export function sentUpTo(part: SentPart, since: number | undefined): number | undefined {
   if (since === undefined || part === 'never') return undefined;
   return part === 'live' ? since : part;

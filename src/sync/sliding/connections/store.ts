@@ -3,14 +3,14 @@ import type { ConnectionAddress, Outdated, SentChanges } from './connection.ts';
 import { nothingSent, type SentPart, type SentRoom } from './sent-room.ts';
 import type { SlidingSyncTables } from './tables.ts';
 
-/** How many rows one statement writes, or rooms it names. */
+/** Maximum number of rows or rooms in one statement. */
 const chunk = 500;
 
-/** A connection as it is on disk. */
+/** A stored connection. */
 export interface StoredConnection {
   readonly id: number;
   readonly floor: number;
-  /** What rooms name by their index. */
+  /** Required states; rooms refer to them by index. */
   readonly states: readonly string[];
 }
 
@@ -28,12 +28,12 @@ export async function readConnection(
   return row && { ...row, states: JSON.parse(row.states) as string[] };
 }
 
-/** What was sent on a connection at a generation. */
+/** Reads what was sent on a connection at a generation. */
 export async function readRooms(
   reader: Reader<SlidingSyncTables>,
   { id, states }: StoredConnection,
   generation: number,
-): Promise<{ rooms: Map<number, SentRoom>; stray: Set<number>; newest: number }> {
+): Promise<{ rooms: Map<number, SentRoom>; unreceived: Set<number>; newest: number }> {
   const rows = await reader
     .selectFrom('sliding_sync_rooms')
     .selectAll()
@@ -41,18 +41,18 @@ export async function readRooms(
     .orderBy('generation')
     .execute();
   const rooms = new Map<number, SentRoom>();
-  const stray = new Set<number>();
+  const unreceived = new Set<number>();
   let newest = generation;
   for (const row of rows) {
     newest = Math.max(newest, row.generation);
-    if (row.generation > generation) stray.add(row.room_nid);
+    if (row.generation > generation) unreceived.add(row.room_nid);
     else if (isNothing(row)) rooms.delete(row.room_nid);
     else rooms.set(row.room_nid, sentRoom(row, states));
   }
-  return { rooms, stray, newest };
+  return { rooms, unreceived, newest };
 }
 
-/** Writes what an answer sends, and deletes what is not needed any more. */
+/** Writes what an answer sends, and deletes outdated rows. */
 export async function writeGeneration(
   writer: Writer<SlidingSyncTables>,
   connection: { readonly id: number; readonly floor: number; readonly states: readonly string[] },
@@ -103,8 +103,9 @@ export interface Generation {
 }
 
 /**
- * Makes a connection in place of the one of the same name; the device keeps `kept` others, the newest.
- * @returns the names of those that it does not keep
+ * Stores a connection in place of the one of the same name; the device keeps the `kept` most recently used
+ * others.
+ * @returns the names of the deleted others
  */
 export async function replaceConnection(
   writer: Writer<SlidingSyncTables>,
@@ -127,7 +128,7 @@ export async function replaceConnection(
   );
   const address = { user_id: userId, device_id: deviceId, conn_id: name };
   const fresh = { id, floor: 0, states: '[]', used_ts: now };
-  // Another request may have begun the same connection at the same moment: the later one counts.
+  // Another request may have begun the same connection at the same moment: the later one is stored.
   await writer
     .insertInto('sliding_sync_connections')
     .values({ ...address, ...fresh })

@@ -1,25 +1,25 @@
-/** What is known to be sent on connections, so that positions survive a restart. */
+/** The sent state of connections, so that positions survive a restart. */
 export interface SlidingSyncTables {
   sliding_sync_connections: {
     id: number;
     user_id: string;
-    /** Empty for tokens without a device. */
+    /** Empty for access tokens without a device. */
     device_id: string;
     conn_id: string;
-    /** The oldest generation whose position is still good. */
+    /** The oldest generation whose position is valid. */
     floor: number;
-    /** JSON array of the required states that the rooms name by their index, each as text. */
+    /** JSON array of required states as texts; rooms refer to them by index. */
     states: string;
     /** When it was last written, in milliseconds since the epoch. */
     used_ts: number;
   };
-  /** What was sent of a room up to a generation: the newest row up to the client's generation counts. */
+  /** What was sent of a room up to a generation: the newest row up to the client's generation is valid. */
   sliding_sync_rooms: {
     connection: number;
     /** 0 for what does not belong to a room. */
     room_nid: number;
     generation: number;
-    /** For each part: -2 never sent, -1 all is sent, otherwise the position up to which it was. */
+    /** For each part: -2 never sent, -1 all sent, otherwise the position up to which it was sent. */
     timeline: number;
     receipts: number;
     account_data: number;

@@ -7,7 +7,7 @@ import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from
 
 type Sources = Pick<SourceList, 'accountData' | 'accountDataBits'>;
 
-/** Account data of the user, and of the rooms of the answer. Source: MSC3959. */
+/** Returns account data of the user and of the rooms in the answer. Source: MSC3959. */
 export async function accountDataExtension(
   sources: Sources,
   context: ExtensionContext,
@@ -38,7 +38,7 @@ async function globalEntries(
   return entries.filter(({ roomId }) => roomId === undefined);
 }
 
-/** @returns JSON by room id */
+/** @returns JSON texts by room id */
 async function roomEntries(
   { accountData, accountDataBits }: Sources,
   { userId, since, upTo }: ExtensionContext,

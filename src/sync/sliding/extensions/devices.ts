@@ -4,16 +4,16 @@ import type { Listed } from '../../sources/source-list.ts';
 import type { ToDeviceRequest } from '../request.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
-/** Messages of one answer when the client does not ask for a number, and at most. */
+/** Number of messages in one answer when the client does not ask for one, and maximum. */
 const [defaultMessages, maxMessages] = [100, 1_000];
 
-/** What the extensions about one device look at. */
+/** What extensions about one device need. */
 export type DeviceContext = Pick<ExtensionContext, 'userId' | 'deviceId' | 'since' | 'upTo' | 'changes'>;
 
 /**
- * Messages for the device. What comes up to the request's `since` has arrived and is not needed any more.
- * Source: MSC3885.
- * @throws MatrixError M_INVALID_PARAM for a foreign `since`
+ * Returns messages to the device. Those up to the request's `since` have arrived and are dropped. Source:
+ * MSC3885.
+ * @throws MatrixError M_INVALID_PARAM for an unknown `since`
  */
 export async function toDeviceExtension(
   queue: DeviceQueue,
@@ -31,7 +31,7 @@ export async function toDeviceExtension(
   return { name: 'to_device', text, isNews: messages.length > 0 };
 }
 
-/** An extension with the members of all sections that are part of it. */
+/** Returns an extension with the members of all sections that belong to it. */
 export async function deviceExtension(
   name: string,
   sections: readonly Listed<DeviceSection>[],

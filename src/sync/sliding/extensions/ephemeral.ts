@@ -5,7 +5,10 @@ import type { InRooms } from '../request.ts';
 import type { RelevantRoom } from '../rooms/relevant-room.ts';
 import { type ExtensionAnswer, type ExtensionContext, roomsFor, roomsText } from './extension.ts';
 
-/** An ephemeral section for the joined rooms of the answer, one event each. Source: MSC4186, "Extensions". */
+/**
+ * Returns the ephemeral events of one section, one for each joined room in the answer. Source: MSC4186,
+ * "Extensions".
+ */
 export async function ephemeralExtension(
   { bit, section: { extension } }: Listed<EphemeralSection>,
   context: ExtensionContext,
@@ -21,7 +24,10 @@ export async function ephemeralExtension(
   return { name: extension.name, text: `{"rooms":${roomsText(events)}}`, isNews: events.size > 0, covered };
 }
 
-/** Where the client is with an extension in a room: as the connection remembers, or else where its timeline is. */
+/**
+ * Returns where the client is with an extension in a room: as the connection remembers, or else where its
+ * timeline is.
+ */
 function progress(
   name: string,
   bit: number,

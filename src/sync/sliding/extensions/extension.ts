@@ -3,7 +3,7 @@ import type { Connection } from '../connections/connection.ts';
 import type { InRooms } from '../request.ts';
 import type { RelevantRoom } from '../rooms/relevant-room.ts';
 
-/** What an extension may look at. */
+/** What extensions need. */
 export interface ExtensionContext {
   readonly userId: string;
   readonly deviceId: string;
@@ -11,24 +11,24 @@ export interface ExtensionContext {
   /** The position of the client. */
   readonly since: number | undefined;
   readonly upTo: number;
-  /** `undefined`: it is not in memory any more what has changed. */
+  /** `undefined` when the feed does not reach back that far. */
   readonly changes: Changes | undefined;
-  /** The rooms that the answer is about. */
+  /** The rooms in the answer. */
   readonly rooms: readonly RelevantRoom[];
 }
 
-/** What an extension has to say. */
+/** The answer of an extension. */
 export interface ExtensionAnswer {
   readonly name: string;
-  /** As JSON. */
+  /** JSON. */
   readonly text: string;
-  /** The client should be told at once. */
+  /** Whether it ends a long poll. */
   readonly isNews: boolean;
-  /** The rooms of which the client knows all that the extension tells. */
+  /** The rooms of which the client has all data of the extension after this answer. */
   readonly covered?: readonly RelevantRoom[];
 }
 
-/** The rooms that an extension is to be about: by default all. Source: MSC3575, "Extensions". */
+/** Returns the rooms that an extension is enabled for: by default all. Source: MSC3575, "Extensions". */
 export function roomsFor(
   rooms: readonly RelevantRoom[],
   { lists, rooms: named }: InRooms,
@@ -40,7 +40,10 @@ export function roomsFor(
   });
 }
 
-/** `{"rooms": {...}}` as JSON. @param entries JSON by room id */
+/**
+ * Returns `{"rooms": {...}}` as JSON.
+ * @param entries JSON texts by room id
+ */
 export function roomsText(entries: ReadonlyMap<string, string>): string {
   const texts = [...entries].map(([roomId, text]) => `${JSON.stringify(roomId)}:${text}`);
   return `{${texts.join(',')}}`;

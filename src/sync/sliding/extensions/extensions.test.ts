@@ -37,12 +37,12 @@ for (const database of serverDatabases(import.meta.url)) {
       return { anna, ben, roomId };
     };
 
-    it('that are not asked for say nothing', async () => {
+    it('are absent from the answer when they are not enabled', async () => {
       const { anna } = await two();
       assert.deepEqual((await new SlidingClient(anna).sync({ lists })).extensions, {});
     });
 
-    it('account_data: all at first, then what changes, also outside of the window meanwhile', async () => {
+    it('account_data returns all entries at first and then changes, including those made while a room was outside of the window', async () => {
       const { anna, roomId } = await two();
       const user = `/user/${enc(anna.id)}`;
       const ofRoom = `${user}/rooms/${enc(roomId)}/account_data`;
@@ -74,7 +74,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await ask()).rooms[roomId], [{ type: 'org.example.room', content: { n: 2 } }]);
     });
 
-    it('receipts: of what is shown and one’s own at first, then all that come', async () => {
+    it('receipts returns those for the timeline and by the user at first, and then all new ones', async () => {
       const { anna, ben, roomId } = await two();
       const [old, recent] = [await anna.say(roomId, 'old'), await anna.say(roomId, 'recent')];
       const read = (person: TestClient, eventId: string) =>
@@ -94,7 +94,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await ask(), []);
     });
 
-    it('one’s own receipt takes the count of what is unread down', async () => {
+    it('receipts of the user lower the unread count', async () => {
       const { anna, ben, roomId } = await two();
       const eventId = await ben.say(roomId, 'unread');
       const client = new SlidingClient(anna);
@@ -104,7 +104,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual([room?.notification_count, room?.timeline], [0, undefined]);
     });
 
-    it('is_dm follows m.direct', async () => {
+    it('is_dm of a room follows m.direct account data', async () => {
       const { anna, ben, roomId } = await two();
       const client = new SlidingClient(anna);
       const path = `/user/${enc(anna.id)}/account_data/m.direct`;
@@ -115,7 +115,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await client.sync({ lists })).rooms[roomId]?.is_dm, false);
     });
 
-    it('typing: who is, and who ceases to', async () => {
+    it('typing returns typing users and an empty list when they stop', async () => {
       const { anna, ben, roomId } = await two();
       const client = new SlidingClient(anna);
       const ask = async (options: object = {}) => {
@@ -134,7 +134,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await ask(), []);
     });
 
-    it('are about the lists and subscriptions that are named, `*` standing for all', async () => {
+    it('cover the lists and rooms that the request names, and all for `*`', async () => {
       const { anna, ben, roomId } = await two();
       const other = await anna.createRoom();
       await ben.join(other);
@@ -143,7 +143,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
       const config = { timeline_limit: 1, required_state: [] };
       let connections = 0;
-      /** The other room is in the list, this one is subscribed to. */
+      /** The other room is in the list; this one has a subscription. */
       const ask = async (selection: object) => {
         const { extensions } = await new SlidingClient(anna, `selection ${connections++}`).sync({
           lists: { top: { ...config, ranges: [[0, 0]] } },
@@ -163,7 +163,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await ask({ lists: [], rooms: [other] }), []);
     });
 
-    it('to_device: messages until they are acknowledged', async () => {
+    it('to_device returns messages until they are acknowledged', async () => {
       const { anna, ben } = await two();
       const client = new SlidingClient(anna);
       const ask = async (since?: string) => {
@@ -195,7 +195,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('e2ee: how many keys are left, and whose have changed', async () => {
+    it('e2ee returns one-time key counts and changed device lists', async () => {
       const { anna, ben } = await two();
       const client = new SlidingClient(anna);
       const ask = async () =>

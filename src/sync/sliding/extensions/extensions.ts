@@ -6,7 +6,7 @@ import { type DeviceContext, deviceExtension, toDeviceExtension } from './device
 import { ephemeralExtension } from './ephemeral.ts';
 import type { ExtensionAnswer, ExtensionContext } from './extension.ts';
 
-/** What clients ask for besides rooms. Source: MSC4186, "Extensions". */
+/** Answers extensions. Source: MSC4186, "Extensions". */
 export class Extensions {
   readonly #sources: SourceList;
   readonly #device: ReadonlyMap<string, readonly Listed<DeviceSection>[]>;
@@ -16,7 +16,7 @@ export class Extensions {
     this.#device = Map.groupBy(sources.device, ({ section }) => section.extension);
   }
 
-  /** The answers of those that are enabled and served; `devices` is what `ofDevice` says. */
+  /** Returns the answers of all enabled extensions; `devices` is the result of `ofDevice`. */
   async answers(
     context: ExtensionContext,
     requests: ExtensionRequests,
@@ -41,8 +41,8 @@ export class Extensions {
   }
 
   /**
-   * What is for one device, and is in every answer: messages for it, which are not known from the client's position
-   * but from one of their own, and how many of its keys are left.
+   * Returns the answers of the extensions about one device, which are in every answer: messages to it, which
+   * have a position of their own, and the constant members.
    */
   async ofDevice(context: DeviceContext, requests: ExtensionRequests): Promise<ExtensionAnswer[]> {
     if (context.deviceId === '') return [];

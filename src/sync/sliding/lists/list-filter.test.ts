@@ -33,7 +33,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
     const all = ['plain', 'secret', 'space', 'direct', 'invite'];
     type Filters = Readonly<Record<string, unknown>> & { spaces?: readonly string[] };
-    /** Spaces are named as in `rooms`. */
+    /** Names spaces as in `rooms`. */
     const cases: [filters: Filters, expected: string[]][] = [
       [{}, all],
       [{ is_dm: true }, ['direct']],
@@ -53,7 +53,7 @@ for (const database of serverDatabases(import.meta.url)) {
       [{ spaces: ['unknown'] }, []],
     ];
     for (const [filters, expected] of cases) {
-      it(`${JSON.stringify(filters)} lets through ${expected.join(', ') || 'nothing'}`, async () => {
+      it(`${JSON.stringify(filters)} selects ${expected.join(', ') || 'nothing'}`, async () => {
         const spaces = filters.spaces?.map((name) => rooms[name] ?? '!unknown:test');
         const client = new SlidingClient(anna, JSON.stringify(filters).slice(0, 100));
         const answer = await client.sync(oneList({ filters: { ...filters, ...(spaces && { spaces }) } }));

@@ -7,7 +7,7 @@ import type { Marks } from './user-marks.ts';
 /** Whether a room passes one condition of a filter. */
 type Condition = (room: UserRoom, traits: RoomTraits) => boolean;
 
-/** Rooms that are looked at at the same time. */
+/** Number of rooms whose traits are read at the same time. */
 const roomsAtOnce = 32;
 
 export interface ListFilterDeps {
@@ -23,7 +23,7 @@ export class ListFilter {
     this.#deps = deps;
   }
 
-  /** Those of a user's rooms that pass, in the same order. */
+  /** Returns the rooms that pass, in the same order. */
   async select(
     rooms: readonly UserRoom[],
     filters: FiltersJson | null | undefined,
@@ -47,7 +47,7 @@ export class ListFilter {
     return passing;
   }
 
-  /** The rooms that spaces name which the user is in. */
+  /** Returns the children of the spaces that the user is joined to. */
   async #childrenOf(rooms: readonly UserRoom[], spaces: readonly string[]): Promise<Set<string>> {
     const { engine } = this.#deps;
     const children = new Set<string>();
@@ -59,7 +59,7 @@ export class ListFilter {
       );
       const events = await engine.events.getMany(entries.map(([, { nid }]) => nid));
       for (const stored of events.values()) {
-        // A child without servers to join it through was taken off.
+        // A child without `via` was removed from the space.
         if (Array.isArray(visibleContent(stored)['via'])) children.add(stored.event.stateKey ?? '');
       }
     }
@@ -67,7 +67,7 @@ export class ListFilter {
   }
 }
 
-/** Conditions that cost nothing. */
+/** Conditions that need no room traits. */
 function markConditions(
   filters: FiltersJson,
   { direct, tags }: Marks,

@@ -16,7 +16,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
     const people = newcomersOn(() => server);
 
-    it('have the rooms of their windows, the latest first, and count them all', async () => {
+    it('return the rooms of their windows, the most recent first, and count all rooms', async () => {
       const [anna] = await people('anna');
       const rooms = [];
       for (let index = 0; index < 4; index++) rooms.push(await anna!.createRoom());
@@ -38,14 +38,14 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await client.sync(oneList())).rooms, {});
     });
 
-    it('without a window have all rooms', async () => {
+    it('return all rooms without a window', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       const body = { lists: { all: { timeline_limit: 1, required_state: [] } } };
       assert.deepEqual(Object.keys((await new SlidingClient(anna!).sync(body)).rooms), [roomId]);
     });
 
-    it('tell later what happened outside of their windows', async () => {
+    it('return changes from outside of their windows when a room enters the window', async () => {
       const [anna] = await people('anna');
       const older = await anna!.createRoom();
       const newer = await anna!.createRoom();
@@ -66,7 +66,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('leave out rooms that were left before', async () => {
+    it('leave out rooms that were left before the connection', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       await anna!.leave(roomId);
@@ -74,7 +74,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).lists['all']?.count, 0);
     });
 
-    it('leave out the rooms that the operator excludes, and timelines are bounded', async () => {
+    it('leave out rooms that the operator excludes, and bound timelines', async () => {
       const excluded: string[] = [];
       const config = { sync: { exclude_rooms_from_sync: excluded, filter_timeline_limit: 2 } };
       const other = await startTestServer({ database, config });

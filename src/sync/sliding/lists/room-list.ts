@@ -9,7 +9,7 @@ export interface RoomListDeps {
   readonly activity: RoomActivity;
   readonly removals: Removals;
   readonly shownInvites: ShownInvites;
-  /** Rooms that no sync mentions (`exclude_rooms_from_sync`). */
+  /** Rooms that are left out of every sync (`exclude_rooms_from_sync`). */
   readonly excludedRooms: ReadonlySet<string>;
 }
 
@@ -22,8 +22,9 @@ export class RoomList {
   }
 
   /**
-   * The rooms that a client may be told of: those that the user is in, is invited to or knocks on, those that others
-   * have removed them from, and those that they have left since the client was told of them. The latest first.
+   * Returns the rooms that a client may get, the most recently active first: rooms that the user is joined
+   * to, invited to or knocks on, rooms that other users have removed the user from, and rooms that the user
+   * has left since the client got them.
    * @param sent what the client was sent up to `since`
    */
   async of(
@@ -46,7 +47,7 @@ export class RoomList {
     return rooms.sort((one, other) => placeOf(other) - placeOf(one));
   }
 
-  /** Whether a room is listed that the user is not in. */
+  /** Whether a room that the user is not joined to is listed. */
   async #isListed(
     userId: string,
     room: UserRoom,

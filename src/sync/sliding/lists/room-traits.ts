@@ -2,7 +2,7 @@ import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
 import { type RoomReader, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
 
-/** What filters ask about a room. */
+/** The properties of a room that filters use. */
 export interface RoomTraits {
   readonly isEncrypted: boolean;
   /** The `type` of its `m.room.create`. */
@@ -20,17 +20,17 @@ const keys = {
 
 type Key = keyof typeof keys;
 
-/** How many rooms' traits are kept in memory. */
-const roomsInMemory = 100_000;
+/** Maximum number of rooms in each cache. */
+const maxRooms = 100_000;
 
-/** What filters ask about rooms, from memory where nothing has changed. */
+/** Reads the properties of rooms that filters use, and caches them until they change. */
 export class RoomTraitsReader {
   readonly #engine: RoomReader;
-  readonly #current = new RecentlyUsed<number, RoomTraits>({ max: roomsInMemory });
-  /** Of rooms as they were when somebody's stay ended, by the event that ended it. */
-  readonly #past = new RecentlyUsed<number, RoomTraits>({ max: roomsInMemory });
+  readonly #current = new RecentlyUsed<number, RoomTraits>({ max: maxRooms });
+  /** Rooms at the end of a user's membership, by the nid of the membership event. */
+  readonly #past = new RecentlyUsed<number, RoomTraits>({ max: maxRooms });
 
-  /** Counts what was dropped from memory: who began to read before that must not keep what they read. */
+  /** Counts invalidations: a load that began before one must not be cached. */
   #dropped = 0;
 
   constructor(engine: RoomReader) {
@@ -44,12 +44,12 @@ export class RoomTraitsReader {
     });
   }
 
-  /** The room as the user may know it: as it is, or as it was when their stay ended. */
+  /** Returns the room as the user may know it: as it is, or as it was when the user's membership ended. */
   async of(room: UserRoom): Promise<RoomTraits> {
     if (room.membership === 'leave' || room.membership === 'ban') return this.#ofPast(room);
     if (room.membership !== 'join') {
-      const told = await this.#ofStripped(room);
-      if (told) return told;
+      const traits = await this.#ofStripped(room);
+      if (traits) return traits;
     }
     const known = this.#current.get(room.roomNid);
     if (known) return known;
@@ -60,20 +60,22 @@ export class RoomTraitsReader {
     return traits;
   }
 
-  /** The room as another server has shown it to a user who is not in it; `undefined` when none has. */
+  /** Returns the room as another server's stripped state describes it; `undefined` without stripped state. */
   async #ofStripped(room: UserRoom): Promise<RoomTraits | undefined> {
     const known = this.#past.get(room.eventNid);
     if (known) return known;
     const { events } = this.#engine;
     const own = await events.get(room.eventNid);
-    const told = await this.#engine.strippedState(own?.event.stateKey ?? '', room);
-    if (!told) return undefined;
+    const stripped = await this.#engine.strippedState(own?.event.stateKey ?? '', room);
+    if (!stripped) return undefined;
     const text = (key: Key, field: string) => {
-      const entry = told.find(({ type, state_key }) => stateMapKey(type, state_key) === keys[key]);
+      const entry = stripped.find(({ type, state_key }) => stateMapKey(type, state_key) === keys[key]);
       const value = entry?.content[field];
       return typeof value === 'string' && value !== '' ? value : undefined;
     };
-    const isEncrypted = told.some(({ type, state_key }) => stateMapKey(type, state_key) === keys.encryption);
+    const isEncrypted = stripped.some(
+      ({ type, state_key }) => stateMapKey(type, state_key) === keys.encryption,
+    );
     const name = text('name', 'name') ?? text('alias', 'alias');
     const traits = { isEncrypted, type: text('create', 'type'), name };
     this.#past.set(room.eventNid, traits);

@@ -5,7 +5,7 @@ import { combine, type RoomConfig } from '../rooms/room-config.ts';
 import type { ListFilter } from './list-filter.ts';
 import type { Marks } from './user-marks.ts';
 
-/** A room that the client wants to hear of. */
+/** A room that the client asks for. */
 export interface SelectedRoom {
   readonly room: UserRoom;
   readonly config: RoomConfig;
@@ -13,23 +13,26 @@ export interface SelectedRoom {
   readonly isSubscribed: boolean;
 }
 
-/** What the lists and subscriptions of a request come to. */
+/** The rooms of all lists and subscriptions of a request. */
 export interface Selection {
-  /** How many rooms each list has, in its windows or not. */
+  /** Number of rooms in each list, inside its windows or not. */
   readonly counts: ReadonlyMap<string, number>;
   readonly rooms: ReadonlyMap<number, SelectedRoom>;
 }
 
-/** Who asks, and within which bounds. */
+/** The request, and its bounds. */
 export interface SelectionRequest {
   readonly userId: string;
   readonly body: SlidingSyncBody;
   readonly marks: Marks;
-  /** Most events of a timeline. */
+  /** Maximum number of events of a timeline. */
   readonly maxEvents: number;
 }
 
-/** Selects the rooms of an answer. Source: MSC4186, "Lists and subscriptions". @param rooms the latest first */
+/**
+ * Selects the rooms of an answer. Source: MSC4186, "Lists and subscriptions".
+ * @param rooms the most recently active first
+ */
 export async function selectRooms(
   filter: ListFilter,
   rooms: readonly UserRoom[],
@@ -69,7 +72,7 @@ export async function selectRooms(
   return { counts, rooms: selected };
 }
 
-/** The rooms at the places that a list names; all, if it names none. */
+/** Returns the rooms in the windows of a list; all rooms if it has no windows. */
 function inWindows(rooms: readonly UserRoom[], { ranges, range }: ListRequest): readonly UserRoom[] {
   const windows = ranges ?? (range ? [range] : undefined);
   if (!windows) return rooms;
@@ -78,7 +81,7 @@ function inWindows(rooms: readonly UserRoom[], { ranges, range }: ListRequest): 
   return [...places];
 }
 
-/** Combines configurations, each pair once: many rooms are in the same lists. */
+/** Combines room configurations, each pair once, because many rooms are in the same lists. */
 class ConfigCombiner {
   readonly #known = new Map<RoomConfig, Map<RoomConfig, RoomConfig>>();
 

@@ -2,21 +2,21 @@ import type { AccountData } from '../../../account-data/index.ts';
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import { isJsonObject, type JsonObject } from '../../../protocol/index.ts';
 
-/** How a user has marked their rooms. */
+/** How a user has marked rooms. */
 export interface Marks {
-  /** Rooms that are conversations with single people (`m.direct`). */
+  /** Direct chats (`m.direct`). */
   readonly direct: ReadonlySet<string>;
-  /** Room to its tags. */
+  /** Tags by room id. */
   readonly tags: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
-/** How many users' marks are kept in memory. */
-const usersInMemory = 20_000;
+/** Maximum number of users in the cache. */
+const maxUsers = 20_000;
 
-/** How users have marked their rooms, from memory for those who sync. */
+/** Reads how users have marked their rooms, and caches it for users who sync. */
 export class UserMarks {
   readonly #accountData: AccountData;
-  readonly #users = new RecentlyUsed<string, Promise<Marks>>({ max: usersInMemory });
+  readonly #users = new RecentlyUsed<string, Promise<Marks>>({ max: maxUsers });
 
   constructor(accountData: AccountData) {
     this.#accountData = accountData;

@@ -19,14 +19,14 @@ export interface JoinedRoomDeps {
   readonly sources: SourceList;
 }
 
-/** The state that an answer tells of, and what has become of it in all. */
-interface StateToTell {
+/** The state of an answer, and all changes of the room's state. */
+interface StateToSend {
   readonly changes: StateNids;
-  readonly told: StateNids;
+  readonly sent: StateNids;
   readonly members: ReadonlyMap<string, number>;
 }
 
-/** Tells of rooms that the user is in. */
+/** Makes the entries of rooms that the user is joined to. */
 export class JoinedRoom {
   readonly #deps: JoinedRoomDeps;
 
@@ -40,19 +40,19 @@ export class JoinedRoom {
     const isInitial = request.after === undefined;
     const isExpanded = !isInitial && config.timelineLimit > (sent?.timelineLimit ?? 0);
     const counts = await this.#counts(request);
-    const news = { isDirect, counts };
-    const told = connection.sentDetails.room(room.roomNid);
-    const toldChanged = told ? JSON.stringify(told) !== JSON.stringify(news) : request.isTouched;
+    const details = { isDirect, counts };
+    const before = connection.sentDetails.room(room.roomNid);
+    const detailsChanged = before ? JSON.stringify(before) !== JSON.stringify(details) : request.isTouched;
     const wantsOtherState = config.state.text !== sent?.state;
-    if (!isInitial && !isExpanded && !request.hasGrown && !wantsOtherState && !toldChanged)
+    if (!isInitial && !isExpanded && !request.hasGrown && !wantsOtherState && !detailsChanged)
       return nothingNew(request);
     const timeline = await this.#timeline(head, request, isInitial || isExpanded);
     const state = await this.#state(head, request, timeline);
-    const stored = await engine.events.getMany(state.told.values());
+    const stored = await engine.events.getMany(state.sent.values());
     const events = [...stored.values()].map((event) => ({ stored: event, membership: undefined }));
     const isQuiet = !isInitial && !timeline?.limited && !timeline?.events.length && events.length === 0;
-    const sentThen = { timelineLimit: limitThen(request, timeline), state: config.state.text };
-    if (isQuiet && !toldChanged) return { ...nothingNew(request), sent: sentThen };
+    const sentThen = { timelineLimit: timelineLimitAfter(request, timeline), state: config.state.text };
+    if (isQuiet && !detailsChanged) return { ...nothingNew(request), sent: sentThen };
     const [timelineTexts, requiredState, fields] = await Promise.all([
       text.render(timeline?.events ?? [], recipient),
       text.render(events, recipient),
@@ -64,7 +64,7 @@ export class JoinedRoom {
       isInitial,
       eventIds: timeline?.events.map((event) => event.stored.event.eventId) ?? [],
       members: state.members,
-      told: news,
+      details,
     };
   }
 
@@ -74,7 +74,7 @@ export class JoinedRoom {
     return Object.assign({}, ...fields);
   }
 
-  /** @param isWhole the newest events, whether they were sent or not */
+  /** @param isWhole whether to return the newest events, even those that were sent */
   async #timeline(
     head: RoomHead,
     { config, recipient, after, upTo, hasGrown }: RoomRequest,
@@ -88,24 +88,24 @@ export class JoinedRoom {
     return readTimeline({ engine, relations: text.relations }, head, recipient.filter, range);
   }
 
-  async #state(head: RoomHead, request: RoomRequest, timeline: Timeline | undefined): Promise<StateToTell> {
+  async #state(head: RoomHead, request: RoomRequest, timeline: Timeline | undefined): Promise<StateToSend> {
     const { engine } = this.#deps;
     const { config, sent, recipient, after, upTo, hasGrown } = request;
     let changes: StateNids = new Map();
-    const told: StateNids = new Map();
+    const toSend: StateNids = new Map();
     if (after === undefined) {
       for (const key of config.state.select(head.state)) {
         const nid = await nidAt(engine, head, key, upTo);
-        if (nid !== undefined) told.set(key, nid);
+        if (nid !== undefined) toSend.set(key, nid);
       }
     } else {
       if (hasGrown) changes = await stateChanges(engine, head, after, upTo);
-      for (const [key, nid] of changes) if (config.state.matches(key)) told.set(key, nid);
+      for (const [key, nid] of changes) if (config.state.matches(key)) toSend.set(key, nid);
       const known = RequiredState.parse(sent?.state ?? '[]', recipient.userId);
       if (known.text !== config.state.text) {
         const current = await stateAt(engine, head, upTo);
         for (const key of config.state.select(current)) {
-          if (!known.matches(key)) told.set(key, current.get(key) ?? 0);
+          if (!known.matches(key)) toSend.set(key, current.get(key) ?? 0);
         }
       }
     }
@@ -113,8 +113,8 @@ export class JoinedRoom {
       timeline && config.state.lazyMembers
         ? await lazyMembers(engine, head, request, timeline, changes)
         : new Map<string, number>();
-    for (const [userId, nid] of members) told.set(stateMapKey('m.room.member', userId), nid);
-    return { changes, told, members };
+    for (const [userId, nid] of members) toSend.set(stateMapKey('m.room.member', userId), nid);
+    return { changes, sent: toSend, members };
   }
 
   async #fields(
@@ -150,8 +150,8 @@ interface FieldsOfJoinedRoom {
   readonly counts: JsonObject;
 }
 
-/** How many of the newest events the client has then, as far as it is known. */
-function limitThen({ config, sent }: RoomRequest, timeline: Timeline | undefined): number {
+/** Returns how many of the newest events the client has after the answer, as far as it is known. */
+function timelineLimitAfter({ config, sent }: RoomRequest, timeline: Timeline | undefined): number {
   const before = sent?.timelineLimit ?? 0;
   return timeline?.limited ? config.timelineLimit : Math.max(before, config.timelineLimit);
 }

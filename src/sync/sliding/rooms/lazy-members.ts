@@ -8,11 +8,11 @@ const memberType = 'm.room.member';
 const memberPrefix = stateMapKey(memberType, '');
 
 /**
- * The membership events of those who speak in a timeline or whom it is about, but for those that the client was sent,
- * and whatever has changed of the members if the timeline shows all that has happened.
- * Source: MSC4186, "Lazy loaded memberships".
- * @param changes what has changed of the room's state
- * @returns user to the number of the event
+ * Returns the membership events of senders and membership targets in a timeline, except those that the client
+ * was sent; and all membership changes if the timeline is not limited. Source: MSC4186, "Lazy loaded
+ * memberships".
+ * @param changes changed entries of the room's state
+ * @returns by user id: the nid of the membership event
  */
 export async function lazyMembers(
   engine: RoomReader,
@@ -27,17 +27,17 @@ export async function lazyMembers(
       if (key.startsWith(memberPrefix)) members.set(key.slice(memberPrefix.length), nid);
     }
   }
-  for (const userId of peopleIn(timeline)) {
+  for (const userId of usersIn(timeline)) {
     if (members.has(userId)) continue;
     const nid = await nidAt(engine, head, stateMapKey(memberType, userId), upTo);
     if (nid === undefined) continue;
-    const isKnown = after !== undefined && connection.sentDetails.knowsMember(room.roomNid, userId, nid);
+    const isKnown = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
     if (!isKnown) members.set(userId, nid);
   }
   return members;
 }
 
-function peopleIn({ events }: Timeline): Set<string> {
+function usersIn({ events }: Timeline): Set<string> {
   const people = new Set<string>();
   for (const { stored } of events) {
     const { sender, type, stateKey } = stored.event;

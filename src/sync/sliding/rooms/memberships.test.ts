@@ -15,7 +15,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
     const people = newcomersOn(() => server);
 
-    it('invites show stripped state, and the room when it is joined', async () => {
+    it('returns stripped state for an invite, and the room after the join', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const client = new SlidingClient(ben!);
       await client.sync(oneList());
@@ -32,7 +32,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual([joined.initial, joined.membership], [true, 'join']);
     });
 
-    it('knocks are shown like invites', async () => {
+    it('returns stripped state for a knock', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({
         initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
@@ -44,7 +44,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.ok(knock.invite_state?.some(({ type }) => type === 'm.room.create'));
     });
 
-    it('a room that was left is told of once, to those who knew it', async () => {
+    it('returns a left room once, on connections that had it', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       await ben!.join(roomId);
@@ -71,7 +71,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await new SlidingClient(ben!, 'other').sync(body)).lists['all']?.count, 0);
     });
 
-    it('who was removed by others is told so even on a new connection', async () => {
+    it('returns a room from which the user was kicked on a new connection as well', async () => {
       const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);

@@ -6,7 +6,7 @@ import { type RequiredEntry, RequiredState } from './required-state.ts';
 const me = '@me:test';
 const you = '@you:test';
 
-/** Some state, as names of its entries. */
+/** Makes a state from the names of its entries. */
 const state = new Map(
   [
     ['m.room.create', ''],
@@ -21,7 +21,7 @@ const state = new Map(
 const selected = (required: RequiredState) => required.select(state).map((key) => state.get(key));
 const all = [...state.values()];
 
-describe('required state', () => {
+describe('RequiredState', () => {
   const cases: [rules: RequiredEntry[][], expected: string[]][] = [
     [[], []],
     [[[['m.room.name', '']]], ['m.room.name']],
@@ -50,7 +50,7 @@ describe('required state', () => {
       ],
       ['m.room.create', 'm.room.name', `m.room.member ${me}`, `m.room.member ${you}`],
     ],
-    // One rule wants all members, the other not: who wants either wants all.
+    // One rule wants all members, the other does not: the union has all.
     [[[['*', '*']], [['m.room.member', '$LAZY']]], all],
   ];
   for (const [rules, expected] of cases) {
@@ -61,7 +61,7 @@ describe('required state', () => {
     });
   }
 
-  it('has the same text for the same entries in whatever order', () => {
+  it('has the same text for the same entries in any order', () => {
     const [one, other]: RequiredEntry[] = [
       ['m.room.name', ''],
       ['m.room.create', ''],
@@ -72,7 +72,7 @@ describe('required state', () => {
     );
   });
 
-  it('combines to what either asks for', () => {
+  it('returns the union of two required states', () => {
     const [one, other] = [
       RequiredState.of([[['m.room.name', '']]], me),
       RequiredState.of([[['m.room.member', '$LAZY']]], me),

@@ -1,20 +1,23 @@
 import { splitStateMapKey, stateMapKey } from '../../../protocol/index.ts';
 
-/** `[type, state key]` as clients write them; `*` stands for any, `$ME` for the user, `$LAZY` see below. */
+/**
+ * `[type, state key]` as clients write them; `*` matches anything, `$ME` the user; for `$LAZY` see
+ * `StateRule`.
+ */
 export type RequiredEntry = readonly [type: string, stateKey: string];
 
 const anything = '*';
 const memberType = 'm.room.member';
 
 /**
- * Which entries of a room's state one rule asks for. With `$LAZY`, members come with the timeline that needs them, and
- * a type `*` does not mean members.
+ * The entries of a room's state that one rule requires. With `$LAZY`, members come with the timeline that
+ * needs them, and the type `*` does not match members.
  */
 class StateRule {
   readonly isLazy: boolean;
-  /** Names the rule, the same for the same entries in whatever order. */
+  /** Identifies the rule: equal for equal entries in any order. */
   readonly text: string;
-  /** Type to state keys. */
+  /** By type: state keys. */
   readonly #types = new Map<string, Set<string>>();
 
   constructor(entries: readonly RequiredEntry[], userId: string) {
@@ -35,7 +38,7 @@ class StateRule {
     return !(this.isLazy && type === memberType) && matchedBy(this.#types.get(anything));
   }
 
-  /** The entries as keys of a state; `undefined` when a wildcard leaves them open. */
+  /** Returns the entries as keys of a state; `undefined` when a wildcard matches more. */
   keys(): string[] | undefined {
     const keys: string[] = [];
     for (const [type, stateKeys] of this.#types) {
@@ -47,13 +50,13 @@ class StateRule {
 }
 
 /**
- * Which entries of a room's state a client wants to have: whatever any of its rules asks for.
- * Source: MSC4186, "Combining required_state", with the entries in the form of its unstable endpoint.
+ * The entries of a room's state that a client requires: those of any of its rules. Source: MSC4186,
+ * "Combining required_state", with the entries in the form of its unstable endpoint.
  */
 export class RequiredState {
-  /** Names what is wanted, compactly enough to be kept with a connection. */
+  /** Identifies the required state, short enough to be stored with a connection. */
   readonly text: string;
-  /** Send the members whom the timeline needs. */
+  /** Whether to send the members that the timeline needs. */
   readonly lazyMembers: boolean;
   readonly #rules: readonly StateRule[];
 
@@ -68,12 +71,12 @@ export class RequiredState {
     return new RequiredState(new Map(compiled.map((rule) => [rule.text, rule])));
   }
 
-  /** The inverse of `text`. */
+  /** Inverts `text`. */
   static parse(text: string, userId: string): RequiredState {
     return RequiredState.of(JSON.parse(text) as RequiredEntry[][], userId);
   }
 
-  /** Whatever either asks for. */
+  /** Returns the union of both. */
   and(other: RequiredState): RequiredState {
     if (this.text === other.text) return this;
     const rules = [...this.#rules, ...other.#rules];
@@ -86,7 +89,7 @@ export class RequiredState {
     return this.#rules.some((rule) => rule.matches(type, stateKey));
   }
 
-  /** The keys of `state` that are wanted. */
+  /** Returns the keys of `state` that are required. */
   select(state: ReadonlyMap<string, unknown>): string[] {
     const named = this.#rules.map((rule) => rule.keys());
     if (named.every((keys) => keys !== undefined)) {

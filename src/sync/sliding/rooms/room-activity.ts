@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '../../../kernel/caches/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 
-/** Events that bring a room to attention. Source: MSC4186, `bump_stamp`. */
+/** Event types that move a room up in lists. Source: MSC4186, `bump_stamp`. */
 const bumpTypes: ReadonlySet<string> = new Set([
   'm.room.create',
   'm.room.message',
@@ -14,17 +14,20 @@ const bumpTypes: ReadonlySet<string> = new Set([
   'org.matrix.msc3672.beacon_info',
 ]);
 
-/** How many rooms' activity is kept in memory. */
-const roomsInMemory = 200_000;
+/** Maximum number of rooms in each cache. */
+const maxRooms = 200_000;
 
-/** Events that are looked through for one that counts, in pages; a room where nothing does is as old as the last. */
+/**
+ * Page size and maximum number of pages that are searched for such an event; without one, the oldest searched
+ * event counts.
+ */
 const [pageSize, maxPages] = [50, 10];
 
-/** When something last happened in rooms, as positions on the stream. */
+/** Stream positions of the latest activity in rooms. */
 export class RoomActivity {
   readonly #engine: RoomReader;
-  readonly #latest = new RecentlyUsed<number, number>({ max: roomsInMemory });
-  readonly #bumps = new RecentlyUsed<number, number>({ max: roomsInMemory });
+  readonly #latest = new RecentlyUsed<number, number>({ max: maxRooms });
+  readonly #bumps = new RecentlyUsed<number, number>({ max: maxRooms });
 
   constructor(engine: RoomReader) {
     this.#engine = engine;
@@ -35,7 +38,7 @@ export class RoomActivity {
     });
   }
 
-  /** Where the newest event of each room is, by the number of the room. */
+  /** Returns the position of the newest event of each room, by room nid. */
   async latest(rooms: readonly { readonly roomNid: number }[]): Promise<Map<number, number>> {
     const found = new Map<number, number>();
     const missing: number[] = [];
@@ -53,7 +56,7 @@ export class RoomActivity {
     return found;
   }
 
-  /** Where the newest event is that counts as activity of people (`bump_stamp`). */
+  /** Returns the position of the newest event that moves the room up in lists (`bump_stamp`). */
   async bumpStamp({ roomNid }: RoomHead): Promise<number> {
     const known = this.#bumps.get(roomNid);
     if (known !== undefined) return known;

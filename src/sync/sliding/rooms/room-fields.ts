@@ -7,17 +7,17 @@ const nameKey = stateMapKey('m.room.name', '');
 const avatarKey = stateMapKey('m.room.avatar', '');
 const memberPrefix = stateMapKey('m.room.member', '');
 
-/** What has to be told of a room besides its events. */
+/** What the fields of a room depend on. */
 export interface FieldsRequest {
-  /** The room is new to the client. */
+  /** Whether the room is new to the client. */
   readonly isInitial: boolean;
-  /** The entries of the state that have changed; of a new room all. */
+  /** The changed entries of the state; all entries for a new room. */
   readonly changes: StateNids;
-  /** The position of the stream as of which the room is told. */
+  /** The stream position of the answer. */
   readonly upTo: number;
 }
 
-/** Name, avatar, heroes and numbers of members of a room that the user is in, as far as they have changed. */
+/** Returns name, avatar, heroes and member counts of a joined room, as far as they have changed. */
 export async function summaryFields(
   engine: RoomReader,
   head: RoomHead,
@@ -43,7 +43,7 @@ export async function summaryFields(
   };
 }
 
-/** Name and avatar in a whole state that is not the current one. */
+/** Returns name and avatar from a whole state that is not the current one. */
 export async function pastFields(engine: RoomReader, state: StateNids): Promise<JsonObject> {
   const [name, avatar] = await Promise.all([
     textOf(engine, state.get(nameKey), 'name'),
@@ -55,7 +55,7 @@ export async function pastFields(engine: RoomReader, state: StateNids): Promise<
   };
 }
 
-/** A text that is not there any more is `null`. */
+/** Returns `null` for a removed text. */
 function changedText(
   field: string,
   text: string | undefined,

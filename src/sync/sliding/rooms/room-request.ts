@@ -5,44 +5,44 @@ import type { RoomDetails } from '../connections/sent-details.ts';
 import type { SentRoom } from '../connections/sent-room.ts';
 import type { RoomConfig } from './room-config.ts';
 
-/** A room that an answer may have to tell of. */
+/** A room that an answer may contain. */
 export interface RoomRequest {
   readonly room: UserRoom;
   readonly config: RoomConfig;
-  /** Names of the lists that it is in. */
+  /** Names of the lists that contain it. */
   readonly lists: readonly string[];
   readonly connection: Connection;
   readonly recipient: Recipient;
-  /** What the client was sent of it; `undefined`: nothing. */
+  /** What the client was sent of the room; `undefined`: nothing. */
   readonly sent: SentRoom | undefined;
   /** The position of the client. */
   readonly since: number | undefined;
-  /** What the client was sent goes up to here; `undefined`: the room is new to it. */
+  /** Position up to which the client was sent the room; `undefined` when the room is new to the client. */
   readonly after: number | undefined;
   readonly upTo: number;
-  /** Its timeline may have grown since. */
+  /** Whether its timeline may have new events. */
   readonly hasGrown: boolean;
-  /** Something may have happened to what is told of it besides its events. */
+  /** Whether anything besides its events may have changed. */
   readonly isTouched: boolean;
-  /** The user counts it among their conversations with single people. */
+  /** Whether the user has marked it as a direct chat. */
   readonly isDirect: boolean;
 }
 
-/** What an answer tells of a room. */
+/** The entry of a room in an answer, and what it changes of the sent state. */
 export interface RoomResult {
-  /** As JSON; `undefined`: there is nothing to say. */
+  /** JSON; `undefined` without news. */
   readonly text: string | undefined;
-  /** How much of its timeline and state the client has then. */
+  /** The timeline and state that the client has after the answer. */
   readonly sent: Pick<SentRoom, 'timelineLimit' | 'state'>;
   readonly isInitial: boolean;
   /** Ids of the events in the timeline. */
   readonly eventIds: readonly string[];
-  /** Membership events that were sent because the timeline needs them. */
+  /** Membership events that are sent because the timeline needs them, by user id. */
   readonly members: ReadonlyMap<string, number>;
-  readonly told: RoomDetails | undefined;
+  readonly details: RoomDetails | undefined;
 }
 
-/** Nothing to say of a room. */
+/** The result for a room without news. */
 export function nothingNew({ sent }: RoomRequest): RoomResult {
   const { timelineLimit = 0, state = '[]' } = sent ?? {};
   return {
@@ -51,6 +51,6 @@ export function nothingNew({ sent }: RoomRequest): RoomResult {
     isInitial: false,
     eventIds: [],
     members: new Map(),
-    told: undefined,
+    details: undefined,
   };
 }

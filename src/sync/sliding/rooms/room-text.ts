@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../../protocol/index.ts';
 
-/** The entry of a room in an answer; lists hold events as JSON text. Source: MSC4186, `RoomResult`. */
+/** The parts of a room's entry; lists hold events as JSON text. Source: MSC4186, `RoomResult`. */
 export interface RoomPieces {
   readonly fields: JsonObject;
   readonly requiredState?: readonly string[];
@@ -12,7 +12,7 @@ export function roomText({ fields, requiredState, timeline, strippedState }: Roo
   const lists = [
     listText('required_state', requiredState),
     listText('timeline', timeline),
-    // The name that invites have on the unstable endpoint; knocks are told in the same way.
+    // The unstable endpoint uses the name of invites for knocks as well.
     listText('invite_state', strippedState),
   ].filter((text) => text !== undefined);
   const own = JSON.stringify(fields).slice(1, -1);

@@ -15,7 +15,7 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
     const people = newcomersOn(() => server);
 
-    it('are told whole once, and then what is new', async () => {
+    it('are returned whole once, and then with changes only', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);
@@ -59,7 +59,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((page['chunk'] as { content: { body: string } }[])[0]?.content.body, '3');
     });
 
-    it('are called after their heroes when they have no name, and tell when they lose it', async () => {
+    it('have heroes when they have no name, and a null name when it is removed', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat', name: 'Hall' });
       await ben!.join(roomId);
@@ -80,7 +80,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).rooms[roomId]?.avatar, null);
     });
 
-    it('rise with what people say, and not with other events', async () => {
+    it('get a new bump_stamp from messages, and not from other event types', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       await anna!.say(roomId, 'hello');
@@ -93,7 +93,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await client.sync(oneList())).rooms[roomId]?.bump_stamp, stamp);
     });
 
-    it('that are subscribed to come whether they are in a window or not', async () => {
+    it('are returned for a subscription, inside a window or not', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom();
       const foreign = await ben!.createRoom();
@@ -105,7 +105,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(answer.rooms[roomId]?.lists, undefined);
     });
 
-    it('are told in more depth as soon as that is wanted', async () => {
+    it('are returned with more events or state when the request asks for more', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom({ topic: 'the topic' });
       for (const text of ['1', '2', '3', '4']) await anna!.say(roomId, text);
@@ -124,7 +124,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(bodies((await client.sync(oneList({ timeline_limit: 3 }))).rooms[roomId]), ['5']);
     });
 
-    it('can be paged from the position of an answer', async () => {
+    it('can be paginated from the pos of an answer', async () => {
       const [anna] = await people('anna');
       const roomId = await anna!.createRoom();
       const root = await anna!.say(roomId, 'root');
@@ -147,7 +147,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('tell of members as their timelines need them', async () => {
+    it('have the memberships that their timelines need', async () => {
       const [anna, ben, cleo] = await people('anna', 'ben', 'cleo');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       for (const person of [ben!, cleo!]) await person.join(roomId);
@@ -171,7 +171,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(membersIn((await client.sync(body)).rooms[roomId]), [`m.room.member ${cleo!.id}`]);
     });
 
-    it('tell nothing that ignored users say', async () => {
+    it('have no events of ignored users', async () => {
       const [anna, ben] = await people('anna', 'ben');
       const roomId = await anna!.createRoom({ preset: 'public_chat' });
       await ben!.join(roomId);

@@ -15,7 +15,7 @@ export interface UnjoinedRoomDeps {
   readonly unjoinedRooms: UnjoinedRooms;
 }
 
-/** Tells of rooms that the user is not in: invited, knocking, left or removed. */
+/** Makes the entries of rooms that the user is not joined to: invited, knocking, left or banned. */
 export class UnjoinedRoom {
   readonly #deps: UnjoinedRoomDeps;
 
@@ -25,7 +25,7 @@ export class UnjoinedRoom {
 
   async render(head: RoomHead, request: RoomRequest): Promise<RoomResult> {
     const { room, after } = request;
-    // Nothing that happens in a room after one's membership has changed is for those who are not in it.
+    // After a user's membership has ended, later events of the room are not for the user.
     if (after !== undefined && room.stream <= after) return nothingNew(request);
     const isPrejoin = room.membership === 'invite' || room.membership === 'knock';
     return isPrejoin ? this.#prejoin(head, request) : this.#left(head, request);
@@ -70,11 +70,11 @@ export class UnjoinedRoom {
       isInitial,
       eventIds: timeline.events.map((event) => event.stored.event.eventId),
       members: new Map(),
-      told: undefined,
+      details: undefined,
     };
   }
 
-  /** Whatever else is hidden from the user, how they came out of the room is not. */
+  /** Adds the user's leave event, which is shown whatever else is hidden. */
   async #timeline(
     head: RoomHead,
     { room, config, recipient, after }: RoomRequest,
@@ -95,7 +95,10 @@ export class UnjoinedRoom {
     return { ...timeline, events: [...timeline.events, shown] };
   }
 
-  /** The state at the end of the user's last stay, or what has changed of it; and how they are out of the room. */
+  /**
+   * Returns the state at the end of the user's last membership, or its changes, and the user's own membership
+   * event.
+   */
   async #state(head: RoomHead, { room, recipient, after }: RoomRequest, view: RoomView): Promise<StateNids> {
     const { engine } = this.#deps;
     const { lastLeave: departure } = view;
@@ -112,7 +115,7 @@ export class UnjoinedRoom {
   }
 }
 
-/** What is told of every room that the user is not in. */
+/** Returns the fields of every room that the user is not joined to. */
 function commonFields({ room, lists }: RoomRequest) {
   return {
     membership: room.membership,

@@ -1,7 +1,7 @@
 import type { TestServer } from '../../../../test/support/servers/server.ts';
 import { TestClient } from '../../../../test/support/users/test-client.ts';
 
-/** @returns a function that registers users whom no other test has */
+/** @returns a function that registers users with new names */
 export function newcomersOn(server: () => TestServer) {
   let count = 0;
   return (...names: readonly string[]) =>

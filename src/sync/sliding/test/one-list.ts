@@ -1,14 +1,17 @@
 import type { SlidingRoomJson } from '../../../../test/support/users/sliding-client.ts';
 
-/** A request for one list, of up to twenty rooms and three events each. @param options what is otherwise of the list */
+/**
+ * Returns a request for one list of at most twenty rooms with three events each.
+ * @param options fields that differ
+ */
 export const oneList = (options: object = {}) => ({
   lists: { all: { ranges: [[0, 19]], timeline_limit: 3, required_state: [], ...options } },
 });
 
-/** The bodies of the messages that a client is told of a room. */
+/** Returns the bodies of the messages in a room's timeline. */
 export const bodies = (room: SlidingRoomJson | undefined) =>
   room?.timeline?.map(({ content }) => content['body']) ?? [];
 
-/** The types and state keys of the state that a client is told of a room. */
+/** Returns types and state keys of a room's required state, sorted. */
 export const types = (room: SlidingRoomJson | undefined) =>
   (room?.required_state ?? []).map(({ type, state_key }) => `${type} ${state_key}`).sort();
