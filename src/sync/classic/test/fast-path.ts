@@ -3,44 +3,58 @@ import { JoinedRooms } from '../rooms/joined-rooms.ts';
 import { PlainTimelines } from '../rooms/plain-timelines.ts';
 
 /**
- * Observes the syncs of a server in this process: counts the entries of rooms that are made the short way, with a plain
- * timeline or from memory alone, and can close that way.
+ * Observes the syncs of a server in this process: notes the rooms whose entries take the fast path, with a plain timeline or
+ * from memory alone, and can close that path.
  */
 export class FastPath {
-  /** Entries that were made the short way so far. */
+  /** Number of entries that took the fast path. */
   taken = 0;
-  isClosed = false;
+  #isClosed = false;
+  readonly #rooms = new Set<string>();
   readonly #render = JoinedRooms.prototype.render;
   readonly #find = PlainTimelines.prototype.find;
 
   constructor() {
-    const way = this;
+    const path = this;
     const render = this.#render;
     const find = this.#find;
     let timelines = 0;
-    JoinedRooms.prototype.render = function (...parameters) {
+    JoinedRooms.prototype.render = function (head, ...parameters) {
       const before = timelines;
-      const entry = render.apply(this, parameters);
-      if (typeof entry === 'string' && timelines === before && !way.isClosed) way.taken++;
+      const entry = render.call(this, head, ...parameters);
+      if (typeof entry === 'string' && timelines === before) path.#note(head.roomId);
       return entry;
     };
-    PlainTimelines.prototype.find = function (...parameters) {
+    PlainTimelines.prototype.find = function (head, ...parameters) {
       timelines++;
-      if (way.isClosed) return undefined;
-      return whenReady(find.apply(this, parameters), (timeline) => {
-        if (timeline !== undefined) way.taken++;
+      if (path.#isClosed) return undefined;
+      return whenReady(find.call(this, head, ...parameters), (timeline) => {
+        if (timeline !== undefined) path.#note(head.roomId);
         return timeline;
       });
     };
   }
 
-  /** Syncs that `work` makes go the long way. */
+  #note(roomId: string): void {
+    if (this.#isClosed) return;
+    this.taken++;
+    this.#rooms.add(roomId);
+  }
+
+  /** Runs one sync. @returns its answer, and the ids of the rooms whose entries took the fast path */
+  async observe<T>(sync: () => Promise<T>): Promise<{ answer: T; fastRooms: ReadonlySet<string> }> {
+    this.#rooms.clear();
+    const answer = await sync();
+    return { answer, fastRooms: new Set(this.#rooms) };
+  }
+
+  /** Runs work whose syncs take the long path. */
   async closedFor<T>(work: () => Promise<T>): Promise<T> {
-    this.isClosed = true;
+    this.#isClosed = true;
     try {
       return await work();
     } finally {
-      this.isClosed = false;
+      this.#isClosed = false;
     }
   }
 
