@@ -69,7 +69,11 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ).event;
     }
     const putInvite = (event: { eventId: string; pdu: JsonObject }, action = 'join', query = '') =>
-      ask('PUT', `${v2}/send_${action}/${enc(roomId)}/${enc(event.eventId)}${query}`, event.pdu);
+      ask(
+        'PUT',
+        `${action === 'knock' ? v1 : v2}/send_${action}/${enc(roomId)}/${enc(event.eventId)}${query}`,
+        event.pdu,
+      );
     const membersOf = async () =>
       Object.keys((await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`))['joined'] as object);
 
@@ -135,7 +139,6 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it("refuses events that are not a join of the server's user", async () => {
       const wrongEvents: [what: string, change: Parameters<typeof build>[0]][] = [
         ['another type', { type: 'm.room.topic', stateKey: '' }],
-        ['another sender', { sender: anna.id, stateKey: anna.id }],
         ['another user', { stateKey: '@other:evil.test' }],
         ['another membership', { content: { membership: 'invite' } }],
         ['a leave', { content: { membership: 'leave' } }],
@@ -144,6 +147,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       for (const [what, change] of wrongEvents) {
         await isRefused(putInvite(await build(change)), 400, 'M_INVALID_PARAM', what);
       }
+      for (const action of ['join', 'knock', 'leave']) {
+        for (const sender of [anna.id, '@x:third.test']) {
+          const foreign = await build({ sender, stateKey: sender, content: { membership: action } });
+          await isRefused(putInvite(foreign, action), 403, 'M_FORBIDDEN', `${action} of ${sender}`);
+        }
+      }
       assert.deepEqual(await membersOf(), [anna.id]);
     });
 
@@ -151,13 +160,41 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const event = await build();
       const path = `${v2}/send_join/${enc(roomId)}/`;
       await isRefused(ask('PUT', `${path}$other`, event.pdu), 400, 'M_INVALID_PARAM');
-      await isRefused(putInvite(await build({}, newSigningKey('scripted'))), 400, 'M_INVALID_PARAM');
-      const unsigned = { ...event, pdu: { ...event.pdu, signatures: {} } };
-      await isRefused(putInvite(unsigned), 400, 'M_INVALID_PARAM');
+      for (const action of ['join', 'knock', 'leave']) {
+        const content = { membership: action };
+        const forged = await build({ content }, newSigningKey('scripted'));
+        await isRefused(putInvite(forged, action), 403, 'M_FORBIDDEN', action);
+        const { eventId, pdu } = await build({ content });
+        const unsigned = { eventId, pdu: { ...pdu, signatures: {} } };
+        await isRefused(putInvite(unsigned, action), 403, 'M_FORBIDDEN', action);
+      }
       const changed = { ...event, pdu: { ...event.pdu, content: { membership: 'join', displayname: 'x' } } };
       await isRefused(putInvite(changed), 400, 'M_INVALID_PARAM');
       await isRefused(putInvite({ ...event, pdu: { type: 'm.room.member' } }), 400, 'M_BAD_JSON');
       await isRefused(putInvite({ ...event, pdu: { ...event.pdu, depth: -5 } }), 400, 'M_BAD_JSON');
+      assert.deepEqual(await membersOf(), [anna.id]);
+    });
+
+    it('refuses events with a float with 400 M_BAD_JSON in room versions since 6', async () => {
+      for (const action of ['join', 'knock', 'leave']) {
+        const { eventId, pdu } = await build({ content: { membership: action } });
+        for (const change of [{ content: { membership: action, bad: 1.5 } }, { depth: 1.5 }, { more: 1.5 }]) {
+          const event = { eventId, pdu: { ...pdu, ...change } };
+          await isRefused(putInvite(event, action), 400, 'M_BAD_JSON', `${action} ${JSON.stringify(change)}`);
+        }
+      }
+      const partial = {
+        type: 'm.room.member',
+        room_id: roomId,
+        sender: anna.id,
+        state_key: userId,
+        content: {
+          membership: 'invite',
+          third_party_invite: { display_name: 'x', signed: { mxid: userId, token: 't', bad: 1.5 } },
+        },
+      };
+      const path = `${v1}/exchange_third_party_invite/${enc(roomId)}`;
+      await isRefused(ask('PUT', path, partial), 400, 'M_BAD_JSON');
       assert.deepEqual(await membersOf(), [anna.id]);
     });
 
@@ -276,13 +313,14 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const wrongEvents: [what: string, change: Parameters<typeof invitation>[0]][] = [
         ['another type', { type: 'm.room.power_levels', stateKey: '', content: {} }],
         ['another membership', { content: { membership: 'join' } }],
-        ['a sender of this server', { sender: anna.id }],
-        ['a sender of a third server', { sender: '@x:third.test' }],
         ['a user of a third server', { stateKey: '@x:third.test' }],
         ['an invalid user id', { stateKey: 'anna' }],
       ];
       for (const [what, change] of wrongEvents) {
         await isRefused(putInvite(invitation(change)), 400, 'M_INVALID_PARAM', what);
+      }
+      for (const sender of [anna.id, '@x:third.test']) {
+        await isRefused(putInvite(invitation({ sender })), 403, 'M_FORBIDDEN', sender);
       }
       await isRefused(putInvite(invitation({ stateKey: '@nobody:a.test' })), 404, 'M_NOT_FOUND');
       await isRefused(putInvite(invitation(), { room_version: '99' }), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
@@ -293,14 +331,25 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       );
       const event = invitation();
       await isRefused(putInvite({ ...event, eventId: `$${'A'.repeat(43)}` }), 400, 'M_INVALID_PARAM');
-      await isRefused(putInvite({ ...event, pdu: { ...event.pdu, signatures: {} } }), 400, 'M_INVALID_PARAM');
+      await isRefused(putInvite({ ...event, pdu: { ...event.pdu, signatures: {} } }), 403, 'M_FORBIDDEN');
       const changed = { ...event.pdu, content: { membership: 'invite', is_direct: true } };
       await isRefused(putInvite({ ...event, pdu: changed }), 400, 'M_INVALID_PARAM');
       const forged = signEvent(invitation(), {
         serverName: 'evil.test',
         key: newSigningKey('scripted'),
       }).event;
-      await isRefused(putInvite(forged), 400, 'M_INVALID_PARAM');
+      await isRefused(putInvite(forged), 403, 'M_FORBIDDEN');
+      assert.equal(await isShown(), false);
+    });
+
+    it('refuses invites with a float with 400 M_BAD_JSON in room versions since 6', async () => {
+      const { eventId, pdu } = invitation();
+      for (const change of [{ content: { membership: 'invite', bad: 1.5 } }, { depth: 1.5 }, { more: 1.5 }]) {
+        const event = { eventId, pdu: { ...pdu, ...change } };
+        await isRefused(putInvite(event), 400, 'M_BAD_JSON', JSON.stringify(change));
+        const path = `${v1}/invite/${enc(room.roomId)}/${enc(eventId)}`;
+        await isRefused(evil.ask('a.test', 'PUT', path, event.pdu), 400, 'M_BAD_JSON', 'v1');
+      }
       assert.equal(await isShown(), false);
     });
 

@@ -106,7 +106,6 @@ forEachDatabase((open) => {
         ['Bearer abc'],
         ['X-Matrix origin='],
         of({ origin: 'here.example' }),
-        of({ origin: 'no server/name' }),
         of({ key: 'rsa:a' }),
         of({ key: 'ed25519:unknown' }),
         of({ signature: 'AAAA' }),
@@ -114,6 +113,18 @@ forEachDatabase((open) => {
         [authorize(parts, key), authorize({ ...parts, origin: 'b.example' }, key)],
       ]) {
         await assert.rejects(check(headers), refused, headers[0] ?? '');
+      }
+    });
+
+    it('rejects an origin that is not a server name with 400 M_UNAUTHORIZED', async () => {
+      const { parts, check } = await world();
+      const signature = parseXMatrix(authorize(parts, key))!;
+      for (const origin of ['no server/name', 'a.example:http', 'a.example:', '-:1:2']) {
+        await assert.rejects(
+          check([formatXMatrix({ ...signature, origin })]),
+          { status: 400, errcode: 'M_UNAUTHORIZED' },
+          origin,
+        );
       }
     });
 

@@ -32,7 +32,7 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
 
   /**
    * Returns the name of the server that sent a request.
-   * @throws MatrixError M_UNAUTHORIZED; M_FORBIDDEN when `federation_domain_whitelist` excludes the server
+   * @throws MatrixError M_UNAUTHORIZED, with 400 when the origin is not a server name; M_FORBIDDEN when `federation_domain_whitelist` excludes the server
    */
   async authenticateServer(request: SignedRequest): Promise<string> {
     const signatures = this.#signaturesOf(request);
@@ -64,9 +64,10 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
     for (const { destination = serverName } of [first, ...more]) {
       if (destination !== serverName) throw unauthorized('The request is addressed to another server');
     }
-    if (!isServerName(first.origin) || first.origin === serverName) {
-      throw unauthorized('The origin is not another server');
+    if (!isServerName(first.origin)) {
+      throw new MatrixError(400, 'M_UNAUTHORIZED', 'The origin is not a server name');
     }
+    if (first.origin === serverName) throw unauthorized('The origin is this server');
     return [first, ...more];
   }
 

@@ -70,33 +70,34 @@ export class MalformedResponse extends FederationError {
 }
 
 /**
- * Errcodes that clients understand in the same way. Others could make a client believe that it is logged out.
+ * Errcodes about a session or an account. A client would apply them to its own and believe that it is logged
+ * out, for example.
  */
-const passedOnCodes = new Set([
-  'M_FORBIDDEN',
-  'M_NOT_FOUND',
-  'M_BAD_STATE',
-  'M_INCOMPATIBLE_ROOM_VERSION',
-  'M_UNSUPPORTED_ROOM_VERSION',
-  'M_UNABLE_TO_AUTHORISE_JOIN',
-  'M_UNABLE_TO_GRANT_JOIN',
-  'M_INVITE_BLOCKED',
-  'M_UNRECOGNIZED',
-  'M_INVALID_PARAM',
-  'M_TOO_LARGE',
-  'M_LIMIT_EXCEEDED',
+const sessionCodes = new Set([
+  'M_UNKNOWN_TOKEN',
+  'M_MISSING_TOKEN',
+  'M_UNAUTHORIZED',
+  'M_USER_DEACTIVATED',
+  'M_USER_LOCKED',
+  'M_USER_SUSPENDED',
+  'M_CONSENT_NOT_GIVEN',
 ]);
 
 /**
- * Returns the error for a client whose request failed at another server. Errors of other kinds are returned
- * unchanged.
+ * Returns the error for a client whose request failed at another server: the status and errcode of that server
+ * if it refused the request (4xx), otherwise 502 (decision 0091). Errors of other kinds are returned unchanged.
  */
 export function errorForClient(error: unknown): unknown {
   if (!(error instanceof FederationError)) return error;
-  if (error instanceof RemoteError && error.status < 500 && passedOnCodes.has(error.errcode)) {
-    const { room_version: roomVersion } = error.body;
-    const extra = typeof roomVersion === 'string' ? { room_version: roomVersion } : {};
-    return new MatrixError(error.status, error.errcode, error.message, extra);
-  }
-  return unknown(error.message, 502);
+  if (!(error instanceof RemoteError) || !isRefusal(error)) return unknown(error.message, 502);
+  const { room_version: roomVersion } = error.body;
+  const extra = {
+    ...(typeof roomVersion === 'string' && { room_version: roomVersion }),
+    ...(error.retryAfter !== undefined && { retry_after_ms: error.retryAfter }),
+  };
+  return new MatrixError(error.status, error.errcode, error.message, extra);
 }
+
+/** Whether the server refused the request. With 401 it refuses this server, not the request of the client. */
+const isRefusal = ({ status, errcode }: RemoteError) =>
+  status >= 400 && status < 500 && status !== 401 && !sessionCodes.has(errcode);

@@ -74,10 +74,37 @@ describe('tryServers', () => {
     await assert.rejects(outcome, { status: 502, message: why.message });
   });
 
-  it('reports 502 when servers refuse an event that this server built', async () => {
-    for (const code of ['M_INVALID_PARAM', 'M_MISSING_PARAM', 'M_BAD_JSON']) {
-      assert.deepEqual(await errorOf(remote(400, code)), [502, 'M_UNKNOWN']);
+  it('throws the status and errcode of a server that refuses the event', async () => {
+    for (const code of ['M_INVALID_PARAM', 'M_MISSING_PARAM', 'M_BAD_JSON', 'M_UNKNOWN', 'ORG.EXAMPLE.NO']) {
+      assert.deepEqual(await errorOf(remote(400, code)), [400, code]);
     }
+    assert.deepEqual(await errorOf(remote(400, 'M_BAD_JSON'), remote(403, 'M_FORBIDDEN')), [
+      403,
+      'M_FORBIDDEN',
+    ]);
+    assert.deepEqual(await errorOf(remote(404, 'M_NOT_FOUND'), remote(400, 'M_BAD_JSON')), [
+      400,
+      'M_BAD_JSON',
+    ]);
+  });
+
+  it('throws 502 for errors of the server, of authentication between servers, and of missing endpoints', async () => {
+    for (const [status, code] of [
+      [500, 'M_FORBIDDEN'],
+      [302, 'M_FORBIDDEN'],
+      [401, 'M_UNAUTHORIZED'],
+      [403, 'M_USER_LOCKED'],
+      [404, 'M_UNRECOGNIZED'],
+    ] as const) {
+      assert.deepEqual(await errorOf(remote(status, code)), [502, 'M_UNKNOWN']);
+    }
+  });
+
+  it('returns the delay that a server demands', async () => {
+    const busy = new RemoteError('x.test', 429, { errcode: 'M_LIMIT_EXCEEDED' }, 2_500);
+    const { value } = await ask({ 'a.test': busy });
+    const { status, errcode, extra } = value as MatrixError;
+    assert.deepEqual([status, errcode, extra], [429, 'M_LIMIT_EXCEEDED', { retry_after_ms: 2_500 }]);
   });
 
   it('returns the room version of M_INCOMPATIBLE_ROOM_VERSION', async () => {

@@ -71,7 +71,7 @@ function mostInformative(failures: readonly unknown[]): MatrixError {
 
 /** The error for a client whose handshake failed. */
 export function handshakeErrorForClient(error: unknown): MatrixError {
-  if (error instanceof RemoteError && ownFaults.has(error.errcode)) return unknown(error.message, 502);
+  if (error instanceof RemoteError && error.isUnrecognized) return unknown(error.message, 502);
   const forClient = errorForClient(error);
   if (forClient instanceof MatrixError) return forClient;
   return unknown(
@@ -80,13 +80,17 @@ export function handshakeErrorForClient(error: unknown): MatrixError {
   );
 }
 
-/** Errors about the event that this server built: they are not the client's fault. */
-const ownFaults = new Set(['M_MISSING_PARAM', 'M_INVALID_PARAM', 'M_BAD_JSON', 'M_UNRECOGNIZED']);
-
-/** Prefers M_FORBIDDEN to M_NOT_FOUND, and M_NOT_FOUND to M_UNKNOWN. */
-function priorityOf({ errcode }: MatrixError): number {
-  if (errcode === 'M_UNKNOWN') return 0;
-  if (errcode === 'M_NOT_FOUND') return 1;
-  if (errcode === 'M_UNABLE_TO_AUTHORISE_JOIN' || errcode === 'M_UNABLE_TO_GRANT_JOIN') return 2;
-  return 3;
+/**
+ * Prefers refusals about the user to those about the event that this server built, these to an unknown room,
+ * and that to a server failure.
+ */
+function priorityOf({ status, errcode }: MatrixError): number {
+  if (status >= 500) return 0;
+  if (errcode === 'M_NOT_FOUND') return 2;
+  if (eventCodes.has(errcode)) return 3;
+  if (errcode === 'M_UNABLE_TO_AUTHORISE_JOIN' || errcode === 'M_UNABLE_TO_GRANT_JOIN') return 4;
+  return errcode === 'M_UNKNOWN' ? 1 : 5;
 }
+
+/** Errcodes about the event that this server built. */
+const eventCodes = new Set(['M_MISSING_PARAM', 'M_INVALID_PARAM', 'M_BAD_JSON', 'M_NOT_JSON']);
