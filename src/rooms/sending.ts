@@ -4,7 +4,7 @@ import {
   invalidParam,
   isEventId,
   type JsonObject,
-  notFound,
+  MatrixError,
   PowerLevels,
   type RoomEvent,
   suspended,
@@ -79,8 +79,8 @@ export class Sending {
   /**
    * Redacts an event of the sender, or of another user if the sender has the `redact` power level.
    * @returns the event id of the redaction
-   * @throws MatrixError M_INVALID_PARAM for an invalid event id, M_FORBIDDEN, M_NOT_FOUND for an event of another room,
-   *   M_USER_SUSPENDED, M_LIMIT_EXCEEDED
+   * @throws MatrixError M_INVALID_PARAM for an invalid event id, 400 M_UNKNOWN for an event of another room,
+   *   M_FORBIDDEN, M_USER_SUSPENDED, M_LIMIT_EXCEEDED
    */
   async redact(
     sender: Sender,
@@ -178,7 +178,9 @@ export class Sending {
     const head = await engine.heads.get(roomId);
     if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
     const target = await engine.events.getById(eventId);
-    if (target && target.event.roomId !== roomId) throw notFound('The event is not in this room');
+    if (target && target.event.roomId !== roomId) {
+      throw new MatrixError(400, 'M_UNKNOWN', 'Events of another room cannot be redacted');
+    }
     if (target?.event.type === 'm.room.create') throw forbidden('m.room.create cannot be redacted');
     // Redaction removes the lists, which would deny every server.
     if (target?.event.type === 'm.room.server_acl')

@@ -200,7 +200,8 @@ export class RoomCreation {
     };
     set('m.room.join_rules', { join_rule: rules.joinRule });
     set('m.room.history_visibility', { history_visibility: 'shared' });
-    set('m.room.guest_access', { guest_access: rules.guestAccess });
+    // Rooms without the event do not let guests in.
+    if (rules.guestAccess === 'can_join') set('m.room.guest_access', { guest_access: rules.guestAccess });
     if (!unencrypted && this.#isEncrypted(preset))
       set('m.room.encryption', { algorithm: 'm.megolm.v1.aes-sha2' });
     for (const { type, state_key, content } of request.initial_state ?? []) set(type, content, state_key);

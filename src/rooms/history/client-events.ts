@@ -66,7 +66,7 @@ export class ClientEvents {
         age: Math.max(0, this.#clock.now() - stored.event.originServerTs),
         ...(membership === undefined ? undefined : { membership }),
         ...previousContent(replaces === undefined ? undefined : previous.get(replaces)),
-        ...(redaction === undefined ? undefined : { redacted_because: clientEvent(redaction.event) }),
+        ...redactionMembers(redaction),
         ...this.#transactionId(stored, viewer, scope),
         ...this.#delayId(stored, viewer, delayScope),
         ...relationsMember(bundles.get(stored.nid)),
@@ -107,6 +107,13 @@ export class ClientEvents {
 
 const relationsMember = (bundle: JsonObject | undefined): JsonObject | undefined =>
   bundle && { 'm.relations': bundle };
+
+/** `redacted_by` is older than the specification; bots read it. */
+const redactionMembers = (redaction: StoredEvent | undefined): JsonObject | undefined =>
+  redaction && {
+    redacted_by: redaction.event.eventId,
+    redacted_because: clientEvent(redaction.event),
+  };
 
 function previousContent(previous: StoredEvent | undefined): JsonObject | undefined {
   if (!previous) return undefined;

@@ -77,7 +77,8 @@ export class StateReader {
   }
 
   /**
-   * Returns joined members with their profiles, by user id. @throws MatrixError M_FORBIDDEN for users who are
+   * Returns joined members with their profiles, by user id; unset profile fields are null, as widely used clients
+   * expect. @throws MatrixError M_FORBIDDEN for users who are
    * not joined
    */
   async joinedMembers(userId: string, roomId: string): Promise<Record<string, JsonObject>> {
@@ -91,8 +92,8 @@ export class StateReader {
     for (const stored of (await this.#engine.events.getMany(nids)).values()) {
       const { displayname, avatar_url } = visibleContent(stored);
       joined[stored.event.stateKey ?? ''] = {
-        ...(typeof displayname === 'string' ? { display_name: displayname } : undefined),
-        ...(typeof avatar_url === 'string' ? { avatar_url } : undefined),
+        display_name: typeof displayname === 'string' ? displayname : null,
+        avatar_url: typeof avatar_url === 'string' ? avatar_url : null,
       };
     }
     return joined;

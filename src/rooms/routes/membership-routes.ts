@@ -106,11 +106,15 @@ function joinRoutes(
   ];
 }
 
-type JoinBody = WithReason & { third_party_signed?: JsonObject };
+type JoinBody = JsonObject & WithReason & { third_party_signed?: JsonObject };
 
-/** A repeated join changes nothing, the profile included: then `given` is absent. */
+/**
+ * Members of the body that the endpoint does not know are content of the membership event, for instance the profile for
+ * this room. A repeated join without content changes nothing, the profile included: then `given` is absent.
+ */
 function joinRequest(requester: Requester, body: JoinBody): MembershipRequest {
-  const given = reasonOf(body);
+  const { reason: _reason, third_party_signed: _signed, ...content } = body;
+  const given = { ...content, ...reasonOf(body) };
   return Object.keys(given).length === 0 ? { requester } : { requester, given };
 }
 

@@ -34,6 +34,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const because = (event['unsigned'] as Record<string, Record<string, unknown>>)['redacted_because'];
       assert.equal(because?.['event_id'], redaction['event_id']);
       assert.deepEqual(because?.['content'], { reason: 'rude', redacts: eventId });
+      assert.equal((event['unsigned'] as Record<string, unknown>)['redacted_by'], redaction['event_id']);
       for (const raw of [
         await ben.call('GET', '/sync'),
         await ben.call('GET', `/rooms/${enc(roomId)}/messages?dir=b`),
@@ -86,6 +87,35 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.name`), {});
       const { rooms } = await anna.sync();
       assert.notEqual(rooms?.join?.[roomId]?.summary?.['m.heroes'], undefined, 'the room has no name');
+    });
+
+    it('refuses targets in another room with 400', async () => {
+      const { anna } = people;
+      const [roomId, otherRoom] = [await room(), await room()];
+      const elsewhere = await anna.say(otherRoom, 'x');
+      const path = `/rooms/${enc(roomId)}/redact/${enc(elsewhere)}`;
+      await assertRefused(anna, 'PUT', `${path}/1`, {}, 400, 'M_UNKNOWN');
+      await assertRefused(anna, 'POST', path, {}, 400, 'M_UNKNOWN');
+      const send = `/rooms/${enc(roomId)}/send/m.room.redaction/1`;
+      await assertRefused(anna, 'PUT', send, { redacts: elsewhere }, 400, 'M_UNKNOWN');
+      assert.deepEqual((await eventOf(anna, otherRoom, elsewhere))['content'], {
+        msgtype: 'm.text',
+        body: 'x',
+      });
+    });
+
+    it('is sent by POST without a transaction id, each time', async () => {
+      const { anna, ben, cleo } = people;
+      const roomId = await room();
+      const eventId = await ben.say(roomId, 'secret');
+      const path = `/rooms/${enc(roomId)}/redact/${enc(eventId)}`;
+      await assertRefused(cleo, 'POST', path, {}, 403, 'M_FORBIDDEN');
+      const first = await anna.do('POST', path, { reason: 'rude' });
+      const second = await anna.do('POST', path);
+      assert.notEqual(first['event_id'], second['event_id']);
+      assert.deepEqual((await eventOf(ben, roomId, eventId))['content'], {});
+      const { content } = await eventOf(ben, roomId, String(first['event_id']));
+      assert.equal((content as { reason?: string }).reason, 'rude');
     });
 
     it('accepts unknown, redaction and redacted targets, and refuses m.room.create', async () => {

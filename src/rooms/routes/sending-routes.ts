@@ -99,28 +99,42 @@ export function sendingRoutes(sending: Sending, delayed: DelayedSending): Route[
         return { event_id: await sending.redact(requester, roomId, eventId, reasonOf(body), txnId) };
       },
     ),
-    postRoute(sending),
+    ...postRoutes(sending),
     ...stateRoutes(sending, delayed),
   ];
 }
 
-/** Sends without a transaction id, for scripts: older than the specification, and still widely served. */
-function postRoute(sending: Sending): Route {
-  return route(
-    {
-      method: 'POST',
-      path: clientPath('/rooms/:roomId/send/:eventType'),
-      auth: 'guest',
-      query: Type.Object(time),
-      body: content,
-      needsBody: true,
-      response: sent,
-    },
-    async ({ params: { roomId, eventType: type }, body, query, requester }) => {
-      const message = { type, content: body, originServerTs: timeIn(query, requester) };
-      return { event_id: await sending.message(requester, roomId, message) };
-    },
-  );
+/** Sends and redacts without a transaction id, for scripts: older than the specification, and still widely served. */
+function postRoutes(sending: Sending): Route[] {
+  return [
+    route(
+      {
+        method: 'POST',
+        path: clientPath('/rooms/:roomId/send/:eventType'),
+        auth: 'guest',
+        query: Type.Object(time),
+        body: content,
+        needsBody: true,
+        response: sent,
+      },
+      async ({ params: { roomId, eventType: type }, body, query, requester }) => {
+        const message = { type, content: body, originServerTs: timeIn(query, requester) };
+        return { event_id: await sending.message(requester, roomId, message) };
+      },
+    ),
+    route(
+      {
+        method: 'POST',
+        path: clientPath('/rooms/:roomId/redact/:eventId'),
+        auth: 'guest',
+        body: Type.Object(reasonMember),
+        response: sent,
+      },
+      async ({ params: { roomId, eventId }, body, requester }) => ({
+        event_id: await sending.redact(requester, roomId, eventId, reasonOf(body)),
+      }),
+    ),
+  ];
 }
 
 function stateRoutes(sending: Sending, delayed: DelayedSending): Route[] {

@@ -217,8 +217,8 @@ for (const database of serverDatabases(import.meta.url)) {
         'PUT',
         `/rooms/${enc(roomId)}/redact/${enc(elsewhere)}/1`,
         {},
-        404,
-        'M_NOT_FOUND',
+        400,
+        'M_UNKNOWN',
       );
     });
 

@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc } from '../../../test/support/users/test-client.ts';
+import { assertRefused, registerThreeUsers, roomOfAnnaAndBen, type ThreeUsers } from './test/three-users.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`joining, on ${database}`, () => {
+    let server: TestServer;
+    let users: ThreeUsers;
+    before(async () => {
+      server = await startTestServer({ database });
+      users = await registerThreeUsers(server);
+    });
+    after(() => server.stop());
+
+    const memberOf = (roomId: string) =>
+      users.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(users.ben.id)}`);
+
+    for (const path of [
+      (roomId: string) => `/join/${enc(roomId)}`,
+      (roomId: string) => `/rooms/${enc(roomId)}/join`,
+    ]) {
+      it(`puts unknown members of the body of POST ${path('{roomId}')} into the membership event`, async () => {
+        const { anna, ben } = users;
+        const roomId = await anna.createRoom();
+        await ben.do('POST', path(roomId), {
+          reason: null,
+          displayname: 'Ben of this room',
+          'org.example.bot': { version: 1 },
+          membership: 'ban',
+          join_authorised_via_users_server: anna.id,
+        });
+        assert.deepEqual(await memberOf(roomId), {
+          membership: 'join',
+          displayname: 'Ben of this room',
+          'org.example.bot': { version: 1 },
+        });
+        await ben.do('POST', path(roomId), {});
+        assert.equal((await memberOf(roomId))['displayname'], 'Ben of this room', 'a plain join repeats');
+        await ben.do('POST', path(roomId), { 'org.example.bot': { version: 2 } });
+        assert.deepEqual((await memberOf(roomId))['org.example.bot'], { version: 2 });
+        await assertRefused(ben, 'POST', path(roomId), { 'org.example.bot': 1.5 }, 400, 'M_BAD_JSON');
+      });
+    }
+
+    it('shows avatar_url and display_name of all joined members, null where unset', async () => {
+      const { anna, ben, cleo } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      await cleo.join(roomId);
+      const setProfile = (user: typeof ben, profile: object) =>
+        user.setState(roomId, 'm.room.member', { membership: 'join', ...profile }, user.id);
+      await setProfile(ben, { displayname: 'Ben', avatar_url: 'mxc://test/ben' });
+      await setProfile(cleo, { displayname: null, avatar_url: 5 });
+      await setProfile(anna, { displayname: 'Anna' });
+      const { joined } = await anna.do('GET', `/rooms/${enc(roomId)}/joined_members`);
+      assert.deepEqual(joined, {
+        [anna.id]: { display_name: 'Anna', avatar_url: null },
+        [ben.id]: { display_name: 'Ben', avatar_url: 'mxc://test/ben' },
+        [cleo.id]: { display_name: null, avatar_url: null },
+      });
+    });
+  });
+}

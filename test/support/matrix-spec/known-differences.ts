@@ -1,0 +1,24 @@
+/**
+ * Responses that follow other servers where the specification's schema says otherwise (docs/interoperability.md), as
+ * the schema wants them. By `operationId`.
+ */
+const asSpecified: Readonly<Record<string, (body: Record<string, unknown>) => unknown>> = {
+  // Unset profile fields are null.
+  getJoinedMembersByRoom: ({ joined, ...rest }) => ({
+    ...rest,
+    joined: Object.fromEntries(
+      Object.entries((joined ?? {}) as object).map(([userId, member]) => [
+        userId,
+        Object.fromEntries(Object.entries(member).filter(([, value]) => value !== null)),
+      ]),
+    ),
+  }),
+};
+
+/** The body of a successful response without the differences that docs/interoperability.md lists. */
+export function withoutKnownDifferences(operationId: string, body: unknown): unknown {
+  const change = asSpecified[operationId];
+  return change && typeof body === 'object' && body !== null && !Array.isArray(body)
+    ? change(body as Record<string, unknown>)
+    : body;
+}
