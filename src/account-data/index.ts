@@ -3,8 +3,8 @@ export { AccountData, type AccountDataDeps, type ComputedAccountData } from './a
 export { IgnoredUsers } from './ignored-users.ts';
 export { InvitePermissions } from './invite-permissions.ts';
 export type { InviteDecision } from './invite-rules.ts';
+export { accountDataManifest } from './manifest.ts';
 export { accountDataMigrations } from './migrations.ts';
-export { accountDataRoomRows } from './room-rows.ts';
 export { accountDataRoutes, tagRoutes } from './routes.ts';
 export type { AccountDataEntry, AccountDataKey } from './store.ts';
 export { accountDataSyncSource } from './sync-source.ts';

@@ -1,53 +1,25 @@
-import { accountDataMigrations } from '../account-data/index.ts';
-import {
-  accountMigrations,
-  LimitOverrides,
-  limitOverrideMigrations,
-  requireSameServerName,
-} from '../accounts/index.ts';
+import { LimitOverrides, requireSameServerName } from '../accounts/index.ts';
 import type { HearthConfiguration } from '../configuration.ts';
-import { delayedEventMigrations } from '../delayed-events/index.ts';
-import { deviceMigrations } from '../devices/index.ts';
-import { directoryMigrations } from '../directory/index.ts';
-import { e2eeMigrations } from '../e2ee/index.ts';
-import { federationMigrations } from '../federation/index.ts';
-import { federationClientMigrations } from '../federation-client/index.ts';
-import { filterMigrations } from '../filters/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import {
   type Database,
   type DatabaseOptions,
-  databaseMigrations,
   databaseOptions,
   dataStoreEntries,
   migrate,
   openDatabase,
   openDatabaseExclusively,
 } from '../kernel/database/index.ts';
-import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
+import { Jobs } from '../kernel/jobs/index.ts';
 import { createMetrics, type Logger, type Metrics, observeEventLoop } from '../kernel/observability/index.ts';
 import type { Resolver } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
-import { LocalStreams, type StreamWriter, streamMigrations } from '../kernel/streams/index.ts';
-import { mediaMigrations } from '../media/index.ts';
-import { openIdMigrations } from '../openid/index.ts';
-import { presenceMigrations } from '../presence/index.ts';
-import { profileMigrations } from '../profiles/index.ts';
+import { LocalStreams, type StreamWriter } from '../kernel/streams/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
-import { pushMigrations } from '../push/index.ts';
-import { receiptMigrations } from '../receipts/index.ts';
-import { relationMigrations } from '../relations/index.ts';
-import { reportMigrations } from '../reports/index.ts';
-import { erasureMigrations, roomMigrations } from '../room-engine/index.ts';
-import { roomFederationMigrations } from '../room-federation/index.ts';
-import { searchMigrations } from '../search/index.ts';
-import { serverNoticeMigrations } from '../server-notices/index.ts';
-import { slidingSyncMigrations } from '../sync/index.ts';
-import { threadSubscriptionMigrations } from '../thread-subscriptions/index.ts';
-import { toDeviceMigrations } from '../to-device/index.ts';
 import type { Shutdown } from './shutdown.ts';
+import { migrations } from './slices.ts';
 
 /** Configuration, clock, loggers and other inputs from outside the program. */
 export interface Environment {
@@ -94,39 +66,6 @@ export interface Kernel extends Environment {
 export interface MainKernel extends Kernel {
   readonly streams: LocalStreams;
 }
-
-/** Schema migrations of all slices, in the order in which they are applied. */
-export const migrations = [
-  ...databaseMigrations,
-  ...streamMigrations,
-  ...jobMigrations,
-  ...deviceMigrations,
-  ...accountMigrations,
-  ...limitOverrideMigrations,
-  ...profileMigrations,
-  ...accountDataMigrations,
-  ...filterMigrations,
-  ...federationClientMigrations,
-  ...mediaMigrations,
-  ...roomMigrations,
-  ...roomFederationMigrations,
-  ...erasureMigrations,
-  ...relationMigrations,
-  ...reportMigrations,
-  ...serverNoticeMigrations,
-  ...openIdMigrations,
-  ...searchMigrations,
-  ...delayedEventMigrations,
-  ...receiptMigrations,
-  ...directoryMigrations,
-  ...presenceMigrations,
-  ...pushMigrations,
-  ...toDeviceMigrations,
-  ...threadSubscriptionMigrations,
-  ...e2eeMigrations,
-  ...slidingSyncMigrations,
-  ...federationMigrations,
-];
 
 /**
  * Opens the database for this server alone, brings its schema up to date, and starts the services that all slices use.

@@ -43,19 +43,17 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
     isSuspended: async (userId) => (await people.accounts.accounts.getUser(userId))?.isSuspended === true,
     maxDelay: kernel.configuration.rooms.max_event_delay_duration,
   });
-  const retention = new RedactionRetention({
+  new RedactionRetention({
     ...kernel,
     engine: rooms.engine,
     period: kernel.configuration.rooms.redaction_retention_period,
   });
-  retention.register();
-  const dummies = new DummyEvents({
+  new DummyEvents({
     ...kernel,
     log: kernel.namedLog('rooms'),
     engine: rooms.engine,
     threshold: kernel.configuration.rooms.dummy_events_threshold,
   });
-  dummies.register();
   await startSettingsTransfer(deps);
   const openIdTokens = new OpenIdTokens(kernel);
   const routes = [

@@ -5,11 +5,11 @@ import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import type { Reader } from '../kernel/database/index.ts';
 import { RoomPurge } from '../rooms/index.ts';
-import { migrations } from './kernel.ts';
 import { roomRows } from './room-purge.ts';
+import { migrations } from './slices.ts';
 
 /**
- * Tables with room ids that no slice registers: reports stay for moderators, key backups belong to users, and
+ * Tables with room ids that no manifest declares: reports stay for moderators, key backups belong to users, and
  * the purge itself deletes the rows of the others.
  */
 const others = ['reports', 'room_keys', 'rooms', 'events', 'state_groups'];
@@ -44,8 +44,7 @@ forEachDatabase((open) => {
       const naming = rows
         .filter(({ column_name: name }) => name === 'room_id' || name === 'room_nid')
         .map(({ table_name: name }) => name);
-      purge = new RoomPurge({ database, engine: play.engine });
-      for (const slice of roomRows(database)) purge.register(slice);
+      purge = new RoomPurge({ database, engine: play.engine, rows: roomRows });
       const covered = [
         ...purge.tables.map(({ table }) => table),
         ...others,
@@ -71,8 +70,7 @@ forEachDatabase((open) => {
       const play = await RoomsUnderTest.open(open, all);
       context.after(() => play.engine.close());
       const { database, engine } = play;
-      const purge = new RoomPurge({ database, engine });
-      for (const slice of roomRows(database)) purge.register(slice);
+      const purge = new RoomPurge({ database, engine, rows: roomRows });
       const [room, kept] = [await play.room(alice, bob), await play.room(alice, bob)];
       for (const roomId of [room, kept]) {
         const root = await play.say(alice, roomId, 'root');

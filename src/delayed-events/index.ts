@@ -1,5 +1,5 @@
 /** Delayed events: scheduled by clients, and sent by the server unless they are cancelled before. */
 export { DelayedEvents, maxScheduled } from './delayed-events.ts';
+export { delayedEventsManifest } from './manifest.ts';
 export { delayedEventMigrations } from './migrations.ts';
-export { delayedEventRoomRows } from './room-rows.ts';
 export { delayedEventRoutes } from './routes.ts';

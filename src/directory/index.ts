@@ -7,9 +7,9 @@ export {
   openDirectory,
   startDirectory,
 } from './directory.ts';
+export { directoryManifest } from './manifest.ts';
 export { directoryMigrations } from './migrations.ts';
 export type { ListRequest, PublicRooms, RemoteRoomLists } from './public-rooms/public-rooms.ts';
-export { directoryRoomRows } from './room-rows.ts';
 export type { RoomStats } from './room-stats/room-stats.ts';
 export { directoryRules } from './rules.ts';
 export type { RemoteHierarchies } from './spaces/remote-rooms.ts';

@@ -1,5 +1,6 @@
 /** Presence: who is online. */
 
+export { presenceManifest } from './manifest.ts';
 export { presenceMigrations } from './migrations.ts';
 export { Presence, type PresenceDeps, type PresentDevice } from './presence.ts';
 export { PresenceEvents, type PresenceEventsDeps, type PresenceRequest } from './presence-events.ts';

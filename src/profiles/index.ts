@@ -1,4 +1,6 @@
 /** Profiles: display names, avatars and other fields that users set for themselves. */
+
+export { profilesManifest } from './manifest.ts';
 export { profileMigrations } from './migrations.ts';
 export {
   type AvatarFiles,

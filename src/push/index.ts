@@ -1,9 +1,10 @@
 /** Push rules, and what is unread by them. */
+
+export { pushManifest } from './manifest.ts';
 export { pushMigrations } from './migrations.ts';
 export { Notifications } from './notifications/notifications.ts';
 export { notificationRoutes } from './notifications/routes.ts';
 export { pushCompanion } from './push-companion.ts';
-export { pushRoomRows } from './room-rows.ts';
 export { PushRules, type PushRulesChange, type PushRulesDeps } from './rules/push-rules.ts';
 export { pushRuleRoutes } from './rules/routes.ts';
 export { pushRulesSyncSource } from './rules/sync-source.ts';

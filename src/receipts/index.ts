@@ -1,11 +1,11 @@
 /** Read receipts and read markers: how far users have read. */
 export type { FullyReadMarkers } from './fully-read.ts';
+export { receiptsManifest } from './manifest.ts';
 export { receiptMigrations } from './migrations.ts';
 export { ReadUpTo } from './read-up-to.ts';
 export type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 export type { ReceiptContent } from './receipt-content.ts';
 export { Receipts, type ReceiptsDeps } from './receipts.ts';
-export { receiptRoomRows } from './room-rows.ts';
 export { receiptRoutes } from './routes.ts';
 export { receiptSyncSource } from './sync-source.ts';
 export { threadIdOf } from './threads.ts';

@@ -1,8 +1,9 @@
 /** Relations between events: edits, threads, references, annotations and custom ones. */
+
+export { relationsManifest } from './manifest.ts';
 export { relationMigrations } from './migrations.ts';
 export { RelatedEvents } from './related-events.ts';
 export { RelationIndex } from './relation-index.ts';
 export { Relations } from './relations.ts';
-export { relationRoomRows } from './room-rows.ts';
 export { relationRoutes } from './routes.ts';
 export { ThreadList } from './thread-list.ts';

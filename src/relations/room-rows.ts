@@ -1,5 +1,5 @@
 import { writerFor } from '../kernel/database/index.ts';
-import type { RoomRows } from '../rooms/index.ts';
+import type { RoomRows } from '../kernel/slices/index.ts';
 import type { RelationTables } from './tables.ts';
 
 /** The rows of this slice that refer to a room. */

@@ -8,6 +8,7 @@ export type { MembershipPeers } from './handshakes/peers.ts';
 export { prejoinPdus, readPrejoinState, storedStrippedState } from './handshakes/prejoin-state.ts';
 export { RemoteMemberships } from './handshakes/remote-memberships.ts';
 export { Incoming, type VerificationResult } from './incoming.ts';
+export { roomFederationManifest } from './manifest.ts';
 export type { TimestampQuery } from './older-history/timestamp-to-event.ts';
 export {
   type EventKeys,

@@ -18,7 +18,6 @@ export { type LocalUsers, Memberships } from './membership/memberships.ts';
 export { PublishedRooms } from './published-rooms.ts';
 export { ForgottenRooms } from './purge/forgotten-rooms.ts';
 export { RoomPurge } from './purge/room-purge.ts';
-export type { PurgedRoom, RoomRows, RoomTable } from './purge/room-rows.ts';
 export { openReadingRooms, type ReadingRooms } from './reading-rooms.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { openRooms, type Rooms, type RoomsDeps } from './rooms.ts';

@@ -1,9 +1,9 @@
 /** Server notices: messages of the server to its users, each in a room of their own. */
 export type { NoticeOptions } from './config.ts';
 export { DepartedUsers } from './departed-users.ts';
+export { serverNoticesManifest } from './manifest.ts';
 export { serverNoticeMigrations } from './migrations.ts';
 export { NoticeRooms } from './notice-rooms.ts';
 export { type NoticesUser, noticesUser } from './notices-user.ts';
-export { serverNoticeRoomRows } from './room-rows.ts';
 export { serverNoticeRoutes } from './routes.ts';
 export { type NoticeManner, ServerNotices } from './server-notices.ts';

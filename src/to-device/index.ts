@@ -1,4 +1,6 @@
 /** Send-to-device messages, which are queued until the device acknowledges them. */
+
+export { toDeviceManifest } from './manifest.ts';
 export { isContentWithinLimit, type MessageMap } from './message-map.ts';
 export { toDeviceMigrations } from './migrations.ts';
 export { type DeviceAddress, MessageQueues, type PendingMessages } from './queues.ts';

@@ -18,7 +18,7 @@ forEachDatabase((open) => {
     const { engine, database, clock } = under;
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
     const parts = { database, clock, jobs, log: silentLogger, engine, serverName: 'test', threshold };
-    new DummyEvents(parts).register();
+    new DummyEvents(parts);
     await jobs.start();
     const room = new ReferenceRoom();
     await engine.placement.enter(room.room, room.join(alice));

@@ -46,13 +46,10 @@ export class DummyEvents {
   /** End of the pause by room id, in milliseconds since the epoch. */
   readonly #pausedUntil = new RecentlyUsed<string, number>({ max: maxPausedRooms });
 
+  /** Registers its job, so that it must be constructed before jobs are started, and follows the stream of rooms. */
   constructor(deps: DummyEventsDeps) {
     this.#deps = deps;
-  }
-
-  /** Registers the job handler and follows the rooms' stream. Must be called before jobs are started. */
-  register(): void {
-    const { jobs, engine } = this.#deps;
+    const { jobs, engine } = deps;
     jobs.register<string>(job, { run: ({ payload: roomId }) => this.#mergeExtremities(roomId), parallel: 1 });
     engine.stream.subscribe(({ roomId }) => {
       if (this.#isOverThreshold(engine.heads.peek(roomId))) this.#schedule(roomId);

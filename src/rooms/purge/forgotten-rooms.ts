@@ -2,9 +2,9 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { AnyWriter, Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
+import type { PurgedRoom } from '../../kernel/slices/index.ts';
 import type { RoomWriter } from '../../room-engine/index.ts';
 import type { RoomPurge } from './room-purge.ts';
-import type { PurgedRoom } from './room-rows.ts';
 import * as store from './store.ts';
 
 export interface ForgottenRoomsDeps {
@@ -34,13 +34,10 @@ const roomsAtOnce = 200;
 export class ForgottenRooms {
   readonly #deps: ForgottenRoomsDeps;
 
+  /** Registers its jobs, so that it must be constructed before jobs are started. */
   constructor(deps: ForgottenRoomsDeps) {
     this.#deps = deps;
-  }
-
-  /** Registers the job handlers. Must be called before jobs are started. */
-  register(): void {
-    const { jobs, engine, period } = this.#deps;
+    const { jobs, engine, period } = deps;
     jobs.register<{ roomId: string; roomNid: number }>(job, {
       run: ({ payload, signal }) => this.#purgeDue(payload, signal),
       parallel: 1,

@@ -1,12 +1,13 @@
 import type { Database } from '../../kernel/database/index.ts';
+import type { PurgedRoom, RoomRows, RoomTable } from '../../kernel/slices/index.ts';
 import type { RoomTables, RoomWriter } from '../../room-engine/index.ts';
-import { ownRoomRows } from './own-rows.ts';
-import type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
 import * as store from './store.ts';
 
 export interface RoomPurgeDeps {
   readonly database: Database;
   readonly engine: RoomWriter;
+  /** What the slices store for rooms. */
+  readonly rows: readonly RoomRows[];
 }
 
 /** Rows, events and state groups per transaction, so that other writers get their turn. */
@@ -18,20 +19,14 @@ const [rowsAtOnce, eventsAtOnce, groupsAtOnce] = [1_000, 200, 100];
  */
 export class RoomPurge {
   readonly #deps: RoomPurgeDeps;
-  readonly #rows: RoomRows[] = [ownRoomRows];
 
   constructor(deps: RoomPurgeDeps) {
     this.#deps = deps;
   }
 
-  /** Adds the rows of a slice. */
-  register(rows: RoomRows): void {
-    this.#rows.push(rows);
-  }
-
-  /** All registered tables, for the test that finds unregistered ones. */
+  /** All tables with rows of rooms, for the test that finds tables that no slice declares. */
   get tables(): readonly RoomTable[] {
-    return this.#rows.flatMap(({ tables = [] }) => tables);
+    return this.#deps.rows.flatMap(({ tables = [] }) => tables);
   }
 
   /**
@@ -57,7 +52,6 @@ export class RoomPurge {
       if (!(await this.#deleteGroups(room, signal)) || !(await this.#deleteEvents(room, signal)))
         return false;
       engine.userRooms.removePurgedRoom(room.roomId);
-      for (const { onPurged } of this.#rows) onPurged?.(room);
       return true;
     } finally {
       heads.unblock(room.roomId);
@@ -85,13 +79,13 @@ export class RoomPurge {
   }
 
   async #deleteEvents(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
-    const { database, engine } = this.#deps;
+    const { database, engine, rows } = this.#deps;
     for (;;) {
       const nids = await store.someEvents(database, room, eventsAtOnce);
       if (nids.length === 0) return true;
       if (signal.aborted) return false;
       await database.transaction<RoomTables, void>(async (writer) => {
-        for (const { deleteForEvents: ofEvents } of this.#rows) await ofEvents?.(writer, nids);
+        for (const { deleteForEvents: ofEvents } of rows) await ofEvents?.(writer, nids, database);
         await writer.deleteFrom('events').where('nid', 'in', nids).execute();
       });
       for (const nid of nids) {

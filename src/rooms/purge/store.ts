@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Database, Statement, Writer } from '../../kernel/database/index.ts';
+import type { PurgedRoom, RoomTable } from '../../kernel/slices/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
-import type { PurgedRoom, RoomTable } from './room-rows.ts';
 
 type Row = Readonly<Record<string, string | number>>;
 

@@ -23,13 +23,10 @@ const eventsAtOnce = 200;
 export class RedactionRetention {
   readonly #deps: RedactionRetentionDeps;
 
+  /** Registers its job, so that it must be constructed before jobs are started. */
   constructor(deps: RedactionRetentionDeps) {
     this.#deps = deps;
-  }
-
-  /** Registers the job. Must be called before jobs are started. */
-  register(): void {
-    this.#deps.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
+    deps.jobs.every('rooms/prune-redacted', interval, { run: ({ signal }) => this.#prune(signal) });
   }
 
   async #prune(signal: AbortSignal): Promise<void> {

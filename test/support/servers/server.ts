@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migrations } from '../../../src/composition/kernel.ts';
+import { migrations } from '../../../src/composition/slices.ts';
 import { type HearthConfiguration, sections } from '../../../src/configuration.ts';
 import { createHomeserver, type Homeserver } from '../../../src/homeserver.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';

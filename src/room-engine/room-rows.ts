@@ -1,12 +1,12 @@
-import { writerFor } from '../../kernel/database/index.ts';
-import type { RoomTables } from '../../room-engine/index.ts';
-import type { RoomRows } from './room-rows.ts';
+import { writerFor } from '../kernel/database/index.ts';
+import type { RoomRows } from '../kernel/slices/index.ts';
+import type { RoomTables } from './tables.ts';
 
 const byNid = { column: 'room_nid', holds: 'room nid' } as const;
 const byId = { column: 'room_id', holds: 'room id' } as const;
 
-/** Rows of rooms in this slice's tables, without the rooms, their events and their state groups. */
-export const ownRoomRows: RoomRows = {
+/** Rows of rooms, without the rooms, their events and their state groups, which the purge deletes itself. */
+export const roomEngineRows: RoomRows = {
   tables: [
     { ...byNid, table: 'memberships', key: ['user_id', 'room_nid'] },
     { ...byNid, table: 'current_state', key: ['room_nid', 'key_nid'] },
@@ -17,7 +17,6 @@ export const ownRoomRows: RoomRows = {
     { ...byNid, table: 'stripped_state', key: ['room_nid', 'user_id'] },
     { ...byId, table: 'room_aliases', key: ['alias'] },
     { ...byId, table: 'published_rooms', key: ['room_id', 'network'] },
-    { ...byId, table: 'incoming_events', key: ['id'] },
   ],
   async deleteForEvents(writer, nids) {
     const tables = writerFor<RoomTables>(writer);

@@ -1,4 +1,4 @@
-import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { AnyWriter, Database } from '../database/index.ts';
 
 /** A room to delete. */
 export interface PurgedRoom {
@@ -16,17 +16,16 @@ export interface RoomTable {
   readonly key: readonly string[];
 }
 
-/**
- * Rows of rooms in the tables of one slice, which are deleted with the room. Each slice declares its own;
- * they are collected at composition, and a test finds tables that no slice declares.
- */
+/** Rows in the tables of one slice that are deleted with their room. */
 export interface RoomRows {
   readonly tables?: readonly RoomTable[];
   /**
    * Deletes rows that refer to events only; called for up to a few hundred events, before the events
    * themselves are deleted.
    */
-  readonly deleteForEvents?: (writer: AnyWriter, nids: readonly number[]) => Promise<void>;
-  /** Called when all rows are deleted: clears memory. */
-  readonly onPurged?: (room: PurgedRoom) => void;
+  readonly deleteForEvents?: (
+    writer: AnyWriter,
+    nids: readonly number[],
+    database: Database,
+  ) => Promise<void>;
 }

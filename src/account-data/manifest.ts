@@ -1,0 +1,12 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { accountDataMigrations } from './migrations.ts';
+
+export const accountDataManifest: SliceManifest = {
+  name: 'account-data',
+  migrations: accountDataMigrations,
+  roomRows: {
+    tables: [
+      { table: 'account_data', column: 'room_id', holds: 'room id', key: ['user_id', 'room_id', 'type'] },
+    ],
+  },
+};

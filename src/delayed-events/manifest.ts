@@ -1,0 +1,10 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { delayedEventMigrations } from './migrations.ts';
+
+export const delayedEventsManifest: SliceManifest = {
+  name: 'delayed-events',
+  migrations: delayedEventMigrations,
+  roomRows: {
+    tables: [{ table: 'delayed_events', column: 'room_id', holds: 'room id', key: ['delay_id'] }],
+  },
+};

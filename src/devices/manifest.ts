@@ -1,0 +1,7 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { deviceMigrations } from './migrations.ts';
+
+export const devicesManifest: SliceManifest = {
+  name: 'devices',
+  migrations: deviceMigrations,
+};

@@ -1,0 +1,7 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { filterMigrations } from './migrations.ts';
+
+export const filtersManifest: SliceManifest = {
+  name: 'filters',
+  migrations: filterMigrations,
+};

@@ -1,0 +1,34 @@
+import type { AnyWriter } from '../database/index.ts';
+
+/** A table whose rows belong to an account. */
+export interface AccountTable {
+  readonly table: string;
+  /** The column with the user id. */
+  readonly column: string;
+  /** Whether every deactivation deletes the rows, or only one with `erase: true`. */
+  readonly deletedOn: 'deactivation' | 'erasure';
+}
+
+/** Rows in the tables of one slice that are deleted in the transaction that deactivates their account. */
+export interface AccountRows {
+  readonly tables: readonly AccountTable[];
+}
+
+/** A table whose rows belong to a device. */
+export interface DeviceTable {
+  readonly table: string;
+  /** The column with the id of the user to whom the device belongs. */
+  readonly userColumn: string;
+  readonly deviceColumn: string;
+}
+
+/** Rows in the tables of one slice that are deleted in the transaction that deletes their devices. */
+export interface DeviceRows {
+  readonly tables?: readonly DeviceTable[];
+  /** Deletes rows that have no columns for the user and the device. @param deviceIds at least one */
+  readonly deleteForDevices?: (
+    writer: AnyWriter,
+    userId: string,
+    deviceIds: readonly string[],
+  ) => Promise<void>;
+}

@@ -1,0 +1,7 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { openIdMigrations } from './migrations.ts';
+
+export const openIdManifest: SliceManifest = {
+  name: 'openid',
+  migrations: openIdMigrations,
+};

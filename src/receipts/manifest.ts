@@ -1,0 +1,17 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { receiptMigrations } from './migrations.ts';
+
+export const receiptsManifest: SliceManifest = {
+  name: 'receipts',
+  migrations: receiptMigrations,
+  roomRows: {
+    tables: [
+      {
+        table: 'receipts',
+        column: 'room_id',
+        holds: 'room id',
+        key: ['room_id', 'user_id', 'type', 'thread_id'],
+      },
+    ],
+  },
+};

@@ -1,0 +1,9 @@
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { relationMigrations } from './migrations.ts';
+import { relationRoomRows } from './room-rows.ts';
+
+export const relationsManifest: SliceManifest = {
+  name: 'relations',
+  migrations: relationMigrations,
+  roomRows: relationRoomRows,
+};
