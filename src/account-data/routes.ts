@@ -111,5 +111,5 @@ export function tagRoutes(tags: Tags): Route[] {
 /** @throws MatrixError M_FORBIDDEN for another user's data, M_INVALID_PARAM when `roomId` is not a room id */
 function checkOwner(requester: Requester, userId: string, roomId?: string): void {
   if (requester.userId !== userId) throw forbidden("You cannot access another user's account data");
-  if (roomId !== undefined && !isRoomId(roomId)) throw invalidParam('This is not a room id');
+  if (roomId !== undefined && !isRoomId(roomId)) throw invalidParam('The room id is not valid');
 }

@@ -97,7 +97,7 @@ function watchSignals(stop: Stop, log: Logger, reload: () => Promise<void>): voi
   process.on('SIGTERM', stopBy);
   process.on('SIGINT', stopBy);
   process.on('SIGHUP', () => void reload());
-  // What is in memory may be wrong after this; what was acknowledged is on disk.
+  // The memory may be wrong after this; all acknowledged writes are on disk.
   process.on('uncaughtException', (error) => {
     log.fatal({ err: error }, 'Uncaught exception, the process exits');
     process.exit(1);

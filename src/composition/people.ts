@@ -28,7 +28,7 @@ import {
   type RemoteProfiles,
   type RoomSharing,
 } from '../profiles/index.ts';
-import { PushRules, pushCompanion } from '../push/index.ts';
+import { PushRules, pushAccountLifecycle } from '../push/index.ts';
 import { ErasedUsers } from '../room-engine/index.ts';
 import { AccountMemberships, AutoJoin } from '../rooms/index.ts';
 import { DepartedUsers, type NoticesUser, noticesUser } from '../server-notices/index.ts';
@@ -118,7 +118,7 @@ export function startPeople(
         profiles,
         accountData,
         filters,
-        pushCompanion,
+        pushAccountLifecycle,
         departure,
         erasedUsers,
         userIndex,

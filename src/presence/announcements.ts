@@ -14,20 +14,27 @@ export interface AnnouncementsDeps {
 
 interface Pending {
   readonly status: PresenceStatus;
-  /** `undefined`: all rooms of the user. */
+  /** The rooms whose members are notified; `undefined`: all rooms of the user. */
   readonly rooms: ReadonlySet<string> | undefined;
 }
 
-/** Joined members of a room beyond whom its members are not told of each other's presence. */
+/** In rooms with more joined members than this, presence is not sent to the members. */
 export const maxMembers = 1_000;
 
-/** Milliseconds for which changes are collected before they are announced together: least and most. */
-const [shortestPause, longestPause] = [500, 60_000];
+/**
+ * Bounds of the time, in milliseconds, for which changes are collected before they are announced together.
+ */
+const [minPause, maxPause] = [500, 60_000];
 
-/** How many members may be told of a change in a second, in the long run. Pauses grow with what was announced. */
-const toldPerSecond = 2_000;
+/**
+ * Bounds the members notified per second on average: the pause after an announcement grows with its members.
+ */
+const maxNotifiedPerSecond = 2_000;
 
-/** Collects changes of presence and announces them together, less often the more people hear of them. */
+/**
+ * Collects changes of presence and announces them together, less often the more members they are announced
+ * to.
+ */
 export class Announcements {
   readonly stream = new Stream('presence', presenceFacts);
   readonly #deps: AnnouncementsDeps;
@@ -52,12 +59,12 @@ export class Announcements {
     this.#schedule();
   }
 
-  /** Resolves when what is being announced has been: for tests. */
-  async settled(): Promise<void> {
+  /** Resolves when the running announcement is done; for tests. */
+  async idle(): Promise<void> {
     await this.#announcing;
   }
 
-  /** Announces nothing any more. */
+  /** Stops announcing; pending changes are dropped. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#timer?.cancel();
@@ -67,10 +74,10 @@ export class Announcements {
   #schedule(): void {
     if (this.#timer) return;
     const { clock, log } = this.#deps;
-    const pause = Math.max(shortestPause, this.#notBefore - clock.monotonic());
+    const pause = Math.max(minPause, this.#notBefore - clock.monotonic());
     this.#timer = clock.setTimer(pause, () => {
       this.#announcing = this.#announce()
-        .catch((error: unknown) => log.error({ err: error }, 'presence could not be announced'))
+        .catch((error: unknown) => log.error({ err: error }, 'Presence could not be announced'))
         .finally(() => {
           this.#timer = undefined;
           if (this.#pending.size > 0 && !this.#closed) this.#schedule();
@@ -83,20 +90,20 @@ export class Announcements {
     this.#pending = new Map();
     const rooms = new Map<string, string[]>();
     const changes = new Map<string, PresenceStatus>();
-    let told = 0;
+    let notified = 0;
     for (const [userId, { status, rooms: only }] of pending) {
       changes.set(userId, status);
       for (const roomId of only ?? (await this.#roomsOf(userId))) {
         const members = (await this.#deps.engine.heads.get(roomId))?.memberCount('join') ?? 0;
         if (members > maxMembers) continue;
-        told += members;
+        notified += members;
         const users = rooms.get(roomId);
         if (users) users.push(userId);
         else rooms.set(roomId, [userId]);
       }
     }
     const { streams, clock } = this.#deps;
-    this.#notBefore = clock.monotonic() + Math.min(longestPause, (told * 1_000) / toldPerSecond);
+    this.#notBefore = clock.monotonic() + Math.min(maxPause, (notified * 1_000) / maxNotifiedPerSecond);
     if (!this.#closed) streams.announce(this.stream, { changes, rooms });
   }
 

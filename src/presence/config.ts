@@ -1,6 +1,6 @@
 import { boolean, object, oneOf, option, type SectionType, section } from '../kernel/config/index.ts';
 
-/** Which users are online. */
+/** Options for the presence of users. */
 export const presenceSection = section({
   title: 'Presence',
   options: {

@@ -1,4 +1,4 @@
-/** Presence: who is online. */
+/** The presence of users. */
 
 export { presenceManifest } from './manifest.ts';
 export { presenceMigrations } from './migrations.ts';

@@ -16,36 +16,36 @@ export interface PresenceEventsDeps {
   readonly ignored: IgnoredUserLists;
 }
 
-/** What a sync asks for. */
+/** The user, range and filter of one sync. */
 export interface PresenceRequest {
   readonly userId: string;
-  /** Where the last sync ended; `undefined`: there was none, or everything is wanted. */
+  /** The position at which the last sync ended; `undefined`: a first sync, or `full_state`. */
   readonly after: number | undefined;
   readonly upTo: number;
   readonly filter: SenderFilter;
 }
 
-/** Users whose presence one answer tells at most. */
+/** Bounds the users whose presence one response contains. */
 const maxUsers = 5_000;
 
-/** Changes of users' presence that are kept in memory; a client that was away for more gets the presence of all users. */
-const recentChanges = 50_000;
+/** Bounds the changes of presence in memory; a client whose token is older gets the presence of all users. */
+const maxRecentChanges = 50_000;
 
-/** The part of a sync that tells of presence. Source: client-server API, `GET /sync`, `presence`. */
+/** The `presence` section of a sync. Source: client-server API, `GET /sync`. */
 export class PresenceEvents implements PresenceSection {
   readonly #deps: PresenceEventsDeps;
   readonly #recent: RecentChanges<PresenceFact>;
   readonly #includeOffline: boolean;
 
-  /** @param includeOffline tell of those who are offline, too, where everything is told */
+  /** @param includeOffline whether a first sync, and one with `full_state`, contains offline users too */
   constructor(deps: PresenceEventsDeps, includeOffline: boolean) {
     this.#deps = deps;
     this.#includeOffline = includeOffline;
-    this.#recent = new RecentChanges(deps.streams.current, recentChanges, ({ changes }) => changes.size);
+    this.#recent = new RecentChanges(deps.streams.current, maxRecentChanges, ({ changes }) => changes.size);
     deps.presence.presenceStream.subscribe((fact, position) => this.#recent.add(fact, position));
   }
 
-  /** `m.presence` events. Costs no query, but for those who are offline. */
+  /** Returns `m.presence` events. Costs no query, except for offline users. */
   async events({ userId, after, upTo, filter }: PresenceRequest): Promise<JsonObject[]> {
     const { presence, clock, ignored } = this.#deps;
     if (!presence.isEnabled || filter.passesNothing) return [];
@@ -94,14 +94,14 @@ export class PresenceEvents implements PresenceSection {
         if (membership === 'join' && member !== userId && !found.has(member)) missing.add(member);
       }
     }
-    const remembered = await this.#deps.presence.remembered([...missing]);
+    const remembered = await this.#deps.presence.lastKnown([...missing]);
     for (const member of missing) {
       found.set(member, { ...offline, ...remembered.get(member), presence: 'offline' });
     }
     return found;
   }
 
-  /** Those who are present in some rooms. */
+  /** Returns the users with a presence other than offline in some rooms. */
   async #present(rooms: readonly UserRoom[]): Promise<Map<string, PresenceStatus>> {
     const { presence } = this.#deps;
     const found = new Map<string, PresenceStatus>();
@@ -118,7 +118,7 @@ export class PresenceEvents implements PresenceSection {
     return found;
   }
 
-  /** The room, unless it is too large for its members to hear of each other. */
+  /** Returns the head of a room; `undefined` for rooms too large for presence. */
   async #head(roomId: string) {
     const head = await this.#deps.engine.heads.get(roomId);
     return head && head.memberCount('join') <= maxMembers ? head : undefined;

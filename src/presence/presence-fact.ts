@@ -4,7 +4,7 @@ import type { PresenceStatus } from './presence-status.ts';
 /** The presence of some users has changed. */
 export interface PresenceFact {
   readonly changes: ReadonlyMap<string, PresenceStatus>;
-  /** Room id to the users whose presence is news in that room. */
+  /** Room id to the users whose new presence is sent to the members of that room. */
   readonly rooms: ReadonlyMap<string, readonly string[]>;
 }
 

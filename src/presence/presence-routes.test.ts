@@ -41,7 +41,7 @@ for (const database of serverDatabases(import.meta.url)) {
     };
     const senders = ({ presence }: SyncBody) => presence?.events.map(({ sender }) => sender) ?? [];
 
-    it('is set by a sync and told by the next one of others', async () => {
+    it('is set by a sync and sent to users sharing a room in their next sync', async () => {
       const first = await sync(bob, { set_presence: 'offline' });
       assert.deepEqual(senders(first), []);
       const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 10_000 });
@@ -58,7 +58,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(senders(await sync(bob, { set_presence: 'offline', filter })), []);
     });
 
-    it('is set by its user, with a message', async () => {
+    it('is set by its user, with a status message', async () => {
       const { next_batch: since } = await sync(bob, { set_presence: 'offline' });
       assert.equal((await set(alice, alice, { presence: 'unavailable', status_msg: 'Tea' })).status, 200);
       const told = await sync(bob, { set_presence: 'offline', since, timeout: 10_000 });
@@ -72,7 +72,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await status(alice, alice)).body['status_msg'], undefined);
     });
 
-    it("is nobody else's business", async () => {
+    it('rejects reading without a shared room, and setting the presence of another user, with 403 M_FORBIDDEN', async () => {
       const refused = [await status(carol, alice), await set(bob, alice, { presence: 'online' })];
       for (const { status: code, body } of refused)
         assert.deepEqual([code, body['errcode']], [403, 'M_FORBIDDEN']);
@@ -83,13 +83,13 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('refuses what is no presence', async () => {
+    it('rejects a malformed presence with 400', async () => {
       for (const body of [{}, { presence: 'asleep' }, { presence: 'online', status_msg: 5 }, []]) {
         assert.equal((await set(alice, alice, body)).status, 400, JSON.stringify(body));
       }
     });
 
-    it('has its users back after a restart', async () => {
+    it('keeps the presence of users over a restart', async () => {
       await set(alice, alice, { presence: 'online', status_msg: 'Here' });
       await server.restart();
       const { body } = await status(bob, alice);
@@ -97,7 +97,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
   });
 
-  describe(`presence as the operator wants it on ${database}`, () => {
+  describe(`presence options over HTTP on ${database}`, () => {
     const during = async (
       presence: NonNullable<NonNullable<ConfigurationOverrides['presence']>['presence']>,
       work: (
@@ -111,7 +111,7 @@ for (const database of serverDatabases(import.meta.url)) {
         const [alice, bob] = [await server.register('alice'), await server.register('bob')];
         const room = { preset: 'public_chat' };
         const made = await server.api('POST', `${v3}/createRoom`, { token: alice.token, body: room });
-        // Carol has never done anything but come into the room.
+        // Carol is never active except for joining the room.
         const carol = await server.register('carol');
         for (const { token } of [bob, carol]) {
           await server.api('POST', `${v3}/join/${made.body['room_id']}`, { token, body: {} });
@@ -134,7 +134,7 @@ for (const database of serverDatabases(import.meta.url)) {
     };
     const path = (user: TestUser) => `${v3}/presence/${user.userId}/status`;
 
-    it('tells of those who are offline in an initial sync and with full_state (include_offline_users_on_sync)', async () => {
+    it('[include_offline_users_on_sync] includes offline users in an initial sync and with full_state', async () => {
       for (const include_offline_users_on_sync of [false, true]) {
         await during(
           { enabled: true, include_offline_users_on_sync },
@@ -153,7 +153,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('takes what clients say and makes nothing of it where it is off or not tracked (presence.enabled)', async () => {
+    it('[presence.enabled] accepts but ignores presence of clients when presence is off or untracked', async () => {
       for (const enabled of [false, 'untracked'] as const) {
         await during({ enabled, include_offline_users_on_sync: false }, async ({ alice, bob }, api, told) => {
           const body = { presence: 'online', status_msg: 'Here' };

@@ -2,21 +2,21 @@ import type { JsonObject } from '../protocol/index.ts';
 
 export type PresenceState = 'online' | 'unavailable' | 'offline';
 
-/** How present a user is at some time. Source: client-server API, "Presence". */
+/** The presence of a user at some time. Source: client-server API, "Presence". */
 export interface PresenceStatus {
   readonly presence: PresenceState;
   readonly statusMsg: string | undefined;
-  /** Milliseconds since the epoch; 0 when the user was never seen to do anything. */
+  /** Milliseconds since the epoch; 0 when the user was never active. */
   readonly lastActive: number;
-  /** Doing something just now, so that `lastActive` says little. */
+  /** Whether the user is active at this moment; clients then ignore `lastActive`. */
   readonly currentlyActive: boolean;
 }
 
-/** Knows how present one user is. */
+/** Gives the presence of one user over time. */
 export interface PresenceSource {
   /** @param now milliseconds since the epoch */
   at(now: number): PresenceStatus;
-  /** When `at` will next give something else, if nothing happens until then. */
+  /** Returns the time at which `at` changes next, if nothing else happens until then. */
   nextChange(now: number): number | undefined;
 }
 
@@ -27,13 +27,16 @@ export const offline: PresenceStatus = {
   currentlyActive: false,
 };
 
-/** Whether others are to be told. Time that passes is nothing to tell. */
+/** Whether a change is sent to other users; a changed `lastActive` alone is not. */
 export const isNews = (before: PresenceStatus, now: PresenceStatus): boolean =>
   before.presence !== now.presence ||
   before.statusMsg !== now.statusMsg ||
   before.currentlyActive !== now.currentlyActive;
 
-/** The content of an `m.presence` event, and the answer to a question about presence. */
+/**
+ * Returns the content of an `m.presence` event, which is also the response of `GET
+ * /presence/{userId}/status`.
+ */
 export function statusContent(status: PresenceStatus, now: number): JsonObject {
   const { presence, statusMsg, lastActive, currentlyActive } = status;
   return {

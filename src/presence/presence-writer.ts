@@ -7,7 +7,10 @@ import { writePresence } from './store.ts';
 /** Milliseconds for which changes are collected before they are written. */
 const pause = 60_000;
 
-/** Writes down how present users are, many at once and a while later. What a crash loses clients soon say again. */
+/**
+ * Stores the presence of users, many at once and up to a minute late. After a crash clients soon report the
+ * lost part again.
+ */
 export class PresenceWriter {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -22,7 +25,7 @@ export class PresenceWriter {
     this.#log = log;
   }
 
-  /** What is not written yet. */
+  /** Returns a presence that is not stored yet. */
   get(userId: string): PresenceStatus | undefined {
     return this.#unwritten.get(userId);
   }
@@ -35,7 +38,7 @@ export class PresenceWriter {
     });
   }
 
-  /** Writes now. Never rejects: what fails is tried again later. */
+  /** Writes at once. Never rejects: failed writes are retried later. */
   write(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write());
     return this.#writing;
@@ -55,7 +58,7 @@ export class PresenceWriter {
         if (this.#unwritten.get(userId) === status) this.#unwritten.delete(userId);
       }
     } catch (error) {
-      this.#log.error({ err: error }, 'presence could not be written down');
+      this.#log.error({ err: error }, 'Presence could not be stored');
       for (const [userId, status] of statuses) this.put(userId, this.#unwritten.get(userId) ?? status);
     }
   }

@@ -17,7 +17,7 @@ interface Options {
   readonly limit?: { per_second: number; burst_count: number };
 }
 
-const generous = { per_second: 1e6, burst_count: 1e6 };
+const unlimited = { per_second: 1e6, burst_count: 1e6 };
 
 class PresenceUnderTest {
   readonly rooms: RoomsUnderTest;
@@ -25,7 +25,7 @@ class PresenceUnderTest {
   readonly events: PresenceEvents;
   readonly ignored = new Set<string>();
 
-  constructor(rooms: RoomsUnderTest, { enabled = true, includeOffline = false, limit = generous }: Options) {
+  constructor(rooms: RoomsUnderTest, { enabled = true, includeOffline = false, limit = unlimited }: Options) {
     const { engine, database, streams, clock } = rooms;
     const limiter = new RateLimiter(limit, clock);
     this.rooms = rooms;
@@ -57,14 +57,14 @@ class PresenceUnderTest {
     return this.presence.beginSync({ userId, deviceId: 'D' }, presence);
   }
 
-  /** Lets time pass and what has changed by then be announced. */
+  /** Advances the clock and waits until the changes are announced. */
   async pass(milliseconds: number): Promise<void> {
     this.rooms.clock.advance(milliseconds);
-    await this.presence.announcements.settled();
+    await this.presence.announcements.idle();
   }
 
-  /** Who a user is told of, and as what. */
-  async told(userId: string, after: number | undefined): Promise<Record<string, unknown>> {
+  /** Returns the presence events of a sync: user id to presence. */
+  async presenceEvents(userId: string, after: number | undefined): Promise<Record<string, unknown>> {
     const filter = compileFilter({}).presence;
     const events = await this.events.events({ userId, after, upTo: this.now, filter });
     return Object.fromEntries(
@@ -82,25 +82,25 @@ const minute = 60 * second;
 
 forEachDatabase((open) => {
   describe('presence', () => {
-    it('is told to those who share a room, and to oneself', async () => {
+    it('is sent to users sharing a room, and to the user themself', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       await under.rooms.room(carol);
       const before = under.now;
       under.sync(alice);
       await under.pass(second);
-      assert.deepEqual(await under.told(bob, before), { [alice]: 'online' });
-      assert.deepEqual(await under.told(alice, before), { [alice]: 'online' });
-      assert.deepEqual(await under.told(carol, before), {});
-      assert.deepEqual(await under.told(bob, under.now), {});
-      assert.deepEqual(await under.told(bob, undefined), { [alice]: 'online' });
-      assert.deepEqual(await under.told(carol, undefined), {});
+      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'online' });
+      assert.deepEqual(await under.presenceEvents(alice, before), { [alice]: 'online' });
+      assert.deepEqual(await under.presenceEvents(carol, before), {});
+      assert.deepEqual(await under.presenceEvents(bob, under.now), {});
+      assert.deepEqual(await under.presenceEvents(bob, undefined), { [alice]: 'online' });
+      assert.deepEqual(await under.presenceEvents(carol, undefined), {});
       await assert.rejects(under.presence.get(carol, alice), { errcode: 'M_FORBIDDEN' });
       const status = await under.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.currentlyActive], ['online', true]);
     });
 
-    it('ends half a minute after the last sync', async () => {
+    it('becomes offline 30 seconds after the last sync', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       const end = under.sync(alice);
@@ -111,28 +111,28 @@ forEachDatabase((open) => {
       assert.equal((await under.presence.get(bob, alice)).presence, 'online');
       await under.pass(second);
       await under.pass(30 * second);
-      assert.deepEqual(await under.told(bob, before), { [alice]: 'offline' });
+      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'offline' });
       assert.equal(under.presence.present.size, 0);
       await under.presence.stop();
       const status = await under.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.lastActive > 0], ['offline', true]);
     });
 
-    it('becomes idle, and wakes up with what the user does', async () => {
+    it('becomes unavailable without activity, and online again with a message', async () => {
       const under = await PresenceUnderTest.open(open);
       const roomId = await under.rooms.room(alice, bob);
       under.sync(alice);
       await under.pass(2 * minute);
       const before = under.now;
       await under.pass(4 * minute);
-      assert.deepEqual(await under.told(bob, before), { [alice]: 'unavailable' });
+      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'unavailable' });
       const idle = under.now;
       await under.rooms.say(alice, roomId, 'I am back');
       await under.pass(minute / 2);
-      assert.deepEqual(await under.told(bob, idle), { [alice]: 'online' });
+      assert.deepEqual(await under.presenceEvents(bob, idle), { [alice]: 'online' });
     });
 
-    it('is what the user says, with a message that survives restarts', async () => {
+    it('is set by the user, with a status message that survives restarts', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       const device = { userId: alice, deviceId: 'D' };
@@ -140,14 +140,14 @@ forEachDatabase((open) => {
       const status = await under.presence.get(bob, alice);
       assert.deepEqual([status.presence, status.statusMsg], ['unavailable', 'Out for lunch']);
       const again = await under.restart(open);
-      assert.deepEqual(await again.told(bob, undefined), { [alice]: 'unavailable' });
+      assert.deepEqual(await again.presenceEvents(bob, undefined), { [alice]: 'unavailable' });
       await again.pass(31 * second);
       assert.equal((await again.presence.get(bob, alice)).presence, 'offline');
       const third = await again.restart(open);
-      assert.deepEqual(await third.told(bob, undefined), {});
+      assert.deepEqual(await third.presenceEvents(bob, undefined), {});
       assert.equal((await third.presence.get(bob, alice)).statusMsg, 'Out for lunch');
       third.sync(alice);
-      const back = await eventually('what was said before', async () => {
+      const back = await eventually('the status message from before the restart', async () => {
         const known = await third.presence.get(bob, alice);
         return known.statusMsg !== undefined && known;
       });
@@ -157,7 +157,7 @@ forEachDatabase((open) => {
       await third.presence.stop();
     });
 
-    it('is told to those who come into a room, and of them', async () => {
+    it('is exchanged between a joining user and the members of the room', async () => {
       const under = await PresenceUnderTest.open(open);
       const roomId = await under.rooms.room(alice);
       under.sync(alice);
@@ -165,14 +165,14 @@ forEachDatabase((open) => {
       await under.pass(second);
       const before = under.now;
       await under.rooms.join(carol, roomId);
-      assert.deepEqual(await under.told(carol, before), { [alice]: 'online', [carol]: 'online' });
+      assert.deepEqual(await under.presenceEvents(carol, before), { [alice]: 'online', [carol]: 'online' });
       await under.pass(minute / 2);
-      assert.deepEqual(await under.told(alice, before), { [carol]: 'online' });
+      assert.deepEqual(await under.presenceEvents(alice, before), { [carol]: 'online' });
       const left = under.now;
       await under.rooms.leave(carol, roomId);
       under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'secret');
       await under.pass(minute / 2);
-      assert.deepEqual(await under.told(carol, left), {});
+      assert.deepEqual(await under.presenceEvents(carol, left), {});
     });
 
     it('costs neither queries nor writes while users sync', async () => {
@@ -180,20 +180,23 @@ forEachDatabase((open) => {
       await under.rooms.room(alice, bob);
       const { reads } = under.rooms.database.statistics;
       under.sync(alice)();
-      // What was known of her before is read.
-      await eventually('the look at the disk', () => under.rooms.database.statistics.reads > reads);
+      // The first sync reads the stored presence of Alice.
+      await eventually(
+        'the query for the stored presence',
+        () => under.rooms.database.statistics.reads > reads,
+      );
       await under.pass(second);
-      await under.told(bob, under.now);
+      await under.presenceEvents(bob, under.now);
       const before = JSON.stringify(under.rooms.database.statistics);
       for (let count = 0; count < 100; count++) {
         under.sync(alice)();
         under.rooms.clock.advance(100);
       }
-      await under.told(bob, under.now);
+      await under.presenceEvents(bob, under.now);
       assert.equal(JSON.stringify(under.rooms.database.statistics), before);
     });
 
-    it('is announced together, and less often the more is announced', async () => {
+    it('announces changes together, and less often the more is announced', async () => {
       const under = await PresenceUnderTest.open(open);
       const users = Array.from({ length: 50 }, (_, index) => `@user${index}:test`);
       await under.rooms.room(alice, ...users);
@@ -209,22 +212,22 @@ forEachDatabase((open) => {
       assert.equal(announced, 2);
     });
 
-    it('of other servers holds for half an hour, and is not told when it is not tracked', async () => {
+    it('keeps the presence of remote users for 30 minutes, and ignores it when untracked', async () => {
       const status = { presence: 'online', statusMsg: 'far', lastActive: 5, currentlyActive: true } as const;
       const dora = '@dora:far';
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, dora);
       under.presence.report(dora, status);
-      assert.deepEqual(await under.told(alice, undefined), { [dora]: 'online' });
+      assert.deepEqual(await under.presenceEvents(alice, undefined), { [dora]: 'online' });
       await under.pass(30 * minute);
       assert.equal((await under.presence.get(alice, dora)).presence, 'offline');
       const untracked = await PresenceUnderTest.open(open, { enabled: 'untracked' });
       await untracked.rooms.room(alice, dora);
       untracked.presence.report(dora, status);
-      assert.deepEqual(await untracked.told(alice, undefined), {});
+      assert.deepEqual(await untracked.presenceEvents(alice, undefined), {});
     });
 
-    it('of those whom a user ignores is not told to them', async () => {
+    it('is not sent for ignored users', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob, carol);
       const before = under.now;
@@ -232,12 +235,12 @@ forEachDatabase((open) => {
       under.sync(carol);
       under.ignored.add(alice);
       await under.pass(second);
-      assert.deepEqual(await under.told(bob, before), { [carol]: 'online' });
-      assert.deepEqual(await under.told(bob, undefined), { [carol]: 'online' });
+      assert.deepEqual(await under.presenceEvents(bob, before), { [carol]: 'online' });
+      assert.deepEqual(await under.presenceEvents(bob, undefined), { [carol]: 'online' });
       await under.presence.stop();
     });
 
-    it('ends with an account, and nothing of it is left', async () => {
+    it('removes presence and status message of a closed account', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       under.presence.set({ userId: alice, deviceId: 'D' }, 'online', 'My secret');
@@ -245,7 +248,7 @@ forEachDatabase((open) => {
       const before = under.now;
       under.presence.forget(alice);
       await under.pass(minute);
-      assert.deepEqual(await under.told(bob, before), { [alice]: 'offline' });
+      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'offline' });
       await under.presence.stop();
       assert.deepEqual(await under.presence.get(bob, alice), {
         presence: 'offline',
@@ -255,7 +258,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('is not told in rooms of more than a thousand', async () => {
+    it('is not sent in rooms with more than 1,000 joined members', async () => {
       const under = await PresenceUnderTest.open(open);
       const roomId = await under.rooms.room(alice, bob);
       const join = (index: number) => under.rooms.join(`@user${index}:test`, roomId);
@@ -263,29 +266,29 @@ forEachDatabase((open) => {
       const before = under.now;
       under.sync(alice);
       await under.pass(second);
-      assert.deepEqual(await under.told(bob, before), { [alice]: 'online' });
+      assert.deepEqual(await under.presenceEvents(bob, before), { [alice]: 'online' });
       await join(998);
-      assert.deepEqual(await under.told(bob, undefined), {});
+      assert.deepEqual(await under.presenceEvents(bob, undefined), {});
       const full = under.now;
       under.presence.set({ userId: alice, deviceId: 'D' }, 'unavailable', undefined);
       await under.pass(minute);
-      assert.deepEqual(await under.told(bob, full), {});
+      assert.deepEqual(await under.presenceEvents(bob, full), {});
       assert.equal((await under.presence.get(bob, alice)).presence, 'unavailable');
       await under.presence.stop();
     });
 
-    it('is remembered as far as it can be, and told anew to those who come later', async () => {
+    it('sends the presence stored before a restart to older tokens', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);
       const before = under.now;
       under.sync(alice);
       await under.pass(second);
       const again = await under.restart(open);
-      assert.deepEqual(await again.told(bob, before), { [alice]: 'online' });
+      assert.deepEqual(await again.presenceEvents(bob, before), { [alice]: 'online' });
       await again.presence.stop();
     });
 
-    it('[option: presence.enabled] is not there, or only what modules say, when it is off or not tracked', async () => {
+    it('[option: presence.enabled] ignores presence of clients when off or untracked; untracked accepts it from modules', async () => {
       for (const enabled of [true, false, 'untracked'] as const) {
         const under = await PresenceUnderTest.open(open, { enabled });
         await under.rooms.room(alice, bob, carol);
@@ -303,14 +306,14 @@ forEachDatabase((open) => {
           false: {},
           untracked: { [carol]: 'online' },
         };
-        assert.deepEqual(await under.told(bob, undefined), expected[`${enabled}`]);
+        assert.deepEqual(await under.presenceEvents(bob, undefined), expected[`${enabled}`]);
         const seen = await under.presence.get(bob, alice);
         assert.equal(seen.presence, enabled === true ? 'online' : 'offline');
         await under.presence.stop();
       }
     });
 
-    it('[option: presence.include_offline_users_on_sync] tells of those who are offline, too, if wanted', async () => {
+    it('[option: presence.include_offline_users_on_sync] includes offline users in an initial sync', async () => {
       for (const includeOffline of [false, true]) {
         const under = await PresenceUnderTest.open(open, { includeOffline });
         await under.rooms.room(alice, bob);
@@ -318,18 +321,21 @@ forEachDatabase((open) => {
         await under.pass(minute);
         const before = under.now;
         await under.presence.stop();
-        assert.deepEqual(await under.told(bob, undefined), includeOffline ? { [alice]: 'offline' } : {});
-        assert.deepEqual(await under.told(bob, before), {});
+        assert.deepEqual(
+          await under.presenceEvents(bob, undefined),
+          includeOffline ? { [alice]: 'offline' } : {},
+        );
+        assert.deepEqual(await under.presenceEvents(bob, before), {});
       }
     });
 
-    it('[option: rc_presence.per_user] changes only so often', async () => {
+    it('[option: rc_presence.per_user] limits how often a user changes presence', async () => {
       const under = await PresenceUnderTest.open(open, { limit: { per_second: 0.1, burst_count: 1 } });
       await under.rooms.room(alice, bob);
       const presenceOf = async () => (await under.presence.get(bob, alice)).presence;
       under.sync(alice);
       under.sync(alice, 'unavailable');
-      assert.equal(await presenceOf(), 'online', 'a sync is ignored in silence');
+      assert.equal(await presenceOf(), 'online', 'a sync over the limit changes nothing and does not fail');
       under.sync(alice);
       const device = { userId: alice, deviceId: 'D' };
       assert.throws(() => under.presence.set(device, 'unavailable', undefined), {

@@ -34,44 +34,44 @@ export interface PresenceDeps {
 export interface PresentDevice {
   readonly userId: string;
   readonly deviceId: string | undefined;
-  /** Whose users are not limited. */
+  /** The application service of the user; its users are not rate-limited. */
   readonly appservice?: string | undefined;
 }
 
-/** A user who is not offline, or was not until lately. */
+/** A user who is not offline, or became offline recently. */
 interface Present {
   readonly userId: string;
   source: PresenceSource;
-  /** What others have been told. */
-  told: PresenceStatus;
+  /** The presence that was announced last. */
+  announced: PresenceStatus;
   timer: { readonly due: number; readonly timer: Timer } | undefined;
 }
 
-/** Milliseconds for which what another server says holds, unless it says so again. */
-const reportHolds = 30 * 60_000;
+/** Milliseconds for which presence reported by another server holds without being repeated. */
+const reportLifetime = 30 * 60_000;
 
 const nothing = () => undefined;
 
 /**
- * Who is present. It lives in memory: a sync costs no query and no write, time that passes one timer for each user who
- * is present. Source: client-server API, "Presence".
+ * The presence of all users, in memory: a sync costs no query and no write, and each user who is not offline
+ * has one timer. Source: client-server API, "Presence".
  */
 export class Presence {
   readonly announcements: Announcements;
   readonly #deps: PresenceDeps;
   readonly #enabled: PresenceConfig['presence']['enabled'];
   readonly #users = new Map<string, Present>();
-  readonly #notes: PresenceWriter;
+  readonly #writer: PresenceWriter;
 
   constructor(deps: PresenceDeps, enabled: PresenceConfig['presence']['enabled']) {
     this.#deps = deps;
     this.#enabled = enabled;
     this.announcements = new Announcements(deps);
-    this.#notes = new PresenceWriter(deps);
+    this.#writer = new PresenceWriter(deps);
     deps.engine.stream.subscribe((fact) => this.#roomFact(fact));
   }
 
-  /** Facts are changes that others are told of. */
+  /** Facts are the changes of presence that other users are notified of. */
   get presenceStream() {
     return this.announcements.stream;
   }
@@ -80,7 +80,7 @@ export class Presence {
     return this.#enabled !== false;
   }
 
-  /** Takes up what was known before a restart: whoever was present is, unless they do not come back soon. */
+  /** Restores the stored presence after a restart; users who do not sync again soon become offline. */
   async start(): Promise<void> {
     if (!this.isEnabled) return;
     const now = this.#deps.clock.now();
@@ -89,7 +89,7 @@ export class Presence {
       const activity = new UserActivity(lastActive);
       activity.statusMsg = statusMsg;
       activity.restore(presence, now);
-      const user: Present = { userId, source: activity, told: activity.at(now), timer: undefined };
+      const user: Present = { userId, source: activity, announced: activity.at(now), timer: undefined };
       this.#users.set(userId, user);
       this.#arm(user);
     }
@@ -98,12 +98,12 @@ export class Presence {
   async stop(): Promise<void> {
     for (const { timer } of this.#users.values()) timer?.timer.cancel();
     await this.announcements.close();
-    await this.#notes.close();
+    await this.#writer.close();
   }
 
   /**
-   * A sync begins. What it says of the user counts unless they have said too much lately.
-   * @returns to be called when the sync has ended
+   * Begins a sync of a device, with the presence that it reports; reports over the rate limit are ignored.
+   * @returns a function to call when the sync ends
    */
   beginSync({ userId, deviceId = '', appservice }: PresentDevice, presence: PresenceState): () => void {
     if (this.#enabled !== true || presence === 'offline') return nothing;
@@ -116,14 +116,14 @@ export class Presence {
     const { user, activity } = this.#local(userId);
     if (mayChange && before !== presence) activity.set(deviceId, presence, clock.now());
     const end = activity.beginSync(deviceId, clock.now());
-    this.#look(user);
+    this.#update(user);
     return () => {
       end(clock.now());
       this.#arm(user);
     };
   }
 
-  /** What a user says of themselves. @throws MatrixError M_LIMIT_EXCEEDED */
+  /** Sets the presence of a local user. @throws MatrixError M_LIMIT_EXCEEDED */
   set(
     { userId, deviceId = '', appservice }: PresentDevice,
     presence: PresenceState,
@@ -135,47 +135,50 @@ export class Presence {
     const { user, activity } = this.#local(userId);
     activity.set(deviceId, presence, this.#deps.clock.now());
     activity.statusMsg = statusMsg;
-    this.#look(user);
+    this.#update(user);
   }
 
-  /** A local user has done something that shows that they are there. */
+  /** Records an activity of a local user. */
   act(userId: string): void {
     const user = this.#users.get(userId);
     if (!(user?.source instanceof UserActivity)) return;
     user.source.act(this.#deps.clock.now());
-    this.#look(user);
+    this.#update(user);
   }
 
-  /** What another server says of one of its users. */
+  /** Takes the presence of a remote user from its server. */
   report(userId: string, status: PresenceStatus): void {
-    if (this.#enabled === true) this.#report(userId, status, this.#deps.clock.now() + reportHolds);
+    if (this.#enabled === true) this.#report(userId, status, this.#deps.clock.now() + reportLifetime);
   }
 
-  /** What a module says of a user; it holds until the module says something else. */
+  /** Takes the presence of a user from a module; it holds until the module reports another. */
   reportByModule(userId: string, status: PresenceStatus): void {
     if (this.isEnabled) this.#report(userId, status, Number.POSITIVE_INFINITY);
   }
 
-  /** An account is closed: its user is gone, and so is what they said. */
+  /** Removes presence and status message of a user whose account is closed. */
   forget(userId: string): void {
     if (this.isEnabled) this.#report(userId, offline, Number.POSITIVE_INFINITY);
-    this.#notes.put(userId, offline);
+    this.#writer.put(userId, offline);
   }
 
   /** @throws MatrixError M_FORBIDDEN for users who share no room with the viewer */
   async get(viewer: string, userId: string): Promise<PresenceStatus> {
     if (!this.isEnabled) return offline;
     if (viewer !== userId && !(await this.#deps.engine.shareRoom(viewer, userId))) {
-      throw forbidden('You are not allowed to see their presence');
+      throw forbidden('You do not share a room with this user');
     }
-    return this.peek(userId) ?? (await this.remembered([userId])).get(userId) ?? offline;
+    return this.peek(userId) ?? (await this.lastKnown([userId])).get(userId) ?? offline;
   }
 
-  /** What was last known of users, as far as they were ever present; much of it is on disk. */
-  async remembered(userIds: readonly string[]): Promise<Map<string, PresenceStatus>> {
+  /**
+   * Reads the last known presence of users, from the database where it is not in memory; users who were never
+   * present are absent.
+   */
+  async lastKnown(userIds: readonly string[]): Promise<Map<string, PresenceStatus>> {
     const noted = new Map<string, PresenceStatus>();
     for (const userId of userIds) {
-      const status = this.#notes.get(userId);
+      const status = this.#writer.get(userId);
       if (status) noted.set(userId, status);
     }
     const others = userIds.filter((userId) => !noted.has(userId));
@@ -184,12 +187,12 @@ export class Presence {
     return new Map([...(await readPresence(reader, others)), ...noted]);
   }
 
-  /** How present a user is who is not offline, or was not until lately. */
+  /** Returns the presence of a user from memory; `undefined` for most offline users. */
   peek(userId: string): PresenceStatus | undefined {
     return this.#users.get(userId)?.source.at(this.#deps.clock.now());
   }
 
-  /** Those who are not offline, and some who were not until lately. */
+  /** All users who are not offline, and some who became offline recently. */
   get present(): ReadonlyMap<string, unknown> {
     return this.#users;
   }
@@ -198,32 +201,32 @@ export class Presence {
     if (onTimeline) this.act(stored.event.sender);
     for (const { userId, from, to } of membershipChanges) {
       const user = to === 'join' && from !== 'join' ? this.#users.get(userId) : undefined;
-      if (user) this.announcements.add(userId, user.told, roomId);
+      if (user) this.announcements.add(userId, user.announced, roomId);
     }
   }
 
   #local(userId: string): { user: Present; activity: UserActivity } {
     const known = this.#users.get(userId);
     if (known?.source instanceof UserActivity) return { user: known, activity: known.source };
-    const unwritten = this.#notes.get(userId);
+    const unwritten = this.#writer.get(userId);
     const activity = new UserActivity(unwritten?.lastActive);
     activity.statusMsg = unwritten?.statusMsg;
-    const user = known ?? { userId, source: activity, told: offline, timer: undefined };
+    const user = known ?? { userId, source: activity, announced: offline, timer: undefined };
     user.source = activity;
     this.#users.set(userId, user);
-    if (!unwritten) void this.#recall(user, activity);
+    if (!unwritten) void this.#restoreStatusMessage(user, activity);
     return { user, activity };
   }
 
-  /** Somebody comes back: their status message is still theirs. */
-  async #recall(user: Present, activity: UserActivity): Promise<void> {
+  /** Restores the stored status message of a user who comes back. */
+  async #restoreStatusMessage(user: Present, activity: UserActivity): Promise<void> {
     const { database, log } = this.#deps;
     try {
       const stored = await readPresence(database.reader<PresenceTables>(), [user.userId]);
       activity.statusMsg ??= stored.get(user.userId)?.statusMsg;
-      if (this.#users.get(user.userId)?.source === activity) this.#look(user);
+      if (this.#users.get(user.userId)?.source === activity) this.#update(user);
     } catch (error) {
-      log.error({ err: error }, 'presence could not be read');
+      log.error({ err: error }, 'Presence could not be read');
     }
   }
 
@@ -231,21 +234,21 @@ export class Presence {
     const user = this.#users.get(userId) ?? {
       userId,
       source: new ReportedPresence(status, until),
-      told: offline,
+      announced: offline,
       timer: undefined,
     };
     user.source = new ReportedPresence(status, until);
     this.#users.set(userId, user);
-    this.#look(user);
+    this.#update(user);
   }
 
   /** Tells others if there is something to tell, and looks again when there may be. */
-  #look(user: Present): void {
+  #update(user: Present): void {
     const status = user.source.at(this.#deps.clock.now());
-    if (isNews(user.told, status)) {
-      user.told = status;
+    if (isNews(user.announced, status)) {
+      user.announced = status;
       this.announcements.add(user.userId, status);
-      this.#notes.put(user.userId, status);
+      this.#writer.put(user.userId, status);
     }
     if (status.presence === 'offline' && user.source.nextChange(this.#deps.clock.now()) === undefined) {
       user.timer?.timer.cancel();
@@ -253,7 +256,7 @@ export class Presence {
     } else this.#arm(user);
   }
 
-  /** A timer that is due too early costs less than setting it anew with every sync. */
+  /** Sets the timer of the next change, unless one is due earlier: that costs less than a new timer for every sync. */
   #arm(user: Present): void {
     const { clock } = this.#deps;
     const now = clock.now();
@@ -262,7 +265,7 @@ export class Presence {
     user.timer?.timer.cancel();
     const timer = clock.setTimer(next - now, () => {
       user.timer = undefined;
-      this.#look(user);
+      this.#update(user);
     });
     user.timer = { due: next, timer };
   }

@@ -1,6 +1,6 @@
 import { offline, type PresenceSource, type PresenceStatus } from './presence-status.ts';
 
-/** What somebody else says of a user: another server, or a module. It holds until a time. */
+/** The presence of a user as another server or a module reported it, until it expires. */
 export class ReportedPresence implements PresenceSource {
   readonly #status: PresenceStatus;
   readonly #until: number;

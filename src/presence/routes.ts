@@ -10,8 +10,8 @@ const path = [
   '/_proto/client/r0/presence/:userId/status',
 ] as const;
 
-/** Longest status message in characters. */
-const longestMessage = 2_048;
+/** Bounds the status message, in UTF-16 code units. */
+const maxMessageLength = 2_048;
 
 /** Client-server API, "Presence". */
 export function presenceRoutes(presence: Presence, clock: Clock): Route[] {
@@ -19,7 +19,7 @@ export function presenceRoutes(presence: Presence, clock: Clock): Route[] {
     route(
       { operationId: 'getPresence', method: 'GET', path, auth: 'guest' },
       async ({ params: { userId }, requester }) => {
-        if (!isUserId(userId)) throw invalidParam('This is not a user id');
+        if (!isUserId(userId)) throw invalidParam('The user id is not valid');
         return statusContent(await presence.get(requester.userId, userId), clock.now());
       },
     ),
@@ -35,12 +35,12 @@ export function presenceRoutes(presence: Presence, clock: Clock): Route[] {
             Type.Literal('offline'),
             Type.Literal('unavailable'),
           ]),
-          status_msg: Type.Optional(Type.Union([Type.String({ maxLength: longestMessage }), Type.Null()])),
+          status_msg: Type.Optional(Type.Union([Type.String({ maxLength: maxMessageLength }), Type.Null()])),
         }),
         response: Type.Object({}),
       },
       ({ params: { userId }, requester, body }) => {
-        if (requester.userId !== userId) throw forbidden("You can not change somebody else's presence");
+        if (requester.userId !== userId) throw forbidden('You cannot change the presence of another user');
         const message = body.status_msg?.replaceAll('\0', '');
         presence.set(requester, body.presence, message === '' ? undefined : message);
         return {};

@@ -2,10 +2,10 @@ import type { Database, Reader } from '../kernel/database/index.ts';
 import type { PresenceState, PresenceStatus } from './presence-status.ts';
 import type { PresenceTables } from './tables.ts';
 
-/** How many users one query names at most. */
+/** Bounds the users in one query. */
 const chunk = 500;
 
-/** What was written down of those of the users of whom something was. */
+/** Reads the stored presence of these users; users without a row are absent. */
 export async function readPresence(
   reader: Reader<PresenceTables>,
   userIds: readonly string[],
@@ -22,13 +22,13 @@ export async function readPresence(
   return found;
 }
 
-/** Those who were not offline. */
+/** Reads all users whose stored presence is not offline. */
 export async function readPresent(reader: Reader<PresenceTables>): Promise<Map<string, PresenceStatus>> {
   const rows = await reader.selectFrom('presence').selectAll().where('presence', '<>', 'offline').execute();
   return new Map(rows.map((row) => [row.user_id, toStatus(row)]));
 }
 
-/** Writes many at once. */
+/** Writes the presence of many users in one batch. */
 export async function writePresence(
   database: Database,
   statuses: ReadonlyMap<string, PresenceStatus>,

@@ -1,6 +1,6 @@
 /** The tables of presence. */
 export interface PresenceTables {
-  /** How present users were when it was last written down, which is a while after it changed. */
+  /** The last stored presence of users; stored up to a minute after it changed. */
   presence: {
     user_id: string;
     presence: string;

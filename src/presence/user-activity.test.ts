@@ -5,7 +5,7 @@ import { UserActivity } from './user-activity.ts';
 const minute = 60_000;
 const start = 1_000_000_000;
 
-/** What `activity` is at each of the times, and that it says so beforehand. */
+/** Returns the presence of `activity` at each of the times. */
 function states(activity: UserActivity, ...times: number[]): string[] {
   return times.map((time) => {
     const { presence, currentlyActive } = activity.at(start + time);
@@ -13,7 +13,7 @@ function states(activity: UserActivity, ...times: number[]): string[] {
   });
 }
 
-test('a device that syncs is online, no longer active after a minute, idle after five', () => {
+test('a syncing device is online, stops being active after one minute, and is unavailable after five', () => {
   const activity = new UserActivity();
   activity.set('A', 'online', start);
   activity.beginSync('A', start);
@@ -30,7 +30,7 @@ test('a device that syncs is online, no longer active after a minute, idle after
   assert.equal(activity.nextChange(start + 5 * minute), undefined);
 });
 
-test('a device is gone half a minute after its last sync has ended', () => {
+test('a device is offline 30 seconds after its last sync has ended', () => {
   const activity = new UserActivity();
   activity.set('A', 'online', start);
   const end = activity.beginSync('A', start);
@@ -41,7 +41,7 @@ test('a device is gone half a minute after its last sync has ended', () => {
   assert.equal(activity.at(start + 80_000).lastActive, start);
 });
 
-test('a user is as present as the most present of their devices', () => {
+test('a user has the highest presence of their devices', () => {
   const activity = new UserActivity();
   for (const [device, presence] of [
     ['A', 'unavailable'],
@@ -54,7 +54,7 @@ test('a user is as present as the most present of their devices', () => {
   assert.equal(activity.presenceOf('B'), undefined);
 });
 
-test('whoever does something is not idle', () => {
+test('activity ends unavailability, but not a presence that was set to offline', () => {
   const activity = new UserActivity();
   activity.set('A', 'unavailable', start);
   activity.beginSync('A', start);
@@ -63,10 +63,10 @@ test('whoever does something is not idle', () => {
   assert.deepEqual(states(activity, 20), ['online, active']);
   activity.set('A', 'offline', start + 30);
   activity.act(start + 40);
-  assert.deepEqual(states(activity, 40), ['offline'], 'they want to be offline');
+  assert.deepEqual(states(activity, 40), ['offline'], 'as the client asked for');
 });
 
-test('devices are bounded', () => {
+test('the devices of a user are bounded', () => {
   const activity = new UserActivity();
   for (let device = 0; device < 200; device++) activity.set(`${device}`, 'online', start + device);
   assert.equal(activity.presenceOf('0'), undefined);

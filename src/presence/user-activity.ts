@@ -1,6 +1,6 @@
 import type { PresenceSource, PresenceState, PresenceStatus } from './presence-status.ts';
 
-/** What one device of a user does. Times in milliseconds since the epoch. */
+/** The activity of one device of a user. Times in milliseconds since the epoch. */
 interface DeviceActivity {
   presence: PresenceState;
   lastActive: number;
@@ -9,24 +9,27 @@ interface DeviceActivity {
   syncs: number;
 }
 
-/** After so long without a sync or anything else a device is gone. */
-const goneAfter = 30_000;
+/** A device without a sync or an activity for so long is offline, in milliseconds. */
+const offlineAfter = 30_000;
 
-/** After so long without activity an online device is idle. */
+/** An online device without an activity for so long is unavailable, in milliseconds. */
 const idleAfter = 5 * 60_000;
 
-/** For so long after an activity a user counts as active. */
+/** A user counts as active for so long after an activity, in milliseconds. */
 const activeFor = 60_000;
 
-/** Devices of one user that are told apart; those that were seen longest ago are forgotten first. */
+/** Bounds the devices of one user that are told apart; the device seen longest ago is dropped first. */
 const maxDevices = 50;
 
-/** No client can call its device so. */
-const formerDevice = '\0';
+/** A device id that no client can have: stands for all devices from before a restart. */
+const restoredDevice = '\0';
 
 const ranks: Readonly<Record<PresenceState, number>> = { offline: 0, unavailable: 1, online: 2 };
 
-/** How present a user of this server is, by what their devices do: as present as the most present of them. */
+/**
+ * The presence of a local user, computed from the activity of their devices: the highest presence of any
+ * device.
+ */
 export class UserActivity implements PresenceSource {
   statusMsg: string | undefined;
   readonly #devices = new Map<string, DeviceActivity>();
@@ -36,12 +39,12 @@ export class UserActivity implements PresenceSource {
     this.#lastActive = lastActive;
   }
 
-  /** What a device last said of itself; `undefined` for one that is not known, or gone. */
+  /** Returns the presence that a device reported last; `undefined` for unknown and dropped devices. */
   presenceOf(deviceId: string): PresenceState | undefined {
     return this.#devices.get(deviceId)?.presence;
   }
 
-  /** A device says how present its user is. */
+  /** Sets the presence that a device reports for its user. */
   set(deviceId: string, presence: PresenceState, now: number): void {
     const device = this.#devices.get(deviceId);
     if (device) device.presence = presence;
@@ -49,12 +52,12 @@ export class UserActivity implements PresenceSource {
     if (presence === 'online') this.#touch(deviceId, now);
   }
 
-  /** What was known before a restart counts like a device that was seen just now and did nothing. */
+  /** Restores the presence from before a restart, as a device that was last seen at `now` and did nothing. */
   restore(presence: PresenceState, now: number): void {
-    this.#add(formerDevice, { presence, lastActive: this.#lastActive, lastSync: now, syncs: 0 });
+    this.#add(restoredDevice, { presence, lastActive: this.#lastActive, lastSync: now, syncs: 0 });
   }
 
-  /** A sync of a known device begins. @returns to be called when it ends */
+  /** Begins a sync of a known device. @returns a function to call when the sync ends */
   beginSync(deviceId: string, now: number): (now: number) => void {
     const device = this.#devices.get(deviceId);
     if (!device) return () => undefined;
@@ -67,7 +70,7 @@ export class UserActivity implements PresenceSource {
     };
   }
 
-  /** The user has done something: whatever is idle no longer is. */
+  /** Records an activity of the user: all unavailable devices become online. */
   act(now: number): void {
     for (const [deviceId, device] of this.#devices) {
       if (device.presence === 'offline') continue;
@@ -79,7 +82,7 @@ export class UserActivity implements PresenceSource {
   at(now: number): PresenceStatus {
     let presence: PresenceState = 'offline';
     for (const [deviceId, device] of this.#devices) {
-      if (isGone(device, now)) {
+      if (isOffline(device, now)) {
         this.#devices.delete(deviceId);
         continue;
       }
@@ -97,7 +100,7 @@ export class UserActivity implements PresenceSource {
     const times = this.#devices.size > 0 ? [this.#lastActive + activeFor] : [];
     for (const device of this.#devices.values()) {
       times.push(device.lastActive + idleAfter);
-      if (device.syncs === 0) times.push(lastSeen(device) + goneAfter);
+      if (device.syncs === 0) times.push(lastSeen(device) + offlineAfter);
     }
     const next = Math.min(...times.filter((time) => time > now));
     return next === Number.POSITIVE_INFINITY ? undefined : next;
@@ -120,5 +123,5 @@ export class UserActivity implements PresenceSource {
 
 const lastSeen = (device: DeviceActivity): number => Math.max(device.lastSync, device.lastActive);
 
-const isGone = (device: DeviceActivity, now: number): boolean =>
-  device.syncs === 0 && now - lastSeen(device) >= goneAfter;
+const isOffline = (device: DeviceActivity, now: number): boolean =>
+  device.syncs === 0 && now - lastSeen(device) >= offlineAfter;

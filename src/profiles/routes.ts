@@ -102,7 +102,7 @@ async function checkMayRead(
   rooms: RoomSharing,
   options: ProfileAccessOptions,
 ): Promise<void> {
-  if (!isUserId(userId)) throw invalidParam('This is not a user id');
+  if (!isUserId(userId)) throw invalidParam('The user id is not valid');
   const limited = options.limit_profile_requests_to_users_who_share_rooms;
   if (!limited && !options.require_auth_for_profile_requests) return;
   if (requester === undefined) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');

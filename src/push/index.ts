@@ -1,10 +1,10 @@
-/** Push rules, and what is unread by them. */
+/** Push rules, and the unread counts and notifications that follow from them. */
 
+export { pushAccountLifecycle } from './account-lifecycle.ts';
 export { pushManifest } from './manifest.ts';
 export { pushMigrations } from './migrations.ts';
 export { Notifications } from './notifications/notifications.ts';
 export { notificationRoutes } from './notifications/routes.ts';
-export { pushCompanion } from './push-companion.ts';
 export { PushRules, type PushRulesChange, type PushRulesDeps } from './rules/push-rules.ts';
 export { pushRuleRoutes } from './rules/routes.ts';
 export { pushRulesSyncSource } from './rules/sync-source.ts';

@@ -3,13 +3,13 @@ import { LoadOnce } from '../kernel/load-once.ts';
 import { ReadUpTo } from './read-up-to.ts';
 import type { Receipt } from './receipt.ts';
 
-/** How many users' positions are remembered, in each room separately. */
-const remembered = 100_000;
+/** Bounds the pairs of user and room whose read positions are cached. */
+const maxCached = 100_000;
 
-/** How far users have read the rooms that they use, in memory. */
+/** Caches how far users have read the rooms that they use. */
 export class ReadPositions {
   readonly #load: (userId: string, roomId: string) => Promise<Receipt[]>;
-  readonly #known = new RecentlyUsed<string, ReadUpTo>({ max: remembered });
+  readonly #known = new RecentlyUsed<string, ReadUpTo>({ max: maxCached });
   readonly #loading = new LoadOnce<string, ReadUpTo>();
 
   /** @param load all receipts of a user in a room */
@@ -26,7 +26,7 @@ export class ReadPositions {
     return this.#loading.run(key, load, (read) => this.#known.set(key, read));
   }
 
-  /** Takes note of a receipt that is on disk. */
+  /** Applies a receipt that was stored. */
   add(receipt: Receipt): void {
     const key = keyOf(receipt.userId, receipt.roomId);
     this.#loading.forget(key); // a running load may have read before the receipt was written

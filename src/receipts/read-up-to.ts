@@ -4,15 +4,15 @@ import type { Receipt } from './receipt.ts';
 type Reach = Pick<Receipt, 'threadId' | 'stream'>;
 
 /**
- * How far a user has read a room, by positions on the stream of rooms. Of public and private receipts the one that is
- * further ahead counts. Immutable. Source: client-server API, "Marking notifications as read".
+ * How far a user has read a room, as positions on the stream of rooms: the higher of the public and the
+ * private receipt. Immutable. Source: client-server API, "Marking notifications as read".
  */
 export class ReadUpTo {
-  /** Up to where all events have been read, whatever thread they are in. */
+  /** Events of all threads are read up to this position. */
   readonly room: number;
   readonly #threads: ReadonlyMap<string, number>;
 
-  /** @param receipts of one user in one room; those whose event is not known do not count */
+  /** @param receipts of one user in one room; receipts for unknown events do not count */
   constructor(receipts: Iterable<Reach>) {
     const threads = new Map<string, number>();
     let room = 0;
@@ -24,12 +24,12 @@ export class ReadUpTo {
     this.#threads = threads;
   }
 
-  /** Up to where a thread has been read. @param threadId `main` or the id of the root */
+  /** The position up to which a thread is read. @param threadId `main` or the id of the root */
   thread(threadId: string = MAIN_TIMELINE): number {
     return Math.max(this.room, this.#threads.get(threadId) ?? 0);
   }
 
-  /** With one receipt more. */
+  /** Returns a copy with one more receipt. */
   and(receipt: Reach): ReadUpTo {
     const threads = [...this.#threads].map(([threadId, stream]) => ({ threadId, stream }));
     return new ReadUpTo([{ threadId: undefined, stream: this.room }, ...threads, receipt]);

@@ -3,10 +3,10 @@ import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 import { RoomView } from '../rooms/index.ts';
 
 /**
- * The event that a user says to have read; `undefined` when this server does not know it in that room: it may have
- * been purged, which the client can not know.
- * @throws MatrixError M_INVALID_PARAM for what is no event id, M_FORBIDDEN when the user is not in the room or may not
- *   see the event
+ * Returns the event that a receipt names; `undefined` when it is unknown in that room, which is no error: it
+ * may have been purged, and clients cannot know that.
+ * @throws MatrixError M_INVALID_PARAM for an invalid event id, M_FORBIDDEN when the user is not in the room
+ * or may not see the event
  */
 export async function readableEvent(
   engine: RoomReader,
@@ -14,7 +14,7 @@ export async function readableEvent(
   roomId: string,
   eventId: string,
 ): Promise<(StoredEvent & { readonly stream: number }) | undefined> {
-  if (!isEventId(eventId)) throw invalidParam('This is not an event id');
+  if (!isEventId(eventId)) throw invalidParam('The event id is not valid');
   const head = await engine.heads.get(roomId);
   if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
   const stored = await engine.events.getById(eventId);

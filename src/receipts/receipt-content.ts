@@ -1,15 +1,15 @@
 import { type PlacedReceipt, receiptKey } from './receipt.ts';
 
-/** The content of an `m.receipt` event: event id to type to user id to what is known of the receipt. */
+/** The content of an `m.receipt` event: event id to receipt type to user id to the receipt. */
 export interface ReceiptContent {
   [eventId: string]: { [type: string]: { [userId: string]: { ts: number; thread_id?: string } } };
 }
 
 /**
- * Receipts as the contents of `m.receipt` events, usually one: a content says of an event, a type and a user one thing
- * only, so a user who has read several threads up to the same event needs several.
+ * Returns receipts as the contents of `m.receipt` events, usually one: a content has one entry for each
+ * event, type and user, so several are needed when a user has read several threads up to the same event.
  * Source: client-server API, `m.receipt`.
- * @param receipts newest first; of those for the same user, type and thread only the newest counts
+ * @param receipts newest first; for the same user, type and thread only the newest counts
  */
 export function receiptContents(receipts: Iterable<PlacedReceipt>): ReceiptContent[] {
   const contents: ReceiptContent[] = [];
@@ -27,7 +27,7 @@ export function receiptContents(receipts: Iterable<PlacedReceipt>): ReceiptConte
   return contents;
 }
 
-/** @returns whether there was room for the receipt */
+/** @returns whether the entry was free */
 function put(content: ReceiptContent, { eventId, type, userId, threadId, ts }: PlacedReceipt): boolean {
   content[eventId] ??= {};
   content[eventId][type] ??= {};

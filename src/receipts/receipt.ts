@@ -1,4 +1,4 @@
-/** `m.read.private` is for its user's eyes only. */
+/** `m.read.private` is shown to its user only. */
 export type ReceiptType = 'm.read' | 'm.read.private';
 
 /** A user has read a room, or a thread of it, up to an event. */
@@ -9,17 +9,17 @@ export interface Receipt {
   /** `main`, the id of a thread's root, or `undefined` for the whole room. */
   readonly threadId: string | undefined;
   readonly eventId: string;
-  /** Where the event is on the stream of rooms; `undefined` while this server does not know it. */
+  /** The position of the event on the stream of rooms; `undefined` while the event is unknown here. */
   readonly stream: number | undefined;
   /** Milliseconds since the epoch. */
   readonly ts: number;
 }
 
-/** A receipt with its own place on the stream of receipts. */
+/** A receipt with its own position on the stream of receipts. */
 export interface PlacedReceipt extends Receipt {
   readonly position: number;
 }
 
-/** What there is one receipt for in a room. */
+/** Identifies the receipt that a new one replaces: a room has one for each user, type and thread. */
 export const receiptKey = ({ userId, type, threadId = '' }: Receipt): string =>
   `${userId}\0${type}\0${threadId}`;

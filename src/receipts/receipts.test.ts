@@ -25,8 +25,8 @@ const forbidden = { errcode: 'M_FORBIDDEN' };
 const invalid = { errcode: 'M_INVALID_PARAM' };
 
 forEachDatabase((open) => {
-  describe('a receipt', () => {
-    it('is a fact, and content for those who sync', async () => {
+  describe('receipts', () => {
+    it('announces a receipt as a fact and returns it as m.receipt content', async () => {
       const { under, receipts, facts, roomId, give } = await openReceipts(open);
       const eventId = await under.say(alice, roomId, 'hello');
       const before = under.streams.current;
@@ -43,7 +43,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await receipts.contentsSince('!other:test', before, now, alice), []);
     });
 
-    it('never moves backwards', async () => {
+    it('never moves a receipt backwards', async () => {
       const { under, receipts, facts, roomId, give } = await openReceipts(open);
       const first = await under.say(alice, roomId, '1');
       const second = await under.say(alice, roomId, '2');
@@ -54,7 +54,7 @@ forEachDatabase((open) => {
       assert.equal((await receipts.readUpTo(bob, roomId)).room, await under.positionOf(second));
     });
 
-    it('given for two events at once stays with the later', async () => {
+    it('keeps the receipt for the latest of events read at the same time', async () => {
       const { under, receipts, facts, roomId, give } = await openReceipts(open);
       const events: string[] = [];
       for (let index = 0; index < 5; index++) events.push(await under.say(alice, roomId, 'x'));
@@ -64,7 +64,7 @@ forEachDatabase((open) => {
       assert.equal(facts.at(-1)?.eventId, events[4]);
     });
 
-    it('is seen by its user only when it is private, and the one further ahead counts', async () => {
+    it('shows a private receipt to its user only, and counts the receipt that is further ahead', async () => {
       const { under, receipts, roomId, give } = await openReceipts(open);
       const first = await under.say(alice, roomId, '1');
       const second = await under.say(alice, roomId, '2');
@@ -83,7 +83,7 @@ forEachDatabase((open) => {
       assert.equal((await receipts.readUpTo(alice, roomId)).room, 0);
     });
 
-    it('can be for a thread, its root, or what relates to them', async () => {
+    it('accepts a threaded receipt for events of the thread, its root, and events related to them', async () => {
       const { under, receipts, roomId, give } = await openReceipts(open);
       const root = await under.say(alice, roomId, 'root');
       const reply = await under.reply(alice, roomId, root);
@@ -104,7 +104,7 @@ forEachDatabase((open) => {
       await assert.rejects(give(bob, '$unknown', 'm.read', 'main'), invalid);
     });
 
-    it('for a thread leaves others alone; several for one event all arrive', async () => {
+    it('keeps receipts of different threads apart, and returns all receipts for one event', async () => {
       const { under, receipts, roomId, give } = await openReceipts(open);
       const before = under.streams.current;
       const root = await under.say(alice, roomId, 'root');
@@ -121,7 +121,7 @@ forEachDatabase((open) => {
       assert.equal(read.thread(), await under.positionOf(root));
     });
 
-    it('says nothing for events that are not in the room, and is refused for those that are out of sight', async () => {
+    it('ignores receipts for events outside of the room, and rejects receipts for invisible events with M_FORBIDDEN', async () => {
       const { under, facts, roomId, give } = await openReceipts(open);
       const other = await under.room(carol);
       const elsewhere = await under.say(carol, other, 'hello');
@@ -144,7 +144,7 @@ forEachDatabase((open) => {
       assert.equal(facts.length, 1);
     });
 
-    it('of another server may be for an unknown event', async () => {
+    it('stores a receipt of a remote user for an unknown event', async () => {
       const { under, receipts, facts, roomId } = await openReceipts(open);
       const eventId = await under.say(alice, roomId, 'hello');
       const receipt = { userId: '@dora:far', roomId, type: 'm.read' as const, threadId: undefined, ts: 5 };
@@ -158,7 +158,7 @@ forEachDatabase((open) => {
       assert.equal(facts.length, 3);
     });
 
-    it('survives a restart, for tokens from before it', async () => {
+    it('keeps receipts over a restart, for tokens from before it', async () => {
       const { under, roomId, give } = await openReceipts(open);
       const before = under.streams.current;
       const eventId = await under.say(alice, roomId, 'hello');
@@ -173,7 +173,7 @@ forEachDatabase((open) => {
       assert.equal((await receipts.readUpTo(bob, roomId)).room, position);
     });
 
-    it('of many rooms are read together, and of a large one the newest', async () => {
+    it('reads receipts of many rooms together, and only the newest of a large room', async () => {
       const { under, receipts } = await openReceipts(open);
       const rooms: string[] = [];
       for (let number = 0; number < 5; number++) rooms.push(await under.room(alice, bob));
@@ -189,7 +189,8 @@ forEachDatabase((open) => {
       for (let number = 1; number <= 501; number++) await give(large, `@user${number}:far`, number);
       const { reads } = under.database.statistics;
       const found = await receipts.contentsOfRooms(rooms, alice);
-      // Counting, two for the large room, one for all others together, and at most one for whom alice ignores.
+      // One query counts, two read the large room, one all others together, and at most one the users whom
+      // Alice ignores.
       assert.ok(under.database.statistics.reads - reads <= 5);
       assert.deepEqual([...found.keys()].sort(), [large, ...others].sort());
       assert.equal(found.has(quiet), false);
@@ -216,7 +217,7 @@ forEachDatabase((open) => {
       const { reads } = countersOf(under);
       await receipts.contentsSince(roomId, after, under.streams.current, alice);
       const read = receipts.readUpTo(bob, roomId);
-      assert.ok(!(read instanceof Promise), 'what is in memory is returned at once');
+      assert.ok(!(read instanceof Promise), 'a cached value is returned synchronously');
       assert.equal(read.room, await under.positionOf(last));
       assert.equal(countersOf(under).reads, reads);
     });

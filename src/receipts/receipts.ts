@@ -30,22 +30,25 @@ export interface ReceiptsDeps {
   readonly markers: FullyReadMarkers;
 }
 
-/** What a user says to have read. */
+/** A receipt that a local user sends. */
 export type ReceiptRequest = Pick<Receipt, 'userId' | 'roomId' | 'type' | 'eventId' | 'threadId'>;
 
 /**
- * How many of a room's receipts a client is given at most, the newest: in a room of ten thousand members nobody looks
- * at more, and each is about a hundred bytes.
+ * Bounds the receipts of a room in a response, the newest first: no user looks at more in a room of ten
+ * thousand members, and each takes about a hundred bytes.
  */
 const maxInContent = 500;
 
-/** Rooms whose recent receipts are in memory, and receipts of each, so that a sync need not ask the database for them. */
+/**
+ * Bounds the rooms whose recent receipts are in memory, and the receipts of each, so that syncs need no
+ * query.
+ */
 const recentReceipts = { maxKeys: 10_000, perKey: 500 };
 
-/** Another receipt, for a later event, was written in the meantime. */
-class Overtaken extends Error {}
+/** Thrown when a receipt for a later event was written at the same time. */
+class NewerReceiptError extends Error {}
 
-/** How far users have read. Source: client-server API, "Receipts" and "Read and unread markers". */
+/** The receipts of all users. Source: client-server API, "Receipts" and "Read and unread markers". */
 export class Receipts {
   readonly receiptStream = new Stream<Receipt>(
     'receipts',
@@ -66,8 +69,8 @@ export class Receipts {
   }
 
   /**
-   * Notes that a local user has read up to an event. A receipt never moves backwards, and one for an event that is
-   * not known in the room says nothing.
+   * Stores the receipt of a local user for an event. A receipt never moves backwards, and one for an event
+   * that is unknown in the room is ignored.
    * @throws MatrixError M_INVALID_PARAM when the event is not in the thread, M_FORBIDDEN outside of the room
    */
   async give(request: ReceiptRequest): Promise<void> {
@@ -81,7 +84,8 @@ export class Receipts {
   }
 
   /**
-   * Sets the marker of a local user, forwards only; an event that is not known in the room says nothing.
+   * Sets the fully read marker of a local user, forwards only; an event that is unknown in the room is
+   * ignored.
    * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN
    */
   async markFullyRead(userId: string, roomId: string, eventId: string): Promise<void> {
@@ -95,8 +99,8 @@ export class Receipts {
   }
 
   /**
-   * Writes a receipt that was checked, or that another server has sent, unless there is one for a later event. One
-   * for an unknown event replaces any.
+   * Stores a checked receipt of a local user, or the receipt of a remote user, unless there is one for a
+   * later event. A receipt for an unknown event replaces any.
    */
   async record(receipt: Receipt): Promise<void> {
     try {
@@ -104,16 +108,17 @@ export class Receipts {
         const present = await readReceipt(writer, receipt);
         if (present && reaches(present, receipt)) return;
         const position = publish(this.receiptStream, receipt);
-        if (!(await writeReceipt(writer, { ...receipt, position }))) throw new Overtaken();
+        if (!(await writeReceipt(writer, { ...receipt, position }))) throw new NewerReceiptError();
       });
     } catch (error) {
-      if (!(error instanceof Overtaken)) throw error;
+      if (!(error instanceof NewerReceiptError)) throw error;
     }
   }
 
   /**
-   * What became known of a room's receipts in `(after, upTo]`, as contents of `m.receipt` events: usually none or one.
-   * Those of users whom the viewer ignores are left out. Costs no query for positions that are not long past.
+   * Returns the receipts of a room that were stored in `(after, upTo]`, as contents of `m.receipt` events:
+   * usually none or one. Receipts of users whom the viewer ignores are left out. Costs no query for recent
+   * positions.
    */
   contentsSince(
     roomId: string,
@@ -131,14 +136,14 @@ export class Receipts {
     return readReceipts(this.#reader, roomId, viewer, range).then((stored) => this.#contents(stored, viewer));
   }
 
-  /** The newest receipts of a room, and all of the viewer's own, as contents of `m.receipt` events; as `contentsSince`. */
+  /** Returns the newest receipts of a room, and all of the viewer's own, in the form of `contentsSince`. */
   async contentsAll(roomId: string, viewer: string): Promise<ReceiptContent[]> {
     return (await this.contentsOfRooms([roomId], viewer)).get(roomId) ?? [];
   }
 
   /**
-   * `contentsAll` of many rooms, with a few queries. Rooms without receipts are absent.
-   * @param roomIds 30,000 at the most
+   * Returns `contentsAll` of many rooms, with a few queries. Rooms without receipts are absent.
+   * @param roomIds at most 30,000
    */
   async contentsOfRooms(roomIds: readonly string[], viewer: string): Promise<Map<string, ReceiptContent[]>> {
     const contents = new Map<string, ReceiptContent[]>();
@@ -165,7 +170,10 @@ export class Receipts {
     return [...newest, ...(await readReceiptsOf(this.#reader, roomId, viewer))];
   }
 
-  /** Source: client-server API, "Ignoring Users": nothing but state comes from those who are ignored. */
+  /**
+   * Leaves out ignored users. Source: client-server API, "Ignoring Users": clients get only state events of
+   * them.
+   */
   #contents(
     receipts: readonly PlacedReceipt[],
     viewer: string,
@@ -187,16 +195,16 @@ export class Receipts {
   }
 }
 
-/** Rooms that together have no more than so many receipts; those that have more by themselves are left out. */
-function inGroups(counts: ReadonlyMap<string, number>, most: number): string[][] {
+/** Groups rooms so that each group has at most `max` receipts; rooms with more are left out. */
+function inGroups(counts: ReadonlyMap<string, number>, max: number): string[][] {
   const groups: string[][] = [];
   let room = 0;
   for (const [roomId, count] of counts) {
-    if (count > most) continue;
+    if (count > max) continue;
     const last = groups.at(-1);
     if (last && count <= room) last.push(roomId);
     else groups.push([roomId]);
-    room = (last && count <= room ? room : most) - count;
+    room = (last && count <= room ? room : max) - count;
   }
   return groups;
 }

@@ -5,7 +5,7 @@ import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/s
 import { Receipts, receiptMigrations, receiptRoutes } from './index.ts';
 
 forEachDatabase((open) => {
-  describe('routes of receipts', () => {
+  describe('receipt and read marker endpoints', () => {
     let under: RoomsUnderTest;
     let http: RoutesUnderTest;
     let receipts: Receipts;
@@ -32,7 +32,7 @@ forEachDatabase((open) => {
       post(bob, `receipt/${type}/${encodeURIComponent(eventId)}`, body);
     const markerOf = (userId: string) => fullyRead.get(userId + roomId);
 
-    it('give receipts', async () => {
+    it('stores public, private and threaded receipts', async () => {
       const root = await under.say(alice, roomId, 'root');
       const reply = await under.reply(alice, roomId, root);
       assert.deepEqual(await give('m.read', root), { status: 200, body: {} });
@@ -42,7 +42,7 @@ forEachDatabase((open) => {
       assert.equal(read.thread(root), await under.positionOf(reply));
     });
 
-    it('refuse bad threads, types and events', async () => {
+    it('rejects invalid threads, types and events with M_INVALID_PARAM, and other rooms with M_FORBIDDEN', async () => {
       const root = await under.say(alice, roomId, 'root');
       const reply = await under.reply(alice, roomId, root);
       const errors = [
@@ -63,7 +63,7 @@ forEachDatabase((open) => {
       assert.equal((await give('m.read', root, [])).status, 400);
     });
 
-    it('move the fully read marker forwards', async () => {
+    it('moves the fully read marker forwards only', async () => {
       const first = await under.say(alice, roomId, '1');
       const second = await under.say(alice, roomId, '2');
       await give('m.fully_read', second);
@@ -73,7 +73,7 @@ forEachDatabase((open) => {
       assert.equal(markerOf(bob), second);
     });
 
-    it('set marker and receipts together', async () => {
+    it('sets the fully read marker and receipts in one request', async () => {
       const [first, second, third] = [
         await under.say(bob, roomId, '1'),
         await under.say(bob, roomId, '2'),

@@ -29,7 +29,7 @@ export function receiptRoutes(receipts: Receipts): Route[] {
       async ({ params: { roomId, receiptType, eventId }, requester: { userId }, body }) => {
         const threadId = threadIdIn(body);
         if (receiptType === 'm.fully_read') {
-          if (threadId !== undefined) throw invalidParam('thread_id is not for m.fully_read');
+          if (threadId !== undefined) throw invalidParam('thread_id is not allowed for m.fully_read');
           await receipts.markFullyRead(userId, roomId, eventId);
         } else await receipts.give({ userId, roomId, type: typeFrom(receiptType), eventId, threadId });
         return {};
@@ -61,14 +61,14 @@ export function receiptRoutes(receipts: Receipts): Route[] {
 
 function typeFrom(text: string): ReceiptType {
   if (text === 'm.read' || text === 'm.read.private') return text;
-  throw invalidParam('The type of a receipt is m.read, m.read.private or m.fully_read');
+  throw invalidParam('The receipt type must be m.read, m.read.private or m.fully_read');
 }
 
-/** @throws MatrixError M_INVALID_PARAM, where a wrong body is M_BAD_JSON elsewhere: the specification says so */
+/** @throws MatrixError M_INVALID_PARAM, as the specification requires here, instead of M_BAD_JSON */
 function threadIdIn({ thread_id: threadId }: { thread_id?: unknown }): string | undefined {
   if (threadId === undefined) return undefined;
   if (typeof threadId !== 'string' || threadId === '') {
-    throw invalidParam('thread_id must be a string that is not empty');
+    throw invalidParam('thread_id must be a non-empty string');
   }
   return threadId;
 }

@@ -2,7 +2,7 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 import type { ReceiptTables } from './tables.ts';
 
-/** The receipt for the same user, type and thread; `undefined` when there is none. */
+/** Reads the receipt for the same user, type and thread; `undefined` when there is none. */
 export async function readReceipt(
   reader: Reader<ReceiptTables>,
   { roomId, userId, type, threadId }: Receipt,
@@ -19,7 +19,8 @@ export async function readReceipt(
 }
 
 /**
- * Writes a receipt unless the one that is there reaches as far; that of an unknown event replaces any.
+ * Writes a receipt unless the stored one is for the same or a later event; a receipt for an unknown event
+ * replaces any.
  * @returns whether it was written
  */
 export async function writeReceipt(writer: Writer<ReceiptTables>, receipt: PlacedReceipt): Promise<boolean> {
@@ -39,7 +40,10 @@ export async function writeReceipt(writer: Writer<ReceiptTables>, receipt: Place
   return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
 }
 
-/** The receipts of a room that were given last in `(after, upTo]`, newest first, without others' private ones. */
+/**
+ * Reads the receipts of a room that were stored in `(after, upTo]`, newest first, without private receipts of
+ * other users.
+ */
 export async function readReceipts(
   reader: Reader<ReceiptTables>,
   roomId: string,
@@ -59,7 +63,9 @@ export async function readReceipts(
   return rows.map(toReceipt);
 }
 
-/** How many receipts rooms have, others' private ones among them; rooms without any are absent. */
+/**
+ * Counts the receipts of rooms, private receipts of other users included; rooms without receipts are absent.
+ */
 export async function countReceipts(
   reader: Reader<ReceiptTables>,
   roomIds: readonly string[],
@@ -73,7 +79,7 @@ export async function countReceipts(
   return new Map(rows.map((row) => [row.room_id, Number(row.count)]));
 }
 
-/** All receipts of some rooms, newest first, without others' private ones. */
+/** Reads all receipts of some rooms, newest first, without private receipts of other users. */
 export async function readReceiptsIn(
   reader: Reader<ReceiptTables>,
   roomIds: readonly string[],
@@ -89,7 +95,7 @@ export async function readReceiptsIn(
   return rows.map(toReceipt);
 }
 
-/** All receipts of one user in one room. */
+/** Reads all receipts of one user in one room. */
 export async function readReceiptsOf(
   reader: Reader<ReceiptTables>,
   roomId: string,

@@ -29,7 +29,10 @@ export const receiptSyncSource = (receipts: Receipts): SyncSource => ({
 const textsOf = (contents: readonly ReceiptContent[]) =>
   contents.map((content) => JSON.stringify({ type, content }));
 
-/** A room has one event at most: of two receipts of a user for the same event only the newest has a place in it. */
+/**
+ * Returns at most one event for each room: when it cannot hold two receipts of a user for the same event, it
+ * holds the newest.
+ */
 async function extensionEvents(
   receipts: Receipts,
   userId: string,
@@ -51,7 +54,7 @@ async function extensionEvents(
   return events;
 }
 
-/** Of a room that is new to the client: the receipts for the events of the answer, and the user's own. */
+/** For a room that is new to the client: the receipts for the events of the response, and the user's own. */
 function ofInterest(content: ReceiptContent, userId: string, eventIds: readonly string[]): ReceiptContent {
   const shown = new Set(eventIds);
   const entries = Object.entries(content).map(([eventId, types]): [string, ReceiptContent[string]] => {

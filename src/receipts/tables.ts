@@ -4,14 +4,14 @@ export interface ReceiptTables {
     room_id: string;
     user_id: string;
     type: string;
-    /** Empty for receipts that hold for the whole room. */
+    /** Empty for receipts of the whole room. */
     thread_id: string;
     event_id: string;
-    /** Where the event is on the stream of rooms; null while this server does not know the event. */
+    /** The position of the event on the stream of rooms; null while the event is unknown here. */
     event_stream: number | null;
     /** Milliseconds since the epoch. */
     ts: number;
-    /** Where the receipt is on the stream of receipts. */
+    /** The position of the receipt on the stream of receipts. */
     position: number;
   };
 }

@@ -6,7 +6,7 @@ import { belongsToThread, threadIdOf } from './threads.ts';
 
 forEachDatabase((open) => {
   describe('threads of receipts', () => {
-    it('are found over three events between, and not over more', async () => {
+    it('finds the thread of an event over at most three relations', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const relate = (rel_type: string, event_id: string) =>
@@ -34,7 +34,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('do not reach into other rooms', async () => {
+    it('ignores relations to events of other rooms', async () => {
       const under = await RoomsUnderTest.open(open);
       const [here, elsewhere] = [await under.room(alice), await under.room(alice)];
       const reply = await under.reply(alice, elsewhere, await under.say(alice, elsewhere, 'root'));

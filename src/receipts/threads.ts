@@ -2,8 +2,9 @@ import { MAIN_TIMELINE, MAX_THREAD_HOPS, relationOf } from '../protocol/index.ts
 import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
 
 /**
- * The event and those that it relates to, directly or through others, nearest first, as far as they are known and in
- * the same room. Source: client-server API, "Threaded read receipts": three hops.
+ * Returns the event and the events that it relates to, directly or through others, nearest first, as far as
+ * they are known and in the same room. Source: client-server API, "Threaded read receipts": at most three
+ * relations are followed.
  */
 async function lineage(engine: RoomReader, stored: StoredEvent): Promise<StoredEvent[]> {
   const found = [stored];
@@ -17,15 +18,15 @@ async function lineage(engine: RoomReader, stored: StoredEvent): Promise<StoredE
   return found;
 }
 
-/** The thread that an event is in: the id of its root, or `main`. */
+/** Returns the thread of an event: the id of the thread's root, or `main`. */
 export async function threadIdOf(engine: RoomReader, stored: StoredEvent): Promise<string> {
   if (relationOf(stored.event.content) === undefined) return MAIN_TIMELINE;
   return threadOfLast(await lineage(engine, stored));
 }
 
 /**
- * Whether a receipt for a thread may name that event: it is in the thread, is its root, or relates to the root.
- * Source: client-server API, `POST /rooms/{roomId}/receipt/{receiptType}/{eventId}`.
+ * Whether a receipt for a thread may name the event: the event is in the thread, is its root, or relates to
+ * the root. Source: client-server API, `POST /rooms/{roomId}/receipt/{receiptType}/{eventId}`.
  */
 export async function belongsToThread(
   engine: RoomReader,

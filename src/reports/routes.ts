@@ -49,7 +49,7 @@ export function reportRoutes(reports: Reports): Route[] {
         body: Type.Object({ reason }),
       },
       async ({ params: { userId }, body, requester }) => {
-        if (!isUserId(userId)) throw invalidParam('This is not a user id');
+        if (!isUserId(userId)) throw invalidParam('The user id is not valid');
         await reports.reportUser(requester.userId, userId, body);
         return {};
       },

@@ -1,13 +1,18 @@
 import type { Static, TObject } from 'typebox';
 
-/** A room that an answer of sliding sync is about. */
+/** A room in a response of sliding sync. */
 export interface ExtensionRoom {
   readonly roomId: string;
-  /** Where the client is with this extension in this room; `undefined`: it gets everything. */
+  /**
+   * The position up to which the client has this extension's data of the room; `undefined`: it gets all data.
+   */
   readonly after: number | undefined;
-  /** Whether the feed says, or cannot exclude, that the extension has something new here. */
+  /**
+   * Whether the extension may have new data for this room, by the feed or because the feed does not reach
+   * back far enough.
+   */
   readonly mayHaveChanged: boolean;
-  /** Ids of the events of the room that the answer holds. */
+  /** Ids of the room's events in the response. */
   readonly eventIds: readonly string[];
 }
 
@@ -15,7 +20,7 @@ export interface ExtensionRoom {
 export interface RoomExtension {
   /** The name under which clients ask for it. */
   readonly name: string;
-  /** The event of each room that has something to say, as JSON text by room id. */
+  /** Returns the event of each room that has one, as JSON text by room id. */
   inRooms(
     userId: string,
     rooms: readonly ExtensionRoom[],
@@ -23,15 +28,15 @@ export interface RoomExtension {
   ): ReadonlyMap<string, string> | Promise<ReadonlyMap<string, string>>;
 }
 
-/** What an extension has to say. */
+/** The data of an extension in one response. */
 export interface ExtensionAnswer {
   /** JSON object as text. */
   readonly text: string;
-  /** Whether it is a reason to answer at once. */
+  /** Whether the response is sent at once because of it. */
   readonly isNews: boolean;
 }
 
-/** A sliding sync extension that is about the user. */
+/** A sliding sync extension with data of the user, not of rooms. */
 export interface Extension {
   /** The name under which clients ask for it. */
   readonly name: string;

@@ -3,7 +3,7 @@ import type { Stream } from '../kernel/streams/index.ts';
 /** The following half of a stream. */
 export type FactStream<F> = Pick<Stream<F>, 'subscribe'>;
 
-/** Notes in users' feeds, at the position of each fact, that one source may have something new for them. */
+/** Writes to the feeds of users, at the position of each fact, that one source may have new data for them. */
 export interface FeedWriter {
   /** Each fact concerns the users who are joined to a room, in that room. */
   followRooms<F>(stream: FactStream<F>, roomOf: (fact: F) => string): void;
@@ -17,8 +17,9 @@ export interface FeedWriter {
 
   /**
    * Each fact concerns the users who are joined to any of some rooms, outside of these rooms.
-   * @param roomsOf returns a promise when the rooms have to be looked up; the users' feeds then get the fact at the
-   *   position that is current by that time, and the source must answer a sync with it before. Must not reject.
+   * @param roomsOf may return a promise when the rooms have to be looked up: the facts then reach the feeds
+   * late, at the position that is current by then, and until then the source itself must answer syncs with
+   * them. Must not reject.
    */
   followMembers<F>(
     stream: FactStream<F>,

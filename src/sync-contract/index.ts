@@ -1,4 +1,4 @@
-/** What a slice implements to have its data in syncs, of every kind. */
+/** The interfaces that a slice implements to contribute data to every kind of sync. */
 
 export {
   defineExtension,

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../protocol/index.ts';
 import type { RoomExtension } from './extensions.ts';
 
-/** Positions of the streams: what came after `after` and not after `upTo`. */
+/** Positions of the streams after `after`, up to and including `upTo`. */
 export interface Range {
   readonly after: number;
   readonly upTo: number;
@@ -17,14 +17,20 @@ export interface DeviceRef {
 export interface EphemeralSection {
   /** The type of the events: a filter may leave it out. */
   readonly type: string;
-  /** Whether the section may have changed in a room; asked for clients whose feed does not reach back to `after`. */
+  /**
+   * Whether the section may have changed in a room; called for clients whose feed does not reach back to
+   * `after`.
+   */
   mayHaveChanged(roomId: string, after: number): boolean;
   /**
-   * Events for a user who knows the room up to `range.after`, as JSON text; asked only when the section may have
-   * changed. Returns at once when everything that it takes is in memory.
+   * Returns the events for a user who knows the room up to `range.after`, as JSON text; called only when the
+   * section may have changed. Returns at once when all data is in memory.
    */
   since(userId: string, roomId: string, range: Range): readonly string[] | Promise<readonly string[]>;
-  /** Events in rooms that are new to the client, as JSON text by room id; rooms without any are absent. */
+  /**
+   * Returns the events of rooms that are new to the client, as JSON text by room id; rooms without events are
+   * absent.
+   */
   initial(
     userId: string,
     roomIds: readonly string[],
@@ -35,29 +41,32 @@ export interface EphemeralSection {
 
 /** One piece of account data. */
 export interface AccountDataItem {
-  /** `undefined` for data that does not belong to a room. */
+  /** The room id; `undefined` for global account data. */
   readonly roomId: string | undefined;
   readonly type: string;
   readonly content: JsonObject;
-  /** Where it was set last on its stream. */
+  /** The position on its stream at which it was set last. */
   readonly position: number;
 }
 
 /** Entries in `account_data` and `rooms.join.{roomId}.account_data`. */
 export interface AccountDataSection {
-  /** Whether there is data of rooms, besides data of the user. */
+  /** Whether there is room account data, besides global account data. */
   readonly hasRooms: boolean;
-  /** Whether clients set the data; `GET /initialSync` shows no other. */
+  /** Whether clients set the data; `GET /initialSync` contains only such data. */
   readonly isSetByClients: boolean;
-  /** What was set in a range, in that order; data that was set again after the range may come with a later one. */
+  /**
+   * Returns the data that was set in a range, in that order; data that was set again after the range may be
+   * missing, since a later range contains it.
+   */
   since(userId: string, range: Range): Promise<readonly AccountDataItem[]>;
   /** All data of a user. */
   all(userId: string): Promise<readonly AccountDataItem[]>;
 }
 
-/** A client's filter for events that have senders and belong to no room. */
+/** A client's filter for events with a sender and without a room. */
 export interface SenderFilter {
-  /** Events at most; `undefined` when the client leaves it to the server. */
+  /** Bounds the events; `undefined` when the client leaves it to the server. */
   readonly limit: number | undefined;
   /** Whether no event passes. */
   readonly passesNothing: boolean;
@@ -67,8 +76,8 @@ export interface SenderFilter {
 /** Events in `presence`. */
 export interface PresenceSection {
   /**
-   * Events for a user. Asked when the source has something new, and when the user has come into a room.
-   * @param request `after: undefined` asks for everything, as a first sync does
+   * Returns events for a user. Called when the source has new data, and when the user has joined a room.
+   * @param request `after: undefined` asks for all events, as a first sync does
    */
   events(request: {
     readonly userId: string;
@@ -80,11 +89,14 @@ export interface PresenceSection {
 
 /** Messages for a device in `to_device`. */
 export interface DeviceQueue {
-  /** Whether it is known, without a query, that no message waits for the device. */
+  /** Whether the device has no pending message, as far as this is known without a query. */
   isEmptyNow(device: { readonly userId: string; readonly deviceId: string }): boolean;
-  /** Drops the messages up to a position: the device has received them. */
+  /** Deletes the messages up to a position, which the device has received. */
   acknowledge(userId: string, deviceId: string, position: number): Promise<void>;
-  /** The oldest messages in a range, each as JSON text, and the position up to which there are no others. */
+  /**
+   * Returns the oldest messages in a range, each as JSON text, and the position up to which no more are
+   * pending.
+   */
   forSync(
     userId: string,
     deviceId: string,
@@ -92,22 +104,22 @@ export interface DeviceQueue {
   ): Promise<{ readonly messages: readonly string[]; readonly position: number }>;
 }
 
-/** Members at the top of an answer that are about one device. */
+/** Top-level members of a response that concern one device. */
 export interface DeviceSection {
   /** The sliding sync extension that has the same members. */
   readonly extension: string;
-  /** Whether it is certain, from memory, that a client that is at this position gets no news. */
+  /** Whether the source has certainly nothing new for a client at this position; answered from memory. */
   isQuiet(position: number): boolean;
   /**
-   * Members that every answer has, news or not, as JSON text with a comma in front of each. Returns at once when they
-   * are in memory.
+   * Returns the members that every response contains, new or not, as JSON text with a comma in front of each.
+   * Returns at once when they are in memory.
    */
   constant(device: DeviceRef): string | Promise<string>;
   /**
-   * The members of an answer, in the same form.
+   * Returns the members of a response, in the same form.
    * @param after `undefined` for a first sync
-   * @param hasFacts whether the feed says that the source has something new
-   * @returns with `isNews`, whether they are a reason to answer at all
+   * @param hasFacts whether the feed says that the source has new data
+   * @returns with `isNews`, whether they are a reason to respond at all
    */
   members(
     device: DeviceRef,
@@ -116,13 +128,14 @@ export interface DeviceSection {
   ): Promise<{ readonly text: string; readonly isNews: boolean }>;
 }
 
-/** Members of a joined room's entry that count what the user has not read. */
+/** Unread counts in the entry of a joined room. */
 export interface RoomCounts {
   /**
-   * The members as JSON text with a comma in front of each. Returns at once when everything that it takes is in memory.
+   * Returns the members as JSON text with a comma in front of each. Returns at once when all data is in
+   * memory.
    * @param byThread whether the client wants the counts of threads separately (`unread_thread_notifications`)
    */
   members(userId: string, roomId: string, upTo: number, byThread: boolean): string | Promise<string>;
-  /** The fields of the room in sliding sync. */
+  /** Returns the fields of the room in sliding sync. */
   fields(userId: string, roomId: string, upTo: number): JsonObject | Promise<JsonObject>;
 }

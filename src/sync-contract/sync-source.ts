@@ -10,12 +10,13 @@ import type {
 } from './sections.ts';
 
 /**
- * What one slice contributes to syncs: the classic sync, simplified sliding sync and the older event stream all iterate
- * over the list of sources, which composition makes. The list gives each source a bit of the feeds, so that a sync asks
- * only the sources that may have something new. A source fills one section of an answer, or several.
+ * The data that one slice contributes to syncs: the classic sync, simplified sliding sync and the older event
+ * stream all iterate over the list of sources, which composition makes. The list gives each source a bit of
+ * the feeds, so that a sync calls only the sources that may have new data. A source fills one section of a
+ * response, or several.
  */
 export interface SyncSource {
-  /** Names the source in errors and tests, in words of its own. */
+  /** Names the source in errors and tests. */
   readonly name: string;
   /** Follows the streams of the source, so that its facts reach the feeds of the users whom they concern. */
   follow(feeds: FeedWriter): void;
@@ -25,12 +26,15 @@ export interface SyncSource {
   readonly accountData?: AccountDataSection;
   /** Events in `presence`. Sliding sync has none. */
   readonly presence?: PresenceSection;
-  /** Messages that wait for a device until it has acknowledged them. One source at most has such a queue. */
+  /**
+   * Pending messages of a device, until the device has acknowledged them. At most one source has such a
+   * queue.
+   */
   readonly deviceQueue?: DeviceQueue;
-  /** Members at the top of an answer that are about one device, also those of a sliding sync extension. */
+  /** Top-level members of a response that concern one device, also those of a sliding sync extension. */
   readonly device?: DeviceSection;
-  /** Members of a joined room's entry that count what is unread. */
+  /** Unread counts in the entry of a joined room. */
   readonly roomCounts?: RoomCounts;
-  /** A sliding sync extension that has no counterpart in the classic sync. */
+  /** A sliding sync extension without a counterpart in the classic sync. */
   readonly extension?: Extension;
 }

@@ -2,15 +2,15 @@ import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { LoadOnce } from '../kernel/load-once.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 
-/** Users whose threads are in memory, and threads of one user: rules see the newest of those who follow more. */
-const [usersInMemory, maxThreads] = [20_000, 10_000];
+/** Bounds the users whose threads are cached, and the threads of one user; push rules see only the newest. */
+const [maxUsers, maxThreads] = [20_000, 10_000];
 
 type Threads = ReadonlyMap<string, ReadonlySet<string>>;
 const none: ReadonlySet<string> = new Set();
 
-/** The threads that users follow, in memory. */
+/** Caches the threads that users follow. */
 export class FollowedThreads {
-  readonly #users = new RecentlyUsed<string, Threads>({ max: usersInMemory });
+  readonly #users = new RecentlyUsed<string, Threads>({ max: maxUsers });
   readonly #loading = new LoadOnce<string, Threads>();
   readonly #load: (userId: string, limit: number) => Promise<readonly { roomId: string; rootId: string }[]>;
 
@@ -21,12 +21,15 @@ export class FollowedThreads {
     this.#load = load;
   }
 
-  /** Ids of the events that the threads of a user in a room begin with. Returns at once when they are in memory. */
+  /**
+   * Returns the root ids of the threads that a user follows in a room. Returns at once when they are in
+   * memory.
+   */
   in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>> {
     return whenReady(this.#of(userId), (threads) => threads.get(roomId) ?? none);
   }
 
-  /** The threads of a user have changed: they are read again. */
+  /** Drops the cached threads of a user, whose subscriptions have changed. */
   forget(userId: string): void {
     this.#users.delete(userId);
     this.#loading.forget(userId);

@@ -1,4 +1,4 @@
-/** Which threads users follow: MSC4306 and MSC4308. */
+/** Subscriptions of users to threads: MSC4306 and MSC4308. */
 
 export { threadSubscriptionsManifest } from './manifest.ts';
 export { threadSubscriptionMigrations } from './migrations.ts';

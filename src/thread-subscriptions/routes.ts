@@ -10,8 +10,8 @@ import type { ThreadSubscriptions } from './thread-subscriptions.ts';
 const threadPath =
   '/_proto/client/unstable/io.element.msc4306/rooms/:roomId/thread/:rootId/subscription' as const;
 
-/** Threads of a page when the client does not say, and at most. */
-const [usualThreads, maxThreads] = [100, 500];
+/** Page sizes: the default when the client sends none, and the maximum. */
+const [defaultThreads, maxThreads] = [100, 500];
 
 export interface ThreadRouteDeps {
   readonly engine: RoomReader;
@@ -65,7 +65,7 @@ function changesRoute({ threads }: ThreadRouteDeps): Route {
         limit: Type.Optional(Type.Integer()),
       }),
     },
-    ({ requester, query: { from, to, limit = usualThreads } }) => {
+    ({ requester, query: { from, to, limit = defaultThreads } }) => {
       if (limit < 1) throw invalidParam('limit must be above 0');
       const after = to === undefined ? 0 : decodePosition(to);
       return threads.page(requester.userId, { from, after, limit: Math.min(limit, maxThreads) });

@@ -25,7 +25,7 @@ export async function readThread(
   return row && toEntry(row);
 }
 
-/** What was changed last in `(after, upTo]`, newest first. */
+/** Reads the subscriptions that were changed last in `(after, upTo]`, newest first. */
 export async function readChangedThreads(
   reader: Reader<Tables>,
   userId: string,
@@ -43,7 +43,10 @@ export async function readChangedThreads(
   return rows.map(toEntry);
 }
 
-/** The threads that a user follows, those that were changed last, if there are more than `limit`. */
+/**
+ * Reads the threads that a user follows; when there are more than `limit`, the threads that were changed
+ * last.
+ */
 export async function readFollowedThreads(
   reader: Reader<Tables>,
   userId: string,
@@ -61,8 +64,8 @@ export async function readFollowedThreads(
 }
 
 /**
- * Writes what replaces `old` (`undefined`: there was nothing).
- * @returns whether that was still true
+ * Replaces the subscription `old`; `undefined` when there was none.
+ * @returns false, without a change, when another writer has replaced `old` in between
  */
 export async function replaceThread(
   writer: Writer<Tables>,

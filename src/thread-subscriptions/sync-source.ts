@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { defineExtension, type SyncSource } from '../sync-contract/index.ts';
 import type { ThreadSubscriptions } from './thread-subscriptions.ts';
 
-/** Changes of one answer when the client does not ask for a number, and at most. */
+/** Changes in one response: the default when the client sends no limit, and the maximum. */
 const [defaultChanges, maxChanges] = [100, 400];
 
 /** Thread subscriptions in sliding sync. Source: MSC4308. */

@@ -6,7 +6,7 @@ export interface ThreadSubscriptionTables {
     root_id: string;
     /** `manual`, `automatic`, or `none` once the user has unsubscribed. */
     state: string;
-    /** Where it was changed last. */
+    /** The position of the last change. */
     position: number;
   };
 }

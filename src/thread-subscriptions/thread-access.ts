@@ -4,8 +4,8 @@ import { RoomView } from '../rooms/index.ts';
 import type { ThreadKey } from './thread.ts';
 
 /**
- * Makes sure that there is a thread that the user may see: any event that they may see can have one.
- * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM for what is no event id
+ * Checks that the root of a thread is visible to the user; each visible event can be a root.
+ * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM for an invalid event id
  */
 export async function mustSeeThread(
   engine: RoomReader,
@@ -15,14 +15,14 @@ export async function mustSeeThread(
 }
 
 /**
- * The place on the stream of an event that is the reason to follow a thread.
- * @throws MatrixError 400 when it is not in the thread, or the user may not see it
+ * Returns the stream position of an event that causes an automatic subscription to a thread.
+ * @throws MatrixError 400 when the event is not in the thread, or not visible to the user
  */
 export async function causeInThread(engine: RoomReader, key: ThreadKey, eventId: string): Promise<number> {
   const cause = await visibleEvent(engine, key.userId, key.roomId, eventId);
   const relation = cause && relationOf(visibleContent(cause));
   if (relation?.relType !== 'm.thread' || relation.eventId !== key.rootId || cause?.stream === undefined) {
-    throw new MatrixError(400, 'IO.ELEMENT.MSC4306.M_NOT_IN_THREAD', 'That event is not in this thread');
+    throw new MatrixError(400, 'IO.ELEMENT.MSC4306.M_NOT_IN_THREAD', 'The event is not in this thread');
   }
   return cause.stream;
 }
@@ -33,9 +33,9 @@ async function visibleEvent(
   roomId: string,
   eventId: string,
 ): Promise<StoredEvent | undefined> {
-  if (!isEventId(eventId)) throw invalidParam('This is not an event id');
+  if (!isEventId(eventId)) throw invalidParam('The event id is not valid');
   const head = await engine.heads.get(roomId);
-  // Who may not read the room is not told either whether there is one.
+  // Users who may not read the room get the same error as for a room that does not exist.
   const view = await RoomView.forReading(engine, head, userId).catch((error: unknown) => {
     if (error instanceof MatrixError && error.errcode === 'M_FORBIDDEN') return undefined;
     throw error;
@@ -45,4 +45,4 @@ async function visibleEvent(
   return (await view.visible([stored])).length > 0 ? stored : undefined;
 }
 
-export const noThread = () => notFound('There is no such thread, or you do not follow it');
+export const noThread = () => notFound('There is no such thread, or you are not subscribed to it');

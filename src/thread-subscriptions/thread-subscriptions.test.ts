@@ -8,15 +8,15 @@ import { enc, TestClient } from '../../test/support/users/test-client.ts';
 const unstable = '/_matrix/client/unstable';
 const extension = 'io.element.msc4308.thread_subscriptions';
 
-interface Told {
+interface Changes {
   readonly subscribed?: Record<string, Record<string, { automatic: boolean; bump_stamp: number }>>;
   readonly unsubscribed?: Record<string, Record<string, { bump_stamp: number }>>;
   readonly prev_batch?: string;
   readonly end?: string;
 }
 
-/** Roots of the threads that are told, in a list for each section. */
-const rootsOf = ({ subscribed = {}, unsubscribed = {} }: Told) =>
+/** Returns the roots of the threads in a response, one list for each section. */
+const rootsOf = ({ subscribed = {}, unsubscribed = {} }: Changes) =>
   [subscribed, unsubscribed].map((rooms) => Object.values(rooms).flatMap((threads) => Object.keys(threads)));
 
 for (const database of serverDatabases(import.meta.url)) {
@@ -28,8 +28,8 @@ for (const database of serverDatabases(import.meta.url)) {
     });
     after(() => server.stop());
 
-    /** Two people in a room with the beginning of a thread. */
-    const people = async () => {
+    /** Makes two users in a room with the root of a thread. */
+    const room = async () => {
       const anna = await TestClient.register(server, `anna${count++}`);
       const ben = await TestClient.register(server, `ben${count++}`);
       const roomId = await anna.createRoom();
@@ -59,8 +59,8 @@ for (const database of serverDatabases(import.meta.url)) {
     const fine = [200, undefined];
     const notFound = [404, 'M_NOT_FOUND'];
 
-    it('are manual or automatic; who has decided themselves is not overruled', async () => {
-      const { anna, ben, roomId, root } = await people();
+    it('are manual or automatic, and an automatic one does not replace a manual one', async () => {
+      const { anna, ben, roomId, root } = await room();
       const cause = await answerIn(ben, roomId, root);
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
       assert.deepEqual(await subscribe(anna, roomId, root, cause), fine);
@@ -69,13 +69,13 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(await state(anna, roomId, root), false);
       assert.deepEqual(await subscribe(anna, roomId, root, cause), fine);
       assert.equal(await state(anna, roomId, root), false);
-      assert.equal(await state(ben, roomId, root), 'M_NOT_FOUND', 'everybody for themselves');
+      assert.equal(await state(ben, roomId, root), 'M_NOT_FOUND', 'subscriptions belong to one user');
       for (let i = 0; i < 2; i++) assert.equal((await call(anna, 'DELETE', roomId, root)).status, 200);
       assert.equal(await state(anna, roomId, root), 'M_NOT_FOUND');
     });
 
-    it('do not come back for what was there when the user unsubscribed', async () => {
-      const { anna, ben, roomId, root } = await people();
+    it('reject an automatic subscription for events from before the user unsubscribed with 409', async () => {
+      const { anna, ben, roomId, root } = await room();
       const [one, two] = [await answerIn(ben, roomId, root), await answerIn(ben, roomId, root)];
       await subscribe(anna, roomId, root, one);
       await call(anna, 'DELETE', roomId, root);
@@ -87,9 +87,9 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(await state(anna, roomId, root), true);
     });
 
-    it('need a reason in the thread, and a thread that the user may see', async () => {
-      const { anna, ben, roomId, root } = await people();
-      const elsewhere = await people();
+    it('reject causes outside of the thread with 400, and invisible threads with 404', async () => {
+      const { anna, ben, roomId, root } = await room();
+      const elsewhere = await room();
       const outside = [400, 'IO.ELEMENT.MSC4306.M_NOT_IN_THREAD'];
       const other = await ben.say(roomId, 'not in the thread');
       const foreign = await answerIn(elsewhere.ben, elsewhere.roomId, elsewhere.root);
@@ -112,15 +112,15 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((await call(anna, 'PUT', roomId, root, { automatic: true })).status, 400);
     });
 
-    it('are told by sliding sync, the newest first, and page by page', async () => {
-      const { anna, roomId, root } = await people();
+    it('are sent by sliding sync, the newest first, and page by page', async () => {
+      const { anna, roomId, root } = await room();
       const more = [await anna.say(roomId, '2'), await anna.say(roomId, '3'), await anna.say(roomId, '4')];
       const roots = [root, ...more];
       for (const one of roots) await subscribe(anna, roomId, one);
       const client = new SlidingClient(anna);
       const ask = async () => {
         const body = { extensions: { [extension]: { enabled: true, limit: 2 } } };
-        return ((await client.sync(body)).extensions[extension] ?? {}) as Told;
+        return ((await client.sync(body)).extensions[extension] ?? {}) as Changes;
       };
       const first = await ask();
       assert.deepEqual(rootsOf(first), [roots.slice(2).toReversed(), []]);
@@ -129,39 +129,39 @@ for (const database of serverDatabases(import.meta.url)) {
       const page = async (query: Record<string, string | number>) => {
         const path = `${unstable}/io.element.msc4308/thread_subscriptions`;
         const { status, body } = await anna.ask('GET', path, undefined, { dir: 'b', ...query });
-        return status === 200 ? (body as Told) : status;
+        return status === 200 ? (body as Changes) : status;
       };
       const from = first.prev_batch!;
-      const second = (await page({ from, limit: 1 })) as Told;
+      const second = (await page({ from, limit: 1 })) as Changes;
       assert.deepEqual(rootsOf(second), [[roots[1]], []]);
-      const third = (await page({ from: second.end!, limit: 1 })) as Told;
+      const third = (await page({ from: second.end!, limit: 1 })) as Changes;
       assert.deepEqual([rootsOf(third), third.end], [[[root], []], undefined]);
       assert.deepEqual(await ask(), {});
       const pos = client.pos!;
       await call(anna, 'DELETE', roomId, root);
-      assert.deepEqual(rootsOf((await page({ to: pos })) as Told), [[], [root]]);
+      assert.deepEqual(rootsOf((await page({ to: pos })) as Changes), [[], [root]]);
       assert.deepEqual(rootsOf(await ask()), [[], [root]]);
       assert.deepEqual(await page({ to: client.pos! }), {});
       for (const wrong of [{ from: 'x' }, { to: 'x' }, { limit: 0 }, { dir: 'f' }]) {
         assert.equal(await page(wrong), 400, JSON.stringify(wrong));
       }
       await server.restart();
-      assert.equal(rootsOf((await page({})) as Told).flat().length, 4, 'after a restart');
+      assert.equal(rootsOf((await page({})) as Changes).flat().length, 4, 'after a restart');
     });
 
-    it('wake those who wait in a sliding sync', async () => {
-      const { anna, roomId, root } = await people();
+    it('wake a waiting sliding sync', async () => {
+      const { anna, roomId, root } = await room();
       const client = new SlidingClient(anna);
       const body = { extensions: { [extension]: { enabled: true } } };
       await client.sync(body);
       const waiting = client.sync(body, { timeout: 20_000 });
       await new Promise((resolve) => setTimeout(resolve, 30));
       await subscribe(anna, roomId, root);
-      assert.deepEqual(rootsOf((await waiting).extensions[extension] as Told), [[root], []]);
+      assert.deepEqual(rootsOf((await waiting).extensions[extension] as Changes), [[root], []]);
     });
 
-    it('notify of threads that are followed though the room is mute, and of no others if the user likes', async () => {
-      const { anna, ben, roomId, root } = await people();
+    it('notify of followed threads in a muted room, and of no other threads with the rule unsubscribed_thread', async () => {
+      const { anna, ben, roomId, root } = await room();
       const other = await ben.say(roomId, 'another thread');
       await subscribe(anna, roomId, root);
       await anna.do('PUT', `/pushrules/global/room/${enc(roomId)}`, { actions: [] });
@@ -193,11 +193,11 @@ for (const database of serverDatabases(import.meta.url)) {
         'm.relates_to': { rel_type: 'm.thread', event_id: other },
       };
       await ben.send(roomId, 'm.room.message', mention);
-      assert.deepEqual(await unread(), [2, 2], 'mentions always');
+      assert.deepEqual(await unread(), [2, 2], 'mentions always notify');
     });
 
-    it('go with an account that is erased', async () => {
-      const { anna, ben, roomId, root } = await people();
+    it('are deleted when the account is erased', async () => {
+      const { anna, ben, roomId, root } = await room();
       await subscribe(ben, roomId, root);
       const auth = {
         type: 'm.login.password',

@@ -21,36 +21,36 @@ import {
 import type { ThreadSubscriptionTables as Tables } from './tables.ts';
 import type { ThreadEntry, ThreadKey, ThreadState } from './thread.ts';
 
-/** A user has begun or ceased to follow a thread. */
+/** A user has subscribed to a thread or unsubscribed from it. */
 export interface ThreadChange {
   readonly userId: string;
 }
 
-/** Some changes, as clients are told of them. */
+/** Some changes, as clients receive them. */
 export interface ThreadChanges {
-  /** `subscribed` and `unsubscribed`, by room and thread; empty sections are left out. */
+  /** `subscribed` and `unsubscribed`, by room and thread; empty sections are absent. */
   readonly sections: JsonObject;
-  /** The older ones begin here; `undefined` when these are all. */
+  /** The token at which older changes begin; `undefined` when there are none. */
   readonly older: string | undefined;
 }
 
-/** Of how many users it is remembered when they changed something last. */
-const usersRemembered = 50_000;
+/** Users whose position of the last change is cached. */
+const maxCachedUsers = 50_000;
 
-/** Which threads users follow. Source: MSC4306, MSC4308. */
+/** The subscriptions of users to threads. Source: MSC4306, MSC4308. */
 export class ThreadSubscriptions implements AccountLifecycle {
   readonly threadStream = new Stream<ThreadChange>('thread_subscriptions', jsonFacts());
-  /** For push rules. */
+  /** The followed threads, for push rules. */
   readonly followed: FollowedThreads;
   readonly #database: Database;
   readonly #streams: StreamWriter;
-  /** By user id. */
+  /** User id to the position of the last change. */
   readonly #latest: LastChanges;
 
   constructor({ database, streams }: { database: Database; streams: StreamWriter }) {
     this.#database = database;
     this.#streams = streams;
-    this.#latest = new LastChanges(streams.current, usersRemembered);
+    this.#latest = new LastChanges(streams.current, maxCachedUsers);
     this.followed = new FollowedThreads((userId, limit) => readFollowedThreads(this.#reader, userId, limit));
     this.threadStream.subscribe(({ userId }, position) => {
       this.#latest.set(userId, position);
@@ -58,19 +58,19 @@ export class ThreadSubscriptions implements AccountLifecycle {
     });
   }
 
-  /** Whether the user follows the thread; `none` when they never said. */
+  /** Whether the user follows the thread; `none` when they never subscribed. */
   async stateOf(key: ThreadKey): Promise<ThreadState> {
     return (await readThread(this.#reader, key))?.state ?? 'none';
   }
 
-  /** The user wants to follow the thread. */
+  /** Subscribes a user at their request. */
   subscribe(key: ThreadKey): Promise<void> {
     return this.#change(key, () => 'manual');
   }
 
   /**
-   * A client has seen a reason to follow the thread for the user.
-   * @param cause place of the event that is the reason, on the stream
+   * Subscribes a user whose client found a cause for it.
+   * @param cause stream position of the event that is the cause
    * @throws MatrixError 409 when the user has unsubscribed since that event
    */
   subscribeAutomatically(key: ThreadKey, cause: number): Promise<void> {
@@ -80,14 +80,14 @@ export class ThreadSubscriptions implements AccountLifecycle {
     });
   }
 
-  /** Nothing is remembered of a thread that was not followed. */
+  /** Unsubscribes a user. Nothing is stored for a thread that they did not follow. */
   unsubscribe(key: ThreadKey): Promise<void> {
     return this.#change(key, (old) => (old === undefined ? undefined : 'none'));
   }
 
   /**
-   * What was changed last in `(after, upTo]`, the newest `limit` of it; `undefined` when nothing was. Costs no query
-   * for who has changed nothing lately.
+   * Returns the newest `limit` of the changes in `(after, upTo]`; `undefined` when there are none. Costs no
+   * query for users without recent changes.
    */
   async changes(
     userId: string,
@@ -105,10 +105,10 @@ export class ThreadSubscriptions implements AccountLifecycle {
   }
 
   /**
-   * One page of what has changed, backwards. Source: MSC4308, "Companion endpoint".
-   * @param from a token of an earlier page or of the sync; `undefined`: the end
+   * Returns one page of changes, backwards. Source: MSC4308, "Companion endpoint".
+   * @param from a token of an earlier page or of the sync; `undefined`: the current position
    * @param after the position where the pages end
-   * @throws MatrixError M_INVALID_PARAM for a foreign token
+   * @throws MatrixError M_INVALID_PARAM for an invalid token
    */
   async page(
     userId: string,
@@ -131,7 +131,7 @@ export class ThreadSubscriptions implements AccountLifecycle {
     return this.#database.reader<Tables>();
   }
 
-  /** @param next `undefined`: all stays as it is; so does what would be the same */
+  /** @param next returns the new state; `undefined` or the same state changes nothing */
   async #change(
     key: ThreadKey,
     next: (old: ThreadEntry | undefined) => ThreadState | undefined,

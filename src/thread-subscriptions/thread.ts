@@ -6,10 +6,10 @@ export interface ThreadKey {
   readonly rootId: string;
 }
 
-/** Whether a user follows a thread, and whether a client decided so or the user. */
+/** Whether a user follows a thread, and whether the user or a client decided so. */
 export type ThreadState = 'manual' | 'automatic' | 'none';
 
-/** What a user has decided about a thread, and where on the stream. */
+/** The subscription of a user to a thread, and the position of its last change. */
 export interface ThreadEntry extends Omit<ThreadKey, 'userId'> {
   readonly state: ThreadState;
   readonly position: number;

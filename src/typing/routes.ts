@@ -4,8 +4,8 @@ import { forbidden } from '../protocol/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import type { Typing } from './typing.ts';
 
-/** Milliseconds, when a client does not say for how long. */
-const usualTimeout = 30_000;
+/** The timeout, in milliseconds, when the client sends none. */
+const defaultTimeout = 30_000;
 
 const path = '/rooms/:roomId/typing/:userId';
 
@@ -22,10 +22,10 @@ export function typingRoutes(typing: Typing, engine: RoomReader): Route[] {
         response: Type.Object({}),
       },
       async ({ params: { roomId, userId }, requester, body }) => {
-        if (userId !== requester.userId) throw forbidden('Only the user themself can say that they type');
+        if (userId !== requester.userId) throw forbidden('You cannot set the typing state of another user');
         const head = await engine.heads.get(roomId);
         if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
-        typing.set(userId, roomId, body.typing, body.timeout ?? usualTimeout);
+        typing.set(userId, roomId, body.typing, body.timeout ?? defaultTimeout);
         return {};
       },
     ),

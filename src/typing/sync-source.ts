@@ -15,7 +15,7 @@ const maxTexts = 10_000;
  */
 export function typingSyncSource(typing: Typing, ignoring: IgnoredUserLists): SyncSource {
   const textOf = (userIds: readonly string[]) => JSON.stringify({ type, content: { user_ids: userIds } });
-  /** The same text for all members of a room who ignore nobody. */
+  /** Room id to the event, which is the same for all members who ignore no user. */
   const texts = new RecentlyUsed<string, string>({ max: maxTexts });
   typing.typingStream.subscribe(({ roomId }) => texts.delete(roomId));
   const eventFor = (roomId: string, ignored: ReadonlySet<string>) => {

@@ -15,7 +15,7 @@ async function openTyping(open: OpenDatabase) {
 
 forEachDatabase((open) => {
   describe('typing', () => {
-    it('tells who types, in the order in which they began, and announces changes only', async () => {
+    it('returns typing users in the order in which they began, and announces changes only', async () => {
       const { typing, announced } = await openTyping(open);
       typing.set(alice, '!room', true, 10_000);
       typing.set(bob, '!room', true, 10_000);
@@ -29,7 +29,7 @@ forEachDatabase((open) => {
       assert.equal(announced.length, 3);
     });
 
-    it('knows whether something has changed after a position', async () => {
+    it('reports whether a room has changed after a position', async () => {
       const { under, typing } = await openTyping(open);
       const start = under.streams.current;
       assert.equal(typing.changedSince('!room', start), false);
@@ -39,7 +39,7 @@ forEachDatabase((open) => {
       assert.equal(typing.changedSince('!room', under.streams.current), false);
     });
 
-    it('ends when its time is over, counted from the last notice', async () => {
+    it('ends a typing notification at its timeout, counted from the last repetition', async () => {
       const { under, typing, announced } = await openTyping(open);
       typing.set(alice, '!room', true, 10_000);
       under.clock.advance(9_000);
@@ -51,7 +51,7 @@ forEachDatabase((open) => {
       assert.equal(announced.length, 2);
     });
 
-    it('bounds the timeout and the number of users in a room', async () => {
+    it('bounds the timeout and the number of typing users in a room', async () => {
       const { under, typing } = await openTyping(open);
       for (let user = 0; user < 150; user++) typing.set(`@${user}:test`, '!room', true, 1e15);
       assert.equal(typing.inRoom('!room').length, 100);
@@ -61,7 +61,7 @@ forEachDatabase((open) => {
       assert.deepEqual(typing.inRoom('!room'), []);
     });
 
-    it('ends when the user leaves the room', async () => {
+    it('ends a typing notification when the user leaves the room', async () => {
       const { under, typing } = await openTyping(open);
       const roomId = await under.room(alice, bob);
       typing.set(alice, roomId, true, 10_000);
@@ -70,7 +70,7 @@ forEachDatabase((open) => {
       assert.deepEqual(typing.inRoom(roomId), [alice]);
     });
 
-    it('forgets everything when closed', async () => {
+    it('ends all typing notifications when closed', async () => {
       const { under, typing, announced } = await openTyping(open);
       typing.set(alice, '!room', true, 10_000);
       typing.close();
@@ -94,7 +94,7 @@ forEachDatabase((open) => {
     const put = (as: string, userId: string, body: unknown, room = roomId) =>
       http.call(as, 'PUT', `/rooms/${room}/typing/${userId}`, body);
 
-    it('sets and ends', async () => {
+    it('sets and ends a typing notification', async () => {
       assert.deepEqual(await put(alice, alice, { typing: true, timeout: 30_000 }), { status: 200, body: {} });
       assert.equal((await put(bob, bob, { typing: true })).status, 200);
       assert.deepEqual(typing.inRoom(roomId), [alice, bob]);
@@ -103,7 +103,7 @@ forEachDatabase((open) => {
       assert.deepEqual(typing.inRoom(roomId), []);
     });
 
-    it('is for oneself, in rooms that one is in', async () => {
+    it('rejects other users, and rooms that the user is not joined to, with 403 M_FORBIDDEN', async () => {
       const typed = { typing: true, timeout: 1000 };
       assert.equal((await put(alice, bob, typed)).body['errcode'], 'M_FORBIDDEN');
       assert.equal((await put(carol, carol, typed)).body['errcode'], 'M_FORBIDDEN');
@@ -111,7 +111,7 @@ forEachDatabase((open) => {
       assert.deepEqual(typing.inRoom(roomId), []);
     });
 
-    it('refuses what is malformed', async () => {
+    it('rejects a malformed body with 400', async () => {
       for (const body of [
         {},
         { typing: 'yes' },

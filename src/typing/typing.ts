@@ -3,7 +3,7 @@ import type { Clock, Timer } from '../kernel/clock.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomFact } from '../room-engine/index.ts';
 
-/** Somebody has begun or ceased to type in a room. */
+/** A user has begun or ceased to type in a room. */
 export interface TypingChange {
   readonly roomId: string;
   readonly userId: string;
@@ -13,34 +13,37 @@ export interface TypingChange {
 export interface TypingDeps {
   readonly streams: StreamWriter;
   readonly clock: Clock;
-  /** The stream of rooms: whoever leaves one does not type there any more. */
+  /** The stream of rooms: typing ends when a user leaves the room. */
   readonly roomStream: Stream<RoomFact>;
-  /** Another process writes: this one takes its notices from the stream. */
+  /** Whether another process writes, so that this one takes its changes from the stream. */
   readonly follows?: boolean;
 }
 
-/** Milliseconds that a notice may hold at most; clients repeat it while the user goes on. */
-const longestTimeout = 120_000;
+/**
+ * Bounds the timeout of a typing notification, in milliseconds; clients repeat it while the user goes on
+ * typing.
+ */
+const maxTimeout = 120_000;
 
-/** How many users type in one room at most, and in all rooms together: nobody reads a longer list. */
+/** Bounds the typing users in one room, since clients show only a few, and in all rooms together. */
 const [maxInRoom, maxTypists] = [100, 100_000];
 
-/** Of how many rooms it is remembered when somebody last began or ceased to type. */
-const roomsRemembered = 50_000;
+/** Rooms whose position of the last change is cached. */
+const maxCachedRooms = 50_000;
 
-const nobody: ReadonlySet<string> = new Set();
+const noUsers: ReadonlySet<string> = new Set();
 
 /**
- * Who is typing where, in memory: after a restart nobody is, until the clients say so again.
+ * The typing users of all rooms, in memory: none after a restart, until clients repeat their notifications.
  * Source: client-server API, "Typing Notifications".
  */
 export class Typing {
   readonly typingStream = new Stream<TypingChange>('typing', jsonFacts());
   readonly #streams: StreamWriter;
   readonly #clock: Clock;
-  /** Room id to user id to the end of the notice; `undefined` for a notice that another process ends. */
+  /** Room id to user id to the timer that ends the notification; `undefined` when another process ends it. */
   readonly #rooms = new Map<string, Map<string, Timer | undefined>>();
-  readonly #changes = new RecentlyUsed<string, number>({ max: roomsRemembered });
+  readonly #changes = new RecentlyUsed<string, number>({ max: maxCachedRooms });
   #count = 0;
 
   constructor({ streams, clock, roomStream, follows = false }: TypingDeps) {
@@ -57,34 +60,36 @@ export class Typing {
   }
 
   /**
-   * Notes that a user types, or does not. Whether they may, the caller has checked.
-   * @param timeout milliseconds for which it holds unless it is said again; bounded
+   * Sets whether a user is typing. The caller has checked that they are joined to the room.
+   * @param timeout milliseconds until the notification ends unless it is repeated; bounded
    */
   set(userId: string, roomId: string, typing: boolean, timeout: number): void {
-    const bounded = Math.min(timeout, longestTimeout);
+    const bounded = Math.min(timeout, maxTimeout);
     if (!typing || !(bounded > 0)) this.#stop(roomId, userId);
     else this.#start(roomId, userId, bounded);
   }
 
-  /** The users who type in a room but for `ignored`, those who began first before the others. */
-  inRoom(roomId: string, ignored: ReadonlySet<string> = nobody): string[] {
+  /** Returns the typing users of a room except for `ignored`, in the order in which they began. */
+  inRoom(roomId: string, ignored: ReadonlySet<string> = noUsers): string[] {
     const typists = this.#rooms.get(roomId);
     return typists ? [...typists.keys()].filter((userId) => !ignored.has(userId)) : [];
   }
 
-  /** Whether `inRoom` has changed after that position. A room that was quiet for long counts as unchanged. */
+  /**
+   * Whether `inRoom` has changed after that position. A room without a cached position counts as unchanged.
+   */
   changedSince(roomId: string, position: number): boolean {
     return (this.#changes.get(roomId) ?? 0) > position;
   }
 
-  /** Ends all notices without telling anybody. */
+  /** Ends all typing notifications without announcing it. */
   close(): void {
     for (const typists of this.#rooms.values()) for (const timer of typists.values()) timer?.cancel();
     this.#rooms.clear();
     this.#count = 0;
   }
 
-  /** Takes a change of the process that writes. */
+  /** Applies a change that the writing process announced. */
   #follow({ roomId, userId, typing }: TypingChange): void {
     const typists = this.#rooms.get(roomId);
     if (typists?.has(userId) === typing) return;

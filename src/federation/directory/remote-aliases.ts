@@ -15,7 +15,7 @@ export class RemoteAliases {
    */
   async resolve(alias: string): Promise<AliasResponse> {
     const parts = parseRoomAlias(alias);
-    if (!parts) throw invalidParam('This is not a room alias');
+    if (!parts) throw invalidParam('The room alias is not valid');
     try {
       return await this.#queries.alias(parts.serverName, alias);
     } catch (error) {

@@ -92,7 +92,7 @@ forEachDatabase((open) => {
       presence.set({ userId: carol, deviceId: 'D' }, 'online', undefined);
       await reportRemotePresence(presence);
       clock.advance(1_000);
-      await presence.announcements.settled();
+      await presence.announcements.idle();
       await settle();
       const online = sent.filter(({ edu }) => edu.type === 'm.presence');
       assert.deepEqual(

@@ -37,7 +37,7 @@ export class FirstAttempts {
 
   /**
    * Records that an attempt begins.
-   * @returns a function to call when the attempt has ended, in success or failure; what was scheduled meanwhile stays
+   * @returns a function to call when the attempt has ended, in success or failure; keys that were scheduled meanwhile stay
    * pending
    */
   begin(kind: string, key: string): () => void {

@@ -5,7 +5,7 @@ export interface TlsOptions {
   readonly verify: boolean;
   /** Minimum TLS version; the default of the platform when absent. */
   readonly minimumVersion?: SecureVersion;
-  /** PEM of the certificate authorities to trust, instead of those of the machine. */
+  /** PEM of the certificate authorities to trust instead of the machine's own. */
   readonly authorities?: readonly string[];
 }
 

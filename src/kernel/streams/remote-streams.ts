@@ -5,7 +5,7 @@ import { deliver, type ListenerFailed, type Stream } from './stream.ts';
 import type { StreamReader } from './stream-reader.ts';
 
 export interface RemoteStreamsDeps {
-  /** The writer's `current` when this process begins to follow: what was delivered before is read from the database. */
+  /** The writer's `current` when this process begins to follow; earlier facts are read from the database. */
   readonly current: number;
   /** Reads the facts in `(after, upTo]` from the database, in their order, when the message with them was lost. */
   readonly readMissing: (after: number, upTo: number) => Promise<readonly PublishedFact[]>;

@@ -33,7 +33,7 @@ export function decodeSyncPosition(token: string): SyncPosition {
   const [, single, position = single, toDevice = single] = form.exec(token) ?? [];
   const decoded = { position: Number(position), toDevice: Number(toDevice) };
   if (!Number.isSafeInteger(decoded.position) || !(decoded.toDevice <= decoded.position)) {
-    throw invalidParam('This is not a token of this server');
+    throw invalidParam('The token is not one of this server');
   }
   return decoded;
 }

@@ -6,25 +6,28 @@ export interface EventInRoom {
   readonly stored: StoredEvent;
 }
 
-/** One of the rooms: what was read of it and not yet given. */
+/** One of the rooms: its events that were read but not returned yet. */
 interface Source {
   readonly head: RoomHead;
-  /** When the user joined: what was said before did not notify them. */
+  /** The position at which the user joined: earlier events did not notify them. */
   readonly after: number;
   /** Newest first. */
   events: StoredEvent[];
-  /** Where to read on; `undefined` at the end. */
+  /** The position before which to read next; `undefined` at the end. */
   before: number | undefined;
 }
 
-/** Events of a room that are read together, and rooms that are read at the same time. */
+/** Events of a room that are read together, and rooms that are loaded at the same time. */
 const [pageSize, roomsAtOnce] = [20, 16];
 
-/** The events of all rooms that a user is in, newest first, since they joined each; and the user's invites. */
+/**
+ * Iterates over the events of all joined rooms of a user, newest first, since they joined each, and over
+ * their invites.
+ */
 export class NewestFirst {
   readonly #engine: RoomReader;
   readonly #sources: readonly Source[];
-  /** Only events before this have not been given. */
+  /** The position of the last returned event: all events from there on were returned. */
   #position: number;
 
   private constructor(engine: RoomReader, sources: readonly Source[], before: number) {
@@ -35,13 +38,13 @@ export class NewestFirst {
 
   /**
    * @param before a position on the stream, exclusive
-   * @param isTold whether an invite is one that its user is told of
+   * @param isShown whether the user's invite permissions let them see an invite
    */
   static async open(
     engine: RoomReader,
     userId: string,
     before: number,
-    isTold: (invite: StoredEvent) => Promise<boolean>,
+    isShown: (invite: StoredEvent) => Promise<boolean>,
   ): Promise<NewestFirst> {
     const rooms = [...(await engine.userRooms.of(userId)).values()];
     const joined = rooms.filter(({ membership }) => membership === 'join');
@@ -49,8 +52,8 @@ export class NewestFirst {
     for (const { roomId, eventNid, stream, membership } of rooms) {
       if (membership !== 'invite' || stream >= before) continue;
       const [head, invite] = await Promise.all([engine.heads.get(roomId), engine.events.get(eventNid)]);
-      if (!head || !invite || !(await isTold(invite))) continue;
-      // An invite to a room that this server is not in has no place of its own on a timeline.
+      if (!head || !invite || !(await isShown(invite))) continue;
+      // An out-of-band invite has no position on a timeline: the position of the membership counts.
       sources.push({ head, after: stream, events: [{ ...invite, stream }], before: undefined });
     }
     for (let start = 0; start < joined.length; start += roomsAtOnce) {
@@ -67,7 +70,7 @@ export class NewestFirst {
     return this.#position;
   }
 
-  /** The next event; `undefined` when there are no more. */
+  /** Returns the next event; `undefined` when there are no more. */
   async next(): Promise<EventInRoom | undefined> {
     let newest: Source | undefined;
     for (const source of this.#sources) {

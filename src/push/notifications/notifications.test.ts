@@ -34,7 +34,7 @@ forServerDatabases(import.meta.url, (open) => {
     };
     const texts = ({ notifications }: Page) => notifications.map(({ event }) => event.content['body']);
 
-    it('list what a user was told of in their rooms, the latest first, page by page', async () => {
+    it('lists the events that notified a user in their joined rooms, the latest first, page by page', async () => {
       const early = await TestRoom.create(server, alice!);
       await early.say(alice!, 'before Bob came');
       await early.join(bob!);
@@ -66,7 +66,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(texts(await list(bob!)), ['three', 'one']);
     });
 
-    it('tell of invites, but not of those that nobody wants', async () => {
+    it('lists invites, except those that the invite permissions block', async () => {
       const [carol, dave] = [await server.register('carol'), await server.register('dave')];
       const creation = { preset: 'private_chat', invite: [dave.userId] };
       const { roomId } = await TestRoom.create(server, carol, [], creation);
@@ -80,7 +80,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual((await list(dave)).notifications, []);
     });
 
-    it('refuse foreign tokens', async () => {
+    it('rejects an invalid token with 400 M_INVALID_PARAM', async () => {
       const { status, body } = await server.api('GET', '/_matrix/client/v3/notifications', {
         token: alice!.token,
         query: { from: 'nonsense' },

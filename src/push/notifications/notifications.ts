@@ -23,7 +23,7 @@ export interface NotificationsDeps {
   readonly rules: PushRules;
   readonly ignored: IgnoredUserLists;
   readonly threads: FollowedThreads;
-  /** What users want to become of invites. */
+  /** The users' permissions for invites. */
   readonly invitePolicy: InvitePolicy;
 }
 
@@ -33,14 +33,14 @@ export interface NotificationsRequest {
   readonly onlyHighlights: boolean;
 }
 
-/** The answer to `GET /notifications`. */
+/** The response of `GET /notifications`. */
 export interface NotificationsPage {
   readonly notifications: readonly JsonObject[];
   readonly next_token?: string;
 }
 
-/** Somebody for whom events are looked at. */
-interface Subject {
+/** The user for whom events are evaluated, with what their rules need. */
+interface NotifiedUser {
   readonly viewer: Viewer;
   readonly rules: CompiledRuleset;
   readonly ignored: ReadonlySet<string>;
@@ -54,12 +54,12 @@ interface Notification {
   readonly read: boolean;
 }
 
-/** Events that one request may look at to fill its page. */
+/** Bounds the events that one request evaluates to fill its page. */
 const maxScanned = 2_000;
 
 /**
- * What users have been notified of, as their rules are now: nothing is written down when an event arrives.
- * Source: client-server API, "Listing notifications".
+ * The events that notified users, by their push rules at the time of the request: nothing is stored when an
+ * event arrives. Source: client-server API, "Listing notifications".
  */
 export class Notifications {
   readonly #deps: NotificationsDeps;
@@ -70,7 +70,7 @@ export class Notifications {
     this.#pushEvents = new PushEvents(deps.engine);
   }
 
-  /** The latest first. @throws MatrixError M_INVALID_PARAM for a foreign token */
+  /** Returns a page, the latest first. @throws MatrixError M_INVALID_PARAM for an invalid token */
   async page(
     viewer: Viewer,
     { from, limit, onlyHighlights }: NotificationsRequest,
@@ -83,22 +83,22 @@ export class Notifications {
       members: new Map(),
     };
     const before = from === undefined ? streams.current + 1 : decodePosition(from);
-    const isTold = async ({ event }: StoredEvent) =>
+    const isShown = async ({ event }: StoredEvent) =>
       (await invitePolicy.decide(viewer.userId, event.sender)) === 'allow';
-    const events = await NewestFirst.open(engine, viewer.userId, before, isTold);
+    const events = await NewestFirst.open(engine, viewer.userId, before, isShown);
     const found: Notification[] = [];
     for (let scanned = 0; scanned < maxScanned; scanned++) {
       const next = await events.next();
       if (!next) return { notifications: await this.#render(viewer, found) };
       if (found.length === limit) return this.#withNext(viewer, found, (next.stored.stream ?? 0) + 1);
-      const notification = await this.#look(subject, next.head, next.stored, onlyHighlights);
+      const notification = await this.#evaluate(subject, next.head, next.stored, onlyHighlights);
       if (notification) found.push(notification);
     }
     return this.#withNext(viewer, found, events.position);
   }
 
-  async #look(
-    subject: Subject,
+  async #evaluate(
+    subject: NotifiedUser,
     head: RoomHead,
     stored: StoredEvent,
     onlyHighlights: boolean,

@@ -3,8 +3,8 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Notifications } from './notifications.ts';
 
-/** Notifications of a page when the client does not say, and at most. */
-const [usualLimit, maxNotifications] = [20, 100];
+/** Page sizes: the default when the client sends none, and the maximum. */
+const [defaultLimit, maxNotifications] = [20, 100];
 
 /** Client-server API, "Listing notifications". */
 export function notificationRoutes(notifications: Notifications): Route[] {
@@ -25,7 +25,7 @@ export function notificationRoutes(notifications: Notifications): Route[] {
           next_token: Type.Optional(Type.String()),
         }),
       },
-      ({ query: { from, limit = usualLimit, only }, requester }) =>
+      ({ query: { from, limit = defaultLimit, only }, requester }) =>
         notifications.page(requester, {
           from,
           limit: Math.max(1, Math.min(limit, maxNotifications)),

@@ -39,7 +39,7 @@ forEachDatabase((open) => {
     const ids = async (userId: string, kind: 'override' | 'content' | 'room') =>
       (await rules.rulesetOf(userId))[kind].map((rule) => rule.rule_id).filter((id) => !id.startsWith('.'));
 
-    it('are those of the specification for who changed none', async () => {
+    it('are the default rules of the specification for a user without changes', async () => {
       const { body } = await call(carol, 'GET', '');
       const global = (await call(carol, 'GET', 'global/')).body;
       assert.deepEqual(body, { global });
@@ -65,7 +65,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await ids(bob, 'content'), []);
     });
 
-    it('are switched and given other actions, default rules too', async () => {
+    it('are enabled, disabled and given other actions, also default rules', async () => {
       const room = encodeURIComponent('!a:test');
       await call(alice, 'PUT', `global/room/${room}`, { actions: [] });
       for (const path of [`global/room/${room}`, 'global/underride/.m.rule.message']) {
@@ -77,7 +77,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('answer with the errors of the specification', async () => {
+    it('reject invalid requests with the errors of the specification', async () => {
       const put = (path: string, body: unknown) => refused(call(bob, 'PUT', `global/${path}`, body));
       const body = { actions: [] };
       assert.deepEqual(await put('content/x?before=nothing', { ...body, pattern: 'x' }), [400, 'M_UNKNOWN']);
@@ -95,7 +95,7 @@ forEachDatabase((open) => {
       assert.equal(changes.includes(bob), false);
     });
 
-    it('are bounded in size', async () => {
+    it('are bounded in size, with 413 M_TOO_LARGE', async () => {
       const pattern = 'x'.repeat(1000);
       const conditions = new Array(100).fill({ kind: 'event_match', key: 'k', pattern });
       let last: unknown[] = [];
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       assert.deepEqual(last, [413, 'M_TOO_LARGE']);
     });
 
-    it('are facts on a stream, and what changed at the same time all counts', async () => {
+    it('announce changes on a stream, and lose none of the changes made at the same time', async () => {
       const position = under.streams.current;
       const dora = '@dora:test';
       const rooms = ['!a:test', '!b:test', '!c:test', '!d:test'];
@@ -120,7 +120,7 @@ forEachDatabase((open) => {
       assert.equal(await rules.changedIn('@nobody:test', 0, now), false);
     });
 
-    it('survive a restart; the old rules for mentions are there if wanted', async () => {
+    it('survive a restart, and contain the legacy mention rules if configured', async () => {
       const again = rulesOver(under, true);
       assert.deepEqual(
         await again.rulesetOf(alice).then(({ content }) => content.map((rule) => rule.rule_id)),

@@ -25,22 +25,22 @@ export interface PushRulesDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly caches: CacheRegistry;
-  /** Which default rules are in force. */
+  /** Selects the default rules. */
   readonly defaults: DefaultRuleOptions;
 }
 
-/** What is kept in memory of a user who asks, or of whom is asked. */
+/** The rules of a user in memory. */
 interface Known {
   readonly rules: UserPushRules;
   readonly compiled: CompiledRuleset;
-  /** Where they changed last, 0 if never. */
+  /** The position of the last change; 0 if never. */
   readonly position: number;
 }
 
-/** How many users' rules are kept in memory; those who changed nothing share one ruleset. */
-const remembered = 20_000;
+/** Bounds the users whose rules are cached; users without changes share one ruleset. */
+const maxCachedUsers = 20_000;
 
-/** Bytes of a user's rules together: room for thousands of muted rooms, and not for a data store. */
+/** Bounds the bytes of all rules of a user: thousands of muted rooms fit, but it is no data store. */
 const maxBytes = 2_097_152;
 
 /** The push rules of local users. Source: client-server API, "Push Rules". */
@@ -51,44 +51,44 @@ export class PushRules {
 
   constructor(deps: PushRulesDeps) {
     this.#deps = deps;
-    this.#known = deps.caches.create('push_rules_by_user', { size: remembered });
+    this.#known = deps.caches.create('push_rules_by_user', { size: maxCachedUsers });
     this.pushRulesStream.subscribe(({ userId }) => this.#known.delete(userId));
   }
 
-  /** Which default rules there are. */
+  /** Selects the default rules. */
   get defaults(): DefaultRuleOptions {
     return this.#deps.defaults;
   }
 
-  /** All rules of a user as clients see them. */
+  /** Returns all rules of a user as clients see them. */
   async rulesetOf(userId: string): Promise<Ruleset> {
     return effectiveRuleset(userId, (await this.#of(userId)).rules, this.#deps.defaults);
   }
 
-  /** The content of a user's `m.push_rules` account data. */
+  /** Returns the content of a user's `m.push_rules` account data. */
   async content(userId: string): Promise<JsonObject> {
-    // A ruleset is JSON; its type just says more than that.
+    // A ruleset is JSON; only its type is narrower.
     return { global: (await this.rulesetOf(userId)) as unknown as JsonObject };
   }
 
-  /** Whether a user's rules have changed last in `(after, upTo]`. */
+  /** Whether a user's rules changed last in `(after, upTo]`. */
   async changedIn(userId: string, after: number, upTo: number): Promise<boolean> {
     const position = await this.changedAt(userId);
     return position > after && position <= upTo;
   }
 
-  /** The position at which a user's rules have changed last; 0 if never. */
+  /** Returns the position at which a user's rules changed last; 0 if never. */
   async changedAt(userId: string): Promise<number> {
     return (await this.#of(userId)).position;
   }
 
-  /** The rules of a user, ready to be tried; at once when they are in memory. */
+  /** Returns the compiled rules of a user; at once when they are in memory. */
   compiled(userId: string): CompiledRuleset | Promise<CompiledRuleset> {
     return whenReady(this.#of(userId), ({ compiled }) => compiled);
   }
 
   /**
-   * Replaces a user's rules by what `edit` makes of them.
+   * Replaces a user's rules by the result of `edit`.
    * @throws MatrixError what `edit` throws; M_TOO_LARGE
    */
   async change(userId: string, edit: (rules: UserPushRules) => UserPushRules): Promise<void> {
@@ -98,7 +98,7 @@ export class PushRules {
         const present = await readRules(writer, userId);
         const json = JSON.stringify(edit(present?.rules ?? NO_USER_RULES));
         if (Buffer.byteLength(json) > maxBytes) {
-          throw tooLarge(`Push rules may have ${maxBytes} bytes together`);
+          throw tooLarge(`Push rules of a user are limited to ${maxBytes} bytes`);
         }
         if (await replaceRules(writer, userId, present?.position, { json, position })) return;
       }

@@ -12,7 +12,7 @@ import {
 } from '../../protocol/index.ts';
 import type { PushRules } from './push-rules.ts';
 
-/** A path below that of the user's rules. */
+/** Returns the paths of an endpoint below `/pushrules/`. */
 const pathOf = <const P extends string>(path: P) =>
   [`/_proto/client/v3/pushrules/${path}`, `/_proto/client/r0/pushrules/${path}`] as const;
 
@@ -20,7 +20,7 @@ const rulePath = pathOf('global/:kind/:ruleId');
 const enabledPath = pathOf('global/:kind/:ruleId/enabled');
 const actionsPath = pathOf('global/:kind/:ruleId/actions');
 
-/** Read by the protocol, which knows the errors that the specification wants. */
+/** Validated by the protocol functions, which throw the errors that the specification requires. */
 const anyObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
 /** Client-server API, "Push Rules: API". */

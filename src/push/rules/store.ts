@@ -2,14 +2,14 @@ import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { UserPushRules } from '../../protocol/index.ts';
 import type { PushTables } from '../tables.ts';
 
-/** What is stored of a user's rules. */
+/** The stored rules of a user. */
 export interface StoredRules {
   readonly rules: UserPushRules;
-  /** Where they changed last. */
+  /** The position of the last change. */
   readonly position: number;
 }
 
-/** `undefined` for users who never changed their rules. */
+/** Reads the rules of a user; `undefined` for users who never changed them. */
 export async function readRules(
   reader: Reader<PushTables>,
   userId: string,
@@ -24,7 +24,7 @@ export async function readRules(
 
 /**
  * Writes rules that were made from those at position `before`, `undefined` if there were none.
- * @returns whether they were; not when somebody else has changed them since
+ * @returns false, without a change, when another writer has changed them in between
  */
 export async function replaceRules(
   writer: Writer<PushTables>,

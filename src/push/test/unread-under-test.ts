@@ -8,13 +8,13 @@ import { PushRules, pushMigrations, Unread, type UnreadDeps } from '../index.ts'
 
 const nowhere = { find: async () => undefined, set: async () => undefined };
 
-/** Everybody ignores these users. */
+/** Makes all users ignore these users. */
 export function ignoring(...userIds: string[]) {
   const ignored = new Set(userIds);
   return { of: () => ignored };
 }
 
-/** What counts unread events over rooms, and shorthands to ask it. */
+/** Makes `Unread` over test rooms, and shorthands for its calls. */
 export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}) {
   const { database, streams, clock, engine } = under;
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
@@ -37,7 +37,7 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
     ...more,
   };
   const unread = new Unread(deps);
-  /** Notifications and highlights of the room, then of the main timeline, then of threads. */
+  /** Returns notification and highlight counts of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
     const { threads, ...main } = await unread.counts(userId, roomId, streams.current);
     const all = [main, ...threads.values()];
@@ -53,7 +53,7 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
   return { unread, receipts, rules, counts, read };
 }
 
-/** A room of Alice, Bob and Carol, who may be asked what they have not read. */
+/** Opens a room of Alice, Bob and Carol, with `Unread` over it. */
 export async function openUnread(open: OpenDatabase, more: Partial<UnreadDeps> = {}) {
   const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...pushMigrations]);
   const roomId = await under.room(alice, bob, carol);

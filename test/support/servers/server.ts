@@ -35,7 +35,7 @@ export interface TestServerOptions {
   readonly log?: Logger;
   /** Replaces the resolver of the operating system. */
   readonly resolver?: Resolver;
-  /** PEM of the certificate authorities to trust in place of those of the operating system. */
+  /** PEM of the certificate authorities to trust instead of the operating system's own. */
   readonly authorities?: readonly string[];
   /** Called with the listening addresses after each start. */
   readonly listening?: (addresses: readonly string[]) => void;

@@ -10,7 +10,7 @@ import { HandshakeFailure } from '../handshake.ts';
 import type { EventTemplate, HandshakeMembership } from '../peers.ts';
 import { type GraphReferences, graphReferences } from './event-from-template.ts';
 
-/** What was requested from the remote server. */
+/** The request to which the remote server returned the event template. */
 export interface ExpectedTemplate {
   readonly server: string;
   readonly roomId: string;
@@ -20,7 +20,7 @@ export interface ExpectedTemplate {
   readonly defaultVersion?: string;
 }
 
-/** What may be taken from an event template. */
+/** The checked parts of an event template. */
 export interface CheckedTemplate {
   readonly version: RoomVersion;
   readonly references: GraphReferences;

@@ -18,7 +18,7 @@ export const isRemembered = (name: string): name is RememberedExtension =>
 /** The parts of a room that are sent independently of each other. */
 export const roomParts = ['timeline', ...rememberedExtensions] as const;
 
-/** What was sent of a room on a connection. */
+/** The parts of a room that a connection has received. */
 export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], SentPart>> {
   /** The client has this number of the newest events, if there are so many. */
   readonly timelineLimit: number;

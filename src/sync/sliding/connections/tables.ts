@@ -13,7 +13,7 @@ export interface SlidingSyncTables {
     /** When it was last written, in milliseconds since the epoch. */
     used_ts: number;
   };
-  /** What was sent of a room up to a generation: the newest row up to the client's generation is valid. */
+  /** The parts of a room that were sent up to a generation: the newest row up to the client's generation is valid. */
   sliding_sync_rooms: {
     connection: number;
     /** 0 for what does not belong to a room. */

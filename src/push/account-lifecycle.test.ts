@@ -3,13 +3,13 @@ import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob } from '../../test/support/rooms/rooms.ts';
 import { setRuleEnabled } from '../protocol/index.ts';
-import { pushCompanion } from './index.ts';
+import { pushAccountLifecycle } from './index.ts';
 import type { PushTables } from './tables.ts';
 import { openUnread } from './test/unread-under-test.ts';
 
 forEachDatabase((open) => {
-  describe('the end of an account', () => {
-    it('takes its tallies along, and its rules when it is erased', async () => {
+  describe('push data of a deactivated account', () => {
+    it('deletes unread tallies, and push rules when the account is erased', async () => {
       const { under, roomId, unread, counts, rules } = await openUnread(open);
       for (const userId of [alice, bob]) {
         await rules.change(userId, (stored) => setRuleEnabled(stored, 'override', '.m.rule.master', false));
@@ -24,7 +24,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await owners('unread_tallies'), [alice, bob]);
       const end = (userId: string, erase: boolean) =>
         under.streams.write((writer, publish) =>
-          pushCompanion.deactivated!(writer, publish, { userId, erase }),
+          pushAccountLifecycle.deactivated!(writer, publish, { userId, erase }),
         );
       await end(alice, false);
       assert.deepEqual([await owners('unread_tallies'), await owners('push_rules')], [[bob], [alice, bob]]);
