@@ -75,6 +75,27 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.server_acl`), rules);
     });
 
+    it('accepts a server ACL that denies other ports of this host', async () => {
+      const onPort = await startTestServer({
+        database: open.kind,
+        config: { server: { server_name: 'host.test:8448' } },
+      });
+      try {
+        const carl = await TestClient.register(onPort, 'carl');
+        const roomId = await carl.createRoom();
+        for (const [content, expected] of [
+          [{ allow: ['*'], deny: ['host.test'] }, fine],
+          [{ allow: ['*'], deny: ['host.test:1'] }, fine],
+          [{ allow: ['*'], deny: ['host.test:8448'] }, invalid],
+          [{ allow: ['*'], deny: ['host.*'] }, invalid],
+        ] as const) {
+          assert.deepEqual(await put(carl, roomId, 'm.room.server_acl', content), expected);
+        }
+      } finally {
+        await onPort.stop();
+      }
+    });
+
     it('accepts only aliases of the room in m.room.canonical_alias, and removes deleted ones', async () => {
       const roomId = await anna.createRoom();
       const set = (content: object) => put(anna, roomId, 'm.room.canonical_alias', content);

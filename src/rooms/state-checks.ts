@@ -2,7 +2,7 @@ import {
   badJson,
   compileServerAcl,
   invalidParam,
-  isServerAllowed,
+  isServerWithPortAllowed,
   type JsonObject,
   MatrixError,
   parseRoomAlias,
@@ -85,11 +85,12 @@ export class StateChecks {
 }
 
 /**
- * Refuses a server ACL that denies this server: no local user could revert it. @throws MatrixError
- * M_INVALID_PARAM
+ * Refuses a server ACL that denies this server: no local user could revert it. Compares the name with its
+ * port, so that other servers on the same host can be denied.
+ * @throws MatrixError M_INVALID_PARAM
  */
 export function checkAcl(content: JsonObject, serverName: string): void {
-  if (!isServerAllowed(compileServerAcl(content), serverName)) {
+  if (!isServerWithPortAllowed(compileServerAcl(content), serverName)) {
     throw invalidParam('The server ACL would deny this server');
   }
 }

@@ -6,7 +6,7 @@ import type { FederationClient } from '../requests/federation-client.ts';
 import { fetchFromNotary, fetchFromOwner, type KeyServer } from './fetch-keys.ts';
 import { Gate } from './gate.ts';
 import type { KeyResponse } from './key-response.ts';
-import { satisfies, type WantedKey } from './wanted-key.ts';
+import { anyKey, satisfies, type WantedKey } from './wanted-key.ts';
 
 /**
  * Why keys are needed: to authenticate a request (so its server is reachable), to verify events (their
@@ -24,10 +24,13 @@ export interface KeyFetcherDeps {
 }
 
 /**
- * Milliseconds between requests to one server: after a response, and at most after failures, each of which
- * doubles it.
+ * Milliseconds between requests to one server: after a response without the wanted keys, and at most after
+ * failures, each of which doubles it.
  */
 const [minPause, maxPause] = [5_000, 600_000];
+
+/** Maximum responses with wanted keys, within `minPause`, after which a server is asked again at once. */
+const maxHelpful = 5;
 
 /** Milliseconds until notaries are asked again for a key that they did not have. */
 const missingPause = 300_000;
@@ -36,8 +39,13 @@ const missingPause = 300_000;
 const maxRemembered = 50_000;
 
 interface Pause {
+  /** Milliseconds since the epoch, like `since`. */
   readonly until: number;
+  /** Milliseconds. */
   readonly length: number;
+  /** The start of a time of `minPause`, and the responses with wanted keys since then. */
+  readonly since: number;
+  readonly helpful: number;
 }
 
 /**
@@ -76,24 +84,30 @@ export class KeyFetcher {
     const byServer = Map.groupBy(wantedKeys, ({ serverName }) => serverName);
     const left = await Promise.all(
       [...byServer].map(async ([serverName, ofServer]) => {
-        const response = await this.#askOwner(serverName, purpose);
-        return ofServer.filter((wanted) => !satisfies(response?.keys.get(wanted.keyId), wanted));
+        const response = await this.#askOwner(serverName, ofServer, purpose);
+        return ofServer.filter((wanted) => !answers(response, wanted));
       }),
     );
     return left.flat();
   }
 
   /** Concurrent callers share one request. */
-  #askOwner(serverName: string, purpose: KeyPurpose): Promise<KeyResponse | undefined> {
+  #askOwner(
+    serverName: string,
+    wantedKeys: readonly WantedKey[],
+    purpose: KeyPurpose,
+  ): Promise<KeyResponse | undefined> {
     const running = this.#asking.get(serverName);
     if (running !== undefined) return running;
-    if ((this.#pauses.get(serverName)?.until ?? 0) > this.#deps.clock.now())
-      return Promise.resolve(undefined);
+    if (this.#isPaused(serverName)) return Promise.resolve(undefined);
     const gate = this.#gates[purpose];
-    return this.#asking.run(serverName, () => gate.pass(() => this.#fetchFromOwner(serverName)));
+    return this.#asking.run(serverName, () => gate.pass(() => this.#fetchFromOwner(serverName, wantedKeys)));
   }
 
-  async #fetchFromOwner(serverName: string): Promise<KeyResponse | undefined> {
+  async #fetchFromOwner(
+    serverName: string,
+    wantedKeys: readonly WantedKey[],
+  ): Promise<KeyResponse | undefined> {
     const { requests, clock, log, save } = this.#deps;
     let response: KeyResponse | undefined;
     try {
@@ -103,7 +117,8 @@ export class KeyFetcher {
     } catch (error) {
       log.info({ err: error, server: serverName }, 'Could not fetch the keys of a server');
     }
-    this.#pause(serverName, response !== undefined);
+    if (wantedKeys.some((wanted) => answers(response, wanted))) this.#countHelpful(serverName);
+    else this.#pause(serverName, response !== undefined);
     return response;
   }
 
@@ -114,7 +129,18 @@ export class KeyFetcher {
   #pause(serverName: string, succeeded: boolean): void {
     const before = this.#pauses.get(serverName)?.length ?? minPause / 2;
     const length = succeeded ? minPause : Math.min(2 * before, maxPause);
-    this.#pauses.set(serverName, { until: this.#deps.clock.now() + length, length });
+    const now = this.#deps.clock.now();
+    this.#pauses.set(serverName, { until: now + length, length, since: now, helpful: 0 });
+  }
+
+  /** Counts a response with a wanted key: a server that has rotated its key is asked again at once. */
+  #countHelpful(serverName: string): void {
+    const now = this.#deps.clock.now();
+    const before = this.#pauses.get(serverName);
+    const isSoon = before !== undefined && now < before.since + minPause;
+    const [since, helpful] = isSoon ? [before.since, before.helpful + 1] : [now, 1];
+    const until = helpful >= maxHelpful ? since + minPause : now;
+    this.#pauses.set(serverName, { until, length: minPause, since, helpful });
   }
 
   /**
@@ -154,5 +180,8 @@ export class KeyFetcher {
     }
   }
 }
+
+const answers = (response: KeyResponse | undefined, wanted: WantedKey) =>
+  response !== undefined && (wanted.keyId === anyKey || satisfies(response.keys.get(wanted.keyId), wanted));
 
 const nameOf = ({ serverName, keyId }: WantedKey) => `${serverName} ${keyId}`;

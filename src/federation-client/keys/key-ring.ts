@@ -10,7 +10,7 @@ import type { KeyResponse } from './key-response.ts';
 import type { OwnKeys } from './own-keys.ts';
 import { readKey, readResponses, type StoredResponse, saveResponse } from './store.ts';
 import type { KeyTables } from './tables.ts';
-import { satisfies, type WantedKey } from './wanted-key.ts';
+import { anyKey, satisfies, type WantedKey } from './wanted-key.ts';
 
 export interface KeyRingDeps {
   readonly database: Database;
@@ -74,22 +74,27 @@ export class KeyRing {
 
   /**
    * Returns the published keys of a server, as signed by it, for answering as a notary. Asks the server again
-   * when the stored response is old.
-   * @param keyIds the requested keys; an empty list means all
-   * @param validUntil required validity, in milliseconds since the epoch
+   * when a requested key is unknown or the stored response is old.
+   * @param wantedKeys the requested keys; an empty list means all
+   * @param validUntil required validity when all keys are requested, in milliseconds since the epoch
    */
   async responsesOf(
     serverName: string,
-    keyIds: readonly string[],
+    wantedKeys: readonly Pick<WantedKey, 'keyId' | 'validUntil'>[],
     validUntil: number,
   ): Promise<readonly string[]> {
     const { database, clock } = this.#deps;
     const read = () => readResponses(database.reader<KeyTables>(), serverName);
     let kept = await read();
-    const asked = () => kept.filter(({ keyId }) => keyIds.length === 0 || keyIds.includes(keyId));
-    const isMissing = asked().length < Math.max(keyIds.length, 1);
-    if (isMissing || !asked().some((response) => isFresh(response, validUntil, clock.now()))) {
-      await this.#fetcher.fetch([{ serverName, keyId: '', validUntil }], 'notary');
+    const keyIds = new Set(wantedKeys.map(({ keyId }) => keyId));
+    const asked = () => kept.filter(({ keyId }) => keyIds.size === 0 || keyIds.has(keyId));
+    const isKnown = ({ keyId, validUntil: until }: Pick<WantedKey, 'keyId' | 'validUntil'>) =>
+      kept.some((one) => (keyId === anyKey || one.keyId === keyId) && isFresh(one, until, clock.now()));
+    const wanted = wantedKeys.length > 0 ? wantedKeys : [{ keyId: anyKey, validUntil }];
+    const missing = wanted.filter((one) => !isKnown(one));
+    if (missing.length > 0) {
+      const ofServer = missing.map((one) => ({ ...one, serverName }));
+      await this.#fetcher.fetch(ofServer, 'notary');
       kept = await read();
     }
     // Without any requested key, return the other keys of the server.
@@ -128,6 +133,6 @@ function isFresh(
   validUntil: number,
   now: number,
 ): boolean {
-  if (isRetired) return false;
-  return validUntilTs >= Math.max(validUntil, now) && now - fetchedTs < (validUntilTs - fetchedTs) / 2;
+  const isValid = isRetired || validUntilTs >= Math.max(validUntil, now);
+  return isValid && now - fetchedTs < (validUntilTs - fetchedTs) / 2;
 }

@@ -10,6 +10,9 @@ export interface WantedKey {
   readonly validUntil: number;
 }
 
+/** A key id that stands for all keys of a server. */
+export const anyKey = '';
+
 /** Whether a key meets the requirements, so that no newer one has to be fetched. */
 export function satisfies(key: ServerKey | undefined, { validUntil }: WantedKey): boolean {
   return key !== undefined && (key.expiredTs !== undefined || key.validUntilTs >= validUntil);

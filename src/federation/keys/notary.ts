@@ -16,13 +16,13 @@ export interface NotaryDeps {
   readonly clock: Clock;
 }
 
-/** Criteria for the keys of one server. */
+/** Criteria for the keys of one server. Times are in milliseconds since the epoch, by default the current one. */
 export interface KeyCriteria {
   readonly serverName: string;
-  /** An empty list selects all keys. */
-  readonly keyIds: readonly string[];
-  /** Milliseconds since the epoch; the current time by default. */
-  readonly validUntil: number | undefined;
+  /** The selected keys and their required validity; an empty list selects all keys. */
+  readonly keys: readonly { readonly keyId: string; readonly validUntil: number | undefined }[];
+  /** The required validity when all keys are selected. */
+  readonly validUntil?: number | undefined;
 }
 
 /**
@@ -42,12 +42,13 @@ export class Notary {
     return { server_keys: answers.flat().map((response) => this.#sign(response)) };
   }
 
-  async #responses({ serverName, keyIds, validUntil }: KeyCriteria): Promise<readonly JsonObject[]> {
+  async #responses({ serverName, keys: selected, validUntil }: KeyCriteria): Promise<readonly JsonObject[]> {
     const { ownKeys, keys, clock } = this.#deps;
     const now = clock.now();
     if (serverName === ownKeys.serverName) return [ownKeys.publish(now)];
     if (!isServerName(serverName)) return [];
-    const texts = await keys.responsesOf(serverName, keyIds, validUntil ?? now);
+    const wanted = selected.map(({ keyId, validUntil: until = now }) => ({ keyId, validUntil: until }));
+    const texts = await keys.responsesOf(serverName, wanted, validUntil ?? now);
     return texts.map((text) => parseJsonObject(text, { numbers: 'as written' }));
   }
 

@@ -10,6 +10,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { createHttpServer, type HttpServer } from '../../kernel/http/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import {
+  canonicalJson,
   isJsonObject,
   type JsonObject,
   type SigningKey,
@@ -33,6 +34,7 @@ forEachDatabase((open) => {
     let base: string;
     let requestCount = 0;
     let isReachable = true;
+    let current = aKey;
     before(async () => {
       authority = commonTestAuthority();
       const old = { 'ed25519:old': { key: oldKey.publicKey.base64, expired_ts: 1_000 } };
@@ -42,12 +44,12 @@ forEachDatabase((open) => {
         requestCount++;
         const content = {
           server_name: owner.name,
-          verify_keys: { [aKey.keyId]: { key: aKey.publicKey.base64 } },
+          verify_keys: { [current.keyId]: { key: current.publicKey.base64 } },
           valid_until_ts: here.clock.now() + 2 * hour,
           more: 1,
         };
         response.writeHead(isReachable ? 200 : 500, { 'content-type': 'application/json' });
-        response.end(JSON.stringify(signJson(content, owner.name, aKey)));
+        response.end(JSON.stringify(signJson(content, owner.name, current)));
       }, authority.issue('a.example'));
       owner = { ...server, name: `a.example:${server.port}` };
       http = createHttpServer({
@@ -79,7 +81,9 @@ forEachDatabase((open) => {
         method,
         ...(body && { body: JSON.stringify(body) }),
       });
-      const json = (await response.json()) as Record<string, unknown>;
+      const text = await response.text();
+      const json = JSON.parse(text) as Record<string, unknown>;
+      if (response.status === 200) assert.equal(text, canonicalJson(json as JsonObject));
       const specified = path.replace(/\/server\/.*/, '/server');
       assert.deepEqual(
         validateResponse(method, `/_matrix/key/v2${specified}`, response.status, json).problems,
@@ -149,6 +153,43 @@ forEachDatabase((open) => {
       );
       for (const one of listed(json)) assert.equal(isSigned(one, 'here.example', notaryKey), true);
       assert.deepEqual(listed((await call('POST', '/query', { server_keys: {} })).json), []);
+    });
+
+    it('asks the server again at once for an unknown key id and for a later minimum_valid_until_ts', async () => {
+      here.clock.advance(hour);
+      const query = (keyId: string, time?: number) =>
+        call('POST', '/query', {
+          server_keys: {
+            [owner.name]: { [keyId]: time === undefined ? {} : { minimum_valid_until_ts: time } },
+          },
+        });
+      const keysIn = (json: Record<string, unknown>) =>
+        listed(json).map((one) => Object.keys(one['verify_keys'] as object));
+      assert.deepEqual(keysIn((await query('ed25519:a')).json), [['ed25519:a']]);
+      const before = requestCount;
+      current = newSigningKey('rotated');
+      assert.deepEqual(keysIn((await query('ed25519:rotated')).json), [['ed25519:rotated']]);
+      assert.equal(requestCount, before + 1);
+      const until = here.clock.now() + 2 * hour;
+      await query('ed25519:rotated', until);
+      assert.equal(requestCount, before + 1);
+      here.clock.advance(1);
+      const later = (await query('ed25519:rotated', until + 1)).json;
+      assert.equal(listed(later)[0]?.['valid_until_ts'], until + 1);
+      assert.equal(requestCount, before + 2);
+      here.clock.advance(1);
+      const path = `/query/${owner.name}/ed25519:rotated?minimum_valid_until_ts=${until + 2}`;
+      const response = await fetch(`${base}/_matrix/key/v2${path}`);
+      const shown = (await response.json()) as Record<string, unknown>;
+      assert.equal(listed(shown)[0]?.['valid_until_ts'], until + 2);
+      assert.equal(requestCount, before + 3);
+      for (let i = 3; i < 30; i++) {
+        here.clock.advance(1);
+        await query('ed25519:rotated', until + i);
+      }
+      assert.ok(requestCount <= before + 6);
+      current = aKey;
+      here.clock.advance(hour);
     });
 
     it('sends at most one request for many unknown key ids', async () => {

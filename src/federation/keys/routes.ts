@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
-import { badJson, type JsonObject } from '../../protocol/index.ts';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import { badJson, canonicalJson, type JsonObject } from '../../protocol/index.ts';
 import { Notary, type NotaryDeps } from './notary.ts';
 
 /** Maximal number of servers in one query. */
@@ -23,7 +23,7 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
         path: ['/_proto/key/v2/server', '/_proto/key/v2/server/:keyId'],
         auth: 'none',
       },
-      (): JsonObject => deps.ownKeys.publish(deps.clock.now()),
+      () => canonicalReply(deps.ownKeys.publish(deps.clock.now())),
     ),
     route(
       {
@@ -34,8 +34,11 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
         query: Type.Object({ minimum_valid_until_ts: timestamp }),
         response: answer,
       },
-      ({ params: { serverName }, query }) =>
-        notary.answer([{ serverName, keyIds: [], validUntil: query.minimum_valid_until_ts }]),
+      async ({ params, query: { minimum_valid_until_ts: validUntil } }) => {
+        const { serverName, keyId } = params as { serverName: string; keyId?: string };
+        const criteria = keyId === undefined ? { keys: [], validUntil } : { keys: [{ keyId, validUntil }] };
+        return canonicalReply(await notary.answer([{ serverName, ...criteria }]));
+      },
     ),
     route(
       {
@@ -51,7 +54,7 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
         }),
         response: answer,
       },
-      ({ body }) => notary.answer(questionsIn(body.server_keys)),
+      async ({ body }) => canonicalReply(await notary.answer(questionsIn(body.server_keys))),
     ),
   ];
 }
@@ -62,8 +65,13 @@ function questionsIn(criteria: Criteria) {
   const servers = Object.entries(criteria);
   if (servers.length > maxServers) throw badJson('The query has too many servers');
   return servers.map(([serverName, byKey]) => {
-    const times = Object.values(byKey).flatMap(({ minimum_valid_until_ts: time }) => time ?? []);
-    const validUntil = times.length === 0 ? undefined : Math.max(...times);
-    return { serverName, keyIds: Object.keys(byKey), validUntil };
+    const keys = Object.entries(byKey).map(([keyId, { minimum_valid_until_ts: validUntil }]) => ({
+      keyId,
+      validUntil,
+    }));
+    return { serverName, keys };
   });
 }
+
+/** Servers may check the signatures against the text of the response. */
+const canonicalReply = (answer: JsonObject) => new Reply(200, canonicalJson(answer, 'as written'));

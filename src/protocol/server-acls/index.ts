@@ -1,1 +1,1 @@
-export { compileServerAcl, isServerAllowed, type ServerAcl } from './server-acl.ts';
+export { compileServerAcl, isServerAllowed, isServerWithPortAllowed, type ServerAcl } from './server-acl.ts';

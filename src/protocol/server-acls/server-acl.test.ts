@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { foldCase } from '../globs/fold-case.ts';
 import { compileGlob } from '../globs/glob.ts';
 import type { JsonValue } from '../json.ts';
-import { compileServerAcl, isServerAllowed } from './server-acl.ts';
+import { compileServerAcl, isServerAllowed, isServerWithPortAllowed } from './server-acl.ts';
 
 describe('server ACL', () => {
   const cases: [why: string, content: JsonValue, server: string, expected: boolean][] = [
@@ -43,6 +43,17 @@ describe('server ACL', () => {
       assert.equal(isServerAllowed(compileServerAcl(content), server), expected);
     });
   }
+
+  it('compares patterns with the port of the name where the port counts', () => {
+    const verdicts = (content: JsonValue) =>
+      ['example.org', 'example.org:8448', '1.2.3.4:8448'].map((name) =>
+        isServerWithPortAllowed(compileServerAcl(content), name),
+      );
+    assert.deepEqual(verdicts({ allow: ['*'], deny: ['example.org'] }), [false, true, true]);
+    assert.deepEqual(verdicts({ allow: ['*'], deny: ['EXAMPLE.org:8448'] }), [true, false, true]);
+    assert.deepEqual(verdicts({ allow: ['example.org:*'] }), [false, true, false]);
+    assert.deepEqual(verdicts({ allow: ['*'], allow_ip_literals: false }), [true, true, false]);
+  });
 
   it('allows every server if the state has no ACL', () => {
     assert.equal(isServerAllowed(undefined, '1.2.3.4'), true);

@@ -83,14 +83,23 @@ export function isServerAllowed(acl: ServerAcl | undefined, serverName: string):
   if (serverName.length > MAX_SERVER_NAME_LENGTH) return false;
   const known = acl.verdicts.get(serverName);
   if (known !== undefined) return known;
-  const verdict = decide(acl, foldCase(serverName.replace(PORT, '')));
+  const verdict = decide(acl, serverName.replace(PORT, ''));
   if (acl.verdicts.size >= MAX_VERDICTS) acl.verdicts.clear();
   acl.verdicts.set(serverName, verdict);
   return verdict;
 }
 
-function decide(acl: ServerAcl, name: string): boolean {
-  if (!acl.allowIpLiterals && isIpLiteral(name)) return false;
+/**
+ * Like `isServerAllowed`, but compares the patterns with the name including its port, so that an ACL may deny
+ * other servers on the same host.
+ */
+export function isServerWithPortAllowed(acl: ServerAcl, serverName: string): boolean {
+  return serverName.length <= MAX_SERVER_NAME_LENGTH && decide(acl, serverName);
+}
+
+function decide(acl: ServerAcl, serverName: string): boolean {
+  const name = foldCase(serverName);
+  if (!acl.allowIpLiterals && isIpLiteral(name.replace(PORT, ''))) return false;
   if (matchesAny(acl.deny, name)) return false;
   return matchesAny(acl.allow, name);
 }
