@@ -60,7 +60,7 @@ class TwoProcesses {
       ...kernel,
       devices: people.accounts.devices,
       engine: rooms.engine,
-      upkeep: people.keyUpkeep,
+      keyChanges: people.keyChanges,
       queues: people.messageQueues,
       reauthenticator: people.accounts.reauthenticator,
       jobs: undefined,

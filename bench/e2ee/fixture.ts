@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { Devices, deviceMigrations } from '../../src/devices/index.ts';
-import { e2eeMigrations, KeyUpkeep } from '../../src/e2ee/index.ts';
+import { DeviceKeyChanges, e2eeManifest, e2eeMigrations } from '../../src/e2ee/index.ts';
 import { KeyClaiming } from '../../src/e2ee/keys/key-claiming.ts';
 import { KeyQuery } from '../../src/e2ee/keys/key-query.ts';
 import { KeyUpload } from '../../src/e2ee/keys/key-upload.ts';
@@ -17,8 +17,9 @@ import {
 } from '../../src/kernel/database/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
+import { OwnedRows } from '../../src/kernel/slices/index.ts';
 import { LocalStreams, Sequence, streamMigrations } from '../../src/kernel/streams/index.ts';
-import { MessageQueues, ToDevice, toDeviceMigrations } from '../../src/to-device/index.ts';
+import { MessageQueues, ToDevice, toDeviceManifest, toDeviceMigrations } from '../../src/to-device/index.ts';
 import { ClientDevice } from '../../test/support/users/client-device.ts';
 import { postgresDatabase } from '../targets/postgres.ts';
 
@@ -49,11 +50,11 @@ export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture>
     ...e2eeMigrations,
   ]);
   const streams = await LocalStreams.open({ database, clock: systemClock, log: silentLogger });
-  const upkeep = new KeyUpkeep();
+  const keyChanges = new DeviceKeyChanges();
   const queues = new MessageQueues(database);
   const kernel = { database, streams, clock: systemClock, randomness: systemRandomness, serverName };
-  const devices = new Devices(kernel, [upkeep, queues]);
-  const { keyStream } = upkeep;
+  const devices = new Devices(kernel, [keyChanges, new OwnedRows([toDeviceManifest, e2eeManifest])]);
+  const { keyStream } = keyChanges;
   const keyIds = await Sequence.open(database, 'one_time_keys');
   const upload = new KeyUpload({ ...kernel, devices, keyStream, keyIds });
   const claims = new LocalKeyClaims(database, streams, keyStream);

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
+import { OwnedRows } from '../kernel/slices/index.ts';
 import { AccountData, type ComputedAccountData } from './account-data.ts';
+import { accountDataManifest } from './manifest.ts';
 import { accountDataMigrations } from './migrations.ts';
 import { accountDataRoutes, tagRoutes } from './routes.ts';
 import { Tags } from './tags.ts';
@@ -17,7 +19,7 @@ forEachDatabase((open) => {
       migrations: accountDataMigrations,
       extensions: (environment) => {
         accountData = new AccountData({ ...environment, computed });
-        return { lifecycleHooks: [accountData] };
+        return { lifecycleHooks: [new OwnedRows([accountDataManifest])] };
       },
       routes: () => [...accountDataRoutes(accountData), ...tagRoutes(new Tags(accountData))],
     });

@@ -1,11 +1,9 @@
-import type { AccountLifecycle } from '../accounts/index.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import { invalidParam, type JsonObject, MatrixError, notFound } from '../protocol/index.ts';
 import {
   type AccountDataEntry,
   type AccountDataKey,
-  deleteEntries,
   readChanges,
   readEntries,
   readEntry,
@@ -33,7 +31,7 @@ const maxTypeBytes = 255;
 /**
  * Account data: what clients store on the server for their user. Source: client-server API, "Client Config".
  */
-export class AccountData implements AccountLifecycle {
+export class AccountData {
   /** Publishes the key of each piece of account data that is set. */
   readonly accountDataStream = new Stream<AccountDataKey>('account_data', jsonFacts({ roomId: undefined }));
   readonly #deps: AccountDataDeps;
@@ -117,14 +115,6 @@ export class AccountData implements AccountLifecycle {
    */
   changesSince(userId: string, after: number, upTo: number): Promise<AccountDataEntry[]> {
     return readChanges(this.#deps.database.reader<AccountDataTables>(), userId, after, upTo);
-  }
-
-  async deactivated(
-    writer: AnyWriter,
-    _publish: Publish,
-    { userId, erase }: { userId: string; erase: boolean },
-  ): Promise<void> {
-    if (erase) await deleteEntries(writerFor<AccountDataTables>(writer), userId);
   }
 }
 

@@ -4,6 +4,7 @@ import { accountDataMigrations } from './migrations.ts';
 export const accountDataManifest: SliceManifest = {
   name: 'account-data',
   migrations: accountDataMigrations,
+  accountRows: { tables: [{ table: 'account_data', column: 'user_id', deletedOn: 'erasure' }] },
   roomRows: {
     tables: [
       { table: 'account_data', column: 'room_id', holds: 'room id', key: ['user_id', 'room_id', 'type'] },

@@ -119,7 +119,3 @@ export async function replaceEntry(
     .executeTakeFirst();
   return updated.numUpdatedRows > 0n;
 }
-
-export async function deleteEntries(writer: Writer<AccountDataTables>, userId: string): Promise<void> {
-  await writer.deleteFrom('account_data').where('user_id', '=', userId).execute();
-}

@@ -28,13 +28,13 @@ export async function startEncryption(
   federation: Federation,
   shutdown: Shutdown,
 ): Promise<Encryption> {
-  const { accounts, keyUpkeep, messageQueues } = people;
+  const { accounts, keyChanges, messageQueues } = people;
   const deps = {
     ...kernel,
     log: kernel.namedLog('e2ee'),
     devices: accounts.devices,
     engine: rooms.engine,
-    upkeep: keyUpkeep,
+    keyChanges,
     queues: messageQueues,
     reauthenticator: accounts.reauthenticator,
   };

@@ -18,9 +18,10 @@ import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
 import { UserIndex } from '../directory/index.ts';
-import { KeyUpkeep } from '../e2ee/index.ts';
+import { DeviceKeyChanges } from '../e2ee/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import { OwnedRows } from '../kernel/slices/index.ts';
 import {
   type AvatarFiles,
   Profiles,
@@ -28,15 +29,15 @@ import {
   type RemoteProfiles,
   type RoomSharing,
 } from '../profiles/index.ts';
-import { PushRules, pushAccountLifecycle } from '../push/index.ts';
+import { PushRules } from '../push/index.ts';
 import { ErasedUsers } from '../room-engine/index.ts';
 import { AccountMemberships, AutoJoin } from '../rooms/index.ts';
 import { DepartedUsers, type NoticesUser, noticesUser } from '../server-notices/index.ts';
-import { slidingSyncCleanup } from '../sync/index.ts';
 import { ThreadSubscriptions } from '../thread-subscriptions/index.ts';
 import { MessageQueues } from '../to-device/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { Shutdown } from './shutdown.ts';
+import { slices } from './slices.ts';
 
 /** The slices about users (tier 1). */
 export interface People {
@@ -52,8 +53,8 @@ export interface People {
   readonly accountMemberships: AccountMemberships;
   readonly erasedUsers: ErasedUsers;
   readonly autoJoin: AutoJoin;
-  /** Deletes the keys of deleted devices and accounts. */
-  readonly keyUpkeep: KeyUpkeep;
+  /** Publishes changes of one-time keys and fallback keys. */
+  readonly keyChanges: DeviceKeyChanges;
   readonly messageQueues: MessageQueues;
   readonly threadSubscriptions: ThreadSubscriptions;
   /** Feeds the user directory with changes of accounts and profiles. */
@@ -75,7 +76,7 @@ export function startPeople(
   const accountMemberships = new AccountMemberships(kernel.jobs, kernel.clock);
   const autoJoin = new AutoJoin({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
   const userIndex = new UserIndex(kernel);
-  const keyUpkeep = new KeyUpkeep();
+  const keyChanges = new DeviceKeyChanges();
   const messageQueues = new MessageQueues(kernel.database);
   const threadSubscriptions = new ThreadSubscriptions(kernel);
   const pushRules = new PushRules({ ...kernel, defaults: {} });
@@ -109,24 +110,13 @@ export function startPeople(
     deactivated: (writer, _publish, { userId }) => accountMemberships.accountDeactivated(writer, userId),
     settled: (userId) => accountMemberships.allRoomsLeft(userId),
   };
+  const ownedRows = new OwnedRows(slices);
   const accounts = assembleAccounts(
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
-      deviceCleanups: [keyUpkeep, messageQueues, slidingSyncCleanup],
-      lifecycleHooks: [
-        profiles,
-        accountData,
-        filters,
-        pushAccountLifecycle,
-        departure,
-        erasedUsers,
-        userIndex,
-        autoJoin,
-        keyUpkeep,
-        threadSubscriptions,
-        departedUsers,
-      ],
+      deviceCleanups: [keyChanges, ownedRows],
+      lifecycleHooks: [profiles, ownedRows, departure, erasedUsers, userIndex, autoJoin, departedUsers],
       reservations: { isReservedFrom: isServer },
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
@@ -145,7 +135,7 @@ export function startPeople(
     accountMemberships,
     erasedUsers,
     autoJoin,
-    keyUpkeep,
+    keyChanges,
     messageQueues,
     threadSubscriptions,
     userIndex,

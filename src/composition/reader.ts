@@ -54,13 +54,13 @@ export async function openReader(
   const kernel = await openReaderKernel(environment, remote, shutdown);
   const people = startPeople(kernel, shutdown);
   const rooms = openRooms(kernel, people);
-  const { accounts, keyUpkeep, messageQueues } = people;
+  const { accounts, keyChanges, messageQueues } = people;
   const e2ee = openE2eeReading({
     ...kernel,
     log: kernel.namedLog('e2ee'),
     devices: accounts.devices,
     engine: rooms.engine,
-    upkeep: keyUpkeep,
+    keyChanges,
   });
   const syncSources = [toDeviceSyncSource(messageQueues), ...e2ee.syncSources];
   const conversations = await startConversations(kernel, people, rooms, { syncSources }, shutdown);
@@ -74,7 +74,7 @@ export async function openReader(
     people.accountData.accountDataStream,
     people.pushRules.pushRulesStream,
     people.threadSubscriptions.threadStream,
-    keyUpkeep.keyStream,
+    keyChanges.keyStream,
     e2ee.signatureStream,
     messageQueues.toDeviceStream,
     conversations.typing.typingStream,

@@ -2,8 +2,9 @@
  * End-to-end encryption as far as a server takes part in it: device keys, one-time keys, cross-signing, key
  * backups, and notifications about changed device lists.
  */
+
+export { DeviceKeyChanges } from './device-key-changes.ts';
 export type { DeviceListChanges, DeviceLists, SignatureChange } from './device-lists/device-lists.ts';
-export { KeyUpkeep } from './key-upkeep.ts';
 export type { DeviceKeyCounts, KeyCounts } from './keys/key-counts.ts';
 export type { DeviceAddress } from './keys/one-time-key-store.ts';
 export type { RemoteKeys } from './keys/remote-keys.ts';

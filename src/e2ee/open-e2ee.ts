@@ -15,9 +15,9 @@ import { crossSigningRoutes } from './cross-signing/routes.ts';
 import { SignatureUpload } from './cross-signing/signature-upload.ts';
 import { DehydratedDevices } from './dehydrated/dehydrated-devices.ts';
 import { dehydratedDeviceRoutes } from './dehydrated/routes.ts';
+import type { DeviceKeyChanges } from './device-key-changes.ts';
 import { DeviceLists, type SignatureChange } from './device-lists/device-lists.ts';
 import { deviceListSyncSource } from './device-lists/sync-source.ts';
-import type { KeyUpkeep } from './key-upkeep.ts';
 import { KeyClaiming } from './keys/key-claiming.ts';
 import { KeyCounts } from './keys/key-counts.ts';
 import { KeyQuery } from './keys/key-query.ts';
@@ -34,7 +34,7 @@ export interface E2eeDeps {
   readonly caches: CacheRegistry;
   readonly devices: Devices;
   readonly engine: RoomReader;
-  readonly upkeep: KeyUpkeep;
+  readonly keyChanges: DeviceKeyChanges;
   readonly queues: MessageQueues;
   readonly serverName: string;
   readonly reauthenticator: Reauthenticator;
@@ -50,8 +50,8 @@ export type E2ee = Awaited<ReturnType<typeof openE2ee>>;
 
 /** Opens the services of end-to-end encryption. */
 export async function openE2ee(deps: E2eeDeps) {
-  const { database, streams, upkeep, remote, jobs } = deps;
-  const { keyStream } = upkeep;
+  const { database, streams, keyChanges, remote, jobs } = deps;
+  const { keyStream } = keyChanges;
   const reading = openE2eeReading(deps);
   const { signatureStream } = reading;
   const keyIds = await Sequence.open(database, 'one_time_keys');
@@ -78,9 +78,9 @@ export async function openE2ee(deps: E2eeDeps) {
  * so that they also work in a process that does not write.
  */
 export function openE2eeReading(
-  deps: Pick<E2eeDeps, 'database' | 'streams' | 'caches' | 'devices' | 'engine' | 'upkeep' | 'log'>,
+  deps: Pick<E2eeDeps, 'database' | 'streams' | 'caches' | 'devices' | 'engine' | 'keyChanges' | 'log'>,
 ) {
-  const { keyStream } = deps.upkeep;
+  const { keyStream } = deps.keyChanges;
   const signatureStream = new Stream<SignatureChange>('user_signatures', jsonFacts());
   const deviceLists = new DeviceLists({ ...deps, signatureStream });
   const counts = new KeyCounts(deps.database, deps.caches, keyStream);

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { AccountsServer } from '../../test/support/servers/accounts-server.ts';
+import { OwnedRows } from '../kernel/slices/index.ts';
 import { Filters } from './filters.ts';
+import { filtersManifest } from './manifest.ts';
 import { filterMigrations } from './migrations.ts';
 import { filterRoutes } from './routes.ts';
 
@@ -16,7 +18,7 @@ forEachDatabase((open) => {
       migrations: filterMigrations,
       extensions: (environment) => {
         filters = new Filters(environment);
-        return { lifecycleHooks: [filters] };
+        return { lifecycleHooks: [new OwnedRows([filtersManifest])] };
       },
       routes: () => filterRoutes(filters),
     });

@@ -1,13 +1,11 @@
 import { hash } from 'node:crypto';
-import type { AccountLifecycle } from '../accounts/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
-import type { Publish } from '../kernel/streams/index.ts';
+import type { Database } from '../kernel/database/index.ts';
 import { canonicalJson, invalidParam, type JsonObject, notFound, parseJson } from '../protocol/index.ts';
 import { compileFilter, type Filter, noFilter } from './compile-filter.ts';
 import { checkFilter } from './filter-json.ts';
-import { deleteFilters, deleteOldest, insertFilter, readFilter } from './store.ts';
+import { deleteOldest, insertFilter, readFilter } from './store.ts';
 import type { FilterTables } from './tables.ts';
 
 /** Maximum number of stored filters of a user; the oldest are deleted. Clients store a handful. */
@@ -25,7 +23,7 @@ const maxCachedLength = 2_000;
 const unknownFilter = () => notFound('Filter not found');
 
 /** Filters that clients have stored. Source: client-server API, "Filtering". */
-export class Filters implements AccountLifecycle {
+export class Filters {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #compiled = new RecentlyUsed<string, Filter>({ max: maxCachedFilters });
@@ -92,10 +90,6 @@ export class Filters implements AccountLifecycle {
     const filter = compileFilter(definition);
     this.#compiled.set(key, filter);
     return filter;
-  }
-
-  deactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }): Promise<void> {
-    return deleteFilters(writerFor<FilterTables>(writer), userId);
   }
 }
 

@@ -4,4 +4,5 @@ import { filterMigrations } from './migrations.ts';
 export const filtersManifest: SliceManifest = {
   name: 'filters',
   migrations: filterMigrations,
+  accountRows: { tables: [{ table: 'filters', column: 'user_id', deletedOn: 'deactivation' }] },
 };

@@ -47,7 +47,3 @@ export async function deleteOldest(
   const ids = oldest.map((row) => row.filter_id);
   await writer.deleteFrom('filters').where('user_id', '=', userId).where('filter_id', 'in', ids).execute();
 }
-
-export async function deleteFilters(writer: Writer<FilterTables>, userId: string): Promise<void> {
-  await writer.deleteFrom('filters').where('user_id', '=', userId).execute();
-}

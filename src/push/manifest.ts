@@ -4,6 +4,12 @@ import { pushMigrations } from './migrations.ts';
 export const pushManifest: SliceManifest = {
   name: 'push',
   migrations: pushMigrations,
+  accountRows: {
+    tables: [
+      { table: 'unread_tallies', column: 'user_id', deletedOn: 'deactivation' },
+      { table: 'push_rules', column: 'user_id', deletedOn: 'erasure' },
+    ],
+  },
   roomRows: {
     tables: [{ table: 'unread_tallies', column: 'room_id', holds: 'room id', key: ['user_id', 'room_id'] }],
   },

@@ -7,6 +7,5 @@ export { eventStreamRoutes } from './event-stream/routes.ts';
 export { syncManifest } from './manifest.ts';
 export { openSync, type SyncServices, type SyncServicesDeps } from './open-sync.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
-export { slidingSyncCleanup } from './sliding/connections/cleanup.ts';
 export { slidingSyncMigrations } from './sliding/connections/migrations.ts';
 export { slidingSyncRoutes } from './sliding/routes.ts';

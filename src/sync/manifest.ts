@@ -1,9 +1,16 @@
+import { writerFor } from '../kernel/database/index.ts';
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { slidingSyncMigrations } from './sliding/connections/migrations.ts';
+import { deleteOfDevices } from './sliding/connections/store.ts';
+import type { SlidingSyncTables } from './sliding/connections/tables.ts';
 
 export const syncManifest: SliceManifest = {
   name: 'sync',
   migrations: slidingSyncMigrations,
+  deviceRows: {
+    deleteForDevices: (writer, userId, deviceIds) =>
+      deleteOfDevices(writerFor<SlidingSyncTables>(writer), userId, deviceIds),
+  },
   roomRows: {
     tables: [
       {

@@ -4,6 +4,7 @@ import { threadSubscriptionMigrations } from './migrations.ts';
 export const threadSubscriptionsManifest: SliceManifest = {
   name: 'thread-subscriptions',
   migrations: threadSubscriptionMigrations,
+  accountRows: { tables: [{ table: 'thread_subscriptions', column: 'user_id', deletedOn: 'erasure' }] },
   roomRows: {
     tables: [
       {

@@ -91,7 +91,3 @@ export async function replaceThread(
     .executeTakeFirst();
   return updated.numUpdatedRows > 0n;
 }
-
-export async function deleteThreads(writer: Writer<Tables>, userId: string): Promise<void> {
-  await writer.deleteFrom('thread_subscriptions').where('user_id', '=', userId).execute();
-}

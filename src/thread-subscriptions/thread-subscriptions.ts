@@ -1,23 +1,15 @@
-import type { AccountLifecycle } from '../accounts/index.ts';
-import { type AnyWriter, type Database, type Reader, writerFor } from '../kernel/database/index.ts';
+import type { Database, Reader } from '../kernel/database/index.ts';
 import { LastChanges } from '../kernel/recent-changes.ts';
 import {
   decodePosition,
   encodePosition,
   jsonFacts,
-  type Publish,
   Stream,
   type StreamWriter,
 } from '../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import { FollowedThreads } from './followed-threads.ts';
-import {
-  deleteThreads,
-  readChangedThreads,
-  readFollowedThreads,
-  readThread,
-  replaceThread,
-} from './store.ts';
+import { readChangedThreads, readFollowedThreads, readThread, replaceThread } from './store.ts';
 import type { ThreadSubscriptionTables as Tables } from './tables.ts';
 import type { ThreadEntry, ThreadKey, ThreadState } from './thread.ts';
 
@@ -38,7 +30,7 @@ export interface ThreadChanges {
 const maxCachedUsers = 50_000;
 
 /** The subscriptions of users to threads. Source: MSC4306, MSC4308. */
-export class ThreadSubscriptions implements AccountLifecycle {
+export class ThreadSubscriptions {
   readonly threadStream = new Stream<ThreadChange>('thread_subscriptions', jsonFacts());
   /** The followed threads, for push rules. */
   readonly followed: FollowedThreads;
@@ -117,14 +109,6 @@ export class ThreadSubscriptions implements AccountLifecycle {
     const upTo = from === undefined ? this.#streams.current : decodePosition(from);
     const changes = await this.changes(userId, { after, upTo, limit });
     return { ...changes?.sections, ...(changes?.older !== undefined && { end: changes.older }) };
-  }
-
-  async deactivated(
-    writer: AnyWriter,
-    _publish: Publish,
-    { userId, erase }: { userId: string; erase: boolean },
-  ): Promise<void> {
-    if (erase) await deleteThreads(writerFor<Tables>(writer), userId);
   }
 
   get #reader(): Reader<Tables> {

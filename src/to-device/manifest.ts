@@ -4,4 +4,10 @@ import { toDeviceMigrations } from './migrations.ts';
 export const toDeviceManifest: SliceManifest = {
   name: 'to-device',
   migrations: toDeviceMigrations,
+  deviceRows: {
+    tables: [
+      { table: 'to_device_messages', userColumn: 'user_id', deviceColumn: 'device_id' },
+      { table: 'to_device_transactions', userColumn: 'origin', deviceColumn: 'device_id' },
+    ],
+  },
 };

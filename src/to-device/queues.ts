@@ -1,10 +1,8 @@
-import type { DeviceCleanup } from '../devices/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import {
   deleteAllButNewest,
-  deleteDevices,
   deleteUpTo,
   insertMessages,
   oldestPosition,
@@ -50,7 +48,7 @@ const keyOf = ({ userId, deviceId }: DeviceAddress) => `${userId} ${deviceId}`;
  * Queues messages for each device until the device acknowledges them.
  * Source: client-server API, "Send-to-Device messaging".
  */
-export class MessageQueues implements DeviceCleanup {
+export class MessageQueues {
   readonly toDeviceStream = new Stream<DeviceAddress>('to_device', jsonFacts());
   readonly #database: Database;
   readonly #empty = new RecentlyUsed<string, true>({ max: cachedDevices });
@@ -125,15 +123,6 @@ export class MessageQueues implements DeviceCleanup {
     await this.#database.transaction<ToDeviceTables, void>((writer) =>
       deleteUpTo(writer, userId, deviceId, position),
     );
-  }
-
-  async devicesRemoved(
-    writer: AnyWriter,
-    _publish: Publish,
-    userId: string,
-    deviceIds: readonly string[],
-  ): Promise<void> {
-    await deleteDevices(writerFor<ToDeviceTables>(writer), userId, deviceIds);
   }
 
   async #read(

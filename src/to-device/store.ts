@@ -99,24 +99,6 @@ export async function deleteAllButNewest(
   if (newestExcess) await deleteUpTo(writer, userId, deviceId, newestExcess.position);
 }
 
-/** Deletes the queues of devices, and the transaction ids of their requests. */
-export async function deleteDevices(
-  writer: Writer<ToDeviceTables>,
-  userId: string,
-  deviceIds: readonly string[],
-): Promise<void> {
-  await writer
-    .deleteFrom('to_device_messages')
-    .where('user_id', '=', userId)
-    .where('device_id', 'in', deviceIds)
-    .execute();
-  await writer
-    .deleteFrom('to_device_transactions')
-    .where('origin', '=', userId)
-    .where('device_id', 'in', deviceIds)
-    .execute();
-}
-
 /** Identifies a request that sends messages. */
 export interface SentTransaction {
   readonly origin: string;

@@ -3,9 +3,10 @@ import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { AccountsServer, type LoggedInUser } from '../../test/support/servers/accounts-server.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
+import { OwnedRows } from '../kernel/slices/index.ts';
 import { LocalStreams } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import { toDeviceMigrations, toDeviceRoutes } from './index.ts';
+import { toDeviceManifest, toDeviceMigrations, toDeviceRoutes } from './index.ts';
 import { maxContentBytes, parseMessageMap } from './message-map.ts';
 import { MessageQueues } from './queues.ts';
 import { type OutgoingMessages, ToDevice } from './to-device.ts';
@@ -25,7 +26,7 @@ forEachDatabase((open) => {
       migrations: toDeviceMigrations,
       extensions: ({ database }) => {
         queues = new MessageQueues(database, bounds);
-        return { deviceCleanups: [queues] };
+        return { deviceCleanups: [new OwnedRows([toDeviceManifest])] };
       },
       routes: ({ devices }, { streams, clock }) => {
         const enqueue = async (_writer: unknown, _publish: unknown, message: (typeof remote)[0]) => {

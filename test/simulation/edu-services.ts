@@ -4,12 +4,13 @@ import type { Kernel } from '../../src/composition/kernel.ts';
 import type { People } from '../../src/composition/people.ts';
 import type { Shutdown } from '../../src/composition/shutdown.ts';
 import { Devices } from '../../src/devices/index.ts';
-import { type E2ee, KeyUpkeep } from '../../src/e2ee/index.ts';
+import { DeviceKeyChanges, type E2ee, e2eeManifest } from '../../src/e2ee/index.ts';
 import type { Route } from '../../src/kernel/http/index.ts';
+import { OwnedRows } from '../../src/kernel/slices/index.ts';
 import { Presence } from '../../src/presence/index.ts';
 import { Receipts } from '../../src/receipts/index.ts';
 import type { Rooms } from '../../src/rooms/index.ts';
-import { MessageQueues, type ToDevice } from '../../src/to-device/index.ts';
+import { MessageQueues, type ToDevice, toDeviceManifest } from '../../src/to-device/index.ts';
 import { Typing } from '../../src/typing/index.ts';
 
 /** The services behind EDUs: typing, receipts, presence, to-device messages, devices and their keys. */
@@ -38,11 +39,11 @@ export async function openEduServices(
 ): Promise<EduServices> {
   const { engine } = rooms;
   const { configuration } = kernel;
-  const keyUpkeep = new KeyUpkeep();
+  const keyChanges = new DeviceKeyChanges();
   const queues = new MessageQueues(kernel.database);
-  const devices = new Devices(kernel, [keyUpkeep, queues]);
+  const devices = new Devices(kernel, [keyChanges, new OwnedRows([toDeviceManifest, e2eeManifest])]);
   const accounts = { ...people.accounts, devices };
-  const owners = { ...people, accounts, keyUpkeep, messageQueues: queues };
+  const owners = { ...people, accounts, keyChanges, messageQueues: queues };
   const { federationRoutes, ...encryption } = await startEncryption(
     kernel,
     owners,

@@ -51,21 +51,6 @@ export async function writeDeviceKeys(
 }
 
 /** Deletes all keys that were uploaded for devices. */
-export async function deleteKeysOfDevices(
-  writer: Writer<E2eeTables>,
-  userId: string,
-  deviceIds: readonly string[],
-): Promise<void> {
-  await deleteOneTimeKeysOfDevices(writer, userId, deviceIds);
-  for (const table of ['device_keys', 'dehydrated_devices'] as const) {
-    await writer
-      .deleteFrom(table)
-      .where('user_id', '=', userId)
-      .where('device_id', 'in', deviceIds)
-      .execute();
-  }
-}
-
 /** Deletes the one-time and fallback keys of devices, which are useless with other identity keys. */
 export async function deleteOneTimeKeysOfDevices(
   writer: Writer<E2eeTables>,

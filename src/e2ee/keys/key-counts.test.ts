@@ -17,7 +17,7 @@ forEachDatabase((open) => {
       await start();
       const alice = await server.user('alice');
       const facts: string[] = [];
-      server.upkeep.keyStream.subscribe(({ deviceId }) => facts.push(deviceId));
+      server.keyChanges.keyStream.subscribe(({ deviceId }) => facts.push(deviceId));
       await keyCounts(alice);
       const { reads } = server.server.database.statistics;
       await keyCounts(alice);

@@ -62,8 +62,8 @@ forEachDatabase((open) => {
         const { database, streams } = server.server;
         const other = await open.openAgain(database);
         const claims = [
-          new LocalKeyClaims(database, streams, server.upkeep.keyStream),
-          new LocalKeyClaims(other, streams, server.upkeep.keyStream),
+          new LocalKeyClaims(database, streams, server.keyChanges.keyStream),
+          new LocalKeyClaims(other, streams, server.keyChanges.keyStream),
         ];
         const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
         const keys = await Promise.all(Array.from({ length: 240 }, (_, n) => claims[n % 2]!.claim(request)));
@@ -79,7 +79,7 @@ forEachDatabase((open) => {
       const first = [await claim(alice, alice), await claim(alice, alice)];
       const database = await open.restart(server.server.database);
       const streams = await LocalStreams.open({ database, clock: server.server.clock, log: silentLogger });
-      const claims = new LocalKeyClaims(database, streams, server.upkeep.keyStream);
+      const claims = new LocalKeyClaims(database, streams, server.keyChanges.keyStream);
       const request = { userId: alice.userId, deviceId: alice.deviceId, algorithm: curve };
       const keysAfterRestart = await Promise.all(Array.from({ length: 6 }, () => claims.claim(request)));
       const names = keysAfterRestart

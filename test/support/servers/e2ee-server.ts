@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { sections } from '../../../src/configuration.ts';
 import {
+  DeviceKeyChanges,
   type E2ee,
   type E2eeDeps,
+  e2eeManifest,
   e2eeMigrations,
   e2eeRoutes,
-  KeyUpkeep,
   openE2ee,
 } from '../../../src/e2ee/index.ts';
 import { federationMigrations } from '../../../src/federation/index.ts';
@@ -13,11 +14,18 @@ import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
 import { Jobs, jobMigrations } from '../../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
+import { OwnedRows } from '../../../src/kernel/slices/index.ts';
 import type { JsonObject } from '../../../src/protocol/index.ts';
 import { roomMigrations } from '../../../src/room-engine/index.ts';
 import { roomFederationMigrations } from '../../../src/room-federation/index.ts';
 import { openRooms, type Rooms } from '../../../src/rooms/index.ts';
-import { MessageQueues, ToDevice, toDeviceMigrations, toDeviceRoutes } from '../../../src/to-device/index.ts';
+import {
+  MessageQueues,
+  ToDevice,
+  toDeviceManifest,
+  toDeviceMigrations,
+  toDeviceRoutes,
+} from '../../../src/to-device/index.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { sectionDefaults } from '../inputs/section-defaults.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
@@ -38,7 +46,7 @@ const openRoomsIn = (environment: TestEnvironment & { caches: CacheRegistry }) =
     eventCacheSize: 10_000,
   });
 
-type Deps = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'upkeep' | 'jobs' | 'toDevice'>;
+type Deps = Pick<E2eeServer, 'e2ee' | 'rooms' | 'queues' | 'keyChanges' | 'jobs' | 'toDevice'>;
 
 /** A server with accounts, rooms, to-device messages and end-to-end encryption keys. */
 export class E2eeServer {
@@ -46,7 +54,7 @@ export class E2eeServer {
   readonly e2ee: E2ee;
   readonly rooms: Rooms;
   readonly queues: MessageQueues;
-  readonly upkeep: KeyUpkeep;
+  readonly keyChanges: DeviceKeyChanges;
   readonly jobs: Jobs;
   readonly toDevice: ToDevice;
 
@@ -55,13 +63,13 @@ export class E2eeServer {
     this.e2ee = deps.e2ee;
     this.rooms = deps.rooms;
     this.queues = deps.queues;
-    this.upkeep = deps.upkeep;
+    this.keyChanges = deps.keyChanges;
     this.jobs = deps.jobs;
     this.toDevice = deps.toDevice;
   }
 
   static async start(open: OpenDatabase, more: Partial<E2eeDeps> = {}): Promise<E2eeServer> {
-    const upkeep = new KeyUpkeep();
+    const keyChanges = new DeviceKeyChanges();
     let queues: MessageQueues;
     let deps: Deps;
     const server = await AccountsServer.start(open, {
@@ -75,7 +83,8 @@ export class E2eeServer {
       ],
       extensions: ({ database }) => {
         queues = new MessageQueues(database);
-        return { deviceCleanups: [upkeep, queues], lifecycleHooks: [upkeep] };
+        const rows = new OwnedRows([toDeviceManifest, e2eeManifest]);
+        return { deviceCleanups: [keyChanges, rows], lifecycleHooks: [rows] };
       },
       routes: async ({ devices, reauthenticator }, environment) => {
         const { streams, clock } = environment;
@@ -83,11 +92,11 @@ export class E2eeServer {
         const rooms = await openRoomsIn({ ...environment, caches });
         const serverName = 'test';
         const { engine } = rooms;
-        const common = { ...environment, log: silentLogger, devices, engine, caches, upkeep, serverName };
+        const common = { ...environment, log: silentLogger, devices, engine, caches, keyChanges, serverName };
         const jobs = new Jobs({ ...environment, log: silentLogger, alone: true });
         const e2ee = await openE2ee({ ...common, queues, reauthenticator, jobs, ...more });
         const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });
-        deps = { e2ee, rooms, queues, upkeep, jobs, toDevice };
+        deps = { e2ee, rooms, queues, keyChanges, jobs, toDevice };
         await jobs.start();
         return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];
       },

@@ -2,14 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob } from '../../test/support/rooms/rooms.ts';
+import { OwnedRows } from '../kernel/slices/index.ts';
 import { setRuleEnabled } from '../protocol/index.ts';
-import { pushAccountLifecycle } from './index.ts';
+import { pushManifest } from './index.ts';
 import type { PushTables } from './tables.ts';
 import { openUnread } from './test/unread-under-test.ts';
 
 forEachDatabase((open) => {
-  describe('push data of a deactivated account', () => {
-    it('deletes unread tallies, and push rules when the account is erased', async () => {
+  describe('pushManifest.accountRows', () => {
+    it('deletes the tallies of deactivated accounts, and the push rules of erased ones', async () => {
       const { under, roomId, unread, counts, rules } = await openUnread(open);
       for (const userId of [alice, bob]) {
         await rules.change(userId, (stored) => setRuleEnabled(stored, 'override', '.m.rule.master', false));
@@ -24,7 +25,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await owners('unread_tallies'), [alice, bob]);
       const end = (userId: string, erase: boolean) =>
         under.streams.write((writer, publish) =>
-          pushAccountLifecycle.deactivated!(writer, publish, { userId, erase }),
+          new OwnedRows([pushManifest]).deactivated(writer, publish, { userId, erase }),
         );
       await end(alice, false);
       assert.deepEqual([await owners('unread_tallies'), await owners('push_rules')], [[bob], [alice, bob]]);
