@@ -81,7 +81,10 @@ export function createHomeserver(environment: Environment): Homeserver {
         const notices = await startServerNotices(kernel, people, rooms);
         const thirdParties = openThirdPartyInvites(kernel, people, rooms, federation);
         const handshakes = await openHandshakes(kernel, federation, people, rooms, thirdParties);
-        const traffic = await startFederationTraffic({ kernel, federation, rooms, conversations }, shutdown);
+        const traffic = await startFederationTraffic(
+          { kernel, federation, rooms, conversations, eduHandlers: [encryption.eduHandlers] },
+          shutdown,
+        );
         openRoomPurge(kernel, rooms);
         await startJobs(kernel, shutdown);
         rooms.incoming.start();

@@ -1,5 +1,11 @@
 import type { E2ee } from '../e2ee/index.ts';
-import { DeviceListAnnouncer, deviceQueryRoutes, directToDeviceHandler } from '../federation/index.ts';
+import {
+  DeviceListAnnouncer,
+  deviceQueryRoutes,
+  directToDeviceHandler,
+  type EduHandler,
+  type EduHandlersByType,
+} from '../federation/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
@@ -23,10 +29,13 @@ interface Deps {
 /** Devices of remote users that are remembered as already checked. */
 const devicesInMemory = 50_000;
 
-/** Connects end-to-end encryption with remote servers. @returns the routes for their requests */
-export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promise<Route[]> {
+/** Connects end-to-end encryption with remote servers. @returns what answers their requests and handles their EDUs */
+export async function federateEncryption(
+  deps: Deps,
+  shutdown: Shutdown,
+): Promise<{ readonly routes: readonly Route[]; readonly eduHandlers: EduHandlersByType }> {
   const { kernel, people, rooms, federation, e2ee, toDevice } = deps;
-  const { eduHandlers: edus, outbox, destinations } = federation;
+  const { outbox, destinations } = federation;
   const log = kernel.namedLog('e2ee');
   const lists = e2ee.remoteLists;
   const own = {
@@ -37,15 +46,8 @@ export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promis
   const announcer = await DeviceListAnnouncer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
   shutdown.add('announcements of devices', () => announcer.stop());
   const sawDevice = async (userId: string, deviceId: string) => lists?.fetchIfDeviceMissing(userId, deviceId);
-  edus.register('m.direct_to_device', directToDeviceHandler(toDevice, kernel.serverName, sawDevice));
   if (lists) {
     shutdown.add('device lists of other servers', () => lists.settled());
-    edus.register('m.device_list_update', (origin, content) => lists.receiveUpdate(origin, content));
-    edus.register('m.signing_key_update', (origin, content) => lists.receiveSigningKeys(origin, content));
-    // The name from before it was part of the specification; some servers send only this one.
-    edus.register('org.matrix.signing_key_update', (origin, content) =>
-      lists.receiveSigningKeys(origin, content),
-    );
     destinations.onReturn((server) => {
       lists
         .serverIsBack(server)
@@ -55,7 +57,23 @@ export async function federateEncryption(deps: Deps, shutdown: Shutdown): Promis
     });
     followSenders(deps, sawDevice);
   }
-  return deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer });
+  return {
+    routes: deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer }),
+    eduHandlers: {
+      'm.direct_to_device': directToDeviceHandler(toDevice, kernel.serverName, sawDevice),
+      ...(lists && deviceListHandlers(lists)),
+    },
+  };
+}
+
+function deviceListHandlers(lists: NonNullable<E2ee['remoteLists']>): EduHandlersByType {
+  const receiveSigningKeys: EduHandler = (origin, content) => lists.receiveSigningKeys(origin, content);
+  return {
+    'm.device_list_update': (origin, content) => lists.receiveUpdate(origin, content),
+    'm.signing_key_update': receiveSigningKeys,
+    // The name from before it was part of the specification; some servers send only this one.
+    'org.matrix.signing_key_update': receiveSigningKeys,
+  };
 }
 
 /**

@@ -1,5 +1,5 @@
 import { type E2ee, e2eeRoutes, openE2ee } from '../e2ee/index.ts';
-import { DirectToDeviceSender } from '../federation/index.ts';
+import { DirectToDeviceSender, type EduHandlersByType } from '../federation/index.ts';
 import { KeysApi } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -18,6 +18,7 @@ export interface Encryption {
   readonly syncSources: readonly SyncSource[];
   /** Routes for remote servers. */
   readonly federationRoutes: readonly Route[];
+  readonly eduHandlers: EduHandlersByType;
 }
 
 /** Opens end-to-end encryption; to be called before jobs are started. */
@@ -42,7 +43,8 @@ export async function startEncryption(
   const toDevice = new ToDevice({ ...deps, remote: new DirectToDeviceSender(federation.outbox) });
   const shared = { kernel, people, rooms, federation, e2ee, toDevice };
   const syncSources = [toDeviceSyncSource(messageQueues), ...e2ee.syncSources];
-  return { e2ee, toDevice, syncSources, federationRoutes: await federateEncryption(shared, shutdown) };
+  const { routes: federationRoutes, eduHandlers } = await federateEncryption(shared, shutdown);
+  return { e2ee, toDevice, syncSources, federationRoutes, eduHandlers };
 }
 
 export const encryptionRoutes = ({ e2ee, toDevice, federationRoutes }: Encryption): Route[] => [

@@ -1,15 +1,17 @@
 import {
+  EduHandlers,
+  type EduHandlersByType,
   EduRates,
   FederationSender,
   PresenceEduSender,
   presenceHandler,
   ReceiptEduSender,
   receiptHandler,
-  registerOutboxUpkeep,
   TrafficMetrics,
   Transactions,
   TypingEduSender,
   transactionRoutes,
+  trimOutboxHourly,
   typingHandler,
 } from '../federation/index.ts';
 import { TransactionsApi } from '../federation-client/index.ts';
@@ -30,13 +32,18 @@ interface Deps<Sources extends EduSources = Conversations> {
   readonly conversations: Sources;
 }
 
+interface TrafficDeps extends Deps {
+  /** Handlers that other slices have. */
+  readonly eduHandlers: readonly EduHandlersByType[];
+}
+
 type EduDeps = Deps<EduSources>;
 
 /**
  * Starts sending events and EDUs to remote servers and receiving theirs; to be called before jobs are
  * started.
  */
-export async function startFederationTraffic(deps: Deps, shutdown: Shutdown): Promise<Route[]> {
+export async function startFederationTraffic(deps: TrafficDeps, shutdown: Shutdown): Promise<Route[]> {
   const { kernel, federation, rooms } = deps;
   const log = kernel.namedLog('federation');
   const metrics = kernel.metrics && openMetrics(kernel);
@@ -49,15 +56,14 @@ export async function startFederationTraffic(deps: Deps, shutdown: Shutdown): Pr
     ...(metrics && { observer: metrics }),
   });
   metrics?.watch(sender);
-  exchangeEdus(deps, sender, shutdown);
+  sendEdus(deps, sender, shutdown);
   const transactions = new Transactions({
     ...kernel,
     incoming: rooms.incoming,
-    eduHandlers: federation.eduHandlers,
+    eduHandlers: new EduHandlers(log, [...deps.eduHandlers, ephemeralEduHandlers(deps)]),
     ...(metrics && { observer: metrics }),
   });
-  transactions.registerUpkeep(kernel.jobs);
-  registerOutboxUpkeep(kernel.jobs, kernel);
+  trimOutboxHourly(kernel.jobs, kernel);
   shutdown.add('federation sender', () => sender.stop());
   await sender.start();
   return transactionRoutes(transactions);
@@ -73,23 +79,19 @@ function openMetrics({ metrics, clock, configuration, database, serverName }: Ke
   return traffic;
 }
 
-/** Exchanges EDUs about typing, receipts and presence with remote servers. */
-export function exchangeEdus(deps: EduDeps, sender: FederationSender, shutdown: Shutdown): void {
-  receiveEdus(deps);
-  sendEdus(deps, sender, shutdown);
-}
-
-/** Registers handlers for the EDUs of remote servers. */
-function receiveEdus({ kernel, federation: { eduHandlers }, rooms, conversations }: EduDeps): void {
+/** Returns the handlers for EDUs of remote servers about typing, receipts and presence. */
+export function ephemeralEduHandlers({ kernel, rooms, conversations }: EduDeps): EduHandlersByType {
   const rates = new EduRates(kernel.clock);
   const shared = { ...kernel, ...rooms, ...conversations, rates };
-  eduHandlers.register('m.typing', typingHandler(shared));
-  eduHandlers.register('m.receipt', receiptHandler(shared));
-  eduHandlers.register('m.presence', presenceHandler(shared));
+  return {
+    'm.typing': typingHandler(shared),
+    'm.receipt': receiptHandler(shared),
+    'm.presence': presenceHandler(shared),
+  };
 }
 
-/** Starts the senders of EDUs. */
-function sendEdus(
+/** Starts to send EDUs about typing, receipts and presence to remote servers. */
+export function sendEdus(
   { kernel, rooms, conversations }: EduDeps,
   sender: FederationSender,
   shutdown: Shutdown,

@@ -1,4 +1,4 @@
-import { EduHandlers, EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
+import { EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
 import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
@@ -15,8 +15,6 @@ export interface Federation extends FederationClientSlice {
   readonly isDestination: (serverName: string) => boolean;
   /** Queue of EDUs that must be delivered. */
   readonly outbox: EduOutbox;
-  /** Handlers of received EDUs by type. */
-  readonly eduHandlers: EduHandlers;
   readonly routes: readonly Route[];
 }
 
@@ -43,6 +41,5 @@ export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promi
   const isDestination = (serverName: string) =>
     serverName !== kernel.serverName && isServerName(serverName) && client.whitelist.allows(serverName);
   const outbox = await EduOutbox.open({ ...kernel, isDestination });
-  const eduHandlers = new EduHandlers(kernel.namedLog('federation'));
-  return { ...client, http, isDestination, outbox, eduHandlers, routes };
+  return { ...client, http, isDestination, outbox, routes };
 }

@@ -5,6 +5,7 @@ import type { People } from '../../src/composition/people.ts';
 import type { Shutdown } from '../../src/composition/shutdown.ts';
 import { Devices } from '../../src/devices/index.ts';
 import { DeviceKeyChanges, type E2ee, e2eeManifest } from '../../src/e2ee/index.ts';
+import type { EduHandlersByType } from '../../src/federation/index.ts';
 import type { Route } from '../../src/kernel/http/index.ts';
 import { OwnedRows } from '../../src/kernel/slices/index.ts';
 import { Presence } from '../../src/presence/index.ts';
@@ -24,6 +25,7 @@ export interface EduServices {
   readonly toDevice: ToDevice;
   /** Federation endpoints for devices and keys. */
   readonly routes: readonly Route[];
+  readonly eduHandlers: EduHandlersByType;
 }
 
 /** Users have no account data, where fully-read markers are stored. */

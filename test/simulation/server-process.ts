@@ -1,6 +1,6 @@
 import type { Federation } from '../../src/composition/federation.ts';
 import { otherServers } from '../../src/composition/federation-rooms.ts';
-import { exchangeEdus } from '../../src/composition/federation-traffic.ts';
+import { ephemeralEduHandlers, sendEdus } from '../../src/composition/federation-traffic.ts';
 import { openHandshakes } from '../../src/composition/handshakes.ts';
 import { type Kernel, openKernel } from '../../src/composition/kernel.ts';
 import type { People } from '../../src/composition/people.ts';
@@ -15,10 +15,10 @@ import {
   historyRoutes,
   keyRoutes,
   RoomAccess,
-  registerOutboxUpkeep,
   stateRoutes,
   Transactions,
   transactionRoutes,
+  trimOutboxHourly,
 } from '../../src/federation/index.ts';
 import { openFederationClient, TransactionsApi } from '../../src/federation-client/index.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
@@ -181,17 +181,17 @@ export class ServerProcess implements Disk, Client, Host {
       rooms,
       { redemption: redemption as never },
     );
-    const { eduHandlers } = federation;
     const sender = new FederationSender({
       ...kernel,
       ...federation,
       engine: rooms.engine,
       api: new TransactionsApi(federation.requests),
     });
-    exchangeEdus({ kernel, federation, rooms, conversations: services }, sender, shutdown);
+    const deps = { kernel, federation, rooms, conversations: services };
+    sendEdus(deps, sender, shutdown);
+    const eduHandlers = new EduHandlers(kernel.log, [services.eduHandlers, ephemeralEduHandlers(deps)]);
     const transactions = new Transactions({ ...kernel, incoming: rooms.incoming, eduHandlers });
-    transactions.registerUpkeep(kernel.jobs);
-    registerOutboxUpkeep(kernel.jobs, kernel);
+    trimOutboxHourly(kernel.jobs, kernel);
     shutdown.add('federation sender', () => sender.stop());
     await sender.start();
     shutdown.add('jobs', () => kernel.jobs.stop());
@@ -269,7 +269,6 @@ async function openFederation(kernel: Kernel, network: Network, client: Client):
     http,
     isDestination,
     outbox: await EduOutbox.open({ ...kernel, isDestination }),
-    eduHandlers: new EduHandlers(kernel.log),
     routes: keyRoutes({ ...kernel, ...slice, notaryKeys: signingKeys }),
   };
 }

@@ -9,19 +9,21 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/in
  */
 export type EduHandler = (origin: string, content: JsonObject) => Promise<void> | void;
 
+/** The handlers that one slice has, by EDU type. */
+export type EduHandlersByType = Readonly<Record<string, EduHandler>>;
+
 /** Handlers of the EDUs of other servers, by type. Source: server-server API, "EDUs". */
 export class EduHandlers {
   readonly #handlers = new Map<string, EduHandler>();
   readonly #log: Logger;
 
-  constructor(log: Logger) {
+  /** @throws Error when two slices handle the same type */
+  constructor(log: Logger, slices: readonly EduHandlersByType[] = []) {
     this.#log = log;
-  }
-
-  /** @throws when the type already has a handler */
-  register(type: string, handler: EduHandler): void {
-    if (this.#handlers.has(type)) throw new Error(`EDUs of type ${type} already have a handler`);
-    this.#handlers.set(type, handler);
+    for (const [type, handler] of slices.flatMap((handlers) => Object.entries(handlers))) {
+      if (this.#handlers.has(type)) throw new Error(`EDUs of type ${type} have two handlers`);
+      this.#handlers.set(type, handler);
+    }
   }
 
   /**

@@ -9,8 +9,10 @@ import {
   DatabaseOverloaded,
   TransactionTimeout,
 } from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
+import { EduHandlers, type EduHandlersByType } from './edu-handlers.ts';
 import { dora, eve, far, startEdus } from './test/edus-under-test.ts';
 
 forEachDatabase((open) => {
@@ -173,11 +175,16 @@ forEachDatabase((open) => {
     });
 
     it('calls one handler per type, whose failure affects no other EDU', async () => {
-      const { edus } = await startEdus(open);
       const handled: unknown[] = [];
-      edus.register('m.bad', () => Promise.reject(new Error('bad')));
-      edus.register('m.good', (origin, { n }) => void handled.push(origin, n));
-      assert.throws(() => edus.register('m.good', () => undefined), /already/);
+      const good: EduHandlersByType = {
+        'm.bad': () => Promise.reject(new Error('bad')),
+        'm.good': (origin, { n }) => void handled.push(origin, n),
+      };
+      const edus = new EduHandlers(silentLogger, [good]);
+      assert.throws(
+        () => new EduHandlers(silentLogger, [good, { 'm.good': () => undefined }]),
+        /m\.good have two handlers/,
+      );
       await edus.dispatch(far, [
         { edu_type: 'm.bad', content: {} },
         { edu_type: 'm.good', content: { n: 1 } },
@@ -186,7 +193,6 @@ forEachDatabase((open) => {
     });
 
     it('rejects the transaction during a database outage only', async () => {
-      const { edus } = await startEdus(open);
       for (const [type, error] of [
         ['m.closed', new DatabaseClosed('closed')],
         ['m.overloaded', new DatabaseOverloaded('full')],
@@ -196,7 +202,7 @@ forEachDatabase((open) => {
         ['m.connection', new DatabaseError('Connection terminated', '')],
         ['m.memory', new DatabaseError('out of memory', '53200')],
       ] as const) {
-        edus.register(type, () => Promise.reject(error));
+        const edus = new EduHandlers(silentLogger, [{ [type]: () => Promise.reject(error) }]);
         await assert.rejects(edus.dispatch(far, [{ edu_type: type, content: {} }]), error);
       }
       // An error caused by the EDU itself would occur again with each repetition, and block the server's
@@ -206,7 +212,8 @@ forEachDatabase((open) => {
         ['m.constraint', '1299'],
         ['m.long', '54000'],
       ] as const) {
-        edus.register(type, () => Promise.reject(new DatabaseError('it does not fit', code)));
+        const fail = () => Promise.reject(new DatabaseError('it does not fit', code));
+        const edus = new EduHandlers(silentLogger, [{ [type]: fail }]);
         await edus.dispatch(far, [{ edu_type: type, content: {} }]);
       }
     });

@@ -16,6 +16,7 @@ import type { TransactionTables } from './tables.ts';
 export interface TransactionsDeps {
   readonly database: Database;
   readonly clock: Clock;
+  readonly jobs: Jobs;
   readonly incoming: Pick<Incoming, 'receive'>;
   readonly eduHandlers: EduHandlers;
   readonly observer?: TransactionObserver;
@@ -47,9 +48,11 @@ export class Transactions {
   /** Transactions that are being processed. */
   readonly #running = new LoadOnce<string, string>();
 
+  /** Registers the job that deletes old transactions, so that it must be constructed before jobs are started. */
   constructor(deps: TransactionsDeps) {
     this.#deps = deps;
     this.#observer = deps.observer ?? silentObserver;
+    deps.jobs.every('federation/forget-transactions', hour, { run: () => this.forget() });
   }
 
   /**
@@ -67,11 +70,6 @@ export class Transactions {
       return running;
     }
     return this.#running.run(key, () => this.#once(origin, txnId, transaction));
-  }
-
-  /** Deletes transactions that other servers do not repeat any more. */
-  registerUpkeep(jobs: Jobs): void {
-    jobs.every('federation/forget-transactions', hour, { run: () => this.forget() });
   }
 
   async #once(origin: string, txnId: string, { pdus, edus }: Received): Promise<string> {

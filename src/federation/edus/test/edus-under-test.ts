@@ -38,11 +38,14 @@ export async function startEdus(
   const receipts = new Receipts({ database, streams, clock, engine, markers });
   const limiter = new RateLimiter({ per_second: 1e6, burst_count: 1e6 }, clock);
   const presence = new Presence({ database, streams, clock, engine, limiter, log: silentLogger }, enabled);
-  const edus = new EduHandlers(silentLogger);
   const shared = { ...under.rooms, engine, typing, receipts, presence, clock, rates: new EduRates(clock) };
-  edus.register('m.typing', typingHandler(shared));
-  edus.register('m.receipt', receiptHandler(shared));
-  edus.register('m.presence', presenceHandler(shared));
+  const edus = new EduHandlers(silentLogger, [
+    {
+      'm.typing': typingHandler(shared),
+      'm.receipt': receiptHandler(shared),
+      'm.presence': presenceHandler(shared),
+    },
+  ]);
   const sent: { to: string[]; edu: EphemeralEdu; lazy: boolean }[] = [];
   const sender = {
     sendEdu: (to: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}) => {

@@ -4,7 +4,7 @@ import type { Jobs } from '../../../kernel/jobs/index.ts';
 import { deleteOldestOutgoing, deleteOutgoingBefore, readLongQueues } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
 
-export interface OutboxUpkeepDeps {
+export interface TrimOutboxDeps {
   readonly database: Database;
   readonly clock: Clock;
 }
@@ -17,12 +17,12 @@ const [maxAge, maxPerDestination] = [30 * 24 * hour, 50_000];
 /**
  * Deletes EDUs that were not acknowledged within 30 days, and the oldest ones of destinations with too many.
  */
-export function registerOutboxUpkeep(jobs: Jobs, deps: OutboxUpkeepDeps): void {
+export function trimOutboxHourly(jobs: Jobs, deps: TrimOutboxDeps): void {
   jobs.every('federation/forget-edus', hour, { run: () => trimOutbox(deps) });
 }
 
 /** Runs one round of the cleanup. @param limit maximal number of EDUs for one destination */
-export function trimOutbox({ database, clock }: OutboxUpkeepDeps, limit = maxPerDestination): Promise<void> {
+export function trimOutbox({ database, clock }: TrimOutboxDeps, limit = maxPerDestination): Promise<void> {
   return database.transaction<SenderTables, void>(async (writer) => {
     await deleteOutgoingBefore(writer, clock.now() - maxAge);
     for (const destination of await readLongQueues(writer, limit)) {

@@ -3,11 +3,13 @@ import { describe, it } from 'node:test';
 import { manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { DatabaseOverloaded } from '../kernel/database/index.ts';
+import { Jobs } from '../kernel/jobs/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { streamMigrations } from '../kernel/streams/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
 import { EduHandlers } from './edus/edu-handlers.ts';
 import { EduOutbox } from './sender/edus/edu-outbox.ts';
-import { trimOutbox } from './sender/edus/outbox-upkeep.ts';
+import { trimOutbox } from './sender/edus/trim-outbox.ts';
 import { senderMigrations } from './sender/migrations.ts';
 import type { SenderTables } from './sender/tables.ts';
 import { transactionMigrations } from './transactions/migrations.ts';
@@ -16,14 +18,16 @@ import { Transactions } from './transactions/transactions.ts';
 const day = 24 * 3_600_000;
 
 forEachDatabase((open) => {
-  const start = async () => ({
-    database: await open([...streamMigrations, ...transactionMigrations, ...senderMigrations]),
-    clock: manualClock(),
-  });
+  const start = async () => {
+    const database = await open([...streamMigrations, ...transactionMigrations, ...senderMigrations]);
+    const clock = manualClock();
+    return { database, clock, jobs: new Jobs({ database, clock, log: silentLogger, alone: true }) };
+  };
 
   describe('received transactions', () => {
     it('remembers transactions for a day, and at most a given number', async () => {
-      const { database, clock } = await start();
+      const server = await start();
+      const { clock } = server;
       const received: string[] = [];
       const incoming = {
         receive: async (origin: string) => {
@@ -32,8 +36,7 @@ forEachDatabase((open) => {
         },
       };
       const transactions = new Transactions({
-        database,
-        clock,
+        ...server,
         incoming,
         eduHandlers: new EduHandlers(silentLogger),
       });
@@ -60,16 +63,16 @@ forEachDatabase((open) => {
 
   describe('a transaction with an EDU that could not be stored', () => {
     it('is not acknowledged, and is processed when it is repeated', async () => {
-      const { database, clock } = await start();
-      const eduHandlers = new EduHandlers(silentLogger);
+      const server = await start();
       let isOverloaded = true;
       const handled: unknown[] = [];
-      eduHandlers.register('m.test', async (_origin, { n }) => {
+      const store = async (_origin: string, { n }: JsonObject) => {
         if (isOverloaded) throw new DatabaseOverloaded('too many writes');
         handled.push(n);
-      });
+      };
+      const eduHandlers = new EduHandlers(silentLogger, [{ 'm.test': store }]);
       const incoming = { receive: async () => ({}) };
-      const transactions = new Transactions({ database, clock, incoming, eduHandlers });
+      const transactions = new Transactions({ ...server, incoming, eduHandlers });
       const send = () =>
         transactions.receive('a.example', '1', { edus: [{ edu_type: 'm.test', content: { n: 1 } }] });
       await assert.rejects(send(), DatabaseOverloaded);
