@@ -1,5 +1,5 @@
 import { relationOf } from '../protocol/index.ts';
-import type { StoredEvent } from '../room-engine/index.ts';
+import { isHidden, type StoredEvent } from '../room-engine/index.ts';
 
 /** The indexed properties of an event that relates to another. */
 export interface Child {
@@ -18,17 +18,11 @@ export interface Child {
   readonly stream: number;
 }
 
-/** Returns the relation of an event; `undefined` when it has none, or is not on a timeline. */
-export function childOf({
-  nid,
-  roomNid,
-  event,
-  stream,
-  rejected,
-  softFailed,
-}: StoredEvent): Child | undefined {
+/** Returns the relation of an event; `undefined` when it has none, or clients do not see it. */
+export function childOf(stored: StoredEvent): Child | undefined {
+  const { nid, roomNid, event, stream } = stored;
   const relation = relationOf(event.content);
-  if (relation === undefined || stream === undefined || rejected || softFailed) return undefined;
+  if (relation === undefined || stream === undefined || isHidden(stored)) return undefined;
   return {
     nid,
     roomNid,

@@ -27,6 +27,7 @@ export { RoomWriter, type RoomWriterDeps } from './room-writer.ts';
 export { ServerAcls } from './server-acls.ts';
 export type { StateHistoryEntry } from './state/state-history.ts';
 export {
+  isHidden,
   type MembershipChange,
   type RoomFact,
   type StateChange,

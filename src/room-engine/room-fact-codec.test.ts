@@ -60,6 +60,7 @@ const storedEvent: fc.Arbitrary<StoredEvent> = record({
     distribute: fc.boolean(),
     resolves: fc.boolean(),
     followsGap: fc.boolean(),
+    withheld: fc.boolean(),
     outOfBand: fc.boolean(),
   }),
 }).map(({ version, content, stateKey, type, numbers, flags }) => {

@@ -128,6 +128,7 @@ function encodeEvent(stored: StoredEvent): EncodedEvent {
     distribute,
     resolves,
     followsGap,
+    withheld,
     outOfBand: outside,
     ...numbers
   } = stored;
@@ -157,6 +158,7 @@ function decodeEvent({ eventId, version, pdu, flags, outside, ...numbers }: Enco
     distribute: (flags & EventFlag.distribute) !== 0,
     resolves: (flags & EventFlag.resolves) !== 0,
     followsGap: (flags & EventFlag.followsGap) !== 0,
+    withheld: (flags & EventFlag.withheld) !== 0,
     outOfBand: outside === true,
   };
 }

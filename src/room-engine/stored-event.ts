@@ -29,12 +29,23 @@ export interface StoredEvent {
   /** When the event was placed, events before it were missing on the timeline. */
   readonly followsGap: boolean;
   /**
+   * The event is a redaction that takes no effect, or whose target is not stored yet. It is part of the room's
+   * history and goes to other servers, but clients do not see it. Source: room version 3, "Handling
+   * redactions".
+   */
+  readonly withheld: boolean;
+  /**
    * The event is a row of `outside_events`: an out-of-band membership, which is no event of the room and may
    * have another room version.
    */
   readonly outOfBand: boolean;
   /** nid of the redaction that took effect; set when it does. */
   redactedBy: number | undefined;
+}
+
+/** Returns whether an event on the timeline is one that clients never see. */
+export function isHidden({ rejected, softFailed, withheld }: StoredEvent): boolean {
+  return rejected || softFailed || withheld;
 }
 
 /** A change of the current state: an entry is added, replaced, or (`event` undefined) removed. */

@@ -129,6 +129,7 @@ export interface RoomTables {
  * of the room.
  * `resolves`: it changed the current state in more than its own entry, because state was resolved.
  * `followsGap`: when it was placed, events before it were missing on the timeline.
+ * `withheld`: a redaction that takes no effect, or whose target is not stored yet; clients never see it.
  */
 export const EventFlag = {
   rejected: 1,
@@ -137,4 +138,5 @@ export const EventFlag = {
   distribute: 8,
   resolves: 16,
   followsGap: 32,
+  withheld: 64,
 } as const;

@@ -8,7 +8,13 @@ import {
   type PushMember,
 } from '../../protocol/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
-import type { IgnoredUserLists, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import {
+  type IgnoredUserLists,
+  isHidden,
+  type RoomHead,
+  type RoomReader,
+  type StoredEvent,
+} from '../../room-engine/index.ts';
 import type { ClientEvents, InvitePolicy, Viewer } from '../../rooms/index.ts';
 import type { PushRules } from '../rules/push-rules.ts';
 import { PushEvents } from '../unread/push-events.ts';
@@ -106,7 +112,7 @@ export class Notifications {
     const { sender } = stored.event;
     const { userId } = subject.viewer;
     if (sender === userId || subject.ignored.has(sender)) return undefined;
-    if (stored.redactedBy !== undefined || stored.rejected || stored.softFailed) return undefined;
+    if (stored.redactedBy !== undefined || isHidden(stored)) return undefined;
     const member = subject.members.get(head.roomId) ?? (await this.#member(head, userId));
     subject.members.set(head.roomId, member);
     const { event, threadId } = await this.#pushEvents.get(head, stored);

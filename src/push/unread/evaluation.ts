@@ -8,7 +8,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { ReadUpTo } from '../../receipts/index.ts';
-import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import { isHidden, type RoomHead, type RoomReader, type StoredEvent } from '../../room-engine/index.ts';
 import type { PreparedEvent, PushEvents } from './push-events.ts';
 import type { NewMarks, UnreadMark } from './tally.ts';
 
@@ -103,7 +103,7 @@ export class Evaluation implements NewMarks {
 
   #look(stored: StoredEvent): void | Promise<void> {
     const { type, sender, redacts } = stored.event;
-    if (stored.rejected || stored.softFailed) return;
+    if (isHidden(stored)) return;
     if (type === 'm.room.member' && this.#isOwn(sender)) return this.#lookAtOwnMembership(stored);
     if (type === 'm.room.redaction')
       return this.#noteRedaction(redacts).then(() => this.#countUnread(stored));

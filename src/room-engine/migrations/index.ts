@@ -3,6 +3,7 @@ import { federationMigration } from './federation.ts';
 import { forgottenRoomsMigration } from './forgotten-rooms.ts';
 import { missedHistoryMigration } from './missed-history.ts';
 import { outsideEventsMigration } from './outside-events.ts';
+import { withheldRedactionsMigration } from './withheld-redactions.ts';
 
 export const roomMigrations: readonly Migration[] = [
   {
@@ -181,4 +182,5 @@ export const roomMigrations: readonly Migration[] = [
   forgottenRoomsMigration,
   missedHistoryMigration,
   outsideEventsMigration,
+  withheldRedactionsMigration,
 ];

@@ -190,7 +190,7 @@ export class Append {
     const { event } = unsigned;
     const replaces = draft.stateKey === undefined ? undefined : head.entry(draft.type, draft.stateKey)?.nid;
     const memberBefore = draft.stateKey === undefined ? undefined : head.membership(draft.stateKey);
-    const redacts = redactedBy(draft, unsigned.event, head, context);
+    const { redacts, withheld } = redactionBy(draft, unsigned.event, head, context);
     const newGroup = this.#newGroup(draft);
     // Nothing should fail from here: a head that holds a part of an event must be loaded again.
     const reservation = reserve();
@@ -210,6 +210,7 @@ export class Append {
       distribute: false,
       resolves: false,
       followsGap: false,
+      withheld,
       outOfBand: false,
       redactedBy: undefined,
     };
@@ -280,18 +281,26 @@ function unchangedEntry(
   return isDeepStrictEqual(present.event.content, draft.content) ? present : undefined;
 }
 
-/** Returns the target of a redaction that takes effect. */
-function redactedBy(
+/**
+ * Returns the event that a draft redacts first, and whether the draft is a redaction that clients do not see
+ * (`StoredEvent.withheld`).
+ */
+function redactionBy(
   draft: EventToSend,
   redaction: ComposedEvent['unsigned']['event'],
   head: WritableHead,
   context: SendContext,
-): StoredEvent | undefined {
+): { redacts: StoredEvent | undefined; withheld: boolean } {
+  if (draft.type !== 'm.room.redaction') return nothingRedacted;
   const { target } = context;
-  if (draft.type !== 'm.room.redaction' || !target || target.redactedBy !== undefined) return undefined;
   const state = (type: string, key: string) => context.state(head, type, key)?.event;
-  return redactionTakesEffect(redaction, target.event, state) ? target : undefined;
+  const takesEffect =
+    target !== undefined && !target.rejected && redactionTakesEffect(redaction, target.event, state);
+  const isFirst = takesEffect && target.redactedBy === undefined;
+  return { redacts: isFirst ? target : undefined, withheld: !takesEffect };
 }
+
+const nothingRedacted = { redacts: undefined, withheld: false };
 
 function nextExtremities(head: WritableHead, prev: readonly Extremity[], stored: StoredEvent): Extremity[] {
   const { eventId, depth } = stored.event;

@@ -61,6 +61,7 @@ export function storedEventOf(row: EventRow): StoredEvent {
     distribute: (row.flags & EventFlag.distribute) !== 0,
     resolves: (row.flags & EventFlag.resolves) !== 0,
     followsGap: (row.flags & EventFlag.followsGap) !== 0,
+    withheld: (row.flags & EventFlag.withheld) !== 0,
     outOfBand: false,
     redactedBy: row.redacted_by ?? undefined,
   };

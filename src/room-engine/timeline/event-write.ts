@@ -65,6 +65,7 @@ export function flagsOf(stored: StoredEvent): number {
     (stored.stream === undefined ? EventFlag.outlier : 0) |
     (stored.distribute ? EventFlag.distribute : 0) |
     (stored.resolves ? EventFlag.resolves : 0) |
-    (stored.followsGap ? EventFlag.followsGap : 0)
+    (stored.followsGap ? EventFlag.followsGap : 0) |
+    (stored.withheld ? EventFlag.withheld : 0)
   );
 }

@@ -129,7 +129,7 @@ export class WriteBatch {
       this.#push('event', [stored.nid, event.eventId, head.roomNid, event.depth, ...state, json]);
     else this.#push('eventUpdate', [...state, stored.nid]);
     for (const nid of auth) this.#push('auth', [stored.nid, nid]);
-    if (stored.stream === undefined) return;
+    if (stored.stream === undefined || stored.withheld) return;
     this.#push('time', [head.roomNid, event.originServerTs, stored.nid]);
     this.#index.add(stored, stored.redactedBy === undefined ? redacts : stored);
   }

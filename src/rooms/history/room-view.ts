@@ -7,7 +7,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StateHistoryEntry, StoredEvent } from '../../room-engine/index.ts';
-import { erasedEvents, isHiddenFromUser, joinedBeforeErasure } from '../../room-engine/index.ts';
+import { erasedEvents, isHidden, isHiddenFromUser, joinedBeforeErasure } from '../../room-engine/index.ts';
 
 /** An event that a user may see. */
 export interface VisibleEvent {
@@ -105,7 +105,7 @@ export class RoomView {
     const visible: VisibleEvent[] = [];
     for (const [index, stored] of events.entries()) {
       const fact = facts[index];
-      if (!fact || stored.rejected || stored.softFailed) continue;
+      if (!fact || isHidden(stored)) continue;
       const { userId } = this;
       const joinedLater = this.#lastJoin > (stored.stream ?? 0);
       if (isVisibleToUser(stored.event, { userId, ...fact, joinedLater })) {

@@ -66,6 +66,27 @@ forEachDatabase((open) => {
       assert.deepEqual(await history(await under.restart(open)), [...past, joined]);
     });
 
+    it('shows a redaction to clients when its target is backfilled or stored as an outlier', async () => {
+      const { under, room, past, older } = await withPast();
+      const { placement, events } = under.engine;
+      const redact = (redacts: string) =>
+        room.add({ type: 'm.room.redaction', sender: ann, redacts, content: { redacts } });
+      const [ofMessage, ofState] = [redact(past[3]!), redact(room.member(cat, 'join', { prev: [past[0]!] }))];
+      const withheld = async (eventId: string) => (await events.getById(eventId))?.withheld;
+      const outlier = room.get(ofState).event.redacts!;
+      for (const eventId of [ofMessage, ofState]) {
+        const stateBefore = (await under.engine.heads.get(room.roomId))?.state.values() ?? [];
+        const ids = [...stateBefore].map((entry) => entry.eventId);
+        await placement.place(room.roomId, room.get(eventId), { stateBefore: ids });
+      }
+      assert.deepEqual([await withheld(ofMessage), await withheld(ofState)], [true, true]);
+      await placement.backfill(room.roomId, (await older(past.slice(3))).toReversed());
+      assert.deepEqual([await withheld(ofMessage), await withheld(ofState)], [false, true]);
+      await placement.addOutliers(room.room, [room.get(outlier)]);
+      assert.equal(await withheld(ofState), false);
+      assert.equal((await events.getById(outlier))?.redactedBy, (await events.getById(ofState))?.nid);
+    });
+
     it('shows backfilled events to betweenWithBackfill, and not to between', async () => {
       const { under, past, room, older } = await withPast();
       const from = under.streams.current;

@@ -8,6 +8,7 @@ import type { BeforeStates } from '../states/before-state.ts';
 import { readAllBackwardExtremities } from '../store.ts';
 import { type EventExamination, EventExaminer } from './examine-event.ts';
 import { outlierOf } from './outliers.ts';
+import { showRedactions } from './pending-redactions.ts';
 import { hasPlace, requireSameRoom } from './place-event.ts';
 
 /** Places backfilled events before the beginning of timelines. */
@@ -81,10 +82,12 @@ export class Backfill {
     }
     const older = { event, json, known, examination, answersLeft };
     try {
-      const durable = writer.extend(head, (reserve) =>
-        writer.stage(this.#extend(head, older, chain, keyNid, reserve)),
-      );
-      return { durable };
+      const staged = writer.extend(head, (reserve) => {
+        const write = this.#extend(head, older, chain, keyNid, reserve);
+        const shown = showRedactions(head, examination.redactedBy, reserve);
+        return [write, ...shown].map((one) => writer.stage(one));
+      });
+      return { durable: Promise.all(staged).then(() => undefined) };
     } catch (error) {
       this.#before.drop(examination.stateBefore.newGroups);
       throw error;
@@ -122,8 +125,9 @@ export class Backfill {
       stateBefore: examination.stateBefore.id,
       replaces: examination.replaces,
       rejected: !isShown,
+      withheld: examination.withheld,
       distribute: known?.distribute ?? false,
-      redactedBy: known?.redactedBy ?? examination.redactedBy?.nid,
+      redactedBy: known?.redactedBy ?? examination.redactedBy[0]?.nid,
     };
     if (examination.redacts) head.redact(examination.redacts, nid);
     if (examination.stateBefore.resolvedFrom.length > 0)
@@ -152,7 +156,7 @@ export class Backfill {
         answersLeft: isShown ? answersLeft : undefined,
         fillsGap: true,
         pendingTarget: examination.pendingTarget,
-        redactedTs: examination.redactedBy?.event.originServerTs,
+        redactedTs: examination.redactedBy[0]?.event.originServerTs,
       },
     };
   }

@@ -13,8 +13,9 @@ import {
   withMembersFromAuthEvents,
 } from '../states/auth-state.ts';
 import { type BeforeStates, extremityGroups, type GroupState } from '../states/before-state.ts';
-import { readBackwardExtremities, readPendingRedactionsOf } from '../store.ts';
+import { readBackwardExtremities } from '../store.ts';
 import { rejectionByAuthEvents, rejectionByState } from './event-authorization.ts';
+import { effectivePendingRedactions } from './pending-redactions.ts';
 
 /** The results of the checks of a received event, before it is placed. */
 export interface EventExamination {
@@ -37,8 +38,10 @@ export interface EventExamination {
   readonly redacts: StoredEvent | undefined;
   /** The id of the event that it redacts, when that event is unknown. */
   readonly pendingTarget: string | undefined;
-  /** A redaction that arrived before the event and takes effect. */
-  readonly redactedBy: StoredEvent | undefined;
+  /** The event is a redaction that takes no effect, or whose target is unknown. */
+  readonly withheld: boolean;
+  /** The redactions that arrived before the event and take effect; the first redacts it. */
+  readonly redactedBy: readonly StoredEvent[];
 }
 
 export interface ExamineOptions {
@@ -108,8 +111,7 @@ export class EventExaminer {
       missing: event.prevEventIds.filter((eventId) => isMissing(prevById.get(eventId))),
       fills: backward.has(event.eventId),
       ...(isHidden ? nothingRedacted : await this.#redaction(event, authState)),
-      redactedBy:
-        isHidden || options.known?.redactedBy !== undefined ? undefined : await this.#redactedBy(event),
+      redactedBy: isHidden || options.known?.redactedBy !== undefined ? [] : await this.#redactedBy(event),
     };
   }
 
@@ -178,33 +180,22 @@ export class EventExaminer {
   async #redaction(
     event: RoomEvent,
     authState: AuthState,
-  ): Promise<Pick<EventExamination, 'redacts' | 'pendingTarget'>> {
-    if (event.type !== 'm.room.redaction' || event.redacts === undefined) return nothingRedacted;
+  ): Promise<Pick<EventExamination, 'redacts' | 'pendingTarget' | 'withheld'>> {
+    if (event.type !== 'm.room.redaction') return nothingRedacted;
+    if (event.redacts === undefined) return { ...nothingRedacted, withheld: true };
     const target = await this.#deps.events.getById(event.redacts);
-    if (!target) return { redacts: undefined, pendingTarget: event.redacts };
-    const takesEffect =
-      target.redactedBy === undefined && redactionTakesEffect(event, target.event, stateLookup(authState));
-    return { redacts: takesEffect ? target : undefined, pendingTarget: undefined };
+    if (!target) return { redacts: undefined, pendingTarget: event.redacts, withheld: true };
+    const takesEffect = !target.rejected && redactionTakesEffect(event, target.event, stateLookup(authState));
+    const isFirst = takesEffect && target.redactedBy === undefined;
+    return { redacts: isFirst ? target : undefined, pendingTarget: undefined, withheld: !takesEffect };
   }
 
-  /**
-   * Returns the redaction that arrived before its target and takes effect; the first when there are several.
-   */
-  async #redactedBy(event: RoomEvent): Promise<StoredEvent | undefined> {
-    const { database, events } = this.#deps;
-    const pending = await readPendingRedactionsOf(database.reader(), [event.eventId]);
-    if (pending.length === 0) return undefined;
-    for (const redaction of (await events.getMany(pending.map(({ nid }) => nid))).values()) {
-      const { stateBefore, rejected, softFailed } = redaction;
-      if (stateBefore === undefined || rejected || softFailed) continue;
-      const authState = await authStateInGroup(this.#deps, redaction.event, stateBefore);
-      if (redactionTakesEffect(redaction.event, event, stateLookup(authState))) return redaction;
-    }
-    return undefined;
+  async #redactedBy(event: RoomEvent): Promise<readonly StoredEvent[]> {
+    return (await effectivePendingRedactions(this.#deps, [event])).get(event.eventId) ?? [];
   }
 }
 
-const nothingRedacted = { redacts: undefined, pendingTarget: undefined };
+const nothingRedacted = { redacts: undefined, pendingTarget: undefined, withheld: false };
 
 /** Returns whether an event is absent from the timeline, without being rejected or soft-failed. */
 export const isMissing = (stored: StoredEvent | undefined) =>

@@ -1,14 +1,13 @@
 import { badJson, forbidden, type RoomEvent } from '../../../protocol/index.ts';
 import type { StoredEvent } from '../../stored-event.ts';
-import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { correctRoomVersion } from '../entering/room-version.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
-import { authIdsOf, authStateInGroup, stateLookup } from '../states/auth-state.ts';
-import { readPendingRedactionsOf } from '../store.ts';
+import { authIdsOf } from '../states/auth-state.ts';
 import type { RoomWithVersion, VerifiedEvent } from '../verified-event.ts';
 import { rejectionByAuthEvents } from './event-authorization.ts';
+import { effectivePendingRedactions, showRedactions } from './pending-redactions.ts';
 import { requireSameRoom } from './place-event.ts';
 
 /** Events that are staged together before the next ones. */
@@ -45,7 +44,10 @@ export class Outliers {
     const named = await this.#named(ordered, result);
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
       const some = ordered.slice(start, start + eventsAtOnce);
-      const redactions = await this.#redactions(some);
+      const redactions = await effectivePendingRedactions(
+        this.#deps,
+        some.map(({ event }) => event),
+      );
       const staged: Promise<void>[] = [];
       await slices.each(some, (one) => {
         const { stored, durable } = this.#stage(head, one, named, redactions);
@@ -93,34 +95,16 @@ export class Outliers {
     return found;
   }
 
-  /** Returns redactions that arrived before their targets and take effect, by the id of the target. */
-  async #redactions(some: readonly VerifiedEvent[]): Promise<Map<string, StoredEvent>> {
-    const { database, events } = this.#deps;
-    const targets = new Map(some.map(({ event }) => [event.eventId, event]));
-    const pending = await readPendingRedactionsOf(database.reader(), [...targets.keys()]);
-    const effective = new Map<string, StoredEvent>();
-    if (pending.length === 0) return effective;
-    const found = await events.getMany(pending.map(({ nid }) => nid));
-    for (const { targetId, nid } of pending) {
-      const [target, redaction] = [targets.get(targetId), found.get(nid)];
-      if (!target || !redaction || redaction.stateBefore === undefined || effective.has(targetId)) continue;
-      if (redaction.rejected || redaction.softFailed) continue;
-      const authState = await authStateInGroup(this.#deps, redaction.event, redaction.stateBefore);
-      if (redactionTakesEffect(redaction.event, target, stateLookup(authState)))
-        effective.set(targetId, redaction);
-    }
-    return effective;
-  }
-
   #stage(
     head: WritableHead,
     { event, json }: VerifiedEvent,
     named: Map<string, StoredEvent>,
-    redactions: ReadonlyMap<string, StoredEvent>,
+    redactions: ReadonlyMap<string, readonly StoredEvent[]>,
   ): { stored: StoredEvent; durable: Promise<void> } {
     const { writer, heads, clock } = this.#deps;
     const rejected = rejectionByAuthEvents(event, authOf(event, named)) !== undefined;
-    const redaction = redactions.get(event.eventId);
+    const effective = rejected ? [] : (redactions.get(event.eventId) ?? []);
+    const [redaction] = effective;
     return writer.extend(head, (reserve) => {
       const reservation = reserve();
       const place = outlierOf(head, event, reservation.position);
@@ -143,7 +127,9 @@ export class Outliers {
         ...(isNewRoom && { roomCreatedTs: clock.now() }),
         remote: { redactedTs: redaction?.event.originServerTs },
       });
-      return { stored, durable };
+      if (!redaction) return { stored, durable };
+      const shown = showRedactions(head, effective, reserve).map((one) => writer.stage(one));
+      return { stored, durable: Promise.all([durable, ...shown]).then(() => undefined) };
     });
   }
 }
@@ -163,6 +149,7 @@ export function outlierOf(head: WritableHead, event: RoomEvent, nid: number): St
     distribute: false,
     resolves: false,
     followsGap: false,
+    withheld: false,
     outOfBand: false,
     redactedBy: undefined,
   };

@@ -288,6 +288,33 @@ forEachDatabase((open) => {
       assert.equal((await again.engine.events.getById(secret))?.redactedBy, early.nid);
     });
 
+    it('are withheld from clients until their target arrives and allows them', async () => {
+      const { under, room, send } = await entered();
+      await send(room.member(cat, 'join'));
+      const redact = (sender: string, redacts: string, prev: string[]) =>
+        room.add({ type: 'm.room.redaction', sender, redacts, content: { redacts }, prev });
+      const withheld = async (tested: RoomsUnderTest, ids: readonly string[]) => {
+        const found = await tested.engine.events.getManyById(ids);
+        return ids.map((id) => found.get(id)?.withheld);
+      };
+      const target = room.say(ann);
+      const byCat = redact(cat, target, [target]);
+      const byAnn = redact(ann, target, [byCat]);
+      const again = redact(ann, target, [byAnn]);
+      const redactions = [byCat, byAnn, again];
+      const stateBefore = [...room.stateBefore(target).values()];
+      for (const eventId of redactions)
+        await under.engine.placement.place(room.roomId, room.get(eventId), { stateBefore });
+      assert.deepEqual(await withheld(under, redactions), [true, true, true]);
+      const next = await under.restart(open);
+      assert.deepEqual(await withheld(next, redactions), [true, true, true]);
+      const placed = await next.engine.placement.place(room.roomId, room.get(target));
+      assert.equal(placed.redactedBy, (await next.engine.events.getById(byAnn))?.nid);
+      assert.deepEqual(await withheld(next, redactions), [true, false, false]);
+      const last = await next.restart(open);
+      assert.deepEqual(await withheld(last, redactions), [true, false, false]);
+    });
+
     it('do not take effect without the power level to redact', async () => {
       const { under, room, send } = await entered();
       await send(room.member(cat, 'join'));

@@ -8,6 +8,7 @@ import { type BeforeStates, extremityGroups, type GroupState } from '../states/b
 import { type AppliedChange, applyCurrentStateChange } from '../states/current-state.ts';
 import type { VerifiedEvent } from '../verified-event.ts';
 import { type EventExamination, EventExaminer } from './examine-event.ts';
+import { showRedactions } from './pending-redactions.ts';
 import {
   type ExaminedEvent,
   type LocalPlaceOptions,
@@ -76,7 +77,10 @@ export class EventPlacer {
         if (head.broken || head.extremities !== extremities || head.chain.id !== group) continue;
         const { stored, durable } = writer.extend(head, (reserve) => {
           const write = this.#extend(head, { ...examined, earlyNid }, plan, reserve);
-          return { stored: write.stored, durable: writer.stage(write) };
+          const durable = writer.stage(write);
+          if (examination.redactedBy.length === 0) return { stored: write.stored, durable };
+          const shown = showRedactions(head, examination.redactedBy, reserve).map((one) => writer.stage(one));
+          return { stored: write.stored, durable: Promise.all([durable, ...shown]).then(() => undefined) };
         });
         newGroups.length = 0;
         durable.catch(() => resolver.forgetAll());
@@ -164,7 +168,7 @@ export class EventPlacer {
         answersLeft: examination.rejected === undefined ? maxBackfillResponses : undefined,
         fillsGap: isOnTimeline || examination.fills,
         pendingTarget: examination.pendingTarget,
-        redactedTs: examination.redactedBy?.event.originServerTs,
+        redactedTs: examination.redactedBy[0]?.event.originServerTs,
       },
     };
   }

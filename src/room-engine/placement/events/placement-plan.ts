@@ -200,7 +200,8 @@ export function storedEventFrom(
     distribute: options.distribute === true || known?.distribute === true,
     resolves: at.resolves,
     followsGap: at.stream !== undefined && examination.missing.length > 0,
+    withheld: examination.withheld,
     outOfBand: false,
-    redactedBy: known?.redactedBy ?? examination.redactedBy?.nid,
+    redactedBy: known?.redactedBy ?? examination.redactedBy[0]?.nid,
   };
 }

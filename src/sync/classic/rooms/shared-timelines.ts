@@ -1,4 +1,4 @@
-import { isHiddenFromUser, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
+import { isHidden, isHiddenFromUser, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
 import { encodePlace, placeBefore, type VisibleEvent } from '../../../rooms/index.ts';
 import type { Range } from '../../../sync-contract/index.ts';
 import type { EventText, SharedText } from './event-text.ts';
@@ -154,8 +154,9 @@ function recentEvents(
 }
 
 /** Whether all members get the event alike, and it changes no state. */
-function isPlain({ event, stream, rejected, softFailed, resolves, followsGap }: StoredEvent): boolean {
-  if (rejected || softFailed || resolves || followsGap || stream === undefined) return false;
+function isPlain(stored: StoredEvent): boolean {
+  const { event, stream, resolves, followsGap } = stored;
+  if (isHidden(stored) || resolves || followsGap || stream === undefined) return false;
   return event.stateKey === undefined && !isHiddenFromUser(event, noUsers);
 }
 

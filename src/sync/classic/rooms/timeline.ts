@@ -1,5 +1,6 @@
 import type { Filter } from '../../../filters/index.ts';
 import {
+  isHidden,
   isHiddenFromUser,
   type RoomHead,
   type RoomReader,
@@ -107,9 +108,7 @@ async function placeToGoOn(
 
 function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>): VisibleEvent[] {
   return events
-    .filter(
-      ({ rejected, softFailed, event }) => !rejected && !softFailed && !isHiddenFromUser(event, ignored),
-    )
+    .filter((stored) => !isHidden(stored) && !isHiddenFromUser(stored.event, ignored))
     .map((stored) => ({ stored, membership: 'join' }));
 }
 

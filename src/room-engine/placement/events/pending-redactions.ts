@@ -1,0 +1,86 @@
+import type { RoomEvent } from '../../../protocol/index.ts';
+import { type StoredEvent, withoutEnd } from '../../stored-event.ts';
+import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
+import { redactionTakesEffect } from '../../timeline/redaction.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
+import { authStateInGroup, stateLookup } from '../states/auth-state.ts';
+import { readPendingRedactionsOf } from '../store.ts';
+
+/** Bounds the redactions of one target that are validated when it arrives. */
+const maxPendingPerTarget = 50;
+
+/**
+ * Returns the redactions that arrived before their targets and take effect, by the id of the target, in the
+ * order of arrival: the first of each redacts it.
+ * Source: room version 3, "Handling redactions".
+ */
+export async function effectivePendingRedactions(
+  deps: PlacementDeps,
+  targets: readonly RoomEvent[],
+): Promise<Map<string, StoredEvent[]>> {
+  const effective = new Map<string, StoredEvent[]>();
+  const byId = new Map(targets.map((event) => [event.eventId, event]));
+  const pending = await readPendingRedactionsOf(deps.database.reader(), [...byId.keys()]);
+  if (pending.length === 0) return effective;
+  for (const [targetId, rows] of Map.groupBy(pending, (row) => row.targetId)) {
+    const target = byId.get(targetId);
+    const nids = rows.map(({ nid }) => nid).sort((a, b) => a - b);
+    const redactions = await deps.events.getMany(nids.slice(0, maxPendingPerTarget));
+    const valid: StoredEvent[] = [];
+    for (const nid of nids) {
+      const redaction = redactions.get(nid);
+      if (target && redaction && (await takesEffect(deps, redaction, target))) valid.push(redaction);
+    }
+    if (valid.length > 0) effective.set(targetId, valid);
+  }
+  return effective;
+}
+
+async function takesEffect(
+  deps: PlacementDeps,
+  { event, stateBefore, rejected, softFailed }: StoredEvent,
+  target: RoomEvent,
+): Promise<boolean> {
+  if (stateBefore === undefined || rejected || softFailed) return false;
+  const authState = await authStateInGroup(deps, event, stateBefore);
+  return redactionTakesEffect(event, target, stateLookup(authState));
+}
+
+/**
+ * Prepares the writes that show withheld redactions to clients, at the positions that they have in the room's
+ * history.
+ */
+export function showRedactions(
+  head: WritableHead,
+  redactions: readonly StoredEvent[],
+  reserve: ReservePlace,
+): PreparedWrite[] {
+  return redactions
+    .filter(({ withheld }) => withheld)
+    .map((redaction) => {
+      const stored: StoredEvent = { ...redaction, withheld: false };
+      const reservation = reserve();
+      head.revise(stored);
+      return {
+        head,
+        stored,
+        rowAction: 'known',
+        fact: {
+          roomId: head.roomId,
+          position: reservation.position,
+          onTimeline: false,
+          stored,
+          stateChanges: [],
+          membershipChanges: [],
+          ...withoutEnd,
+        },
+        content: '',
+        end: undefined,
+        groups: [],
+        auth: [],
+        redacts: undefined,
+        reservation,
+      };
+    });
+}
