@@ -58,6 +58,7 @@ export class RoomWriter extends RoomReader {
   readonly checks = new EventChecks();
   /** The policy servers of rooms, which check events before they are added. */
   readonly policies: PolicyServers;
+  override readonly stateKeys: WritableStateKeys;
   readonly #writer: EventWriter;
   readonly #signer: BackgroundSigner;
 
@@ -70,6 +71,7 @@ export class RoomWriter extends RoomReader {
     const stateKeys = new WritableStateKeys(reader, keys, slices, maxStateKeys);
     const heads = new WritableHeads(stores.storedHeads, groups, maxStateEntries);
     super(deps, stores, stateKeys, heads);
+    this.stateKeys = stateKeys;
     this.policies = new PolicyServers({
       serverName: deps.signer.serverName,
       events,

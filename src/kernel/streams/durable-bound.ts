@@ -1,6 +1,9 @@
 import type { Database } from '../database/database.ts';
 import { raiseBound } from './store.ts';
 
+/** A crash leaves at most so many numbers unused. */
+const maxStep = 1_000_000;
+
 /**
  * A bound on disk above all numbers that were assigned. A process begins above the bound of the last run, so that no
  * number is assigned twice, not even after a crash. One process at a time writes the database (decision 0131): all
@@ -9,8 +12,10 @@ import { raiseBound } from './store.ts';
 export class DurableBound {
   readonly #database: Database;
   readonly #name: string;
-  readonly #step: number;
+  #step: number;
   #value: number;
+  /** The highest number that a caller asked for. */
+  #wanted = 0;
   #extension: Promise<void> | undefined;
 
   private constructor(database: Database, name: string, step: number, value: number) {
@@ -31,15 +36,40 @@ export class DurableBound {
 
   /** Whether `number` may be used. Raises the bound in the background long before it is reached. */
   covers(number: number): boolean {
-    if (number > this.#value - this.#step / 2) void this.#extend().catch(() => undefined);
+    if (number > this.#value - this.#step / 2) {
+      this.#wanted = Math.max(this.#wanted, number);
+      void this.#extend().catch(() => undefined);
+    }
     return number <= this.#value;
   }
 
-  /** Raises the bound, once at a time; after a failure, the next call of `covers` tries again. */
+  /**
+   * Waits until `number` may be used, with a quarter of a step to spare for numbers that are used without waiting.
+   * @returns undefined where that is so already: then nothing needs to be awaited
+   * @throws the error of the database that could not raise the bound
+   */
+  ready(number: number): Promise<void> | undefined {
+    return this.covers(number) && number <= this.#value - this.#step / 4 ? undefined : this.#reach(number);
+  }
+
+  async #reach(number: number): Promise<void> {
+    do {
+      this.#wanted = Math.max(this.#wanted, number);
+      await this.#extend();
+    } while (number > this.#value - this.#step / 4);
+  }
+
+  /**
+   * Raises the bound, once at a time; after a failure, the next call tries again. Numbers that are used up faster than
+   * the database raises their bound double the step.
+   */
   #extend(): Promise<void> {
-    this.#extension ??= raiseBound(this.#database, this.#name, this.#step)
+    const by = Math.max(this.#step, this.#wanted - this.#value + this.#step);
+    const before = this.#value;
+    this.#extension ??= raiseBound(this.#database, this.#name, by)
       .then((value) => {
         this.#value = value;
+        if (this.#wanted > before - this.#step / 4) this.#step = Math.min(this.#step * 2, maxStep);
       })
       .finally(() => {
         this.#extension = undefined;

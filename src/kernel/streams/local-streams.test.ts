@@ -165,6 +165,30 @@ forEachDatabase((open) => {
     assert.ok((await Sequence.open(again, 'things')).next() > id);
   });
 
+  test('assigns 100,000 ids in a row without a pause, each once, while single ids are assigned', async () => {
+    const [database] = await openStreams();
+    const sequence = await Sequence.open(database, 'things');
+    const first = sequence.next();
+    const single: number[] = [];
+    const takeSingleIds = async () => {
+      while (single.length < 500) {
+        await sequence.ready();
+        single.push(sequence.next());
+      }
+    };
+    const [runs] = await Promise.all([
+      Promise.all(
+        [25_000, 60_000, 15_000].map(async (count) => ({ count, from: await sequence.take(count) })),
+      ),
+      takeSingleIds(),
+    ]);
+    const ids = runs.flatMap(({ count, from }) => Array.from({ length: count }, (_, index) => from + index));
+    const all = new Set([first, ...ids, ...single]);
+    assert.equal(all.size, 100_501);
+    const again = await Sequence.open(database, 'things');
+    assert.ok(again.next() > Math.max(...all));
+  });
+
   test('raises the bound on disk ahead of 300,000 positions', async () => {
     const [, streams] = await openStreams();
     const stream = new Stream<string>('numbers', jsonFacts());

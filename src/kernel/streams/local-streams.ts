@@ -67,6 +67,8 @@ export class LocalStreams implements StreamWriter {
   }
 
   async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {
+    const positions = this.#bound.ready(this.#counter.next);
+    if (positions) await positions;
     let facts: TransactionFacts | undefined;
     try {
       const result = await this.#database.transaction<S, T>((writer) => {

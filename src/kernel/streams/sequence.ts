@@ -19,6 +19,22 @@ export class Sequence {
     return new Sequence(...(await DurableBound.open(database, name, step)));
   }
 
+  /**
+   * Waits until the next `count` ids can be had from `next`, with thousands to spare for others.
+   * @returns undefined where they can: then nothing needs to be awaited
+   */
+  ready(count = 1): Promise<void> | undefined {
+    return this.#bound.ready(this.#last + count);
+  }
+
+  /** Returns the first of `count` ids in a row, when all of them may be used. */
+  async take(count: number): Promise<number> {
+    for (let wait = this.ready(count); wait; wait = this.ready(count)) await wait;
+    const first = this.#last + 1;
+    this.#last += count;
+    return first;
+  }
+
   /** Returns the next id. @throws Error when the bound on disk could not be raised in time */
   next(): number {
     const id = this.#last + 1;

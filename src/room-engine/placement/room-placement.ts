@@ -44,7 +44,7 @@ export class RoomPlacement implements Placement {
   find: Placement['find'] = (eventIds) => this.#deps.events.getManyById(eventIds);
 
   addOutliers: Placement['addOutliers'] = (room, events) =>
-    this.#mutex.run(room.roomId, () => this.#outliers.add(room, events));
+    this.#run(room.roomId, () => this.#outliers.add(room, events));
 
   place: Placement['place'] = async (roomId, event, options = {}) => {
     const vouched = await this.#withPolicySignature(roomId, event, options);
@@ -55,7 +55,7 @@ export class RoomPlacement implements Placement {
   readonly slowSends: SlowSends = {
     sendOverManyExtremities: (roomId, draft, options) =>
       this.#send(roomId, options, () =>
-        this.#mutex.run(roomId, () => buildOverManyExtremities(this.#deps, this.#before, roomId, draft)),
+        this.#run(roomId, () => buildOverManyExtremities(this.#deps, this.#before, roomId, draft)),
       ),
     sendWithPolicySignature: (roomId, draft, options) =>
       this.#send(roomId, options, () => buildAtEnd(this.#deps, roomId, draft)),
@@ -70,13 +70,13 @@ export class RoomPlacement implements Placement {
     this.#placed(room.roomId, () => this.#outOfBand.add(room, event, shown));
 
   backfill: Placement['backfill'] = (roomId, events) =>
-    this.#mutex.run(roomId, () => this.#backfill.add(roomId, events));
+    this.#run(roomId, () => this.#backfill.add(roomId, events));
 
   eventTemplate: Placement['eventTemplate'] = (roomId, draft) =>
     buildEventTemplate(this.#deps, roomId, draft);
 
   completeState: Placement['completeState'] = (roomId, state) =>
-    this.#mutex.run(roomId, () => this.#completing.complete(roomId, state));
+    this.#run(roomId, () => this.#completing.complete(roomId, state));
 
   async #send(
     roomId: string,
@@ -109,12 +109,27 @@ export class RoomPlacement implements Placement {
    * the disk.
    */
   async #placed(roomId: string, place: () => Promise<PlacedEvent>): Promise<StoredEvent> {
-    const { stored, durable } = await this.#mutex.run(roomId, async () => {
+    const { stored, durable } = await this.#run(roomId, async () => {
       const placed = await place();
       if (placed.isBarrier) await placed.durable;
       return placed;
     });
     await durable;
     return stored;
+  }
+
+  /** Runs a task in the room's queue; state keys that it prepares and does not write are forgotten afterwards. */
+  #run<T>(roomId: string, task: () => Promise<T>): Promise<T> {
+    const { stateKeys, groupIds } = this.#deps;
+    return this.#mutex.run(roomId, async () => {
+      const attempt = stateKeys.begin();
+      try {
+        const wait = groupIds.ready();
+        if (wait) await wait;
+        return await task();
+      } finally {
+        stateKeys.end(attempt);
+      }
+    });
   }
 }

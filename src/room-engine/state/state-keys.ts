@@ -102,4 +102,10 @@ export class StateKeys {
     this.#names.set(nid, key);
     return key;
   }
+
+  /** Forgets a nid that was never written. */
+  protected forget(nid: number, key: string): void {
+    this.#names.delete(nid);
+    if (this.#nids.get(key) === nid) this.#nids.delete(key);
+  }
 }

@@ -4,14 +4,31 @@ import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateMapKey } from '../../protocol/index.ts';
 import type { RoomTables } from '../tables.ts';
 import { isStorableText } from '../timeline/event-to-send.ts';
+import { type Attempt, Attempts } from './attempts.ts';
 import { StateKeys } from './state-keys.ts';
 
-/** State keys in the writing process, which allocates the nids of new keys. */
+/** A nid that is not on disk yet. */
+interface UnsavedKey {
+  readonly nid: number;
+  /** The period of `Attempts` in which the key was last used. */
+  usedIn: number;
+}
+
+/** Unsaved keys up to which those of ended attempts may stay in memory while other attempts run. */
+const minKeysToForget = 1_000;
+
+/**
+ * State keys in the writing process, which allocates the nids of new keys. They are prepared and used within an
+ * attempt; those that no attempt writes are forgotten when the attempts that used them have ended.
+ */
 export class WritableStateKeys extends StateKeys {
   readonly #sequence: Sequence;
   readonly #slices: TimeSlices;
   /** Nids that are not on disk yet: an event that is staged with them must be staged with their rows. */
-  readonly #unsaved = new Map<string, number>();
+  readonly #unsaved = new Map<string, UnsavedKey>();
+  readonly #attempts = new Attempts();
+  /** The number of unsaved keys at which those of ended attempts are looked for. */
+  #forgetAt = minKeysToForget;
 
   /** @param size maximum number of cached keys */
   constructor(reader: Reader<RoomTables>, sequence: Sequence, slices: TimeSlices, size: number) {
@@ -20,23 +37,44 @@ export class WritableStateKeys extends StateKeys {
     this.#slices = slices;
   }
 
+  /** Number of keys whose rows have yet to be written. */
+  get unsavedCount(): number {
+    return this.#unsaved.size;
+  }
+
+  /** Begins an attempt to write events: keys that it prepares or reads stay in memory until `end`. */
+  begin(): Attempt {
+    return this.#attempts.begin();
+  }
+
+  /** Ends an attempt; the writes that it has staged are attempts of their own. */
+  end(attempt: Attempt): void {
+    this.#attempts.end(attempt);
+    if (this.#unsaved.size > 0) this.#forgetUnused();
+  }
+
+  /** Runs `work` as an attempt. */
+  async attempt<T>(work: () => Promise<T>): Promise<T> {
+    const attempt = this.begin();
+    try {
+      return await work();
+    } finally {
+      this.end(attempt);
+    }
+  }
+
   /** Returns the nid of a key that was prepared; `undefined` when it is not in memory. */
   override peek(key: string): number | undefined {
-    return this.#unsaved.get(key) ?? super.peek(key);
+    return this.#peekUnsaved(key) ?? super.peek(key);
   }
 
   /** Reads or allocates the nid of a key; afterwards `peek` returns it. */
   async prepare(key: string): Promise<number> {
     const known = this.peek(key) ?? (await this.find(key));
     if (known !== undefined) return known;
-    return this.peek(key) ?? this.#make(key);
-  }
-
-  #make(key: string): number {
-    const nid = this.#sequence.next();
-    this.#unsaved.set(key, nid);
-    this.remember(nid, ...splitStateMapKey(key));
-    return nid;
+    const wait = this.#sequence.ready();
+    if (wait) await wait;
+    return this.peek(key) ?? this.#add(key, this.#sequence.next());
   }
 
   /** `prepare` for many keys. @returns key to nid; keys that no database can store are absent */
@@ -44,9 +82,13 @@ export class WritableStateKeys extends StateKeys {
     const all = [...keys];
     const found = await this.findMany(all);
     const missing = all.filter((key) => !found.has(key));
+    if (missing.length === 0) return found;
+    let nid = await this.#sequence.take(missing.length);
     await this.#slices.each(missing, (key) => {
       const [type, stateKey] = splitStateMapKey(key);
-      if (isStorableText(type) && isStorableText(stateKey)) found.set(key, this.peek(key) ?? this.#make(key));
+      if (isStorableText(type) && isStorableText(stateKey)) {
+        found.set(key, this.peek(key) ?? this.#add(key, nid++));
+      }
     });
     return found;
   }
@@ -56,13 +98,44 @@ export class WritableStateKeys extends StateKeys {
     return this.#unsaved.has(key);
   }
 
+  /** Keeps unsaved keys for a write that is staged with them. */
+  use(keys: Iterable<string>): void {
+    if (this.#unsaved.size === 0) return;
+    for (const key of keys) this.#peekUnsaved(key);
+  }
+
   /** Marks the rows of these keys as written. */
   saved(keys: Iterable<string>): void {
     for (const key of keys) {
-      const nid = this.#unsaved.get(key);
-      if (nid === undefined) continue;
+      const unsaved = this.#unsaved.get(key);
+      if (unsaved === undefined) continue;
       this.#unsaved.delete(key);
-      this.remember(nid, ...splitStateMapKey(key));
+      this.remember(unsaved.nid, ...splitStateMapKey(key));
     }
+  }
+
+  #peekUnsaved(key: string): number | undefined {
+    const unsaved = this.#unsaved.get(key);
+    if (unsaved === undefined) return undefined;
+    unsaved.usedIn = this.#attempts.period;
+    return unsaved.nid;
+  }
+
+  #add(key: string, nid: number): number {
+    this.#unsaved.set(key, { nid, usedIn: this.#attempts.period });
+    this.remember(nid, ...splitStateMapKey(key));
+    return nid;
+  }
+
+  #forgetUnused(): void {
+    const { isIdle, oldest } = this.#attempts;
+    if (!isIdle && this.#unsaved.size < this.#forgetAt) return;
+    for (const [key, { nid, usedIn }] of this.#unsaved) {
+      if (usedIn >= oldest) continue;
+      this.#unsaved.delete(key);
+      this.forget(nid, key);
+    }
+    this.#attempts.nextPeriod();
+    this.#forgetAt = Math.max(minKeysToForget, this.#unsaved.size * 2);
   }
 }

@@ -101,12 +101,23 @@ export class Append {
     roomId: string | undefined,
     first: readonly [EventToSend, ...EventToSend[]],
   ): Promise<string> {
-    const { heads, events, roomNids, stateKeys, writer, checks } = this.#deps;
-    for (const draft of first) {
-      checkStorable(draft);
-      await stateKeys.prepare(stateMapKey(draft.type, draft.stateKey ?? ''));
-    }
+    const { stateKeys } = this.#deps;
+    for (const draft of first) checkStorable(draft);
+    return stateKeys.attempt(async () => {
+      await stateKeys.prepareMany(first.map((draft) => stateMapKey(draft.type, draft.stateKey ?? '')));
+      return this.#create(version, roomId, first);
+    });
+  }
+
+  async #create(
+    version: RoomVersion,
+    roomId: string | undefined,
+    first: readonly [EventToSend, ...EventToSend[]],
+  ): Promise<string> {
+    const { heads, events, roomNids, groupIds, writer, checks } = this.#deps;
     if (!checks.isEmpty) for (const draft of first) await checks.pass(draft, { roomId, newRoom: first });
+    const wait = groupIds.ready(first.length);
+    if (wait) await wait;
     // Nothing is awaited from here, so all events are committed together.
     const [creation, ...others] = first;
     const created = composeCreation(this.#deps, creation, version, roomId);
@@ -116,9 +127,11 @@ export class Append {
       const nothing = new SendContext(events, creation);
       const made = this.#extend(head, creation, created, nothing, reserve);
       const writes: PreparedWrite[] = [{ ...made, roomCreatedTs }];
+      const before = new Map<number, StoredEvent>();
       for (const draft of others) {
-        const context = new SendContext(events, draft);
-        for (const { stored } of writes) context.add(stored);
+        const last = writes.at(-1)?.stored;
+        if (last) before.set(last.nid, last);
+        const context = new SendContext(events, draft, before);
         const composed = composeEvent(this.#deps, draft, head, context);
         writes.push(this.#extend(head, draft, composed, context, reserve));
       }
@@ -129,9 +142,22 @@ export class Append {
     return head.roomId;
   }
 
-  async #stage(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
-    const { heads, events, stateKeys, writer, policies, checks } = this.#deps;
+  async #stage(roomId: string, draft: EventToSend, options: AppendOptions): Promise<Staged> {
+    const { stateKeys, groupIds } = this.#deps;
     checkStorable(draft);
+    if (draft.stateKey === undefined) return this.#stageInAttempt(roomId, draft, options);
+    const attempt = stateKeys.begin();
+    try {
+      const wait = groupIds.ready();
+      if (wait) await wait;
+      return await this.#stageInAttempt(roomId, draft, options);
+    } finally {
+      stateKeys.end(attempt);
+    }
+  }
+
+  async #stageInAttempt(roomId: string, draft: EventToSend, { transaction }: AppendOptions): Promise<Staged> {
+    const { heads, events, stateKeys, writer, policies, checks } = this.#deps;
     let isUnchecked = !checks.isEmpty;
     const context = new SendContext(events, draft);
     for (;;) {

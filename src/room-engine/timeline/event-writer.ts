@@ -2,8 +2,9 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { BackgroundSigner } from '../../kernel/signing/index.ts';
 import type { Reservation, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
-import type { UnsignedEvent } from '../../protocol/index.ts';
+import { stateMapKey, type UnsignedEvent } from '../../protocol/index.ts';
 import type { EventIndex } from '../event-index.ts';
+import type { Attempt } from '../state/attempts.ts';
 import type { AuthEdges } from '../state/auth-edges.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
@@ -26,6 +27,8 @@ export type ReservePlace = () => Reservation<RoomFact>;
 
 interface Pending {
   readonly write: PreparedWrite;
+  /** Keeps the state keys of the write in memory until it has settled. */
+  readonly attempt: Attempt;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -131,7 +134,10 @@ export class EventWriter {
         }),
       );
     } catch (error) {
-      for (const { write } of this.#staged.splice(stagedBefore)) this.#undo(write);
+      for (const { write, attempt } of this.#staged.splice(stagedBefore)) {
+        this.#undo(write);
+        this.#stateKeys.end(attempt);
+      }
       if (hasReserved) this.#abandon(head);
       throw error;
     }
@@ -153,8 +159,9 @@ export class EventWriter {
       this.#undo(write);
       throw error;
     }
+    const attempt = this.#beginWrite(write);
     const durable = new Promise<void>((resolve, reject) => {
-      this.#staged.push({ write, resolve, reject });
+      this.#staged.push({ write, attempt, resolve, reject });
     });
     if (this.#staged.length === 1) setImmediate(() => this.#signStaged());
     // A microtask later, so that events that are staged together, as the first events of a room, are signed
@@ -162,6 +169,13 @@ export class EventWriter {
     if (this.#staged.length === minEventsToSign) queueMicrotask(() => this.#signStaged());
     if (stored.event.stateKey !== undefined) this.#durable.set(stored, durable);
     return durable;
+  }
+
+  /** Keeps the unsaved state keys of a write in memory. */
+  #beginWrite({ fact, remote }: PreparedWrite): Attempt {
+    if (fact) this.#stateKeys.use(stateMapKeysOf(fact));
+    if (remote?.stateKeys) this.#stateKeys.use(remote.stateKeys);
+    return this.#stateKeys.begin();
   }
 
   /** Ties a new copy of a staged state event to the write that resolves `durable`. */
@@ -307,7 +321,8 @@ export class EventWriter {
     for (const { pending } of kept) this.#succeed(pending);
   }
 
-  #succeed({ write, resolve }: Pending): void {
+  #succeed({ write, attempt, resolve }: Pending): void {
+    this.#stateKeys.end(attempt);
     const { head, stored, fact, redacts, reservation } = write;
     if (write.rowAction !== 'untouched') this.#events.markSaved(stored);
     this.#settled(write);
@@ -327,8 +342,9 @@ export class EventWriter {
     if (row === 'new') this.#authEdges.settled(stored.nid);
   }
 
-  #fail({ write, reject }: Pending, error: unknown): void {
+  #fail({ write, attempt, reject }: Pending, error: unknown): void {
     this.#undo(write);
+    this.#stateKeys.end(attempt);
     reject(error);
   }
 
@@ -341,6 +357,10 @@ export class EventWriter {
     if (redacts) head.redact(redacts, undefined);
     reservation.abandon();
   }
+}
+
+function* stateMapKeysOf({ stateChanges }: RoomFact): Generator<string> {
+  for (const { type, stateKey } of stateChanges) yield stateMapKey(type, stateKey);
 }
 
 /** The PDU as JSON. */

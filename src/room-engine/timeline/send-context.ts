@@ -12,14 +12,16 @@ const createKey = stateMapKey('m.room.create', '');
  * are synchronous, whatever caches drop in the meantime.
  */
 export class SendContext {
-  readonly #events = new Map<number, StoredEvent>();
+  readonly #events: Map<number, StoredEvent>;
   readonly #store: EventStore;
   readonly #draft: EventToSend;
   #authKeys: { readonly version: RoomVersion; readonly keys: readonly string[] } | undefined;
   /** The event that the draft redacts; `undefined` also when it is unknown. */
   #target: StoredEvent | undefined;
 
-  constructor(store: EventStore, draft: EventToSend) {
+  /** @param events the events of a room that is being created; shared by the contexts of its first events */
+  constructor(store: EventStore, draft: EventToSend, events = new Map<number, StoredEvent>()) {
+    this.#events = events;
     this.#store = store;
     this.#draft = draft;
   }
@@ -37,13 +39,16 @@ export class SendContext {
     return this.#authKeys.keys;
   }
 
-  /** Loads the events that are not in memory; costs nothing where all are. */
-  async load(head: RoomHead, stateKeys: WritableStateKeys): Promise<void> {
+  /**
+   * Loads the events that are not in memory; costs nothing where all are.
+   * @param stateKeys prepares the state key of an event that will be stored
+   */
+  async load(head: RoomHead, stateKeys?: WritableStateKeys): Promise<void> {
     const missing = this.#needed(head).filter((nid) => !this.#find(nid));
     if (missing.length > 0)
       for (const found of (await this.#store.getMany(missing)).values()) this.add(found);
     const { type, stateKey, redacts } = this.#draft;
-    if (stateKey !== undefined) await stateKeys.prepare(stateMapKey(type, stateKey));
+    if (stateKey !== undefined) await stateKeys?.prepare(stateMapKey(type, stateKey));
     if (redacts !== undefined) this.#target = await this.#store.getById(redacts);
   }
 

@@ -15,12 +15,12 @@ export async function buildAtEnd(
   roomId: string,
   draft: EventToSend,
 ): Promise<VerifiedEvent> {
-  const { heads, events, stateKeys, signer } = deps;
+  const { heads, events, signer } = deps;
   const context = new SendContext(events, draft);
   for (;;) {
     const head = await heads.get(roomId);
     if (!head) throw notFound('Unknown room');
-    await context.load(head, stateKeys);
+    await context.load(head);
     if (head.broken || !context.isComplete(head)) continue;
     const { unsigned } = composeEvent(deps, draft, head, context);
     const { event, signingInput } = unsigned;

@@ -14,13 +14,13 @@ export async function buildEventTemplate(
   roomId: string,
   draft: EventToSend,
 ): Promise<{ readonly event: JsonObject }> {
-  const { heads, events, stateKeys } = deps;
+  const { heads, events } = deps;
   checkStorable(draft);
   const context = new SendContext(events, draft);
   for (;;) {
     const head = await heads.get(roomId);
     if (!head || head.chain.id === undefined) throw notFound('Unknown room');
-    await context.load(head, stateKeys);
+    await context.load(head);
     if (head.broken || !context.isComplete(head)) continue;
     const { unsigned } = composeEvent(deps, draft, head, context);
     const { event } = unsigned;

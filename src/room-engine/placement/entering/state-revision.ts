@@ -127,6 +127,8 @@ export class StateRevision {
     if (event.stateKey !== undefined && !rejected) {
       const key = stateMapKey(event.type, event.stateKey);
       const keyNid = await this.#deps.stateKeys.prepare(key);
+      const wait = this.#deps.groupIds.ready();
+      if (wait) await wait;
       const chain = this.#chain?.id === before.id ? this.#chain : await before.chain();
       this.#chain = chain;
       const rows = chain.advance(this.#deps.groupIds.next(), new Map([[keyNid, stored.nid]]));
