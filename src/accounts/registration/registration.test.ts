@@ -105,6 +105,16 @@ forEachDatabase((open) => {
       assert.equal((await server.call('GET', '/register/available')).body['errcode'], 'M_MISSING_PARAM');
     });
 
+    it('GET /register/available responds 429 M_LIMIT_EXCEEDED to a client address that tries many names', async () => {
+      await start();
+      const ask = (name: string) => server.call('GET', `/register/available?username=${name}`);
+      const answers = [];
+      for (let index = 0; index < 12; index++) answers.push((await ask(`name${index}`)).status);
+      assert.deepEqual(answers, [...Array(10).fill(200), 429, 429]);
+      server.clock.advance(1_000);
+      assert.equal((await ask('later')).status, 200);
+    });
+
     it('reports a taken user name only on completion with inhibit_user_in_use_error', async () => {
       await start({ options: { inhibit_user_in_use_error: true } });
       await server.register('alice');

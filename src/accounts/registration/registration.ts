@@ -1,6 +1,8 @@
 import type { Devices } from '../../devices/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import {
   badJson,
@@ -38,6 +40,7 @@ export interface NewAccount {
 }
 
 export interface RegistrationDeps {
+  readonly clock: Clock;
   readonly streams: StreamWriter;
   readonly randomness: Randomness;
   readonly accounts: Accounts;
@@ -65,6 +68,12 @@ type Options = Pick<
   | 'user_types'
 >;
 
+/**
+ * Questions of one client address whether a user name is available: a form may ask while a name is typed, and a list
+ * of names cannot be tried.
+ */
+const availabilityLimit = { per_second: 1, burst_count: 10 };
+
 const registrationDisabled = () => forbidden('Registration is disabled');
 
 /** Registers accounts. Source: client-server API, "Account registration". */
@@ -72,11 +81,14 @@ export class Registration {
   readonly #deps: RegistrationDeps;
   readonly #options: Options;
   readonly #guests: GuestUpgrade;
+  /** Limits `checkAvailable` by client address. */
+  readonly #availability: RateLimiter;
 
   constructor(deps: RegistrationDeps, options: Options) {
     this.#deps = deps;
     this.#guests = new GuestUpgrade(deps, options.server_name);
     this.#options = options;
+    this.#availability = new RateLimiter(availabilityLimit, deps.clock);
   }
 
   /**
@@ -123,11 +135,12 @@ export class Registration {
 
   /**
    * Resolves when the user name is available.
-   * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE
+   * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED
    */
   async checkAvailable(username: string, ip: string): Promise<void> {
     this.#flows();
     this.#deps.limits.registration.check(ip);
+    this.#availability.take(ip);
     await this.#checkName(username);
   }
 

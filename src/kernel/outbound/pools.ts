@@ -42,11 +42,11 @@ export class Pools {
     const proxy = this.#deps.proxies.for(target.tls !== undefined, target.host);
     if (proxy === undefined) {
       const { resolver, policy } = this.#deps;
-      const pool = this.#pool(keyOf(target), () => directConnector(target, resolver, policy));
+      const pool = this.#pool(target, keyOf(target), () => directConnector(target, resolver, policy));
       return { pool, path: target.path, headers: {} };
     }
     if (target.tls !== undefined) {
-      const pool = this.#pool(`tunnel ${keyOf(target)}`, () => tunnelConnector(target, proxy));
+      const pool = this.#pool(target, `tunnel ${keyOf(target)}`, () => tunnelConnector(target, proxy));
       return { pool, path: target.path, headers: {} };
     }
     return {
@@ -70,9 +70,9 @@ export class Pools {
     );
   }
 
-  #pool(key: string, connector: () => ReturnType<typeof directConnector>): Pool {
+  #pool({ tls }: Target, key: string, connector: () => ReturnType<typeof directConnector>): Pool {
     // A placeholder: the connector alone decides where to connect.
-    const origin = key.includes('https') ? 'https://target.invalid' : 'http://target.invalid';
+    const origin = tls === undefined ? 'http://target.invalid' : 'https://target.invalid';
     return this.#getOrCreate(
       key,
       () =>

@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { Type } from 'typebox';
 import { createKernelServer, logLines } from '../../../test/support/servers/kernel-server.ts';
 import { forbidden, limitExceeded } from '../../protocol/index.ts';
-import { type Route, route } from '../http/index.ts';
+import { type Reply, type Route, route } from '../http/index.ts';
 import { Templates } from '../templates/index.ts';
 import { Pages, pageStaticFiles, pageTemplates, staticFiles } from './index.ts';
 
@@ -208,6 +208,16 @@ describe('staticFiles', () => {
       assert.equal((await get(css, { headers: { 'if-none-match': known } })).status, 200, known);
     }
     assert.notEqual((await get('/_matrix/static/img/logo.svg')).headers.get('etag'), tag);
+  });
+
+  it('reads the folder again after it could not be read', async () => {
+    const later = join(folder, 'later');
+    const { handler } = staticFiles('/_proto/static/*', later);
+    const request = { params: { '*': 'a.css' }, headers: {} } as unknown as Parameters<typeof handler>[0];
+    await assert.rejects(async () => handler(request), { code: 'ENOENT' });
+    mkdirSync(later);
+    writeFileSync(join(later, 'a.css'), 'body {}');
+    assert.equal(String(((await handler(request)) as Reply).body), 'body {}');
   });
 
   it('responds 404 M_NOT_FOUND to names that are not files of the folder', async () => {

@@ -34,7 +34,10 @@ const cacheControl = 'public, max-age=3600';
 export function staticFiles(path: `${string}/*`, folder: string): Route {
   let files: Promise<ReadonlyMap<string, StaticFile>> | undefined;
   return route({ method: 'GET', path, auth: 'none' }, async ({ params, headers }) => {
-    files ??= readAll(folder);
+    files ??= readAll(folder).catch((error: unknown) => {
+      files = undefined; // The next request reads them again.
+      throw error;
+    });
     const file = (await files).get(params['*']);
     if (file === undefined) throw notFound('There is no such file');
     return isKnown(file.headers['ETag']!, headers['if-none-match'])

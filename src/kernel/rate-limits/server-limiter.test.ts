@@ -9,14 +9,14 @@ type Limit = ConstructorParameters<typeof ServerLimiter>[0];
 /** Lets pending promises continue. */
 const turn = () => new Promise(setImmediate);
 
-function open(limit: Partial<Limit>) {
+function open(limit: Partial<Limit>, maxCallers?: number) {
   const clock = manualClock();
   const defaults = sectionDefaults(rateLimitsSection).rc_federation;
-  const limiter = new ServerLimiter({ ...defaults, ...limit }, clock);
+  const limiter = new ServerLimiter({ ...defaults, ...limit }, clock, maxCallers);
   const admitted: string[] = [];
   const releases = new Map<string, () => void>();
-  const ask = (name: string, server = 'a.example') =>
-    limiter.admit(server).then((release) => {
+  const ask = (name: string, server = 'a.example', signal?: AbortSignal) =>
+    limiter.admit(server, signal).then((release) => {
       admitted.push(name);
       releases.set(name, release);
     });
@@ -79,6 +79,45 @@ describe('ServerLimiter', () => {
     releases.get('2')?.();
     await turn();
     assert.deepEqual(admitted, ['1', 'other', '2', '3']);
+  });
+
+  it('gives up queued requests whose client disconnects, so that their places are free', async () => {
+    const { admitted, releases, ask, clock } = open({ sleep_limit: 4, concurrent: 1, reject_limit: 2 });
+    const [queued, delayed] = [new AbortController(), new AbortController()];
+    await ask('1');
+    const second = ask('2', 'a.example', queued.signal);
+    void ask('3');
+    queued.abort();
+    await assert.rejects(second, { errcode: 'M_LIMIT_EXCEEDED' });
+    void ask('4');
+    releases.get('1')?.();
+    await turn();
+    releases.get('3')?.();
+    await turn();
+    assert.deepEqual(admitted, ['1', '3', '4']);
+    const fifth = ask('5', 'a.example', delayed.signal);
+    delayed.abort();
+    await assert.rejects(fifth, { errcode: 'M_LIMIT_EXCEEDED' });
+    releases.get('4')?.();
+    clock.advance(10_000);
+    await ask('6');
+    assert.equal(admitted.at(-1), '6');
+  });
+
+  it('keeps the requests of a bounded number of servers in memory', async () => {
+    const { admitted, releases, ask, clock } = open({ concurrent: 1 }, 20);
+    for (let index = 0; index < 20; index++) await ask(`${index}`, `s${index}.example`);
+    await assert.rejects(ask('20', 's20.example'), { status: 429, errcode: 'M_LIMIT_EXCEEDED' });
+    releases.get('7')?.();
+    await ask('21', 's21.example');
+    void ask('again', 's0.example');
+    await turn();
+    assert.equal(admitted.includes('again'), false, 'a server with a request under way is not forgotten');
+    releases.get('0')?.();
+    await turn();
+    for (const release of releases.values()) release();
+    clock.advance(10_000);
+    for (let index = 30; index < 50; index++) await ask(`${index}`, `s${index}.example`);
   });
 
   it('admits a request that does not have to wait although reject_limit is 0', async () => {

@@ -9,31 +9,36 @@ interface Caller {
   /** Requests that are delayed or queued. */
   waiting: number;
   active: number;
-  readonly queue: (() => void)[];
+  readonly queue: Set<() => void>;
 }
 
-/** Maximum number of servers in memory; beyond it, idle ones are dropped. */
-const maxCallers = 10_000;
+/** Default maximum number of servers in memory. */
+const defaultMaxCallers = 10_000;
 
 /**
  * Limits the requests of each remote server (`rc_federation`): delays requests beyond a number per window,
- * handles a bounded number at the same time, and rejects the rest when too many wait.
+ * handles a bounded number at the same time, and rejects the rest when too many wait. Bounds the number of
+ * servers in memory: drops those without a request, or rejects further servers when all have some.
  */
 export class ServerLimiter {
   readonly #limit: RateLimitsConfig['rc_federation'];
   readonly #clock: Clock;
   readonly #callers = new Map<string, Caller>();
+  readonly #maxCallers: number;
 
-  constructor(limit: RateLimitsConfig['rc_federation'], clock: Clock) {
+  /** @param maxCallers maximum number of servers in memory */
+  constructor(limit: RateLimitsConfig['rc_federation'], clock: Clock, maxCallers = defaultMaxCallers) {
     this.#limit = limit;
+    this.#maxCallers = maxCallers;
     this.#clock = clock;
   }
 
   /**
    * Resolves when a request of this server may be handled.
-   * @param signal ends the delay early
+   * @param signal gives up the wait
    * @returns a function to call when the request has ended
-   * @throws MatrixError M_LIMIT_EXCEEDED when too many requests of this server wait
+   * @throws MatrixError M_LIMIT_EXCEEDED when too many requests of this server, or of all servers, wait, or when
+   * `signal` aborts
    */
   async admit(serverName: string, signal?: AbortSignal): Promise<() => void> {
     const caller = this.#callerOf(serverName);
@@ -45,16 +50,40 @@ export class ServerLimiter {
         throw limitExceeded(this.#limit.window_size);
       }
       caller.waiting++;
-      if (isDelayed) await sleep(this.#clock, this.#limit.sleep_delay, signal);
-      if (caller.active >= this.#limit.concurrent) await new Promise<void>((go) => caller.queue.push(go));
-      else caller.active++;
-      caller.waiting--;
+      try {
+        if (isDelayed) await sleep(this.#clock, this.#limit.sleep_delay, signal);
+        if (signal?.aborted) throw limitExceeded(this.#limit.window_size);
+        if (caller.active >= this.#limit.concurrent) await this.#queued(caller, signal);
+        else caller.active++;
+      } finally {
+        caller.waiting--;
+      }
     } else caller.active++;
     return () => {
-      const next = caller.queue.shift();
+      const [next] = caller.queue;
       if (next) next();
       else caller.active--;
     };
+  }
+
+  /** Resolves when a request that was active passes its place on. @throws MatrixError when `signal` aborts */
+  #queued({ queue }: Caller, signal: AbortSignal | undefined): Promise<void> {
+    return new Promise<void>((resolve, reject) => {
+      const leave = () => {
+        queue.delete(go);
+        signal?.removeEventListener('abort', giveUp);
+      };
+      const go = () => {
+        leave();
+        resolve();
+      };
+      const giveUp = () => {
+        leave();
+        reject(limitExceeded(this.#limit.window_size));
+      };
+      queue.add(go);
+      signal?.addEventListener('abort', giveUp, { once: true });
+    });
   }
 
   /** Records a request. Returns the number of requests in the window that ends now. */
@@ -70,16 +99,26 @@ export class ServerLimiter {
   #callerOf(serverName: string): Caller {
     const known = this.#callers.get(serverName);
     if (known) return known;
-    if (this.#callers.size >= maxCallers) this.#dropIdle();
-    const caller: Caller = { times: [], waiting: 0, active: 0, queue: [] };
+    if (this.#callers.size >= this.#maxCallers) this.#dropIdle();
+    if (this.#callers.size >= this.#maxCallers) throw limitExceeded(this.#limit.window_size);
+    const caller: Caller = { times: [], waiting: 0, active: 0, queue: new Set() };
     this.#callers.set(serverName, caller);
     return caller;
   }
 
+  /**
+   * Drops the servers without a request in the last window; when these are few, also others without a request under
+   * way, the first ones first, until a tenth is free: so that not every new server repeats the scan.
+   */
   #dropIdle(): void {
     const start = this.#clock.monotonic() - this.#limit.window_size;
+    const idle: string[] = [];
     for (const [serverName, { active, waiting, times }] of this.#callers) {
-      if (active + waiting === 0 && (times.at(-1) ?? 0) <= start) this.#callers.delete(serverName);
+      if (active + waiting > 0) continue;
+      if ((times.at(-1) ?? 0) <= start) this.#callers.delete(serverName);
+      else idle.push(serverName);
     }
+    const surplus = this.#callers.size - Math.floor(this.#maxCallers * 0.9);
+    for (const serverName of idle.slice(0, Math.max(0, surplus))) this.#callers.delete(serverName);
   }
 }

@@ -2,7 +2,7 @@ import type { Database } from '../database/database.ts';
 import { DurableBound } from './durable-bound.ts';
 
 /** Ids by which the bound on disk is raised at a time; a crash leaves at most as many unused. */
-const step = 10_000;
+const defaultStep = 50_000;
 
 /** Unique ids, assigned in memory without a query. */
 export class Sequence {
@@ -14,8 +14,11 @@ export class Sequence {
     this.#last = last;
   }
 
-  /** @param name key of the bound on disk; must never change */
-  static async open(database: Database, name: string): Promise<Sequence> {
+  /**
+   * @param name key of the bound on disk; must never change
+   * @param step ids by which the bound is raised at a time; one transaction may take half of them without waiting
+   */
+  static async open(database: Database, name: string, step = defaultStep): Promise<Sequence> {
     return new Sequence(...(await DurableBound.open(database, name, step)));
   }
 

@@ -18,6 +18,9 @@ export interface EduOutboxDeps {
  * their cause, and deleted when the destination has acknowledged them. Each destination receives them in the
  * order in which they were added.
  */
+/** One transaction may add EDUs for all servers that share rooms with a user, for each of many devices. */
+const idsAtOnce = 1_000_000;
+
 export class EduOutbox {
   readonly #deps: EduOutboxDeps;
   readonly #ids: Sequence;
@@ -29,7 +32,7 @@ export class EduOutbox {
   }
 
   static async open(deps: EduOutboxDeps): Promise<EduOutbox> {
-    return new EduOutbox(deps, await Sequence.open(deps.database, 'federation_outbox'));
+    return new EduOutbox(deps, await Sequence.open(deps.database, 'federation_outbox', idsAtOnce));
   }
 
   /**
