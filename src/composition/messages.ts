@@ -4,7 +4,7 @@ import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
 import { Notifications, notificationRoutes } from '../push/index.ts';
 import { RelatedEvents, type RelationIndex, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
-import { DummyEvents, RedactionRetention, type Rooms, SettingsTransfer } from '../rooms/index.ts';
+import { DummyEvents, RedactionRetention, type Rooms, readAccess, SettingsTransfer } from '../rooms/index.ts';
 import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
@@ -109,5 +109,5 @@ function reportsRoutes({ kernel, people, rooms }: MessageDeps): Route[] {
 
 function relationsRoutes({ people, rooms, relationIndex }: MessageDeps): Route[] {
   const parts = { ...rooms, index: relationIndex, ignored: people.ignoredUsers };
-  return relationRoutes(new RelatedEvents(parts), new ThreadList(parts));
+  return relationRoutes(new RelatedEvents(parts), new ThreadList(parts), readAccess(rooms.engine));
 }

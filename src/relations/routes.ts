@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../kernel/http/index.ts';
+import { type AccessCheck, type Route, route } from '../kernel/http/index.ts';
 import { invalidParam, type JsonObject } from '../protocol/index.ts';
 import type { Viewer } from '../rooms/index.ts';
 import type { RelatedEvents } from './related-events.ts';
@@ -32,8 +32,12 @@ interface RelationsQuery {
 }
 
 /** Client-server API, "Relationships API" and "Querying threads in a room". */
-export function relationRoutes(related: RelatedEvents, threads: ThreadList): Route[] {
-  return [...relatedEventRoutes(related), threadRoute(threads)];
+export function relationRoutes(
+  related: RelatedEvents,
+  threads: ThreadList,
+  checkAccess: AccessCheck,
+): Route[] {
+  return [...relatedEventRoutes(related), threadRoute(threads, checkAccess)];
 }
 
 function relatedEventRoutes(related: RelatedEvents): Route[] {
@@ -88,13 +92,14 @@ function relatedEventRoutes(related: RelatedEvents): Route[] {
   ];
 }
 
-function threadRoute(threads: ThreadList): Route {
+function threadRoute(threads: ThreadList, checkAccess: AccessCheck): Route {
   return route(
     {
       operationId: 'getThreadRoots',
       method: 'GET',
       path: paths('/rooms/:roomId/threads'),
       auth: 'guest',
+      checkAccess,
       query: Type.Object({
         include: Type.Optional(Type.Union([Type.Literal('all'), Type.Literal('participated')])),
         from: Type.Optional(Type.String()),

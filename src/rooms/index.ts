@@ -21,6 +21,7 @@ export { RoomPurge } from './purge/room-purge.ts';
 export { openReadingRooms, type ReadingRooms } from './reading-rooms.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
 export { openRooms, type Rooms, type RoomsDeps } from './rooms.ts';
+export { readAccess } from './routes/read-access.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { DelayedSending, EventToDelay } from './routes/sending-routes.ts';
 export type { AddressInvite, ThirdPartyInviting } from './routes/third-party-inviting.ts';

@@ -171,6 +171,20 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([bodies(third), third.count, third.next_batch], [['badger 1'], 5, undefined]);
     });
 
+    it('has a next_batch on every full page, and none on the empty page after it', async () => {
+      const talk = await TestRoom.create(server, alice!);
+      for (let count = 1; count <= 4; count++) await talk.say(alice!, `walrus ${count}`);
+      for (const order_by of ['recent', 'rank']) {
+        const request = { ...inRoom(talk, { limit: 2 }), order_by };
+        const first = await search(alice!, 'walrus', request);
+        const second = await search(alice!, 'walrus', request, first.next_batch);
+        assert.deepEqual([first.results.length, second.results.length], [2, 2], order_by);
+        assert.ok(second.next_batch, order_by);
+        const third = await search(alice!, 'walrus', request, second.next_batch);
+        assert.deepEqual([third.results, third.next_batch], [[], undefined], order_by);
+      }
+    });
+
     it('ranks short texts with the exact term first', async () => {
       const talk = await TestRoom.create(server, alice!);
       const texts = [

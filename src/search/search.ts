@@ -87,7 +87,8 @@ export class Search {
     const given = Math.max(0, place.skip ?? 0);
     const found: Matches = await this.#finder.find({ ...request, limit: maxCounted });
     const matches = found.found.slice(0, limit);
-    const before = found.found.length > limit ? matches.at(-1)?.stored.nid : found.before;
+    // A full page has a token even when it is the last one, as clients know it from other servers.
+    const before = matches.length === limit ? matches.at(-1)?.stored.nid : found.before;
     const skip = given + matches.length;
     const next = before === undefined ? undefined : encodeSearchPlace({ ...place, before, skip });
     return { matches, count: given + found.found.length, next, before };
@@ -99,8 +100,8 @@ export class Search {
     const skip = Math.max(0, place.skip ?? 0);
     const { found } = await this.#finder.find({ ...request, limit: maxRanked });
     const ranked = found.toSorted((a, b) => b.rank - a.rank || b.stored.nid - a.stored.nid);
-    const isMore = ranked.length > skip + limit;
-    const next = isMore ? encodeSearchPlace({ ...place, skip: skip + limit }) : undefined;
+    const isFull = ranked.length >= skip + limit;
+    const next = isFull ? encodeSearchPlace({ ...place, skip: skip + limit }) : undefined;
     return { matches: ranked.slice(skip, skip + limit), count: ranked.length, next, before: undefined };
   }
 

@@ -130,6 +130,20 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await membersOf(ben, roomId), [anna.id, ben.id]);
     });
 
+    it('gives the members before the join at the prev_batch of the first sync', async () => {
+      const cleo = await c!.registerClient('cleo');
+      const roomId = await anna.createRoom();
+      assert.equal((await join(cleo, roomId, ['a.test'])).status, 200);
+      const room = (await cleo.sync()).rooms?.join?.[roomId];
+      assert.equal(room?.timeline.events.length, 1);
+      const at = room.timeline.prev_batch ?? '';
+      const { chunk } = await cleo.do('GET', `/rooms/${enc(roomId)}/members`, undefined, { at });
+      assert.deepEqual(
+        (chunk as { state_key: string }[]).map(({ state_key }) => state_key),
+        [anna.id],
+      );
+    });
+
     it('carries the reason and the profile', async () => {
       await ben.do('PUT', `/profile/${enc(ben.id)}/displayname`, { displayname: 'Ben' });
       const roomId = await anna.createRoom();

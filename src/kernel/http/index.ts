@@ -19,6 +19,7 @@ export type {
 export type { ErrorPage } from './routing/endpoint.ts';
 export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';
 export {
+  type AccessCheck,
   type Auth,
   type Authenticate,
   type Handler,

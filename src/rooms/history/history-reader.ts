@@ -63,8 +63,10 @@ export class HistoryReader {
     const page = await readPage(this.#source, view, start, { ...request, to, older: this.#older });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
-    const next =
-      page.next ?? (request.direction === 'forward' ? await nextForward(view, page.events) : undefined);
+    // Clients that follow a room by pages continue from here. An empty page at the end of the history has no token, so
+    // that clients that read until there is none come to an end.
+    const last = page.events.at(-1);
+    const next = page.next ?? (last && placePast(last.stored, request.direction));
     // `start` repeats the given token: clients compare `start` and `end` to see whether they have advanced.
     const given = request.from ?? encodePlace(start);
     return {
@@ -143,20 +145,6 @@ export class HistoryReader {
     const place = decodePlace(token);
     return 'position' in place ? this.#engine.events.placeAt(roomNid, place.position) : place;
   }
-}
-
-/**
- * The token to continue from after the newest event, for users who will see the next events: clients that
- * follow a room by pages need it. An empty page has none, so that clients that read until there is no token
- * come to an end.
- */
-async function nextForward(
-  view: RoomView,
-  events: readonly VisibleEvent[],
-): Promise<HistoryPlace | undefined> {
-  const last = events.at(-1);
-  if (!last || !(view.isJoined || (await view.isWorldReadable()))) return undefined;
-  return placePast(last.stored, 'forward');
 }
 
 /** Hides from users who may not read the room which events are in it. */

@@ -139,8 +139,10 @@ export class StateReader {
     const asked = 'position' in decoded ? await events.placeAt(roomNid, decoded.position) : decoded;
     const place = earlier(asked, await this.#leaveEvent(view));
     const [stored] = await events.history(roomNid, place, { limit: 1, direction: 'backward' });
-    if (stored?.stateGroup === undefined) return [];
-    return (await groups.load(stored.stateGroup)).values();
+    // The history of a room of another server may begin here, with a state.
+    const [next] = stored ? [] : await events.history(roomNid, place, { limit: 1, direction: 'forward' });
+    const group = stored ? stored.stateGroup : next?.stateBefore;
+    return group === undefined ? [] : (await groups.load(group)).values();
   }
 
   async #entryNid(view: RoomView, key: string): Promise<number | undefined> {

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import { unredactedEvent } from '../redactions/unredacted-event.ts';
 import type { Rooms } from '../rooms.ts';
 import { clientPath } from './paths.ts';
+import { readAccess } from './read-access.ts';
 
 /** Asks for the content from before a redaction: MSC2815. */
 const unredactedKey = 'fi.mau.msc2815.include_unredacted_content';
@@ -37,14 +38,16 @@ export function eventRoutes(rooms: Pick<Rooms, 'engine' | 'historyReader' | 'eve
           '/_proto/client/unstable/org.matrix.msc3030/rooms/:roomId/timestamp_to_event',
         ],
         auth: 'guest',
+        checkAccess: readAccess(rooms.engine),
         query: Type.Object({
           ts: Type.Integer({ minimum: 0 }),
-          dir: Type.Union([Type.Literal('f'), Type.Literal('b')]),
+          // The specification requires it; scripts leave it out.
+          dir: Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')])),
         }),
         response: Type.Object({ event_id: Type.String(), origin_server_ts: Type.Integer() }),
       },
       async ({ params, query, requester }) => {
-        const direction = query.dir === 'f' ? 'forward' : 'backward';
+        const direction = query.dir === 'b' ? 'backward' : 'forward';
         const { event } = await rooms.eventByTime.find(requester.userId, params.roomId, query.ts, direction);
         return { event_id: event.eventId, origin_server_ts: event.originServerTs };
       },

@@ -1,10 +1,12 @@
 import { Type } from 'typebox';
 import { compileRoomEventFilter, noFilter, type RoomEventFilter } from '../../filters/index.ts';
-import { type Route, route } from '../../kernel/http/index.ts';
+import { type AccessCheck, type Route, route } from '../../kernel/http/index.ts';
 import { type JsonObject, parseJson } from '../../protocol/index.ts';
 import type { HistoryReader } from '../history/history-reader.ts';
 import type { StateReader } from '../history/state-reader.ts';
+import type { Rooms } from '../rooms.ts';
 import { clientPath } from './paths.ts';
+import { readAccess } from './read-access.ts';
 
 const event = Type.Unsafe<JsonObject>(Type.Object({}));
 const events = Type.Array(event);
@@ -22,19 +24,23 @@ const filterLimits = { maxSize: 65_536, maxDepth: 10 };
 
 /** Client-server API, "Getting events for a room". @param maxEvents the largest page (`filter_timeline_limit`) */
 export function readingRoutes(
-  historyReader: HistoryReader,
-  stateReader: StateReader,
+  { engine, historyReader, stateReader }: Pick<Rooms, 'engine' | 'historyReader' | 'stateReader'>,
   maxEvents: number,
 ): Route[] {
   const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? defaultLimit, maxEvents));
+  const checkAccess = readAccess(engine);
   return [
-    ...pageRoutes(historyReader, limitOf),
-    ...stateRoutes(stateReader),
-    ...memberRoutes(historyReader, stateReader),
+    ...pageRoutes(historyReader, checkAccess, limitOf),
+    ...stateRoutes(stateReader, checkAccess),
+    ...memberRoutes(historyReader, stateReader, checkAccess),
   ];
 }
 
-function pageRoutes(historyReader: HistoryReader, limitOf: (asked: number | undefined) => number): Route[] {
+function pageRoutes(
+  historyReader: HistoryReader,
+  checkAccess: AccessCheck,
+  limitOf: (asked: number | undefined) => number,
+): Route[] {
   return [
     route(
       {
@@ -42,10 +48,12 @@ function pageRoutes(historyReader: HistoryReader, limitOf: (asked: number | unde
         method: 'GET',
         path: clientPath('/rooms/:roomId/messages'),
         auth: 'guest',
+        checkAccess,
         query: Type.Object({
           from: Type.Optional(Type.String()),
           to: Type.Optional(Type.String()),
-          dir: Type.Union([Type.Literal('f'), Type.Literal('b')]),
+          // The specification requires it; scripts leave it out.
+          dir: Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')])),
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),
         }),
@@ -57,7 +65,7 @@ function pageRoutes(historyReader: HistoryReader, limitOf: (asked: number | unde
           // Some clients send an empty token for an absent one.
           from: query.from === '' ? undefined : query.from,
           to: query.to === '' ? undefined : query.to,
-          direction: query.dir === 'f' ? 'forward' : 'backward',
+          direction: query.dir === 'b' ? 'backward' : 'forward',
           limit: limitOf(query.limit ?? filter.limit),
           filter,
         });
@@ -69,6 +77,7 @@ function pageRoutes(historyReader: HistoryReader, limitOf: (asked: number | unde
         method: 'GET',
         path: clientPath('/rooms/:roomId/context/:eventId'),
         auth: 'guest',
+        checkAccess,
         query: Type.Object({
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
           filter: Type.Optional(Type.String()),
@@ -84,11 +93,12 @@ function pageRoutes(historyReader: HistoryReader, limitOf: (asked: number | unde
   ];
 }
 
-function stateRoutes(stateReader: StateReader): Route[] {
+function stateRoutes(stateReader: StateReader, checkAccess: AccessCheck): Route[] {
   const contract = {
     operationId: 'getRoomStateWithKey',
     method: 'GET',
     auth: 'guest',
+    checkAccess,
     response: event,
   } as const;
   const query = Type.Object({
@@ -131,7 +141,11 @@ function stateRoutes(stateReader: StateReader): Route[] {
   ];
 }
 
-function memberRoutes(historyReader: HistoryReader, stateReader: StateReader): Route[] {
+function memberRoutes(
+  historyReader: HistoryReader,
+  stateReader: StateReader,
+  checkAccess: AccessCheck,
+): Route[] {
   return [
     route(
       {
@@ -139,6 +153,7 @@ function memberRoutes(historyReader: HistoryReader, stateReader: StateReader): R
         method: 'GET',
         path: clientPath('/rooms/:roomId/members'),
         auth: 'guest',
+        checkAccess,
         query: Type.Object({
           at: Type.Optional(Type.String()),
           membership: Type.Optional(Type.String()),

@@ -24,6 +24,6 @@ export function roomRoutes(
     ...membershipRoutes(rooms.memberships, rooms.aliases, thirdParties),
     ...sendingRoutes(rooms.sending, delayed),
     ...eventRoutes(rooms),
-    ...readingRoutes(rooms.historyReader, rooms.stateReader, maxEvents),
+    ...readingRoutes(rooms, maxEvents),
   ];
 }

@@ -83,6 +83,29 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual((await timeline({ not_rooms: [roomId] }))?.events, []);
     });
 
+    it('have the leave event in the state if the client wants no timeline', async () => {
+      const { anna, ben, roomId } = await two();
+      const declined = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });
+      const since = (await ben.sync()).next_batch;
+      await ben.leave(roomId);
+      await ben.leave(declined);
+      for (const lazy_load_members of [false, true]) {
+        const room = { include_leave: true, timeline: { limit: 0 }, state: { lazy_load_members } };
+        for (const from of [undefined, since]) {
+          const { rooms } = await ben.sync(from, { filter: { room } });
+          for (const id of from === undefined ? [roomId] : [roomId, declined]) {
+            const left = rooms?.leave?.[id];
+            assert.deepEqual(left?.timeline.events, []);
+            const own = left?.state?.events.filter(({ state_key }) => state_key === ben.id);
+            assert.deepEqual(
+              own?.map(({ content }) => content['membership']),
+              ['leave'],
+            );
+          }
+        }
+      }
+    });
+
     it('are returned again with full_state, with state, if the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await two();
       await anna.setState(roomId, 'm.room.topic', { topic: 'then' });

@@ -205,6 +205,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(heroes, []);
         assert.ok(membersIn(room?.state?.events).includes(ben.id));
         assert.ok(membersIn(room?.state?.events).includes(cleo.id));
+        assert.ok(!membersIn(room?.state?.events).includes(anna.id), 'a room with a name needs no heroes');
         await anna.say(roomId, 'hello');
         await cleo.say(roomId, 'and hello');
         const all = { filter: { room: { state: { lazy_load_members: true } } } };
@@ -222,6 +223,10 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual(membersIn(third.rooms?.join?.[roomId]?.state?.events), []);
         const redundant = await ben.sync(second.next_batch, lazy({ include_redundant_members: true }));
         assert.deepEqual(membersIn(redundant.rooms?.join?.[roomId]?.state?.events), [anna.id]);
+        await anna.setState(roomId, 'm.room.topic', { topic: 'Topic' });
+        const full = await ben.sync((await ben.sync()).next_batch, { ...lazy(), full_state: true });
+        const inFull = membersIn(full.rooms?.join?.[roomId]?.state?.events);
+        assert.ok(!inFull.includes(cleo.id), 'a room with a name needs no heroes with full_state');
       });
 
       it('returns the memberships of heroes of a room without a name, with full_state as well', async () => {

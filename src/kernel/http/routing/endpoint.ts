@@ -93,7 +93,10 @@ export class Endpoint {
       const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
       if (sending) await sending;
     } catch (error) {
-      const failing = this.#fail(exchange, error);
+      const failing = this.#fail(
+        exchange,
+        this.#isInvalid(error) ? await this.#refusal(exchange, error) : error,
+      );
       if (failing) await failing;
     } finally {
       finished?.();
@@ -167,6 +170,23 @@ export class Endpoint {
   async #readForm(exchange: Exchange, checker: ParameterChecker): Promise<void> {
     requireFormType(exchange.headers['content-type']);
     exchange.body = checker.check(parseForm(await readBody(exchange.raw, this.#bodyLimit)));
+  }
+
+  #isInvalid(error: unknown): boolean {
+    const { checkAccess } = this.#route.contract;
+    return checkAccess !== undefined && error instanceof MatrixError && error.status === 400;
+  }
+
+  /** Returns the error of `checkAccess`, or else the given one. */
+  async #refusal(exchange: Exchange, invalid: unknown): Promise<unknown> {
+    const { requester, params } = exchange;
+    if (requester === undefined) return invalid;
+    try {
+      await this.#route.contract.checkAccess?.(requester, params);
+      return invalid;
+    } catch (refusal) {
+      return refusal;
+    }
   }
 
   #fail(exchange: Exchange, error: unknown): void | Promise<void> {

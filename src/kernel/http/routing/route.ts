@@ -45,6 +45,11 @@ export interface RouteContract {
   readonly body?: TSchema;
   /** Rejects an absent body with M_NOT_JSON, also if the schema accepts `{}`. */
   readonly needsBody?: boolean;
+  /**
+   * Throws when the requester may not make any request of this kind. Called for requests that fail with status 400 only:
+   * its error takes the place of theirs, so that malformed requests are answered like others.
+   */
+  readonly checkAccess?: AccessCheck;
   /** The body of a 200 response; checked in the tests only. */
   readonly response?: TSchema;
   /** Maximum bytes of the body, if it differs from the usual limit. */
@@ -58,6 +63,11 @@ export interface RouteContract {
   /** `page`: errors are shown as an HTML page, for routes that browsers request. */
   readonly errors?: 'json' | 'page';
 }
+
+export type AccessCheck = (
+  requester: Requester,
+  params: Readonly<Record<string, string>>,
+) => Promise<unknown>;
 
 /** The names of the `:name` parameters of a path, and `*` for its rest. */
 type ParamNames<P extends string> = P extends `${string}:${infer Name}/${infer Rest}`

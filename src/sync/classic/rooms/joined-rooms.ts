@@ -90,7 +90,9 @@ export class JoinedRooms {
     const timeline = await this.#timeline(head, recipient, range);
     const hasSummary = isWhole(range) || mayChangeSummary(timeline);
     const people = hasSummary ? await memberSummaryAt(engine, head, recipient.userId, range.upTo) : undefined;
-    const state = await this.#state(head, recipient, range, timeline, people?.heroes ?? []);
+    const summary = people && (await summaryAt(engine, head, people, range.upTo));
+    const heroes = summary?.['m.heroes'] === undefined ? [] : people?.heroes;
+    const state = await this.#state(head, recipient, range, timeline, heroes ?? []);
     const [timelineTexts, stateTexts] = await Promise.all([
       text.render(timeline.events, recipient),
       text.render(state, recipient),
@@ -98,7 +100,7 @@ export class JoinedRooms {
     return {
       timeline: timelineText(timeline, timelineTexts),
       state: stateTexts,
-      summary: people && (await summaryAt(engine, head, people, range.upTo)),
+      summary,
       isNews: timeline.limited || timelineTexts.length + stateTexts.length > 0,
     };
   }

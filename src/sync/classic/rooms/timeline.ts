@@ -60,7 +60,8 @@ export async function readTimeline(
   const { timeline: wanted } = filter.room;
   const wantsNothing = wanted.passesNothing || !wanted.passesRoom(head.roomId);
   const isWanted = ({ stored }: VisibleEvent) => !wantsNothing && wanted.passes(stored.event);
-  const pages = wantsNothing || limit === 0 ? maxPagesWithoutEvents : maxPages;
+  const isEmpty = wantsNothing || limit === 0;
+  const pages = isEmpty ? maxPagesWithoutEvents : maxPages;
   const ignored = await engine.ignored.of(userId);
   const stretch: StoredEvent[] = [];
   const chosen: VisibleEvent[] = [];
@@ -86,7 +87,8 @@ export async function readTimeline(
   return {
     events: shown.reverse(),
     limited,
-    prevBatch: await placeToGoOn(engine, head, oldest, upTo),
+    // A client that wants no timeline reads from the end, and asks for the members there.
+    prevBatch: await placeToGoOn(engine, head, isEmpty ? undefined : oldest, upTo),
     hidesState:
       limited ||
       (after !== undefined && head.completedAt > after) ||

@@ -82,8 +82,14 @@ export class UnjoinedRooms {
    */
   async left(head: RoomHead, room: UserRoom, recipient: Recipient, range: LeftRange): Promise<string> {
     const view = await RoomView.open(this.#engine, head, recipient.userId);
-    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view });
-    const state = room.forgotten ? new Map() : await this.#state(head, view, recipient, timeline, range);
+    const own = await this.#newLeave(room, recipient, range.after);
+    const timeline = await this.#timeline(head, room, recipient, { after: range.after, view, own });
+    const state: StateNids = room.forgotten
+      ? new Map()
+      : await this.#state(head, view, recipient, timeline, range);
+    const isShown = timeline.events.some(({ stored }) => stored.nid === own?.nid);
+    if (own && !isShown && recipient.filter.room.state.passesRoom(head.roomId))
+      state.set(stateMapKey('m.room.member', recipient.userId), own.nid);
     const events = await this.#engine.events.getMany(state.values());
     const stateEvents = inOrder(state, events)
       .filter(({ event }) => recipient.filter.room.state.passes(event))
@@ -98,12 +104,26 @@ export class UnjoinedRooms {
     );
   }
 
-  /** Adds the user's leave event, which is shown whatever else is hidden, unless the filter excludes it. */
+  /** Returns the event that ended the user's membership, if the client does not know it yet. */
+  async #newLeave(
+    room: UserRoom,
+    { userId }: Recipient,
+    after: number | undefined,
+  ): Promise<StoredEvent | undefined> {
+    if (after !== undefined && room.stream <= after) return undefined;
+    const own = await this.#engine.events.get(room.eventNid);
+    return own && endsStay(own, userId) ? own : undefined;
+  }
+
+  /**
+   * Adds the user's leave event, which is shown whatever else is hidden, unless the filter excludes it or the client
+   * wants no timeline.
+   */
   async #timeline(
     head: RoomHead,
     room: UserRoom,
     { userId, filter, timelineLimit }: Recipient,
-    { after, view }: { after: number | undefined; view: RoomView },
+    { after, view, own }: { after: number | undefined; view: RoomView; own: StoredEvent | undefined },
   ): Promise<Timeline> {
     // A user who was never joined may read the room only if it is world-readable.
     const mayRead = !room.forgotten && (view.hasBeenJoined || (await view.isWorldReadable()));
@@ -114,14 +134,7 @@ export class UnjoinedRooms {
       filter,
       range,
     );
-    const own = await this.#engine.events.get(room.eventNid);
-    const isKnown = after !== undefined && room.stream <= after;
-    if (
-      isKnown ||
-      !own ||
-      !endsStay(own, userId) ||
-      timeline.events.some(({ stored }) => stored.nid === own.nid)
-    )
+    if (!own || timelineLimit === 0 || timeline.events.some(({ stored }) => stored.nid === own.nid))
       return timeline;
     const { timeline: wanted } = filter.room;
     if (!wanted.passesRoom(head.roomId) || !wanted.passes(own.event)) return timeline;

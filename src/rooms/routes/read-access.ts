@@ -1,0 +1,12 @@
+import type { AccessCheck } from '../../kernel/http/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
+import { RoomView } from '../history/room-view.ts';
+
+/**
+ * Refuses users who may not read the room of a path with `:roomId`.
+ * @throws MatrixError M_FORBIDDEN, as `RoomView.forReading`
+ */
+export const readAccess =
+  (engine: RoomReader): AccessCheck =>
+  async ({ userId }, { roomId = '' }) =>
+    RoomView.forReading(engine, await engine.heads.get(roomId), userId);

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
+import { assertRefused, registerThreeUsers, roomOfAnnaAndBen, type ThreeUsers } from './test/three-users.ts';
+
+interface Page {
+  readonly chunk: readonly { readonly event_id: string; readonly type: string }[];
+  readonly end?: string;
+}
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`reading rooms, on ${database}`, () => {
+    let server: TestServer;
+    let users: ThreeUsers;
+    before(async () => {
+      server = await startTestServer({ database });
+      users = await registerThreeUsers(server);
+    });
+    after(() => server.stop());
+
+    const messages = async (user: TestClient, roomId: string, query: Record<string, string | number>) =>
+      (await user.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query)) as unknown as Page;
+
+    it('reads messages forwards without dir', async () => {
+      const { anna } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      const idsOf = async (query: Record<string, string | number>) =>
+        (await messages(anna, roomId, { limit: 2, ...query })).chunk.map(({ event_id }) => event_id);
+      assert.deepEqual(await idsOf({}), await idsOf({ dir: 'f' }));
+      assert.notDeepEqual(await idsOf({}), await idsOf({ dir: 'b' }));
+    });
+
+    it('finds the event after a time without dir', async () => {
+      const { anna } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      const find = (query: object) =>
+        server.api('GET', `/_matrix/client/v1/rooms/${enc(roomId)}/timestamp_to_event`, {
+          token: anna.token,
+          query: { ts: 1, ...query },
+        });
+      const [found, forwards] = [await find({}), await find({ dir: 'f' })];
+      assert.equal(found.status, 200, found.raw);
+      assert.deepEqual(found.body, forwards.body);
+    });
+
+    it('answers requests for a forgotten room with 403 M_FORBIDDEN, malformed ones as well', async () => {
+      const { ben, anna } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      const eventId = await anna.say(roomId, 'x');
+      const room = `/_matrix/client/v3/rooms/${enc(roomId)}`;
+      const malformed = [
+        `${room}/messages?dir=x`,
+        `${room}/messages?dir=b&limit=x`,
+        `${room}/messages?dir=b&from=x`,
+        `${room}/messages?dir=b&filter=x`,
+        `${room}/context/${enc(eventId)}?limit=x`,
+        `${room}/context/${enc(eventId)}?filter=x`,
+        `${room}/members?at=x`,
+        `${room}/state/m.room.topic/?format=x`,
+        `/_matrix/client/v1/rooms/${enc(roomId)}/timestamp_to_event?ts=x`,
+        `/_matrix/client/v1/rooms/${enc(roomId)}/threads?limit=0`,
+        `/_matrix/client/v1/rooms/${enc(roomId)}/threads?from=x`,
+      ];
+      for (const path of malformed) {
+        const { status } = await ben.ask('GET', path, undefined);
+        assert.equal(status, 400, path);
+      }
+      await ben.leave(roomId);
+      await ben.membership('forget', roomId);
+      for (const path of [...malformed, `${room}/messages`, `${room}/messages?limit=1`]) {
+        const { status, body } = await ben.ask('GET', path, undefined);
+        assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN'], path);
+      }
+    });
+
+    it('has an end in each page of messages with events, in both directions', async () => {
+      const { anna, ben } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      await ben.leave(roomId);
+      for (const user of [anna, ben]) {
+        for (const dir of ['f', 'b']) {
+          const page = await messages(user, roomId, { dir, limit: 100 });
+          assert.ok(page.chunk.length > 0);
+          assert.ok(page.end, `${user.id} ${dir}`);
+          const next = await messages(user, roomId, { dir, from: page.end });
+          assert.deepEqual([next.chunk, next.end], [[], undefined]);
+        }
+      }
+    });
+
+    it('returns the members at the prev_batch of every kind of sync', async () => {
+      const { anna, ben, cleo } = users;
+      const roomId = await roomOfAnnaAndBen(users);
+      await cleo.join(roomId);
+      const said = await anna.say(roomId, 'x');
+      const membersAt = async (user: TestClient, at: string | undefined) => {
+        const { chunk } = await user.do('GET', `/rooms/${enc(roomId)}/members`, undefined, { at: at ?? '' });
+        return (chunk as { state_key: string }[]).map(({ state_key }) => state_key).sort();
+      };
+      const first = await ben.sync(undefined, { filter: { room: { timeline: { limit: 1 } } } });
+      assert.deepEqual(await membersAt(ben, first.rooms?.join?.[roomId]?.timeline.prev_batch), [
+        anna.id,
+        ben.id,
+        cleo.id,
+      ]);
+      const none = await ben.sync(undefined, { filter: { room: { timeline: { limit: 0 } } } });
+      const end = none.rooms?.join?.[roomId]?.timeline.prev_batch;
+      assert.deepEqual(await membersAt(ben, end), [anna.id, ben.id, cleo.id]);
+      const last = await messages(ben, roomId, { dir: 'b', from: end ?? '', limit: 1 });
+      assert.equal(last.chunk[0]?.event_id, said);
+      const whole = await ben.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } });
+      assert.deepEqual(await membersAt(ben, whole.rooms?.join?.[roomId]?.timeline.prev_batch), []);
+      await ben.leave(roomId);
+      for (const limit of [0, 1, 50]) {
+        const filter = { room: { include_leave: true, timeline: { limit } } };
+        const left = (await ben.sync(undefined, { filter })).rooms?.leave?.[roomId];
+        assert.deepEqual(
+          await membersAt(ben, left?.timeline.prev_batch),
+          limit === 50 ? [] : [anna.id, ben.id, cleo.id],
+          `limit ${limit}`,
+        );
+      }
+      await assertRefused(
+        ben,
+        'GET',
+        `/rooms/${enc(roomId)}/members?at=x`,
+        undefined,
+        400,
+        'M_INVALID_PARAM',
+      );
+    });
+  });
+}
