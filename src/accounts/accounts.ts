@@ -170,7 +170,8 @@ export class Accounts {
   async deactivate(userId: string, erase: boolean): Promise<void> {
     const { devices, interactiveAuth, sessions } = this.#deps;
     await sessions.change(userId, async (writer, publish) => {
-      const change = { password_hash: null, is_deactivated: 1, is_admin: 0, ...(erase && { is_erased: 1 }) };
+      // The password hash stays, so that only a login with the right password learns of the deactivation.
+      const change = { is_deactivated: 1, is_admin: 0, ...(erase && { is_erased: 1 }) };
       if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
       await this.#logoutIn(writer, publish, userId);
       await devices.forgetAddresses(writer, userId);
@@ -184,7 +185,7 @@ export class Accounts {
   async #logoutIn(writer: AnyWriter, publish: Publish, userId: string, kept?: KeptSession): Promise<void> {
     const { devices, sessions } = this.#deps;
     await devices.removeAllIn(writer, publish, userId, kept?.deviceId);
-    await sessions.closeAllIn(writer, publish, userId, kept);
+    await sessions.closeAllIn(writer, publish, userId, kept?.tokenId);
   }
 
   async #setFlags(userId: string, flags: UserFlags): Promise<void> {

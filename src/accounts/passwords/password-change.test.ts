@@ -39,6 +39,21 @@ forEachDatabase((open) => {
       );
     });
 
+    it('revokes tokens that were issued for the refresh token of the device that changes the password', async () => {
+      await start();
+      const phone = await server.register('alice', { refresh_token: true });
+      await whoami(phone.token);
+      const refresh = (refresh_token: unknown) =>
+        server.call('POST', '/refresh', { body: { refresh_token } });
+      const { body: thief } = await refresh(phone.refreshToken);
+      const answer = await server.callWithPassword(phone, 'POST', path, { new_password: 'new' });
+      assert.equal(answer.status, 200);
+      assert.equal((await refresh(thief['refresh_token'])).status, 401);
+      assert.equal((await whoami(thief['access_token'] as string)).status, 401);
+      assert.equal((await whoami(phone.token)).status, 200);
+      assert.equal((await refresh(phone.refreshToken)).status, 200);
+    });
+
     it('keeps other sessions with logout_devices: false', async () => {
       await start();
       const phone = await server.register('alice');

@@ -62,8 +62,8 @@ export class SessionAuthenticator implements Authenticator {
     if (row === undefined || row.is_deactivated === 1) throw unknownToken('Unknown access token');
     const session = toSession(row);
     const requester = this.#admit(session, context);
-    if (row.replaces_refresh_token_id !== null) {
-      await sessions.onFirstUse(row.user_id, row.replaces_refresh_token_id);
+    if (row.replaces_refresh_token_id !== null && row.device_id !== null) {
+      await sessions.onFirstUse(row.user_id, row.device_id, row.id);
     } else {
       cache.put(token, session, generation, clock.now());
     }

@@ -105,6 +105,76 @@ forEachDatabase((open) => {
       assert.equal((await whoami(session.token)).status, 401);
     });
 
+    it('of other pairs issued for one token are revoked, with their access tokens, once one pair is used', async () => {
+      for (const use of ['access token', 'refresh token'] as const) {
+        await start();
+        const session = await server.register('alice', { refresh_token: true });
+        const pairs = [];
+        for (let index = 0; index < 3; index++) pairs.push((await refresh(session.refreshToken)).body);
+        const [first, second, third] = pairs as Record<'access_token' | 'refresh_token', string>[];
+        const used =
+          use === 'access token' ? await whoami(second!.access_token) : await refresh(second!.refresh_token);
+        assert.equal(used.status, 200);
+        for (const sibling of [first!, third!]) {
+          assert.equal((await whoami(sibling.access_token)).status, 401, use);
+          assert.equal((await refresh(sibling.refresh_token)).status, 401, use);
+        }
+        assert.equal((await refresh(session.refreshToken)).status, 401, use);
+        assert.equal((await refresh(second!.refresh_token)).status, 200, use);
+        if (use === 'access token') await server.stop();
+      }
+    });
+
+    it('of two pairs that are first used at the same time, one is revoked', async () => {
+      await start();
+      const session = await server.register('alice', { refresh_token: true });
+      const pairs = [await refresh(session.refreshToken), await refresh(session.refreshToken)];
+      const used = await Promise.all(pairs.map(({ body }) => whoami(body['access_token'] as string)));
+      assert.deepEqual(used.map(({ status }) => status).sort(), [200, 401]);
+      const again = await Promise.all(pairs.map(({ body }) => refresh(body['refresh_token'] as string)));
+      assert.deepEqual(
+        again.map(({ status }) => status),
+        used.map(({ status }) => status),
+      );
+    });
+
+    it('leave at most five unused pairs in the database', async () => {
+      await start();
+      const session = await server.register('alice', { refresh_token: true });
+      let latest = await refresh(session.refreshToken);
+      for (let index = 0; index < 12; index++) {
+        server.clock.advance(1);
+        latest = await refresh(session.refreshToken);
+      }
+      const reader = server.database.reader<AccountTables>();
+      for (const table of ['access_tokens', 'refresh_tokens'] as const) {
+        assert.equal((await reader.selectFrom(table).selectAll().execute()).length, 6, table);
+      }
+      assert.equal((await whoami(latest.body['access_token'] as string)).status, 200);
+      for (const table of ['access_tokens', 'refresh_tokens'] as const) {
+        assert.equal((await reader.selectFrom(table).selectAll().execute()).length, 1, table);
+      }
+    });
+
+    it('are refused with 429 M_LIMIT_EXCEEDED when one device or one address tries too many', async () => {
+      await start();
+      const [alice, bob] = [
+        await server.register('alice', { refresh_token: true }),
+        await server.register('bob', { refresh_token: true }),
+      ];
+      const statuses = async (count: number, ask: () => ReturnType<typeof refresh>) => {
+        const found = [];
+        for (let index = 0; index < count; index++) found.push((await ask()).status);
+        return found;
+      };
+      const expected = (status: number) => [...Array(20).fill(status), 429];
+      assert.deepEqual(await statuses(21, () => refresh(alice.refreshToken)), expected(200));
+      assert.equal((await refresh(bob.refreshToken)).status, 200);
+      assert.deepEqual(await statuses(21, () => refresh('hrt_guess')), expected(401));
+      server.clock.advance(10_000);
+      assert.equal((await refresh(alice.refreshToken)).status, 200);
+    });
+
     it('are revoked when the next refresh token is exchanged', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
@@ -137,7 +207,9 @@ forEachDatabase((open) => {
       assert.equal((await whoami(phone.token)).body['errcode'], 'M_UNKNOWN_TOKEN');
       const { body } = await server.call('GET', '/devices', { token: laptop.token });
       const lastSeen = { last_seen_ip: '127.0.0.1', last_seen_ts: server.clock.now() };
-      assert.deepEqual(body, { devices: [{ device_id: laptop.deviceId, ...lastSeen }] });
+      assert.deepEqual(body, {
+        devices: [{ device_id: laptop.deviceId, display_name: null, ...lastSeen }],
+      });
     });
 
     it('POST /logout/all ends all sessions of the user only', async () => {

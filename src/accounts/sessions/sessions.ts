@@ -3,14 +3,16 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { type AnyWriter, writerFor } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
+import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { AccountTables } from '../tables.ts';
 import type { SessionCache } from './session-cache.ts';
-import { checkRefreshToken } from './token-errors.ts';
+import { checkRefreshToken, unknownToken } from './token-errors.ts';
 import {
   deleteAccessToken,
   deleteExpiredTokens,
+  deleteOlderPairs,
   deleteTokensOfDevices,
   deleteTokensOfUser,
   findAccessToken,
@@ -18,7 +20,9 @@ import {
   insertAccessToken,
   insertRefreshToken,
   markConfirmed,
+  type RefreshTokenRow,
   readConfirmedAt,
+  readTokenPair,
   revokeReplaced,
 } from './token-store.ts';
 import { hashToken, newToken } from './tokens.ts';
@@ -64,15 +68,28 @@ interface TokenRequest {
   readonly confirmedAt: number;
 }
 
+/** Exchanges of refresh tokens by one device; a client needs one in each lifetime of an access token. */
+const exchangeLimit = { per_second: 0.1, burst_count: 20 };
+
+/** Refused refresh tokens from one client address. */
+const refusalLimit = { per_second: 0.2, burst_count: 20 };
+
+/** Maximum number of unused pairs of tokens that are valid at the same time in exchange for one token. */
+const maxUnusedPairs = 5;
+
 const finiteOrNull = (time: number) => (Number.isFinite(time) ? time : null);
 
 /** Issues, refreshes and revokes the access and refresh tokens of users and their devices. */
 export class Sessions implements DeviceCleanup {
   readonly sessionStream = new Stream<SessionChange>('sessions', jsonFacts());
   readonly #deps: SessionsDeps;
+  readonly #exchanges: RateLimiter;
+  readonly #refusals: RateLimiter;
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
+    this.#exchanges = new RateLimiter(exchangeLimit, deps.clock);
+    this.#refusals = new RateLimiter(refusalLimit, deps.clock);
     this.sessionStream.subscribe(({ userId }) => deps.cache.invalidate(userId));
   }
 
@@ -97,18 +114,23 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Exchanges a refresh token. Source: client-server API, "Refreshing access tokens".
-   * @throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED
+   * Exchanges a refresh token. It can be exchanged again, because the client may have lost the answer, until
+   * one of the new tokens is used: then it is revoked, with all other tokens that were issued for it.
+   * Source: client-server API, "Refreshing access tokens".
+   * @param ip address of the client
+   * @throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED; M_LIMIT_EXCEEDED
    */
-  async refresh(secret: string): Promise<IssuedTokens> {
+  async refresh(secret: string, ip: string): Promise<IssuedTokens> {
     const { database, streams, clock } = this.#deps;
+    this.#refusals.check(ip);
     const hash = hashToken(secret);
-    const found = await findRefreshToken(database.reader<AccountTables>(), hash);
-    checkRefreshToken(found, clock.now());
+    const found = this.#checkOrCount(await findRefreshToken(database.reader<AccountTables>(), hash), ip);
+    this.#exchanges.take(`${found.user_id} ${found.device_id}`);
     return streams.write<AccountTables, IssuedTokens>(async (writer, publish) => {
       const token = checkRefreshToken(await findRefreshToken(writer, hash), clock.now());
-      if (token.replaces_id !== null)
-        await this.#revokeReplaced(writer, publish, token.user_id, token.replaces_id);
+      const pair = { userId: token.user_id, deviceId: token.device_id, refreshTokenId: token.id };
+      if (token.replaces_id !== null) await this.#revokeReplaced(writer, publish, pair, token.replaces_id);
+      await deleteOlderPairs(writer, pair, maxUnusedPairs - 1);
       return this.#issue(writer, {
         userId: token.user_id,
         deviceId: token.device_id,
@@ -120,9 +142,18 @@ export class Sessions implements DeviceCleanup {
     });
   }
 
-  /** Revokes the replaced tokens when a refreshed access token is used for the first time. */
-  async onFirstUse(userId: string, replaced: number): Promise<void> {
-    await this.change(userId, (writer, publish) => this.#revokeReplaced(writer, publish, userId, replaced));
+  /**
+   * Revokes the replaced tokens when a refreshed access token is used for the first time.
+   * @throws MatrixError 401 M_UNKNOWN_TOKEN when the token was revoked since it was read
+   */
+  async onFirstUse(userId: string, deviceId: string, tokenId: number): Promise<void> {
+    await this.change(userId, async (writer, publish) => {
+      const token = await readTokenPair(writerFor<AccountTables>(writer), tokenId);
+      if (token === undefined) throw unknownToken('Unknown access token');
+      const { refresh_token_id: refreshTokenId, replaces_refresh_token_id: replaced } = token;
+      if (refreshTokenId === null || replaced === null) return;
+      await this.#revokeReplaced(writer, publish, { userId, deviceId, refreshTokenId }, replaced);
+    });
   }
 
   /** Ends a session that has no device. */
@@ -130,15 +161,10 @@ export class Sessions implements DeviceCleanup {
     await this.change(userId, (writer) => deleteAccessToken(writerFor<AccountTables>(writer), tokenId));
   }
 
-  /** Ends all sessions of a user except `kept`, inside the caller's transaction. */
-  async closeAllIn(
-    writer: AnyWriter,
-    publish: Publish,
-    userId: string,
-    kept?: { tokenId: number | undefined; deviceId: string | undefined },
-  ): Promise<void> {
+  /** Ends all sessions of a user except that of an access token, inside the caller's transaction. */
+  async closeAllIn(writer: AnyWriter, publish: Publish, userId: string, keptTokenId?: number): Promise<void> {
     this.#deps.cache.beginChange(userId, this.#deps.clock.now());
-    await deleteTokensOfUser(writerFor<AccountTables>(writer), userId, kept);
+    await deleteTokensOfUser(writerFor<AccountTables>(writer), userId, keptTokenId);
     publish(this.sessionStream, { userId });
   }
 
@@ -194,15 +220,25 @@ export class Sessions implements DeviceCleanup {
     );
   }
 
+  /** Counts refused refresh tokens by the address of the client. @throws as `checkRefreshToken` */
+  #checkOrCount(found: RefreshTokenRow | undefined, ip: string): RefreshTokenRow {
+    try {
+      return checkRefreshToken(found, this.#deps.clock.now());
+    } catch (error) {
+      this.#refusals.take(ip);
+      throw error;
+    }
+  }
+
   async #revokeReplaced(
     writer: AnyWriter,
     publish: Publish,
-    userId: string,
+    used: { readonly userId: string; readonly deviceId: string; readonly refreshTokenId: number },
     replaced: number,
   ): Promise<void> {
-    this.#deps.cache.beginChange(userId, this.#deps.clock.now());
-    await revokeReplaced(writerFor<AccountTables>(writer), replaced);
-    publish(this.sessionStream, { userId });
+    this.#deps.cache.beginChange(used.userId, this.#deps.clock.now());
+    await revokeReplaced(writerFor<AccountTables>(writer), used, replaced);
+    publish(this.sessionStream, { userId: used.userId });
   }
 
   async #issue(anyWriter: AnyWriter, issue: TokenRequest): Promise<IssuedTokens> {

@@ -67,20 +67,87 @@ export async function insertRefreshToken(
   await writer.insertInto('refresh_tokens').values(row).execute();
 }
 
-/** Revokes the tokens that a refresh replaced, because a new token has been used. */
-export async function revokeReplaced(writer: Writer<AccountTables>, replaced: number): Promise<void> {
-  await writer.deleteFrom('access_tokens').where('refresh_token_id', '=', replaced).execute();
-  await writer.deleteFrom('refresh_tokens').where('id', '=', replaced).execute();
+/** A pair of tokens of a device, by the id of its refresh token. */
+interface TokenPair {
+  readonly userId: string;
+  readonly deviceId: string;
+  readonly refreshTokenId: number;
+}
+
+/**
+ * Revokes the tokens that a refresh replaced, and all other pairs that were issued in exchange for them,
+ * because a token of `used` has been used.
+ */
+export async function revokeReplaced(
+  writer: Writer<AccountTables>,
+  { userId, deviceId, refreshTokenId: used }: TokenPair,
+  replaced: number,
+): Promise<void> {
+  await writer
+    .deleteFrom('access_tokens')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .where((row) =>
+      row.or([
+        row('refresh_token_id', '=', replaced),
+        row.and([row('replaces_refresh_token_id', '=', replaced), row('refresh_token_id', '!=', used)]),
+      ]),
+    )
+    .execute();
+  await writer
+    .deleteFrom('refresh_tokens')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .where((row) => row.or([row('id', '=', replaced), row('replaces_id', '=', replaced)]))
+    .where('id', '!=', used)
+    .execute();
   await writer
     .updateTable('access_tokens')
     .set({ replaces_refresh_token_id: null })
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
     .where('replaces_refresh_token_id', '=', replaced)
     .execute();
-  await writer
-    .updateTable('refresh_tokens')
-    .set({ replaces_id: null })
-    .where('replaces_id', '=', replaced)
+  await writer.updateTable('refresh_tokens').set({ replaces_id: null }).where('id', '=', used).execute();
+}
+
+/** Deletes all but the `kept` newest pairs that were issued in exchange for a refresh token. */
+export async function deleteOlderPairs(
+  writer: Writer<AccountTables>,
+  { userId, deviceId, refreshTokenId }: TokenPair,
+  kept: number,
+): Promise<void> {
+  const pairs = await writer
+    .selectFrom('refresh_tokens')
+    .select('id')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .where('replaces_id', '=', refreshTokenId)
+    .orderBy('created_at', 'desc')
     .execute();
+  const older = pairs.slice(kept).map(({ id }) => id);
+  if (older.length === 0) return;
+  await writer
+    .deleteFrom('access_tokens')
+    .where('user_id', '=', userId)
+    .where('device_id', '=', deviceId)
+    .where('refresh_token_id', 'in', older)
+    .execute();
+  await writer.deleteFrom('refresh_tokens').where('id', 'in', older).execute();
+}
+
+/** Returns the ids by which an access token was issued; `undefined` when it has been revoked. */
+export async function readTokenPair(
+  reader: Reader<AccountTables>,
+  id: number,
+): Promise<
+  Pick<AccountTables['access_tokens'], 'refresh_token_id' | 'replaces_refresh_token_id'> | undefined
+> {
+  return await reader
+    .selectFrom('access_tokens')
+    .select(['refresh_token_id', 'replaces_refresh_token_id'])
+    .where('id', '=', id)
+    .executeTakeFirst();
 }
 
 export async function deleteAccessToken(writer: Writer<AccountTables>, id: number): Promise<void> {
@@ -102,23 +169,24 @@ export async function deleteTokensOfDevices(
 }
 
 /**
- * Deletes the tokens of a user, also those without a device, except the access token of `kept` and the
- * refresh tokens of its device.
+ * Deletes the tokens of a user, also those without a device, except an access token and the refresh token
+ * that was issued with it.
  */
 export async function deleteTokensOfUser(
   writer: Writer<AccountTables>,
   userId: string,
-  kept?: { tokenId: number | undefined; deviceId: string | undefined },
+  keptTokenId?: number,
 ): Promise<void> {
+  const kept = keptTokenId === undefined ? undefined : await readTokenPair(writer, keptTokenId);
   await writer
     .deleteFrom('access_tokens')
     .where('user_id', '=', userId)
-    .where('id', '!=', kept?.tokenId ?? 0)
+    .where('id', '!=', keptTokenId ?? 0)
     .execute();
   await writer
     .deleteFrom('refresh_tokens')
     .where('user_id', '=', userId)
-    .where('device_id', '!=', kept?.deviceId ?? '')
+    .where('id', '!=', kept?.refresh_token_id ?? 0)
     .execute();
 }
 
