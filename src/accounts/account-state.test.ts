@@ -46,6 +46,10 @@ forEachDatabase((open) => {
       assert.equal((await whoami(alice.token)).status, 401);
       const login = await server.call('POST', '/login', { body: passwordLogin('alice') });
       assert.deepEqual([login.status, login.body['errcode']], [403, 'M_USER_DEACTIVATED']);
+      const wrong = await server.call('POST', '/login', { body: passwordLogin('alice', 'guess') });
+      const unknown = await server.call('POST', '/login', { body: passwordLogin('nobody', 'guess') });
+      assert.deepEqual([wrong.status, wrong.body], [unknown.status, unknown.body]);
+      assert.deepEqual([wrong.status, wrong.body['errcode']], [403, 'M_FORBIDDEN']);
       const taken = await server.call('POST', '/register', { body: { username: 'alice' } });
       assert.equal(taken.body['errcode'], 'M_USER_IN_USE');
       assert.equal(await server.slice.accounts.userExists('@alice:test'), false);

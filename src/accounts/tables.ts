@@ -5,7 +5,7 @@ export interface AccountTables {
     /** `user_id` in lower case, because historical user ids may differ from a new one in case only. */
     folded_id: string;
     created_at: number;
-    /** Null for guests, for accounts without a password and for deactivated accounts. */
+    /** Null for guests and for accounts without a password. */
     password_hash: string | null;
     user_type: string | null;
     appservice_id: string | null;

@@ -46,6 +46,19 @@ forEachDatabase((open) => {
       assert.equal((await server.call('GET', '/devices/A', { token: bob.token })).status, 404);
     });
 
+    it('have null for a name, address and time that are unknown', async () => {
+      await start();
+      const { token } = await server.register('alice', { device_id: 'A' });
+      await server.login('alice', { device_id: 'B' });
+      const unknown = { device_id: 'B', display_name: null, last_seen_ip: null, last_seen_ts: null };
+      assert.deepEqual((await server.call('GET', '/devices/B', { token })).body, unknown);
+      const { body } = await server.call('GET', '/devices', { token });
+      assert.deepEqual(
+        (body['devices'] as { device_id: string }[]).find(({ device_id }) => device_id === 'B'),
+        unknown,
+      );
+    });
+
     it('have last_seen_ts, which is written at most once a minute and before a read', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'A' });
@@ -58,7 +71,7 @@ forEachDatabase((open) => {
       assert.equal(server.database.statistics.batches, before + 1);
       const { body } = await server.call('GET', '/devices/A', { token });
       const last_seen_ts = server.clock.now();
-      assert.deepEqual(body, { device_id: 'A', last_seen_ip: '127.0.0.1', last_seen_ts });
+      assert.deepEqual(body, { device_id: 'A', display_name: null, last_seen_ip: '127.0.0.1', last_seen_ts });
     });
 
     it('GET /admin/whois returns the addresses of devices to their user and to administrators', async () => {

@@ -7,9 +7,9 @@ import { whoisRoute } from './whois.ts';
 
 const deviceResponse = Type.Object({
   device_id: Type.String(),
-  display_name: Type.Optional(Type.String()),
-  last_seen_ip: Type.Optional(Type.String()),
-  last_seen_ts: Type.Optional(Type.Integer()),
+  display_name: Type.Union([Type.String(), Type.Null()]),
+  last_seen_ip: Type.Union([Type.String(), Type.Null()]),
+  last_seen_ts: Type.Union([Type.Integer(), Type.Null()]),
 });
 
 const paths = {
@@ -110,9 +110,10 @@ function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Rou
   ];
 }
 
+/** Unknown fields are null, because some clients (matrix-nio) fail when they are absent. */
 const toResponse = (device: Device) => ({
   device_id: device.deviceId,
-  display_name: device.displayName,
-  last_seen_ip: device.lastSeenIp,
-  last_seen_ts: device.lastSeenAt,
+  display_name: device.displayName ?? null,
+  last_seen_ip: device.lastSeenIp ?? null,
+  last_seen_ts: device.lastSeenAt ?? null,
 });

@@ -106,7 +106,7 @@ forEachDatabase((open) => {
       assert.equal((await server.call('GET', '/account/whoami', { token: first.token })).status, 401);
       const { body } = await server.call('GET', '/devices', { token: second.token });
       const lastSeen = { last_seen_ip: '127.0.0.1', last_seen_ts: server.clock.now() };
-      assert.deepEqual(body, { devices: [{ device_id: 'PHONE', ...lastSeen }] });
+      assert.deepEqual(body, { devices: [{ device_id: 'PHONE', display_name: null, ...lastSeen }] });
     });
 
     it('limits the rate of attempts per account, also for the right password', async () => {

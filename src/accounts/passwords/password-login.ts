@@ -75,12 +75,12 @@ export class PasswordLogin implements Stage {
         ? await readUserForLogin(database.reader<AccountTables>(), userId)
         : undefined;
     const matches = await hasher.verify(password, found?.passwordHash);
-    if (found?.user.isDeactivated) {
-      throw new MatrixError(403, 'M_USER_DEACTIVATED', 'This account has been deactivated');
-    }
     if (!found || !matches) {
       if (account !== undefined) limits.failedAttempts.take(account);
       throw wrongPassword();
+    }
+    if (found.user.isDeactivated) {
+      throw new MatrixError(403, 'M_USER_DEACTIVATED', 'This account has been deactivated');
     }
     if (found.user.isLocked) throw lockedAccount();
     return found.user;

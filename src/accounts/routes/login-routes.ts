@@ -65,8 +65,8 @@ export function sessionRoutes(deps: { sessions: Sessions; accounts: Accounts; de
         bodyLimit,
         response: Type.Object({ access_token: Type.String() }),
       },
-      async ({ body }) => {
-        const tokens = await sessions.refresh(body.refresh_token);
+      async ({ body, ip }) => {
+        const tokens = await sessions.refresh(body.refresh_token, ip);
         return {
           access_token: tokens.accessToken,
           refresh_token: tokens.refreshToken,

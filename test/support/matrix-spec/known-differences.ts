@@ -1,3 +1,6 @@
+const withoutNulls = (body: object) =>
+  Object.fromEntries(Object.entries(body).filter(([, value]) => value !== null));
+
 /**
  * Responses that follow other servers where the specification's schema says otherwise (docs/interoperability.md), as
  * the schema wants them. By `operationId`.
@@ -7,12 +10,12 @@ const asSpecified: Readonly<Record<string, (body: Record<string, unknown>) => un
   getJoinedMembersByRoom: ({ joined, ...rest }) => ({
     ...rest,
     joined: Object.fromEntries(
-      Object.entries((joined ?? {}) as object).map(([userId, member]) => [
-        userId,
-        Object.fromEntries(Object.entries(member).filter(([, value]) => value !== null)),
-      ]),
+      Object.entries((joined ?? {}) as object).map(([userId, member]) => [userId, withoutNulls(member)]),
     ),
   }),
+  // Unknown fields of devices are null.
+  getDevices: ({ devices, ...rest }) => ({ ...rest, devices: (devices as object[]).map(withoutNulls) }),
+  getDevice: withoutNulls,
 };
 
 /** The body of a successful response without the differences that docs/interoperability.md lists. */
