@@ -1,4 +1,4 @@
-import { EventsApi, PolicyApi } from '../federation-client/index.ts';
+import { EventsApi, MembershipApi, PolicyApi } from '../federation-client/index.ts';
 import type { OtherServers } from '../room-federation/index.ts';
 import type { Federation } from './federation.ts';
 
@@ -9,5 +9,6 @@ export function otherServers({ requests, keys, destinations }: Federation): Othe
     keys,
     health: destinations,
     policies: new PolicyApi(requests),
+    memberships: new MembershipApi(requests),
   };
 }

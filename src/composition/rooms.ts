@@ -44,7 +44,6 @@ export async function startRooms(
     signer: { serverName: kernel.serverName, key: await loadSigningKey(kernel) },
     profiles: { profile: (userId) => people.profiles.read(userId) },
     users: {
-      exists: (userId) => accounts.userExists(userId),
       isAdmin: (userId) => accounts.isAdmin(userId),
     },
     options: kernel.configuration.rooms,

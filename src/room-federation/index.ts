@@ -2,6 +2,7 @@
 
 export { ComplexityLimit, complexityOf } from './handshakes/joining/room-complexity.ts';
 export { StateCompletion } from './handshakes/joining/state-completion.ts';
+export { InviteChecks } from './handshakes/leaving/invite-check.ts';
 export { PendingLeaves } from './handshakes/leaving/pending-leaves.ts';
 export { RescindedInvites } from './handshakes/leaving/rescinded-invites.ts';
 export type { MembershipPeers } from './handshakes/peers.ts';

@@ -1,5 +1,6 @@
 import type { JsonValue, ServerKeyLookup } from '../protocol/index.ts';
 import type { PolicyServerClient, RemoteRequestOptions } from '../room-engine/index.ts';
+import type { MembershipPeers } from './handshakes/peers.ts';
 
 /** A gap in the history, as in `POST /get_missing_events/{roomId}`. */
 export interface GapRequest {
@@ -101,6 +102,8 @@ export interface OtherServers {
   readonly health: ServerHealth;
   /** Absent: policy servers are not asked, and their signatures are not required. */
   readonly policies?: PolicyServerClient;
+  /** Absent: an invite is ended only by its sender. */
+  readonly memberships?: Pick<MembershipPeers, 'fetchEventTemplate'>;
 }
 
 const noNetwork = async (): Promise<never> => {

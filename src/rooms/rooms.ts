@@ -10,6 +10,7 @@ import { type EngineOptions, RoomWriter, ServerAcls } from '../room-engine/index
 import type { OtherServers } from '../room-federation/index.ts';
 import {
   Incoming,
+  InviteChecks,
   noOtherServers,
   RescindedInvites,
   ServerView,
@@ -137,6 +138,9 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
       engine,
       serverName,
       strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
+      checks:
+        others.memberships &&
+        new InviteChecks({ peers: others.memberships, clock, log: deps.log ?? silentLogger }),
     }),
     metrics: deps.metrics,
   });

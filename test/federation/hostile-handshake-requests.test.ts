@@ -322,7 +322,6 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       for (const sender of [anna.id, '@x:third.test']) {
         await isRefused(putInvite(invitation({ sender })), 403, 'M_FORBIDDEN', sender);
       }
-      await isRefused(putInvite(invitation({ stateKey: '@nobody:a.test' })), 404, 'M_NOT_FOUND');
       await isRefused(putInvite(invitation(), { room_version: '99' }), 400, 'M_INCOMPATIBLE_ROOM_VERSION');
       await isRefused(
         putInvite(invitation(), { room_version: '__proto__' }),

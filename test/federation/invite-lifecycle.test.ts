@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, it } from 'node:test';
 import { type JsonObject, receivePdu } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
-import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import type { ScriptedAnswer, ScriptedServer } from '../support/other-servers/scripted-server.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { SignedRoom } from '../support/rooms/signed-room.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
@@ -22,6 +22,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let anna: TestClient;
     let room: SignedRoom;
     let isReachable: boolean;
+    let hasInvite: boolean;
     before(async () => {
       several = new SeveralServers(kind);
       a = await several.homeserver('a.test', {
@@ -36,11 +37,17 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       room = new SignedRoom('11', { serverName: 'd.test', key: d.key });
       d.asked.splice(0);
       isReachable = true;
-      const ifReachable = (answer: () => JsonObject) => () => (isReachable ? answer() : ([500, {}] as const));
+      hasInvite = true;
+      const ifReachable = (answer: () => ScriptedAnswer) => () =>
+        isReachable ? answer() : ([500, {}] as const);
       for (const membership of ['join', 'leave', 'knock'])
         d.on(
           `GET ${v1}/make_${membership}/`,
-          ifReachable(() => room.membershipTemplate(anna.id, membership)),
+          ifReachable(() =>
+            membership === 'leave' && !hasInvite
+              ? [403, { errcode: 'M_FORBIDDEN', error: 'No such invite' }]
+              : room.membershipTemplate(anna.id, membership),
+          ),
         );
       d.on(
         `PUT ${v2}/send_join/`,
@@ -201,7 +208,34 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
-    it('accepts a retraction by a user who was in the room when this server was', async () => {
+    for (const membership of ['leave', 'ban']) {
+      it(`does not end an invite by the ${membership} of another user of the inviter's server, unless that server confirms it`, async () => {
+        await invite();
+        const other = '@other:d.test';
+        await deliver(memberEvent(membership, other).pdu);
+        await until(() => asked('make_leave') === 1);
+        assert.equal(await membershipInSync(), 'invite');
+        await invite();
+        hasInvite = false;
+        await deliver(memberEvent(membership, other).pdu);
+        await until(async () => (await membershipInSync()) === undefined);
+        assert.equal((await join('d.test')).status, 200);
+      });
+    }
+
+    it('ends an invite by a user of a third server once the inviting server confirms it', async () => {
+      await invite();
+      const admin = roomOfThirdServer();
+      await deliver(memberEvent('leave', admin.creator, admin).pdu, third);
+      await until(() => asked('make_leave') === 1);
+      assert.equal(await membershipInSync(), 'invite');
+      // The inviting server receives the leave after this server.
+      hasInvite = false;
+      await until(async () => (await membershipInSync()) === undefined);
+      assert.equal(asked('make_leave'), 2);
+    });
+
+    it('confirms a retraction by a user who was in the room when this server was', async () => {
       const guest = roomOfThirdServer();
       guest.state.clear();
       for (const [key, event] of room.state) guest.state.set(key, event);
@@ -211,9 +245,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((await leave()).status, 200);
       await invite();
       assert.equal(await membershipInSync(), 'invite');
-      const removal = memberEvent('leave', guest.creator, guest);
-      assert.deepEqual(await deliver(removal.pdu, third), { [removal.eventId]: {} });
-      assert.equal(await membershipInSync(), undefined);
+      hasInvite = false;
+      await deliver(memberEvent('leave', guest.creator, guest).pdu, third);
+      await until(async () => (await membershipInSync()) === undefined);
     });
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -91,10 +92,17 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await ben.join(roomId);
     });
 
-    it('fails the invite of an unknown remote user, and while the remote server is unreachable', async () => {
+    it('invites a user id without an account, and shows the invite after the registration', async () => {
       const roomId = await anna.createRoom({ preset: 'private_chat' });
-      const unknownUser = await invite(roomId, '@nobody:b.test');
-      assert.deepEqual([unknownUser.status, unknownUser.body['errcode']], [404, 'M_NOT_FOUND']);
+      assert.equal((await invite(roomId, `@late${kind}:b.test`)).status, 200);
+      const late = await b.registerClient(`late${kind}`);
+      assert.ok((await late.sync()).rooms?.invite?.[roomId]);
+      await late.join(roomId);
+      assert.equal(await membershipFor(anna, roomId, late.id), 'join');
+    });
+
+    it('fails the invite while the remote server is unreachable', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat' });
       b.cut();
       const unreachable = await invite(roomId);
       assert.deepEqual([unreachable.status, unreachable.body['errcode']], [502, 'M_UNKNOWN']);
@@ -138,6 +146,38 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal((chunk as unknown[]).length, 1);
       const albert = await a.registerClient(`near${kind}`);
       await albert.join(roomId);
+    });
+
+    for (const name of [undefined, 'Named']) {
+      it(`shows the invite in unsigned.prev_content of the join, in a room with${name ? '' : 'out'} a name`, async () => {
+        const roomId = await anna.createRoom({
+          preset: 'trusted_private_chat',
+          is_direct: true,
+          invite: [ben.id],
+          ...(name && { name }),
+        });
+        const since = (await ben.sync()).next_batch;
+        await ben.join(roomId);
+        const { rooms } = await ben.sync(since);
+        const events = rooms?.join?.[roomId]?.timeline?.events ?? [];
+        const join = events.find(({ type, state_key: key }) => type === 'm.room.member' && key === ben.id);
+        const previous = join?.unsigned?.['prev_content'] as JsonObject | undefined;
+        assert.deepEqual([previous?.['membership'], previous?.['is_direct']], ['invite', true]);
+        assert.equal(join?.unsigned?.['prev_sender'], anna.id);
+      });
+    }
+
+    it('ends an invite when another user of the room kicks the invited user', async () => {
+      const albert = await a.registerClient(`kicker${kind}`);
+      const roomId = await anna.createRoom({
+        preset: 'private_chat',
+        invite: [albert.id, ben.id],
+        power_level_content_override: { users: { [anna.id]: 100, [albert.id]: 50 } },
+      });
+      await albert.join(roomId);
+      assert.ok((await ben.sync()).rooms?.invite?.[roomId]);
+      await albert.do('POST', `/rooms/${enc(roomId)}/kick`, { user_id: ben.id });
+      await until(async () => (await ben.sync()).rooms?.invite?.[roomId] === undefined);
     });
 
     it('sends the invites of a new room, also when one of them fails', async () => {

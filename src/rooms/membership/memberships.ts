@@ -18,8 +18,6 @@ import { currentMember, knownHead, type MembershipRequest, sendMember } from './
 
 /** Look-ups of local accounts; supplied at composition. */
 export interface LocalUsers {
-  /** Whether the account exists on this server and is active. */
-  exists(userId: string): Promise<boolean>;
   isAdmin(userId: string): Promise<boolean>;
 }
 
@@ -107,10 +105,8 @@ export class Memberships {
 
   /**
    * Checks that this server and, if local, the invited user allow invites by `sender`, for invites by remote
-   * users as well. A user id without an account can be invited by local users only: remote servers could
-   * otherwise store any number of invites.
-   * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_INVALID_PARAM for an invalid user id, M_NOT_FOUND
-   * for an unknown user
+   * users as well. The user id need not have an account: a bridge or a first login may make it later.
+   * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_INVALID_PARAM for an invalid user id
    */
   async checkInvitee(sender: string, userId: string): Promise<void> {
     const { options, users, serverName, invitePolicy } = this.#deps;
@@ -119,11 +115,7 @@ export class Memberships {
     if (isLocal && options.block_non_admin_invites && !(await users.isAdmin(sender))) {
       throw forbidden('Invites have been disabled on this server');
     }
-    if (!isLocal) return;
-    if (serverOfUser(sender) !== serverName && !(await users.exists(userId))) {
-      throw notFound('User not found');
-    }
-    await checkInvitePolicy(invitePolicy, userId, sender);
+    if (isLocal) await checkInvitePolicy(invitePolicy, userId, sender);
   }
 
   /** The draft of an invite event. */

@@ -88,7 +88,7 @@ export class RoomsUnderTest {
       signer,
       randomness: systemRandomness,
       profiles: { profile: async () => ({}) },
-      users: { exists: async () => true, isAdmin: async () => false },
+      users: { isAdmin: async () => false },
       options: {
         default_room_version: '10',
         encryption_enabled_by_default_for_room_type: 'off',

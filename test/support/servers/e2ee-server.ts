@@ -41,7 +41,7 @@ const openRoomsIn = (environment: TestEnvironment & { caches: CacheRegistry }) =
     signer,
     randomness: systemRandomness,
     profiles: { profile: async () => ({}) },
-    users: { exists: async () => true, isAdmin: async () => false },
+    users: { isAdmin: async () => false },
     options: sectionDefaults(sections.rooms),
     eventCacheSize: 10_000,
   });

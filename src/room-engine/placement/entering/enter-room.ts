@@ -33,6 +33,8 @@ interface JoinContext {
   /** The state before the join, without the members that a partial state omits. */
   readonly state: ReadonlyMap<string, StoredEvent>;
   readonly known: StoredEvent | undefined;
+  /** The member event that the join replaces, for instance an invite. */
+  readonly replaces: StoredEvent | undefined;
   readonly auth: readonly number[];
   readonly missing: readonly string[];
   readonly before: ReceivedState;
@@ -131,6 +133,7 @@ export class EnterRoom {
     return {
       state,
       known,
+      replaces: authState.get(stateMapKey(event.type, event.stateKey ?? '')),
       auth: [...new Set(auth.filter((nid) => nid !== undefined))],
       missing: event.prevEventIds.filter((eventId) => isMissing(prev.get(eventId))),
       before: await this.#deps.before.ofState(head, state),
@@ -169,8 +172,8 @@ export class EnterRoom {
     head: WritableHead,
     { event, json }: JoinResponse['event'],
     {
-      state,
       known,
+      replaces,
       auth,
       missing,
       before,
@@ -195,7 +198,7 @@ export class EnterRoom {
       stream: position,
       stateGroup: rows.id,
       stateBefore: before.id,
-      replaces: state.get(ownKey)?.nid,
+      replaces: replaces?.nid,
       resolves: true,
       followsGap: true,
     };

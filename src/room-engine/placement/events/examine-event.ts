@@ -83,12 +83,11 @@ export class EventExaminer {
     const prev = [...prevById.values()].filter(({ roomNid }) => roomNid === head.roomNid);
     this.#requireReferences(event, named, prevById, options);
     const before = await this.#stateBefore(head, event, prev, options);
-    const complete = (state: AuthState) =>
-      head.isPartial ? withMembersFromAuthEvents(state, named.values()) : state;
     const authState = await authStateInGroup(this.#deps, event, before.id);
+    const complete = head.isPartial ? withMembersFromAuthEvents(authState, named.values()) : authState;
     const rejected =
       rejectionByAuthEvents(event, named) ??
-      (options.known?.rejected ? 'it was rejected before' : rejectionByState(event, complete(authState)));
+      (options.known?.rejected ? 'it was rejected before' : rejectionByState(event, complete));
     const isEnd = before.id === head.stateGroup;
     const softFailed =
       rejected === undefined && options.softFails
@@ -98,7 +97,7 @@ export class EventExaminer {
           (await this.#policyRejection(head, event)))
         : undefined;
     const own =
-      event.stateKey === undefined ? undefined : authState.get(stateMapKey(event.type, event.stateKey));
+      event.stateKey === undefined ? undefined : complete.get(stateMapKey(event.type, event.stateKey));
     const isHidden = rejected !== undefined || softFailed !== undefined;
     const auth = event.authEventIds.map((eventId) => named.get(eventId)?.nid);
     return {

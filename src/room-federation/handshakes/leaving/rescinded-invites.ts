@@ -1,17 +1,27 @@
 import { parseUserId, type RoomVersion, type StrippedState, serverOfUser } from '../../../protocol/index.ts';
-import type { RoomHead, RoomWriter, UserRoom, VerifiedEvent } from '../../../room-engine/index.ts';
+import type {
+  RoomHead,
+  RoomWriter,
+  StoredEvent,
+  UserRoom,
+  VerifiedEvent,
+} from '../../../room-engine/index.ts';
+import type { InviteChecks } from './invite-check.ts';
 
 export interface RescindedInvitesDeps {
   readonly engine: Pick<RoomWriter, 'userRooms' | 'events' | 'placement'>;
   readonly serverName: string;
   /** The stripped state that a user received with an invite or a knock. */
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
+  /** Absent: only the inviter can end an invite. */
+  readonly checks?: Pick<InviteChecks, 'start' | 'close'> | undefined;
 }
 
 /**
  * Ends invites and knocks of local users in rooms that this server is not in, when a remote user kicks or
- * bans them. Authorization cannot be checked from outside the room, so servers that are related to the room
- * are trusted.
+ * bans them. Authorization cannot be checked from outside the room. So an invite is ended by its sender, or
+ * when the server that sent it confirms that the room has it no more; for knocks, servers that are related to
+ * the room are trusted (decision 0116).
  */
 export class RescindedInvites {
   readonly #deps: RescindedInvitesDeps;
@@ -33,7 +43,8 @@ export class RescindedInvites {
   }
 
   /**
-   * Stores the leave or ban of an invited or knocking user. @returns whether it ended an invite or a knock
+   * Stores the leave or ban of an invited or knocking user. @returns whether it ended an invite or a knock; not
+   * if a server must be asked first
    */
   async apply(head: RoomHead, event: VerifiedEvent): Promise<boolean> {
     const { engine, serverName } = this.#deps;
@@ -43,19 +54,51 @@ export class RescindedInvites {
     if (parseUserId(userId)?.serverName !== serverName || serverOfUser(sender) === serverName) return false;
     const room = (await engine.userRooms.of(userId)).get(head.roomId);
     if (room?.membership !== 'invite' && room?.membership !== 'knock') return false;
-    if (!(await this.#trustedServers(head, userId, room)).has(serverOfUser(sender))) return false;
-    const { version } = event.event;
-    await engine.placement.addOutOfBand({ roomId: head.roomId, version }, event, { state: [] });
+    const present = await engine.events.get(room.eventNid);
+    if (room.membership === 'invite') {
+      if (present?.event.sender !== sender) {
+        if (present) await this.#applyIfConfirmed(head, event, present);
+        return false;
+      }
+    } else if (!(await this.#trustedServers(head, userId, room, present)).has(serverOfUser(sender))) {
+      return false;
+    }
+    await this.#store(event);
     return true;
   }
 
+  /** Ends the checks that are in progress. */
+  close(): void {
+    this.#deps.checks?.close();
+  }
+
+  #store(event: VerifiedEvent): Promise<unknown> {
+    const { roomId, version } = event.event;
+    return this.#deps.engine.placement.addOutOfBand({ roomId, version }, event, { state: [] });
+  }
+
+  /** Stores the leave or ban once a server that sent the invite confirms that the invite is over. */
+  async #applyIfConfirmed({ roomNid }: RoomHead, event: VerifiedEvent, invite: StoredEvent): Promise<void> {
+    const { engine, checks, serverName } = this.#deps;
+    const { roomId, stateKey: userId = '', sender, eventId } = invite.event;
+    const [last] = await engine.events.outOfBandServers(roomNid, userId, 1);
+    const named = [serverOfUser(sender), ...(last?.nid === invite.nid ? [last.server] : [])];
+    const servers = [...new Set(named)].filter((server) => server !== serverName);
+    const isCurrent = async () => (await engine.userRooms.of(userId)).get(roomId)?.eventNid === invite.nid;
+    checks?.start({ roomId, userId, eventId, servers }, isCurrent, () => this.#store(event));
+  }
+
   /**
-   * The trusted servers: the one that invited the user or accepted the knock, the senders of the stripped
+   * The servers that are trusted about a knock: the one that accepted it, the senders of the stripped
    * state, and those that were in the room together with this server.
    */
-  async #trustedServers(head: RoomHead, userId: string, room: UserRoom): Promise<Set<string>> {
+  async #trustedServers(
+    head: RoomHead,
+    userId: string,
+    room: UserRoom,
+    present: StoredEvent | undefined,
+  ): Promise<Set<string>> {
     const { engine, strippedState } = this.#deps;
-    const present = await engine.events.get(room.eventNid);
     const stripped = await strippedState(head.roomId, userId);
     const [last] = await engine.events.outOfBandServers(head.roomNid, userId, 1);
     const senders = [present?.event.sender, ...stripped.map((one) => one.sender)].map(serverOf);
