@@ -18,7 +18,14 @@ export type { UserRoom } from './membership/user-rooms.ts';
 export { roomMigrations } from './migrations/index.ts';
 export type { PartialRoom, PartialState } from './placement/entering/partial-state.ts';
 export { MissingEvents } from './placement/missing-events.ts';
-export type { JoinResponse, OlderEvent, Placement, PlaceOptions } from './placement/placement.ts';
+export type {
+  JoinResponse,
+  OlderEvent,
+  Placement,
+  PlaceOptions,
+  StateAfterEvent,
+  SuppliedState,
+} from './placement/placement.ts';
 export type { RoomWithVersion, VerifiedEvent } from './placement/verified-event.ts';
 export type { PolicyServerClient, RemoteRequestOptions } from './policy/policy-servers.ts';
 export { PolicyServers } from './policy/policy-servers.ts';

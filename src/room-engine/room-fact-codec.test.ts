@@ -58,6 +58,7 @@ const storedEvent: fc.Arbitrary<StoredEvent> = record({
     rejected: fc.boolean(),
     softFailed: fc.boolean(),
     distribute: fc.boolean(),
+    acceptedElsewhere: fc.boolean(),
     resolves: fc.boolean(),
     followsGap: fc.boolean(),
     withheld: fc.boolean(),

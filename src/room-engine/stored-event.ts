@@ -24,6 +24,11 @@ export interface StoredEvent {
    * Whether this server sends the event to the other servers of the room, though its sender is a remote user.
    */
   readonly distribute: boolean;
+  /**
+   * Whether a remote server accepted the event of a local user in a handshake, or sent it here: that server
+   * passes it on, and this one does not.
+   */
+  readonly acceptedElsewhere: boolean;
   /** The event changed the current state in more than its own entry, because state was resolved. */
   readonly resolves: boolean;
   /** When the event was placed, events before it were missing on the timeline. */

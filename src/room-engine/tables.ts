@@ -130,6 +130,7 @@ export interface RoomTables {
  * `resolves`: it changed the current state in more than its own entry, because state was resolved.
  * `followsGap`: when it was placed, events before it were missing on the timeline.
  * `withheld`: a redaction that takes no effect, or whose target is not stored yet; clients never see it.
+ * `acceptedElsewhere`: an event of a local user that a remote server accepted and passes on.
  */
 export const EventFlag = {
   rejected: 1,
@@ -139,4 +140,5 @@ export const EventFlag = {
   resolves: 16,
   followsGap: 32,
   withheld: 64,
+  acceptedElsewhere: 128,
 } as const;

@@ -4,8 +4,10 @@ import { serverOfUser } from '../protocol/index.ts';
 import {
   MissingEvents,
   type Placement,
+  type PlaceOptions,
   type RoomHead,
   type StoredEvent,
+  type SuppliedState,
   type VerifiedEvent,
 } from '../room-engine/index.ts';
 import type { AskBackoff } from './asking/ask-backoff.ts';
@@ -23,10 +25,11 @@ import type { Staging } from './staging/staging.ts';
 /** Failures among the events of a gap after which its other events are not tried. */
 const maxFailures = 3;
 
-/** Missing previous events whose states are fetched; if more are missing, only the state before the event itself is. */
+/** Missing previous events that get places of their own beside known ones. */
 const maxTips = 5;
 
 interface Deps {
+  readonly serverName: string;
   readonly placement: Placement;
   readonly staging: Staging;
   readonly queries: ServerQueries;
@@ -83,7 +86,7 @@ export class EventProcessor {
     const { placement, metrics, clock } = this.#deps;
     const begun = clock.monotonic();
     try {
-      const stored = await placement.place(roomId, one);
+      const stored = await placement.place(roomId, one, this.#options(one));
       this.#notePlaced(stored);
       return stored;
     } finally {
@@ -143,23 +146,16 @@ export class EventProcessor {
   ): Promise<StoredEvent> {
     const { auth, states } = this.#deps;
     const { eventId, prevEventIds } = one.event;
-    await auth.fetchMissing(query, one.event);
     const prev = [...new Set(prevEventIds)];
     let missing = await this.#withoutState(prev);
     if (missing.length > 0 && missing.length < prev.length && missing.length <= maxTips) {
       await this.#placeTips(query, missing, options);
       missing = await this.#withoutState(prev);
     }
-    if (missing.length === 0) return this.#append(query, one);
-    try {
-      return await this.#append(query, one, await states.stateBefore(query, eventId, options));
-    } catch (error) {
-      if (!(error instanceof FetchFailed) || missing.length > maxTips) throw error;
-      // Some servers do not return the state before an event that they have just sent.
-      await this.#placeTips(query, missing, options);
-      if ((await this.#withoutState(prev)).length > 0) throw error;
-      return this.#append(query, one);
-    }
+    const state = missing.length === 0 ? {} : await states.stateBefore(query, eventId, missing, options);
+    // States come with most of the auth events.
+    await auth.fetchMissing(query, one.event);
+    return this.#append(query, one, state);
   }
 
   /**
@@ -176,8 +172,9 @@ export class EventProcessor {
     for (const [id, tip] of await fetcher.fetch(query, unknown)) tips.set(id, tip);
     for (const [id, tip] of tips) {
       try {
+        const stateBefore = await states.stateAt(query, id, options);
         await auth.fetchMissing(query, tip.event);
-        await this.#append(query, tip, await states.stateBefore(query, id, options));
+        await this.#append(query, tip, { stateBefore });
       } catch (error) {
         log.info({ err: error, eventId: id }, 'A previous event of a received event could not be placed');
       }
@@ -192,11 +189,11 @@ export class EventProcessor {
   async #append(
     { roomId }: ServerQuery,
     one: VerifiedEvent,
-    stateBefore?: readonly string[],
+    state: SuppliedState = {},
   ): Promise<StoredEvent> {
     const { placement, staging } = this.#deps;
     try {
-      const stored = await placement.place(roomId, one, { ...(stateBefore && { stateBefore }) });
+      const stored = await placement.place(roomId, one, { ...state, ...this.#options(one) });
       this.#notePlaced(stored);
       staging.remove(one.event.eventId);
       return stored;
@@ -204,6 +201,10 @@ export class EventProcessor {
       if (error instanceof MissingEvents) throw new FetchFailed(error.message, { cause: error });
       throw error;
     }
+  }
+
+  #options({ event }: VerifiedEvent): PlaceOptions {
+    return { acceptedElsewhere: serverOfUser(event.sender) === this.#deps.serverName };
   }
 
   #notePlaced(stored: StoredEvent): void {

@@ -78,7 +78,7 @@ forEachDatabase((open) => {
       assert.equal(head?.membership(alice), 'join');
     });
 
-    it('fetches the states before previous events when no server returns the state before the event', async () => {
+    it('asks for the state at the missing previous event and not at the event itself', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const topic = room.add({
         type: 'm.room.topic',
@@ -98,7 +98,15 @@ forEachDatabase((open) => {
       });
       peers.down.add('a.example').add('b.example');
       await send('c.example', last);
-      assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'placed']);
+      assert.deepEqual(await fates(last, topic, carol), ['placed', 'outlier', 'outlier']);
+      const asked = peers.asked.filter(
+        ({ method, server }) => method === 'stateIds' && server === 'c.example',
+      );
+      assert.deepEqual(
+        asked.map(({ args }) => args[2]),
+        [carol],
+      );
+      assert.equal(peers.count('eventAuth'), 0);
       const head = await under.engine.heads.get(room.roomId);
       assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
       assert.equal(head?.membership('@carol:c.example'), 'join');
@@ -113,7 +121,7 @@ forEachDatabase((open) => {
       await send('a.example', last);
       assert.deepEqual(await fates(last), ['placed']);
       assert.equal(peers.count('state'), 1);
-      assert.equal(peers.count('event'), 0);
+      assert.equal(peers.count('event'), 1, 'the previous event itself');
       const head = await under.engine.heads.get(room.roomId);
       assert.equal(head?.memberCount('join'), 603);
     });
@@ -136,7 +144,7 @@ forEachDatabase((open) => {
         under.clock.advance(10 * 60_000);
         await under.rooms.incoming.settled();
       }
-      assert.deepEqual(await fates(last, carol, lost[0]!), ['placed', 'placed', 'unknown']);
+      assert.deepEqual(await fates(last, carol, lost[0]!), ['placed', 'outlier', 'unknown']);
       const head = await under.engine.heads.get(room.roomId);
       assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
     });

@@ -10,6 +10,7 @@ import type {
   RoomHead,
   ServerAcls,
   StoredEvent,
+  SuppliedState,
   VerifiedEvent,
 } from '../room-engine/index.ts';
 import { AskBackoff } from './asking/ask-backoff.ts';
@@ -89,7 +90,7 @@ export class Incoming {
     const responses = new ResponseVerifier({ verifier, refused, known });
     const fetcher = new EventFetcher({ remote, responses, refused });
     const auth = new AuthEventFetcher({ remote, responses, fetcher, known, placement });
-    const states = new StateFetcher({ remote, responses, fetcher, known, auth });
+    const states = new StateFetcher({ remote, responses, fetcher, known, auth, placement });
     const fetching = { ...deps, remote, responses, fetcher, auth, states, servers, queries };
     const older = new OlderEventFetcher(fetching);
     const missed = new MissedHistory({ ...fetching, older });
@@ -160,9 +161,9 @@ export class Incoming {
   }
 
   /**
-   * Fetches the state before an event of a room and stores all of its events.
+   * Fetches the whole state before a stored event of a room, whatever is known of it, and stores all of its
+   * events.
    * @param first servers to ask first
-   * @returns event ids
    * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when no server provides enough of the state
    */
   async stateBefore(
@@ -170,13 +171,16 @@ export class Incoming {
     first: readonly string[],
     eventId: string,
     options?: StateOptions,
-  ): Promise<readonly string[]> {
-    const head = await this.#deps.heads.get(roomId);
-    if (!head) throw notFound('Unknown room');
+  ): Promise<SuppliedState> {
+    const { heads, placement } = this.#deps;
+    const head = await heads.get(roomId);
+    const stored = (await placement.find([eventId])).get(eventId);
+    if (!head || !stored) throw notFound('Unknown room or event');
     if (options?.ignoreBackoff) {
       for (const server of first.slice(0, maxServersConsidered)) this.#backoff.recordSuccess(roomId, server);
     }
-    return this.#queries.run(head, first, (query) => this.#states.stateBefore(query, eventId, options));
+    const prev = [...new Set(stored.event.prevEventIds)];
+    return this.#queries.run(head, first, (query) => this.#states.stateBefore(query, eventId, prev, options));
   }
 
   /** Whether any server could be asked for older events of a room. Reads memory only. */

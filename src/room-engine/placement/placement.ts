@@ -3,15 +3,27 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
-/** How a received event is placed. */
-export interface PlaceOptions {
-  /**
-   * Event ids of the whole state before the event, all stored; for an event whose previous events are
-   * missing.
-   */
+/** The state after an event that is not placed here, from a remote server. All event ids are stored. */
+export interface StateAfterEvent {
+  readonly eventId: string;
+  /** Event ids of the whole state before the event. */
+  readonly before: readonly string[];
+}
+
+/** The state before an event whose previous events are missing, from a remote server; one of both forms. */
+export interface SuppliedState {
+  /** Event ids of the whole state before the event, all stored. */
   readonly stateBefore?: readonly string[];
+  /** The states after the previous events that are missing. */
+  readonly statesAfterPrev?: readonly StateAfterEvent[];
+}
+
+/** How a received event is placed. */
+export interface PlaceOptions extends SuppliedState {
   /** This server sends the event to the other servers of the room. */
   readonly distribute?: boolean;
+  /** A remote server passes this event of a local user on, so this server does not send it. */
+  readonly acceptedElsewhere?: boolean;
   /** Throws M_FORBIDDEN, and stores nothing, where the event would be rejected or soft-failed. */
   readonly refuse?: boolean;
 }
@@ -37,11 +49,9 @@ export interface OutOfBandDetails {
   readonly server?: string | undefined;
 }
 
-/** A backfilled event to be placed on the timeline. */
-export interface OlderEvent {
+/** A backfilled event to be placed on the timeline; its state is needed where its previous events are missing. */
+export interface OlderEvent extends SuppliedState {
   readonly event: VerifiedEvent;
-  /** Event ids of the whole state before it, all stored; needed where its previous events are missing. */
-  readonly stateBefore?: readonly string[];
   /**
    * The event was found by its time, so nothing on the timeline needs to lead to it; the gap may be filled
    * later.
@@ -106,7 +116,7 @@ export interface Placement {
   /**
    * Replaces the partial state before the join by the whole state, and the states of all events since. Events
    * that the whole state does not allow become rejected.
-   * @param state event ids of the whole state before the join, all stored
+   * @param state the whole state before the join
    */
-  completeState(roomId: string, state: readonly string[]): Promise<void>;
+  completeState(roomId: string, state: SuppliedState): Promise<void>;
 }

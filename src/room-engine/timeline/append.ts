@@ -234,6 +234,7 @@ export class Append {
       rejected: false,
       softFailed: false,
       distribute: false,
+      acceptedElsewhere: false,
       resolves: false,
       followsGap: false,
       withheld,

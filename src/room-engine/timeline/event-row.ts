@@ -59,6 +59,7 @@ export function storedEventOf(row: EventRow): StoredEvent {
     rejected: (row.flags & EventFlag.rejected) !== 0,
     softFailed: (row.flags & EventFlag.softFailed) !== 0,
     distribute: (row.flags & EventFlag.distribute) !== 0,
+    acceptedElsewhere: (row.flags & EventFlag.acceptedElsewhere) !== 0,
     resolves: (row.flags & EventFlag.resolves) !== 0,
     followsGap: (row.flags & EventFlag.followsGap) !== 0,
     withheld: (row.flags & EventFlag.withheld) !== 0,

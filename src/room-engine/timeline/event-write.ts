@@ -66,6 +66,7 @@ export function flagsOf(stored: StoredEvent): number {
     (stored.distribute ? EventFlag.distribute : 0) |
     (stored.resolves ? EventFlag.resolves : 0) |
     (stored.followsGap ? EventFlag.followsGap : 0) |
-    (stored.withheld ? EventFlag.withheld : 0)
+    (stored.withheld ? EventFlag.withheld : 0) |
+    (stored.acceptedElsewhere ? EventFlag.acceptedElsewhere : 0)
   );
 }

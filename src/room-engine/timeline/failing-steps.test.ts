@@ -209,8 +209,11 @@ const deeds: Readonly<Record<string, Prepare>> = {
     await under.engine.placement.enter(room.room, { event, state: essential, authChain, partial });
     await under.engine.placement.addOutliers(room.room, state);
     await under.say(alice, room.roomId, 'meanwhile');
-    const stateIds = state.map((one) => one.event.eventId);
-    return { roomId: room.roomId, run: () => under.engine.placement.completeState(room.roomId, stateIds) };
+    const stateBefore = state.map((one) => one.event.eventId);
+    return {
+      roomId: room.roomId,
+      run: () => under.engine.placement.completeState(room.roomId, { stateBefore }),
+    };
   },
 };
 

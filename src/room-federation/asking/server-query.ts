@@ -30,6 +30,7 @@ export class ServerQuery {
   readonly signal: AbortSignal;
   readonly #deps: ServerQueryDeps;
   #servers: Promise<readonly string[]> | undefined;
+  readonly #asked = new Set<string>();
 
   constructor(deps: ServerQueryDeps) {
     this.roomId = deps.roomId;
@@ -46,9 +47,20 @@ export class ServerQuery {
   }
 
   /**
+   * Records that a server is asked a question. @returns whether it has not been asked the same in this query:
+   * a server that has just answered does not get the same question again
+   */
+  isNewQuestion(server: string, question: string): boolean {
+    const key = `${server} ${question}`;
+    if (this.#asked.has(key)) return false;
+    this.#asked.add(key);
+    return true;
+  }
+
+  /**
    * Asks one server after another until one helps. A server that does not help goes into backoff for this
-   * room, and one that helps leaves it.
-   * @param what the endpoint, for the log
+   * room, and one that helps leaves it. Leaves out servers that were asked the same question before.
+   * @param what the question: the endpoint and the events that it is about
    * @param ask returns `undefined` or throws when the server does not help
    * @returns `undefined` when no server helps
    */
@@ -56,6 +68,7 @@ export class ServerQuery {
     const { backoff, log } = this.#deps;
     for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
+      if (!this.isNewQuestion(server, what)) continue;
       try {
         const answer = await ask(server);
         if (answer !== undefined) {

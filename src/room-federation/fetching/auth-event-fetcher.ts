@@ -10,7 +10,10 @@ import type { EventFetcher } from './event-fetcher.ts';
 /** Events of an auth chain that are accepted from one server. */
 const maxChainLength = 10_000;
 
-/** Events that are fetched one by one when no server provides the whole chain, and how many levels deep. */
+/** Missing auth events that are fetched one by one before the whole chain is requested. */
+const maxSinglesFirst = 20;
+
+/** Events that are fetched one by one in all, and how many levels deep. */
 const [maxSingles, maxDepth] = [100, 20];
 
 /** Fetches and stores missing auth events. */
@@ -34,7 +37,8 @@ export class AuthEventFetcher {
   }
 
   /**
-   * Fetches the missing events of an event's auth chain.
+   * Fetches the missing events of an event's auth chain: first one by one, since mostly a single membership is
+   * missing, then as a whole with `GET /event_auth`.
    * @param aboutToBeStored event ids that are about to be stored
    * @throws FetchFailed when an auth event is still missing
    */
@@ -44,12 +48,18 @@ export class AuthEventFetcher {
     aboutToBeStored: ReadonlySet<string> = new Set(),
   ): Promise<void> {
     const needed = authEventIds.filter((id) => !aboutToBeStored.has(id));
-    if ((await this.notStored(needed)).length === 0) return;
+    let missing = await this.notStored(needed);
+    if (missing.length > 0 && missing.length <= maxSinglesFirst) {
+      await this.#fetchSingly(query, missing);
+      missing = await this.notStored(needed);
+    }
+    if (missing.length === 0) return;
     await this.#fetchChain(query, eventId, needed);
-    const left = await this.notStored(needed);
-    if (left.length === 0) return;
-    await this.#fetchSingly(query, left);
-    const missing = await this.notStored(needed);
+    missing = await this.notStored(needed);
+    if (missing.length > 0) {
+      await this.#fetchSingly(query, missing);
+      missing = await this.notStored(needed);
+    }
     if (missing.length > 0)
       throw new FetchFailed(`${missing.length} auth events of ${eventId} could not be fetched`);
   }
@@ -73,7 +83,7 @@ export class AuthEventFetcher {
   async #fetchChain(query: ServerQuery, eventId: string, needed: readonly string[]): Promise<void> {
     const { remote, responses } = this.#deps;
     const { roomId, signal } = query;
-    await query.ask('event_auth', async (server) => {
+    await query.ask(`event_auth ${eventId}`, async (server) => {
       const request = { signal, timeout: requestTimeout.long };
       const jsons = await remote.eventAuth(server, roomId, eventId, request);
       if (jsons.length > maxChainLength) return undefined;

@@ -35,7 +35,9 @@ export class EventFetcher {
     const found = new Map<string, VerifiedEvent>();
     for (const server of await query.servers()) {
       if (missing.size === 0 || query.signal.aborted) break;
-      const ids = [...missing].filter((id) => !this.#refused.has(server, id));
+      const ids = [...missing].filter(
+        (id) => !this.#refused.has(server, id) && query.isNewQuestion(server, `event ${id}`),
+      );
       for (let start = 0; start < ids.length; start += batchSize) {
         const part = ids.slice(start, start + batchSize);
         const { jsons, gaveUp } = await this.#ask(query, server, part);

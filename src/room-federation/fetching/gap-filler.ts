@@ -45,7 +45,7 @@ export class GapFiller {
       const missing = await this.#missing(event, found);
       if (missing.size === 0) break;
       if (await this.#addLocal(query, missing, found)) continue;
-      if (!(await this.#addFromServers(query, event, missing, found))) break;
+      if ((await this.#addFromServers(query, event, missing, found)) !== 'more') break;
     }
     return topologicalOrder(event, found);
   }
@@ -85,29 +85,35 @@ export class GapFiller {
     return found.size > before;
   }
 
-  /** Adds missing events with `POST /get_missing_events/{roomId}`. @returns whether any was added */
+  /**
+   * Adds missing events with `POST /get_missing_events/{roomId}`. @returns 'more' when the response was cut off
+   * at its limit. A shorter response has everything that the server is willing to return, so that it is not
+   * asked about this gap again.
+   */
   async #addFromServers(
     query: ServerQuery,
     event: RoomEvent,
     missing: ReadonlyMap<string, string>,
     found: Map<string, VerifiedEvent>,
-  ): Promise<boolean> {
+  ): Promise<'more' | undefined> {
     const { remote, responses, heads } = this.#deps;
     const { roomId, signal } = query;
     const head = await heads.get(roomId);
     const earliest = (head?.extremities ?? []).slice(0, maxIds).map(({ eventId }) => eventId);
     const latest = [...new Set(missing.values())].slice(-maxIds);
     const gap = { earliest, latest, limit: maxPerResponse, minDepth: 0 };
-    const added = await query.ask('get_missing_events', async (server) => {
+    let isCutOff = false;
+    await query.ask(`get_missing_events ${latest.join(' ')}`, async (server) => {
       const request = { signal, timeout: requestTimeout.short };
       const jsons = await remote.missingEvents(server, roomId, gap, request);
       const isNew = ({ eventId }: RoomEvent) => eventId !== event.eventId && !found.has(eventId);
       const taken = await responses.verifyWanted(query, server, jsons, isNew);
       const known = await this.#deps.placement.find(taken.keys());
       for (const [id, stored] of known) if (hasState(stored)) taken.delete(id);
+      isCutOff = jsons.length >= maxPerResponse;
       return addReachable(missing.keys(), taken, found) || undefined;
     });
-    return added !== undefined;
+    return isCutOff ? 'more' : undefined;
   }
 }
 

@@ -1,4 +1,4 @@
-import type { VerifiedEvent } from '../../room-engine/index.ts';
+import type { Placement, StateAfterEvent, SuppliedState, VerifiedEvent } from '../../room-engine/index.ts';
 import { FetchFailed, requestTimeout, type ServerQuery } from '../asking/server-query.ts';
 import type { KnownEvents } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
@@ -25,9 +25,17 @@ export interface StateOptions {
   readonly maxMissing?: number;
   /** Whether servers in backoff for this room are asked, too. */
   readonly ignoreBackoff?: boolean;
+  /**
+   * Whether the state before an event is requested at the event itself when it cannot be had at its previous
+   * events. A server may not know the event: then that request is useless.
+   */
+  readonly atEventItself?: boolean;
 }
 
-/** Fetches the state before an event. */
+/** Previous events whose states are fetched, at most. */
+const maxPrevStates = 20;
+
+/** Fetches the states at events. */
 export class StateFetcher {
   readonly #deps: {
     readonly remote: RemoteEvents;
@@ -35,6 +43,7 @@ export class StateFetcher {
     readonly fetcher: EventFetcher;
     readonly known: KnownEvents;
     readonly auth: AuthEventFetcher;
+    readonly placement: Placement;
   };
 
   constructor(deps: {
@@ -43,23 +52,63 @@ export class StateFetcher {
     readonly fetcher: EventFetcher;
     readonly known: KnownEvents;
     readonly auth: AuthEventFetcher;
+    readonly placement: Placement;
   }) {
     this.#deps = deps;
   }
 
   /**
-   * Fetches the state before an event and stores all of its events. The response cannot be checked for
+   * Fetches the state before an event whose previous events are missing: the state at each of these, because
+   * a server that has sent the event has them, and only as a last resort at the event itself.
+   * @param missing ids of its previous events whose states are not known
+   * @throws FetchFailed
+   */
+  async stateBefore(
+    query: ServerQuery,
+    eventId: string,
+    missing: readonly string[],
+    options: StateOptions = {},
+  ): Promise<SuppliedState> {
+    const { atEventItself = true } = options;
+    try {
+      if (missing.length > maxPrevStates)
+        throw new FetchFailed(`${eventId} has too many missing prev_events`);
+      const statesAfterPrev: StateAfterEvent[] = [];
+      for (const prevId of missing) statesAfterPrev.push(await this.#stateAfter(query, prevId, options));
+      return { statesAfterPrev };
+    } catch (error) {
+      if (!(error instanceof FetchFailed) || !atEventItself) throw error;
+      return { stateBefore: await this.stateAt(query, eventId, options) };
+    }
+  }
+
+  /** Fetches the state before an event, and the event itself. @throws FetchFailed */
+  async #stateAfter(query: ServerQuery, eventId: string, options: StateOptions): Promise<StateAfterEvent> {
+    const { placement, fetcher, auth } = this.#deps;
+    const before = await this.stateAt(query, eventId, options);
+    const isStored = async () => (await placement.find([eventId])).get(eventId)?.roomNid === query.roomNid;
+    if (!(await isStored())) {
+      const fetched = await fetcher.fetch(query, [eventId]);
+      for (const { event } of fetched.values()) await auth.fetchMissing(query, event);
+      await auth.store(query, fetched);
+    }
+    if (!(await isStored())) throw new FetchFailed(`the event ${eventId} could not be fetched`);
+    return { eventId, before };
+  }
+
+  /**
+   * Fetches the state before an event with a request for that event, and stores all of its events. The response cannot be checked for
    * completeness, only each event can. Leaves out events that this server has rejected, and events that no
    * server provides, up to the share `maxMissing`.
    * @returns event ids
    * @throws FetchFailed when no server provides enough of the state
    */
-  async stateBefore(
+  async stateAt(
     query: ServerQuery,
     eventId: string,
     { maxMissing = defaultMaxMissing }: StateOptions = {},
   ): Promise<string[]> {
-    const state = await query.ask('state_ids', async (server) => {
+    const state = await query.ask(`state_ids ${eventId}`, async (server) => {
       const request = { signal: query.signal, timeout: requestTimeout.long };
       const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
       await this.#storeMissing(query, server, eventId, ids);

@@ -75,10 +75,10 @@ export class OlderEventFetcher {
         const prev = one.event.prevEventIds;
         const missing = (await this.#withoutState(prev)).filter((id) => !placing.has(id));
         if (missing.length > 0 && statesLeft-- <= 0) continue;
-        const stateBefore =
-          missing.length > 0 ? await this.#deps.states.stateBefore(query, one.event.eventId) : undefined;
+        const state =
+          missing.length > 0 ? await this.#deps.states.stateBefore(query, one.event.eventId, missing) : {};
         await this.#deps.auth.fetchMissing(query, one.event, placing);
-        older.push({ event: one, ...(stateBefore && { stateBefore }) });
+        older.push({ event: one, ...state });
         placing.add(one.event.eventId);
       } catch (error) {
         const { eventId } = one.event;

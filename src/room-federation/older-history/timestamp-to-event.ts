@@ -88,9 +88,12 @@ export class TimestampToEvent {
     if (known?.stream !== undefined) return known.roomNid === query.roomNid ? known : undefined;
     const event = (await fetcher.fetch(query, [eventId])).get(eventId);
     if (!event) return undefined;
-    const stateBefore = await states.stateBefore(query, eventId);
+    const { prevEventIds } = event.event;
+    const prev = await placement.find(prevEventIds);
+    const missing = prevEventIds.filter((id) => prev.get(id)?.stateGroup === undefined);
+    const state = missing.length > 0 ? await states.stateBefore(query, eventId, missing) : {};
     await auth.fetchMissing(query, event.event);
-    await placement.backfill(query.roomId, [{ event, stateBefore, detached: true }]);
+    await placement.backfill(query.roomId, [{ event, ...state, detached: true }]);
     return (await placement.find([eventId])).get(eventId);
   }
 }

@@ -3,7 +3,7 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import type { HeadReader, PolicyServers, RoomHead, VerifiedEvent } from '../../room-engine/index.ts';
 import type { AskBackoff } from '../asking/ask-backoff.ts';
 import type { EventProcessor } from '../event-processor.ts';
-import { defaultMaxMissing } from '../fetching/state-fetcher.ts';
+import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.ts';
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
@@ -74,7 +74,7 @@ export class StagedEventProcessor {
         return { kind: 'deferred', until };
       }
       try {
-        await processor.process(head, origin, event, { maxMissing: maxMissingAt(staged.attempts) });
+        await processor.process(head, origin, event, stateOptionsAt(staged.attempts));
         return { kind: 'done' };
       } catch (error) {
         backoff.recordFailure(roomId, origin);
@@ -119,8 +119,9 @@ export class StagedEventProcessor {
   }
 }
 
-/** The share of a fetched state, from 0 to 1, that may be missing after so many failed attempts. */
-function maxMissingAt(attempts: number): number {
-  if (attempts < fullStateAttempts) return 0;
-  return attempts < defaultAttempts ? defaultMaxMissing : 1;
+/** How states are fetched after so many failed attempts. */
+function stateOptionsAt(attempts: number): StateOptions {
+  const atEventItself = attempts > defaultAttempts;
+  if (attempts < fullStateAttempts) return { maxMissing: 0, atEventItself };
+  return { maxMissing: attempts < defaultAttempts ? defaultMaxMissing : 1, atEventItself };
 }

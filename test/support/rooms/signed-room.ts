@@ -4,6 +4,7 @@ import {
   type EventSigner,
   getRoomVersion,
   type JsonObject,
+  type RoomEvent,
   type RoomVersion,
   referenceHash,
   selectAuthEventKeys,
@@ -22,7 +23,7 @@ export class SignedRoom {
   readonly events = new Map<string, BuiltEvent>();
   /** The current state, by `stateMapKey`. */
   readonly state = new Map<string, BuiltEvent>();
-  #last: BuiltEvent | undefined;
+  #last: Pick<BuiltEvent, 'event'> | undefined;
   #now: number;
 
   /** @param now milliseconds since the epoch when the room is created */
@@ -46,6 +47,13 @@ export class SignedRoom {
   /** Adds a state event. */
   setState(type: string, content: JsonObject, stateKey = '', sender = this.creator): BuiltEvent {
     return this.#add({ type, content, stateKey, sender });
+  }
+
+  /** Makes an event of another server, which has joined, the newest event of the room. */
+  accept(event: RoomEvent): void {
+    const built = { event, json: '' };
+    if (event.stateKey !== undefined) this.state.set(stateMapKey(event.type, event.stateKey), built);
+    this.#last = built;
   }
 
   say(body: string, sender = this.creator): BuiltEvent {

@@ -129,8 +129,8 @@ export class CatchUp {
       );
   }
 
-  #isSentByUs({ event, distribute }: StoredEvent): boolean {
-    return distribute || serverOfUser(event.sender) === this.#deps.serverName;
+  #isSentByUs({ event, distribute, acceptedElsewhere }: StoredEvent): boolean {
+    return distribute || (!acceptedElsewhere && serverOfUser(event.sender) === this.#deps.serverName);
   }
 }
 

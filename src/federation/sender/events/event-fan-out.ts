@@ -114,8 +114,8 @@ export class EventFanOut {
     return membership === 'invite' || membership === 'knock';
   }
 
-  #isSentByUs({ event, distribute }: StoredEvent): boolean {
-    return distribute || serverOfUser(event.sender) === this.#deps.serverName;
+  #isSentByUs({ event, distribute, acceptedElsewhere }: StoredEvent): boolean {
+    return distribute || (!acceptedElsewhere && serverOfUser(event.sender) === this.#deps.serverName);
   }
 
   #isRecipient(server: string, { event }: StoredEvent): boolean {

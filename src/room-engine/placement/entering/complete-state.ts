@@ -3,6 +3,7 @@ import { withoutEnd } from '../../stored-event.ts';
 import type { PreparedWrite, ReservePlace } from '../../timeline/event-writer.ts';
 import type { Extremity } from '../../timeline/extremity.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
+import type { SuppliedState } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import type { BeforeStates } from '../states/before-state.ts';
 import { type CurrentStateChange, resolveCurrentState } from '../states/current-state.ts';
@@ -43,9 +44,9 @@ export class CompleteState {
    * 4. writes the revised events, the current state and the end of the partial state in one transaction.
    * Calls for one room must be serialized. Does nothing for rooms whose state is complete.
    * Source: server-server API, `PUT /send_join`, "omit_members".
-   * @param stateIds the event ids of the whole state before the join
+   * @param state the whole state before the join
    */
-  async complete(roomId: string, stateIds: readonly string[]): Promise<void> {
+  async complete(roomId: string, state: SuppliedState): Promise<void> {
     const { heads, resolver } = this.#deps;
     const first = await heads.get(roomId);
     if (!first) throw notFound('Unknown room');
@@ -56,7 +57,7 @@ export class CompleteState {
       this.#before,
       first,
       first.partial.joinEventId,
-      stateIds,
+      state,
     );
     let revised: RevisedCurrentState | undefined;
     try {

@@ -58,10 +58,7 @@ async function joinedFast(open: OpenDatabase, said: number) {
     sent.push((await timeline.append(room.roomId, draft)).event.eventId);
   }
   const complete = () =>
-    placement.completeState(
-      room.roomId,
-      state.map((one) => one.event.eventId),
-    );
+    placement.completeState(room.roomId, { stateBefore: state.map((one) => one.event.eventId) });
   return { under, clock, room, sent, complete, unreliable: unreliable! };
 }
 

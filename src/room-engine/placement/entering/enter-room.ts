@@ -72,7 +72,11 @@ export class EnterRoom {
     for (;;) {
       const head = (await heads.get(room.roomId)) ?? (await outliers.headOf(room));
       if (head.servers.has(signer.serverName)) {
-        return placing.place(room.roomId, event, { stateBefore: stateIds, refuse: true });
+        return placing.place(room.roomId, event, {
+          stateBefore: stateIds,
+          refuse: true,
+          acceptedElsewhere: true,
+        });
       }
       const [extremities, group] = [head.extremities, head.chain.id];
       const context = await this.#checkJoin(head, event, stateIds, partial !== undefined);
@@ -201,6 +205,7 @@ export class EnterRoom {
       replaces: replaces?.nid,
       resolves: true,
       followsGap: true,
+      acceptedElsewhere: true,
     };
     const whole = prepared.apply(head, stored, position);
     const own = applyCurrentStateChange(

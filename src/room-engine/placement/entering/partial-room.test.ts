@@ -42,10 +42,8 @@ forEachDatabase((open) => {
     const complete = async (tested = under) => {
       const whole = room.stateAndAuthChain(room.stateBefore(entry.event.event.eventId));
       await tested.engine.placement.addOutliers(room.room, [...whole.authChain, ...whole.state]);
-      await tested.engine.placement.completeState(
-        room.roomId,
-        whole.state.map(({ event }) => event.eventId),
-      );
+      const stateBefore = whole.state.map(({ event }) => event.eventId);
+      await tested.engine.placement.completeState(room.roomId, { stateBefore });
     };
     /** Sends an event of a user whose membership is unknown to this server. */
     const send = async (eventId: string, tested = under) => {

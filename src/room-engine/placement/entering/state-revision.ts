@@ -5,9 +5,10 @@ import type { Extremity } from '../../timeline/extremity.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { rejectionByState } from '../events/event-authorization.ts';
 import { MissingEvents } from '../missing-events.ts';
+import type { SuppliedState } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { authStateInGroup } from '../states/auth-state.ts';
-import { type BeforeStates, type GroupState, stateMapOf } from '../states/before-state.ts';
+import type { BeforeStates, GroupState } from '../states/before-state.ts';
 import { readPlacedSince } from '../store.ts';
 
 interface RevisionStart {
@@ -59,7 +60,7 @@ export class StateRevision {
 
   /**
    * Revises the join and all events since that are on disk.
-   * @param stateIds the event ids of the whole state before the join
+   * @param state the whole state before the join
    * @throws MissingEvents
    */
   static async begin(
@@ -67,15 +68,11 @@ export class StateRevision {
     states: BeforeStates,
     head: WritableHead,
     joinEventId: string,
-    stateIds: readonly string[],
+    state: SuppliedState,
   ): Promise<StateRevision> {
-    const found = await deps.events.getManyById([joinEventId, ...stateIds]);
-    const missing = [joinEventId, ...stateIds].filter((eventId) => !found.has(eventId));
-    const join = found.get(joinEventId);
-    if (missing.length > 0 || join?.stream === undefined) throw new MissingEvents(missing);
-    found.delete(joinEventId);
-    const state = await stateMapOf(found.values(), head.roomNid, deps.slices);
-    const before = await states.ofState(head, state);
+    const join = await deps.events.getById(joinEventId);
+    if (join?.stream === undefined) throw new MissingEvents([joinEventId]);
+    const before = await states.supplied(head, state);
     const chain = await before.chain();
     const revision = new StateRevision(deps, states, head, { join, before, position: join.stream, chain });
     await deps.slices.pauseIfDue();

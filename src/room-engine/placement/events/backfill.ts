@@ -58,7 +58,7 @@ export class Backfill {
 
   async #place(
     head: WritableHead,
-    { event: verified, stateBefore }: OlderEvent,
+    { event: verified, ...supplied }: OlderEvent,
     answersLeft: number | undefined,
   ): Promise<{ durable: Promise<void> } | undefined> {
     const { events, stateKeys, writer } = this.#deps;
@@ -67,7 +67,7 @@ export class Backfill {
     if (known && (known.roomNid !== head.roomNid || hasPlace(known))) return undefined;
     const isFirst = event.prevEventIds.length === 0;
     const examination = await this.#examiner.examine(head, event, {
-      stateBefore: isFirst ? [] : stateBefore,
+      ...(isFirst ? { stateBefore: [] } : supplied),
       softFails: false,
       known,
     });

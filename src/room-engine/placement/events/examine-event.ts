@@ -3,6 +3,7 @@ import type { StoredEvent } from '../../stored-event.ts';
 import { redactionTakesEffect } from '../../timeline/redaction.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { MissingEvents } from '../missing-events.ts';
+import type { SuppliedState } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import {
   type AuthState,
@@ -44,8 +45,7 @@ export interface EventExamination {
   readonly redactedBy: readonly StoredEvent[];
 }
 
-export interface ExamineOptions {
-  readonly stateBefore?: readonly string[] | undefined;
+export interface ExamineOptions extends SuppliedState {
   /** Whether the event is soft-failed when the current state does not allow it. */
   readonly softFails: boolean;
   /** The event as it is stored already, for instance as an outlier. */
@@ -71,7 +71,7 @@ export class EventExaminer {
    * 7. the policy server of the room has signed it, else it is soft-failed.
    * Then it looks up what the event redacts, and a redaction that arrived before it.
    * Source: server-server API, "Checks performed on receipt of a PDU", "Soft failure".
-   * @throws MissingEvents when auth events, or previous events without a given `stateBefore`, are missing
+   * @throws MissingEvents when auth events, or previous events without a supplied state, are missing
    */
   async examine(head: WritableHead, event: RoomEvent, options: ExamineOptions): Promise<EventExamination> {
     const { database, events } = this.#deps;
@@ -118,11 +118,13 @@ export class EventExaminer {
     event: RoomEvent,
     named: ReadonlyMap<string, StoredEvent>,
     prev: ReadonlyMap<string, StoredEvent>,
-    { stateBefore }: ExamineOptions,
+    { stateBefore, statesAfterPrev = [] }: ExamineOptions,
   ): void {
     const missing = authIdsOf(event).filter((eventId) => !named.has(eventId));
     if (stateBefore === undefined) {
-      missing.push(...event.prevEventIds.filter((eventId) => prev.get(eventId)?.stateGroup === undefined));
+      const supplied = new Set(statesAfterPrev.map(({ eventId }) => eventId));
+      const needed = event.prevEventIds.filter((eventId) => !supplied.has(eventId));
+      missing.push(...needed.filter((eventId) => prev.get(eventId)?.stateGroup === undefined));
     }
     if (missing.length > 0) throw new MissingEvents([...new Set(missing)]);
   }
@@ -131,10 +133,10 @@ export class EventExaminer {
     head: WritableHead,
     event: RoomEvent,
     prev: readonly StoredEvent[],
-    { stateBefore }: ExamineOptions,
+    options: ExamineOptions,
   ): Promise<GroupState> {
-    if (stateBefore !== undefined) return this.#before.ofEventIds(head, stateBefore);
     const groups = prev.map(({ stateGroup }) => stateGroup).filter((group) => group !== undefined);
+    if (isSupplied(options)) return this.#before.supplied(head, options, groups);
     // Without previous events the state before it is empty, which allows no event but a create event.
     return groups.length === 0
       ? this.#before.ofEventIds(head, [])
@@ -150,9 +152,9 @@ export class EventExaminer {
     head: WritableHead,
     event: RoomEvent,
     before: GroupState,
-    { stateBefore }: ExamineOptions,
+    options: ExamineOptions,
   ): Promise<AuthState> {
-    if (stateBefore === undefined) return currentAuthState(this.#deps, event, head);
+    if (!isSupplied(options)) return currentAuthState(this.#deps, event, head);
     const resolved = await this.#before.afterGroups(
       event.version,
       [...extremityGroups(head), before.id],
@@ -193,6 +195,9 @@ export class EventExaminer {
     return (await effectivePendingRedactions(this.#deps, [event])).get(event.eventId) ?? [];
   }
 }
+
+const isSupplied = ({ stateBefore, statesAfterPrev }: SuppliedState): boolean =>
+  stateBefore !== undefined || statesAfterPrev !== undefined;
 
 const nothingRedacted = { redacts: undefined, pendingTarget: undefined, withheld: false };
 

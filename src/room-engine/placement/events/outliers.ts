@@ -147,6 +147,7 @@ export function outlierOf(head: WritableHead, event: RoomEvent, nid: number): St
     rejected: false,
     softFailed: false,
     distribute: false,
+    acceptedElsewhere: false,
     resolves: false,
     followsGap: false,
     withheld: false,

@@ -64,8 +64,7 @@ export class EventPlacer {
       if (known && known.roomNid !== head.roomNid) throw forbidden('The event is of another room');
       if (known && hasPlace(known)) return this.#alreadyPlaced(known, options);
       const [extremities, group] = [head.extremities, head.chain.id];
-      const { stateBefore } = options;
-      const examination = await this.#examiner.examine(head, event, { stateBefore, softFails: true, known });
+      const examination = await this.#examiner.examine(head, event, { ...options, softFails: true, known });
       const newGroups = [...examination.stateBefore.newGroups];
       try {
         throwIfRefused(examination, options);

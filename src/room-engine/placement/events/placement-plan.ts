@@ -198,6 +198,7 @@ export function storedEventFrom(
     rejected: examination.rejected !== undefined,
     softFailed: examination.softFailed !== undefined,
     distribute: options.distribute === true || known?.distribute === true,
+    acceptedElsewhere: options.acceptedElsewhere === true,
     resolves: at.resolves,
     followsGap: at.stream !== undefined && examination.missing.length > 0,
     withheld: examination.withheld,

@@ -4,6 +4,7 @@ import { GroupChain, type GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
 import type { WritableHead } from '../../timeline/writable-head.ts';
 import { MissingEvents } from '../missing-events.ts';
+import type { StateAfterEvent, SuppliedState } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
@@ -76,6 +77,50 @@ export class BeforeStates {
     const missing = eventIds.filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
     return this.ofState(head, await stateMapOf(found.values(), head.roomNid, this.#deps.slices));
+  }
+
+  /**
+   * Returns the state before an event that a remote server supplied. Several states are resolved.
+   * @param head the new groups are stored as changes of its current state
+   * @param known the groups after the other previous events
+   * @throws MissingEvents
+   */
+  async supplied(
+    head: WritableHead,
+    { stateBefore, statesAfterPrev = [] }: SuppliedState,
+    known: readonly number[] = [],
+  ): Promise<GroupState> {
+    if (stateBefore !== undefined) return this.ofEventIds(head, stateBefore);
+    const supplied: GroupState[] = [];
+    try {
+      for (const one of statesAfterPrev) supplied.push(await this.#after(head, one));
+      const [only, ...others] = supplied;
+      if (only && others.length === 0 && known.length === 0) return only;
+      const groups = [...known, ...supplied.map(({ id }) => id)];
+      const resolved = await this.afterGroups(head.version, groups, head);
+      const all = [...supplied, resolved];
+      return {
+        ...resolved,
+        newGroups: all.flatMap(({ newGroups }) => newGroups),
+        newGroupKeys: all.flatMap(({ newGroupKeys }) => newGroupKeys),
+      };
+    } catch (error) {
+      this.drop(supplied.flatMap(({ newGroups }) => newGroups));
+      throw error;
+    }
+  }
+
+  /** Returns the state after an event, of which a remote server supplied the state before. */
+  async #after(head: WritableHead, { eventId, before }: StateAfterEvent): Promise<GroupState> {
+    const found = await this.#deps.events.getManyById([...before, eventId]);
+    const missing = [...before, eventId].filter((id) => !found.has(id));
+    if (missing.length > 0) throw new MissingEvents(missing);
+    const { slices } = this.#deps;
+    const own = found.get(eventId);
+    found.delete(eventId);
+    const state = await stateMapOf(found.values(), head.roomNid, slices);
+    const change = await stateMapOf(own ? [own] : [], head.roomNid, slices);
+    return this.ofState(head, new Map([...state, ...change]));
   }
 
   /**

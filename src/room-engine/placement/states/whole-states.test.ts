@@ -86,7 +86,7 @@ forEachDatabase((open) => {
         await check(under, room);
         const ids = await joinedFast(under, another);
         const complete = await looksOf(clock, () =>
-          under.engine.placement.completeState(another.roomId, ids),
+          under.engine.placement.completeState(another.roomId, { stateBefore: ids }),
         );
         await check(under, another);
         const again = await under.restart(open, { clock });
@@ -107,7 +107,7 @@ forEachDatabase((open) => {
       const { under } = await opened();
       const ids = await joinedFast(under, room);
       const sent: Promise<string>[] = [];
-      const completing = under.engine.placement.completeState(room.roomId, ids);
+      const completing = under.engine.placement.completeState(room.roomId, { stateBefore: ids });
       let isDone = false;
       const done = completing.finally(() => {
         isDone = true;

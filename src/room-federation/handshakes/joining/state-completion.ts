@@ -28,6 +28,9 @@ const [firstPause, longestPause] = [10_000, 1_800_000];
  */
 const [fullStateAttempts, defaultAttempts] = [6, 12];
 
+/** Attempts that request the state at the previous events of the join only, not at the join itself. */
+const attemptsAtPrev = 3;
+
 interface Completion {
   readonly roomId: string;
   failures: number;
@@ -163,9 +166,11 @@ export class StateCompletion {
     const isEarly = clock.now() < completion.dueAt;
     completion.mayHelpNow = false;
     try {
+      const { failures } = completion;
       await this.#complete(roomId, {
-        maxMissing: maxMissingAt(completion.failures),
+        maxMissing: maxMissingAt(failures),
         ignoreBackoff: mayHelpNow,
+        atEventItself: failures >= attemptsAtPrev,
       });
       this.#rooms.delete(roomId);
       completion.resolve();

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import { ScriptedResident } from '../support/other-servers/scripted-resident.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('a room joined without members, with a resident server that serves states at its own events only', () => {
+    let several: SeveralServers;
+    let a: FederatedServer;
+    let anna: TestClient;
+    let servers = 0;
+    before(async () => {
+      several = new SeveralServers(kind);
+      a = await several.homeserver('a.test');
+      anna = await a.registerClient('anna');
+    });
+    after(() => several.stop());
+
+    /** A room of a new scripted server, with the members Charlie and Derek. */
+    async function residentRoom() {
+      const server = await several.scripted(`far${++servers}.test`);
+      const resident = new ScriptedResident(server, 'a.test');
+      const { roomId } = resident.room;
+      const [charlie, derek] = ['charlie', 'derek'].map((name) => `@${name}:${server.name}`) as [
+        string,
+        string,
+      ];
+      for (const userId of [charlie, derek]) {
+        resident.setState('m.room.member', { membership: 'join' }, userId, userId);
+      }
+      const path = `/rooms/${enc(roomId)}`;
+      const join = async (user = anna) => {
+        const { status, raw } = await user.call('POST', `/join/${enc(roomId)}`, {}, { via: server.name });
+        assert.equal(status, 200, raw);
+      };
+      const members = async (user = anna) => {
+        const { joined } = await user.do('GET', `${path}/joined_members`);
+        return Object.keys(joined as object).sort();
+      };
+      const messages = async (user = anna) => {
+        const { chunk } = await user.do('GET', `${path}/messages?dir=b&limit=50`);
+        return (chunk as { content: { body?: string } }[]).flatMap(({ content }) => content.body ?? []);
+      };
+      return { server, resident, roomId, path, charlie, derek, join, members, messages };
+    }
+
+    it('asks the server that answered the join for the state at the previous event of the join', async () => {
+      const { resident, charlie, derek, join, members } = await residentRoom();
+      const last = [...resident.room.events.keys()].at(-1)!;
+      await join();
+      assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
+      const asked = resident.statesAsked();
+      assert.deepEqual([asked[0], asked.length <= 2], [`state_ids ${last}`, true], asked.join());
+      for (const one of asked) assert.ok(one.endsWith(last), one);
+      assert.deepEqual(resident.asked('event_auth'), []);
+    });
+
+    it('does not send the accepted join as a PDU', async () => {
+      const { resident, join, members } = await residentRoom();
+      await join();
+      await anna.say(resident.room.roomId, 'hello');
+      await until(() => resident.received.length > 0);
+      assert.deepEqual(
+        resident.received.map(({ type }) => type),
+        ['m.room.message'],
+      );
+      await members();
+    });
+
+    it('asks for the state at the missing previous event of a gap that get_missing_events does not close', async () => {
+      const { resident, path, join, members, messages } = await residentRoom();
+      await join();
+      await members();
+      resident.say('lost');
+      const topic = resident.setState('m.room.topic', { topic: 'missed' });
+      const missing = resident.say('missing previous event');
+      const between = resident.say('between');
+      const last = resident.say('last');
+      resident.missing = [between];
+      const before = resident.server.asked.length;
+      await resident.send(last);
+      await until(async () => (await messages()).includes('last'));
+      assert.ok((await messages()).includes('between'));
+      assert.equal((await anna.do('GET', `${path}/state/m.room.topic`))['topic'], 'missed');
+      const endpoints = resident.server.asked
+        .slice(before)
+        .filter(({ path }) => !path.includes('/backfill/'))
+        .map(({ path, query }) => `${path.split('/')[4]} ${query.get('event_id') ?? path.split('/')[5]}`);
+      assert.deepEqual(
+        endpoints.toSorted(),
+        [
+          `event ${topic.event.eventId}`,
+          `event ${missing.event.eventId}`,
+          `get_missing_events ${resident.room.roomId}`,
+          `state_ids ${missing.event.eventId}`,
+        ].sort(),
+      );
+    });
+  });
+});

@@ -1,0 +1,158 @@
+import type { BuiltEvent, JsonObject, RoomEvent } from '../../../src/protocol/index.ts';
+import { receivePdu, stateMapKey } from '../../../src/protocol/index.ts';
+import { SignedRoom } from '../rooms/signed-room.ts';
+import type { ScriptedRequest, ScriptedServer } from './scripted-server.ts';
+
+const v1 = '/_matrix/federation/v1';
+
+let transactions = 0;
+
+/** Events of a room by `stateMapKey`. */
+type State = ReadonlyMap<string, RoomEvent>;
+
+/**
+ * A scripted server that is in one room and serves only what a real one would: the state at its own events, single
+ * events, and joins without members. It records the requests about the room.
+ */
+export class ScriptedResident {
+  readonly server: ScriptedServer;
+  readonly room: SignedRoom;
+  /** Events of the homeserver that this server has received as PDUs. */
+  readonly received: RoomEvent[] = [];
+  readonly edus: JsonObject[] = [];
+  /** Events that `get_missing_events` returns; by default none. */
+  missing: readonly BuiltEvent[] = [];
+  /** `state_ids` and `state` wait until this resolves. */
+  stateGate: Promise<void> = Promise.resolve();
+  /** Servers that the response to a join names. */
+  serversInRoom: readonly string[];
+  readonly #host: string;
+  readonly #stateBefore = new Map<string, State>();
+  /** The events that a join may follow, and the state after them. */
+  #joined = new Map<string, RoomEvent>();
+
+  /** @param host the name of the homeserver under test */
+  constructor(server: ScriptedServer, host: string, room = new SignedRoom('11', signerOf(server))) {
+    this.server = server;
+    this.room = room;
+    this.#host = host;
+    this.serversInRoom = [server.name];
+    let state = new Map<string, RoomEvent>();
+    for (const { event } of room.events.values()) {
+      this.#stateBefore.set(event.eventId, state);
+      state = after(state, event);
+    }
+    this.#joined = state;
+    this.#answer();
+  }
+
+  /** A gate for requests for states. @returns opens it */
+  holdState(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.stateGate = promise;
+    return resolve;
+  }
+
+  /** Adds a state event of the room after the newest event, without sending it. */
+  setState(type: string, content: JsonObject, stateKey = '', sender = this.room.creator): BuiltEvent {
+    return this.#note(this.room.setState(type, content, stateKey, sender));
+  }
+
+  /** Adds a message after the newest event, without sending it. */
+  say(body: string, sender = this.room.creator): BuiltEvent {
+    return this.#note(this.room.say(body, sender));
+  }
+
+  /** Sends events in one transaction. @returns the errors by event id */
+  async send(...events: readonly BuiltEvent[]): Promise<JsonObject> {
+    return (await this.#transaction({ pdus: events.map(({ event }) => event.pdu) }))['pdus'] as JsonObject;
+  }
+
+  async sendEdu(type: string, content: JsonObject): Promise<void> {
+    await this.#transaction({ edus: [{ edu_type: type, content }] });
+  }
+
+  /** The requests about the room whose path begins with an endpoint, for instance `state_ids`, in order. */
+  asked(endpoint: string): ScriptedRequest[] {
+    return this.server.asked.filter(({ path }) =>
+      new RegExp(`^${v1.replace('v1', 'v\\d')}/${endpoint}/`).test(path),
+    );
+  }
+
+  /** The event ids of the requests for states, in order. */
+  statesAsked(): string[] {
+    return this.server.asked
+      .filter(({ path }) => path.startsWith(`${v1}/state_ids/`) || path.startsWith(`${v1}/state/`))
+      .map(({ path, query }) => `${path.split('/')[4]} ${query.get('event_id')}`);
+  }
+
+  #note(built: BuiltEvent): BuiltEvent {
+    this.#stateBefore.set(built.event.eventId, this.#joined);
+    this.#joined = after(this.#joined, built.event);
+    return built;
+  }
+
+  async #transaction(body: JsonObject): Promise<JsonObject> {
+    const path = `${v1}/send/resident${transactions++}`;
+    const all = { origin: this.server.name, origin_server_ts: Date.now(), pdus: [], ...body };
+    const { status, body: answer } = await this.server.ask(this.#host, 'PUT', path, all);
+    if (status !== 200) throw new Error(`the transaction was refused: ${JSON.stringify(answer)}`);
+    return answer;
+  }
+
+  #answer(): void {
+    const { server, room } = this;
+    const refused = [404, { errcode: 'M_NOT_FOUND', error: 'This server does not have that' }] as const;
+    server.on(`GET ${v1}/make_join/`, ({ path }) => room.membershipTemplate(path.split('/').at(-1)!, 'join'));
+    server.on('PUT /_matrix/federation/v2/send_join/', ({ body }) => {
+      const { event } = receivePdu(body, room.version);
+      const before = [...this.#joined.values()];
+      const state = before.filter(({ type }) => type !== 'm.room.member');
+      const needed = new Set(event.authEventIds.concat(state.flatMap(({ authEventIds }) => authEventIds)));
+      const chain = before.filter(({ eventId, type }) => type === 'm.room.member' && needed.has(eventId));
+      this.#joined = after(this.#joined, event);
+      room.accept(event);
+      return {
+        state: state.map(({ pdu }) => pdu),
+        auth_chain: chain.map(({ pdu }) => pdu),
+        members_omitted: true,
+        servers_in_room: [...this.serversInRoom],
+        event: body,
+      };
+    });
+    for (const endpoint of ['state_ids', 'state']) {
+      server.on(`GET ${v1}/${endpoint}/`, async ({ query }) => {
+        const state = this.#stateBefore.get(query.get('event_id') ?? '');
+        if (!state) return refused;
+        await this.stateGate;
+        const events = [...state.values()];
+        const ids = events.map(({ eventId }) => eventId);
+        const pdus = events.map(({ pdu }) => pdu);
+        return endpoint === 'state' ? { pdus, auth_chain: pdus } : { pdu_ids: ids, auth_chain_ids: ids };
+      });
+    }
+    server.on(`GET ${v1}/event/`, ({ path }) => {
+      const built = room.events.get(path.slice(`${v1}/event/`.length));
+      return built ? { origin: server.name, origin_server_ts: 1, pdus: [built.event.pdu] } : refused;
+    });
+    server.on(`POST ${v1}/get_missing_events/`, () => ({
+      events: this.missing.map(({ event }) => event.pdu),
+    }));
+    server.on(`PUT ${v1}/send/`, ({ body }) => {
+      for (const pdu of body['pdus'] as JsonObject[]) {
+        const { event } = receivePdu(pdu, room.version);
+        if (event.roomId === room.roomId) this.received.push(event);
+      }
+      this.edus.push(...((body['edus'] ?? []) as JsonObject[]));
+      return { pdus: {} };
+    });
+  }
+}
+
+function after(state: State, event: RoomEvent): Map<string, RoomEvent> {
+  const changed = new Map(state);
+  if (event.stateKey !== undefined) changed.set(stateMapKey(event.type, event.stateKey), event);
+  return changed;
+}
+
+const signerOf = ({ name, key }: ScriptedServer) => ({ serverName: name, key });
