@@ -109,6 +109,11 @@ forServerDatabases(import.meta.url, (open) => {
       });
       peers.down.add('a.example');
       await send('b.example', evading);
+      assert.deepEqual(await fates(evading), ['unknown'], 'the previous event may be available soon');
+      for (let seconds = 0; seconds < 120; seconds += 10) {
+        under.clock.advance(10_000);
+        await under.rooms.incoming.settled();
+      }
       assert.deepEqual(await fates(evading), ['soft-failed']);
       const head = await under.engine.heads.get(room.roomId);
       assert.equal(head?.membership(remoteBob), 'ban');
@@ -143,11 +148,12 @@ forServerDatabases(import.meta.url, (open) => {
       await send('a.example', said, good);
       assert.deepEqual(await fates(join, said, good), ['unknown', 'unknown', 'placed']);
       const asked = peers.count('eventAuth');
+      const fetched = peers.count('event');
       assert.ok(asked > 0);
       under.clock.advance(20_000);
       await under.rooms.incoming.settled();
       assert.ok(peers.count('eventAuth') > asked);
-      assert.equal(peers.count('event'), 0, 'the chains had it, and it was forged');
+      assert.equal(peers.count('event'), fetched, 'it was forged');
     });
 
     it('bounds requests for an endless auth chain, and places other events meanwhile', async () => {

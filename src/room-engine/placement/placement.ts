@@ -3,7 +3,10 @@ import type { StoredEvent } from '../stored-event.ts';
 import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
-/** The state after an event that is not placed here, from a remote server. All event ids are stored. */
+/**
+ * The state after an event that is not placed here, from a remote server. All of the state before it is stored. If the
+ * event itself is not, it is taken not to have changed the state.
+ */
 export interface StateAfterEvent {
   readonly eventId: string;
   /** Event ids of the whole state before the event. */

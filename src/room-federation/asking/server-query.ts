@@ -31,6 +31,8 @@ export class ServerQuery {
   readonly #deps: ServerQueryDeps;
   #servers: Promise<readonly string[]> | undefined;
   readonly #asked = new Set<string>();
+  /** Servers whose failure is recorded. One query lengthens their backoff once. */
+  readonly #failed = new Set<string>();
 
   constructor(deps: ServerQueryDeps) {
     this.roomId = deps.roomId;
@@ -73,6 +75,7 @@ export class ServerQuery {
         const answer = await ask(server);
         if (answer !== undefined) {
           backoff.recordSuccess(this.roomId, server);
+          this.#failed.delete(server);
           return answer;
         }
         log.debug({ server, roomId: this.roomId, what }, 'A remote server did not provide what a room needs');
@@ -83,7 +86,8 @@ export class ServerQuery {
           'A remote server did not provide what a room needs',
         );
       }
-      backoff.recordFailure(this.roomId, server);
+      if (!this.#failed.has(server)) backoff.recordFailure(this.roomId, server);
+      this.#failed.add(server);
     }
     return undefined;
   }

@@ -82,7 +82,11 @@ export class StateFetcher {
     }
   }
 
-  /** Fetches the state before an event, and the event itself. @throws FetchFailed */
+  /**
+   * Fetches the state before an event, and the event itself. Where a part of the state may be missing, that event
+   * may be missing as well.
+   * @throws FetchFailed
+   */
   async #stateAfter(query: ServerQuery, eventId: string, options: StateOptions): Promise<StateAfterEvent> {
     const { placement, fetcher, auth } = this.#deps;
     const before = await this.stateAt(query, eventId, options);
@@ -92,7 +96,9 @@ export class StateFetcher {
       for (const { event } of fetched.values()) await auth.fetchMissing(query, event);
       await auth.store(query, fetched);
     }
-    if (!(await isStored())) throw new FetchFailed(`the event ${eventId} could not be fetched`);
+    const maxMissing = options.maxMissing ?? defaultMaxMissing;
+    if (maxMissing === 0 && !(await isStored()))
+      throw new FetchFailed(`the event ${eventId} could not be fetched`);
     return { eventId, before };
   }
 

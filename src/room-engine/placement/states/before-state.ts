@@ -113,7 +113,7 @@ export class BeforeStates {
   /** Returns the state after an event, of which a remote server supplied the state before. */
   async #after(head: WritableHead, { eventId, before }: StateAfterEvent): Promise<GroupState> {
     const found = await this.#deps.events.getManyById([...before, eventId]);
-    const missing = [...before, eventId].filter((id) => !found.has(id));
+    const missing = before.filter((id) => !found.has(id));
     if (missing.length > 0) throw new MissingEvents(missing);
     const { slices } = this.#deps;
     const own = found.get(eventId);
