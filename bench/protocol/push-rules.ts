@@ -86,12 +86,10 @@ function print(name: string, micros: number): void {
 }
 
 const defaults = compileUserRules(NO_USER_RULES);
-const legacy = compileUserRules(NO_USER_RULES, { legacyMentions: true });
 const stored = activeUser();
 const active = compileUserRules(stored);
 const distributions: readonly [name: string, of: (i: number) => CompiledRuleset][] = [
   ['all members with default rules', () => defaults],
-  ['all members with default and legacy mention rules', () => legacy],
   ['one in ten members with 110 own rules', (i) => (i % 10 === 0 ? active : defaults)],
   ['all members with 110 own rules', () => active],
 ];

@@ -79,7 +79,7 @@ export function startPeople(
   const keyChanges = new DeviceKeyChanges();
   const messageQueues = new MessageQueues(kernel.database);
   const threadSubscriptions = new ThreadSubscriptions(kernel);
-  const pushRules = new PushRules({ ...kernel, defaults: {} });
+  const pushRules = new PushRules(kernel);
   const accountData = new AccountData({
     ...kernel,
     computed: new Map([['m.push_rules', (userId) => pushRules.content(userId)]]),

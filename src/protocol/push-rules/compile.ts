@@ -4,13 +4,7 @@ import { DEFAULT_RULES, type DefaultRule } from './default-rules.ts';
 import { outcomeOf, type PushOutcome } from './outcome.ts';
 import type { PushEvent } from './push-event.ts';
 import type { RuleKind, Ruleset } from './push-rule.ts';
-import {
-  type DefaultRuleOptions,
-  defaultRuleKey,
-  effectiveRuleset,
-  NO_USER_RULES,
-  type UserPushRules,
-} from './user-rules.ts';
+import { defaultRuleKey, effectiveRuleset, NO_USER_RULES, type UserPushRules } from './user-rules.ts';
 
 /** An enabled rule that can match some event. */
 export interface CompiledRule {
@@ -105,16 +99,14 @@ export function compileRuleset(ruleset: Ruleset | JsonValue): CompiledRuleset {
 }
 
 const DEFAULTS = compileRuleset(effectiveRuleset('', NO_USER_RULES));
-const DEFAULTS_WITH_LEGACY = compileRuleset(effectiveRuleset('', NO_USER_RULES, { legacyMentions: true }));
 
 /**
  * Compiles the stored rules of a user. Default rules take the user id from the member for whom they are
  * evaluated, so that all users without changes share one compiled ruleset.
  */
-export function compileUserRules(stored: UserPushRules, options: DefaultRuleOptions = {}): CompiledRuleset {
+export function compileUserRules(stored: UserPushRules): CompiledRuleset {
   const unchanged =
     Object.keys(stored.changes).length === 0 &&
     Object.values(stored.rules).every((rules) => rules.length === 0);
-  if (!unchanged) return compileRuleset(effectiveRuleset('', stored, options));
-  return options.legacyMentions ? DEFAULTS_WITH_LEGACY : DEFAULTS;
+  return unchanged ? DEFAULTS : compileRuleset(effectiveRuleset('', stored));
 }

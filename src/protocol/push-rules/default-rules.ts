@@ -19,7 +19,8 @@ export interface DefaultRule {
   /** The part that depends on the member: its JSON for clients, and its matcher. */
   readonly memberPart?: MemberPart;
   /**
-   * A rule removed in v1.17, which looks for mentions in the body of events without `m.mentions`.
+   * A rule that looks for mentions in the body of events without `m.mentions`. The specification removed these rules in
+   * v1.17; bots, bridges and older clients still mention users in this way.
    * https://spec.matrix.org/v1.16/client-server-api/#predefined-rules
    */
   readonly legacyMention?: true;
@@ -75,9 +76,13 @@ function postcontent(
 /** The only default rule that precedes the user's own rules. */
 export const MASTER_RULE_ID = '.m.rule.master';
 
+/** A rule of MSC3930 for polls (MSC3381), under its unstable name. */
+const pollRule = (name: string) => `.org.matrix.msc3930.rule.${name}`;
+const pollTypeIs = (name: string) => typeIs(`org.matrix.msc3381.poll.${name}`);
+
 /**
  * The default rules in the order of the specification, those removed in v1.17 included.
- * Source: client-server API, "Predefined Rules".
+ * Source: client-server API, "Predefined Rules"; MSC3930 for polls.
  */
 export const DEFAULT_RULES: readonly DefaultRule[] = [
   override(MASTER_RULE_ID, [], [], { enabled: false }),
@@ -129,6 +134,7 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
     [{ kind: 'event_property_is', key: 'content.m\\.relates_to.rel_type', value: 'm.replace' }],
     [],
   ),
+  override(pollRule('poll_response'), [pollTypeIs('response')], []),
   {
     kind: 'content',
     ruleId: '.m.rule.contains_user_name',
@@ -153,4 +159,12 @@ export const DEFAULT_RULES: readonly DefaultRule[] = [
   underride('.m.rule.room_one_to_one', [TWO_MEMBERS, typeIs('m.room.message')], ['notify', sound('default')]),
   underride('.m.rule.message', [typeIs('m.room.message')], ['notify']),
   underride('.m.rule.encrypted', [typeIs('m.room.encrypted')], ['notify']),
+  underride(
+    pollRule('poll_start_one_to_one'),
+    [TWO_MEMBERS, pollTypeIs('start')],
+    ['notify', sound('default')],
+  ),
+  underride(pollRule('poll_start'), [pollTypeIs('start')], ['notify']),
+  underride(pollRule('poll_end_one_to_one'), [TWO_MEMBERS, pollTypeIs('end')], ['notify', sound('default')]),
+  underride(pollRule('poll_end'), [pollTypeIs('end')], ['notify']),
 ];

@@ -104,11 +104,11 @@ describe('putRule', () => {
     });
   }
 
-  it('keeps the members of the kind, and unknown conditions and actions', () => {
+  it('keeps the members of the kind, unknown conditions, and the actions as given', () => {
     const conditions = [{ kind: 'org.example.new', extra: 1 }];
-    const actions = ['dont_notify', 'org.example.wave', { set_tweak: 'flash' }];
+    const actions = ['dont_notify', 'coalesce', { set_tweak: 'flash' }];
     const body = { actions, conditions, pattern: 'cake', enabled: false, default: true };
-    const kept = { rule_id: 'x', enabled: true, actions: actions.slice(1) };
+    const kept = { rule_id: 'x', enabled: true, actions };
     const put = (kind: UserRuleKind) => putRule(NO_USER_RULES, kind, 'x', body).rules[kind][0];
     assert.deepEqual(put('override'), { ...kept, conditions });
     assert.deepEqual(put('content'), { ...kept, pattern: 'cake' });
@@ -171,13 +171,6 @@ describe('changes of push rules', () => {
         ?.enabled,
       true,
     );
-  });
-
-  it('changes legacy rules only if they are enabled', () => {
-    const change = (legacyMentions: boolean) =>
-      setRuleEnabled(NO_USER_RULES, 'override', '.m.rule.roomnotif', false, { legacyMentions });
-    assert.throws(() => change(false), fails('M_NOT_FOUND', 404));
-    assert.deepEqual(change(true).changes, { 'override/.m.rule.roomnotif': { enabled: false } });
   });
 
   it('refuses rules that do not exist with M_NOT_FOUND', () => {

@@ -1,5 +1,6 @@
 import { invalidParam, notFound, tooLarge, unknown } from '../errors.ts';
 import type { JsonValue } from '../json.ts';
+import { DEFAULT_RULES } from './default-rules.ts';
 import {
   type PushAction,
   type PushRule,
@@ -11,9 +12,7 @@ import {
 import { parseRuleBody } from './rule-body.ts';
 import {
   type DefaultRuleChange,
-  type DefaultRuleOptions,
   defaultRuleKey,
-  defaultRulesFor,
   type UserPushRule,
   type UserPushRules,
   userRulesOf,
@@ -90,9 +89,8 @@ export function setRuleEnabled(
   kind: RuleKind,
   ruleId: string,
   enabled: boolean,
-  options: DefaultRuleOptions = {},
 ): UserPushRules {
-  return changeRule(stored, kind, ruleId, { enabled }, options);
+  return changeRule(stored, kind, ruleId, { enabled });
 }
 
 /**
@@ -104,9 +102,8 @@ export function setRuleActions(
   kind: RuleKind,
   ruleId: string,
   actions: readonly PushAction[],
-  options: DefaultRuleOptions = {},
 ): UserPushRules {
-  return changeRule(stored, kind, ruleId, { actions }, options);
+  return changeRule(stored, kind, ruleId, { actions });
 }
 
 function changeRule(
@@ -114,7 +111,6 @@ function changeRule(
   kind: RuleKind,
   ruleId: string,
   change: DefaultRuleChange,
-  options: DefaultRuleOptions,
 ): UserPushRules {
   const rules = userRulesOf(stored, kind);
   if (kind !== 'postcontent' && rules.some((rule) => rule.rule_id === ruleId)) {
@@ -124,8 +120,7 @@ function changeRule(
       rules.map((rule) => (rule.rule_id === ruleId ? { ...rule, ...change } : rule)),
     );
   }
-  if (!defaultRulesFor(options).some((rule) => rule.kind === kind && rule.ruleId === ruleId))
-    throw ruleNotFound();
+  if (!DEFAULT_RULES.some((rule) => rule.kind === kind && rule.ruleId === ruleId)) throw ruleNotFound();
   const key = defaultRuleKey(kind, ruleId);
   return { ...stored, changes: { ...stored.changes, [key]: { ...stored.changes[key], ...change } } };
 }

@@ -14,16 +14,12 @@ import { evaluateRules } from './evaluate.ts';
 import { NO_OUTCOME } from './outcome.ts';
 import { PushEvent, type PushRoomFacts, type PushSubject, SEARCH_BUDGET } from './push-event.ts';
 import type { PushRule, Ruleset } from './push-rule.ts';
-import { type DefaultRuleOptions, effectiveRuleset, NO_USER_RULES } from './user-rules.ts';
+import { effectiveRuleset, NO_USER_RULES } from './user-rules.ts';
 
-function matchingRule(
-  event: PushSubject,
-  room: Partial<PushRoomFacts> = {},
-  options: DefaultRuleOptions = {},
-): string | undefined {
-  const ruleset = effectiveRuleset(ALICE.userId, NO_USER_RULES, options);
+function matchingRule(event: PushSubject, room: Partial<PushRoomFacts> = {}): string | undefined {
+  const ruleset = effectiveRuleset(ALICE.userId, NO_USER_RULES);
   const outcome = evaluatePushRules(ruleset, event, { ...ROOM, ...room, ...ALICE });
-  const compiled = compileUserRules(NO_USER_RULES, options);
+  const compiled = compileUserRules(NO_USER_RULES);
   assert.deepEqual(evaluateRules(compiled, new PushEvent(event, { ...ROOM, ...room }), ALICE), outcome);
   return outcome.ruleId?.replace('.m.rule.', '');
 }
@@ -36,6 +32,7 @@ const state = (type: string, content: JsonObject = {}, stateKey = '') => subject
 const mentions = (value: JsonValue, more: JsonObject = {}) =>
   message({ body: 'hi', 'm.mentions': value, ...more });
 const invite = (stateKey: string) => state('m.room.member', { membership: 'invite' }, stateKey);
+const poll = (name: string) => subject({ type: `org.matrix.msc3381.poll.${name}`, content: {} });
 const edit = { 'm.relates_to': { rel_type: 'm.replace', event_id: '$x' } };
 
 describe('default push rules', () => {
@@ -68,7 +65,11 @@ describe('default push rules', () => {
     ['suppress_edits', subject({ type: 'm.room.encrypted', content: edit })],
     [undefined, state('m.room.topic', { topic: 'Alice' })],
     [undefined, subject({ sender: ALICE.userId })],
-    ['message', message({ body: 'Alice alice @room' }), MODERATOR],
+    ['.org.matrix.msc3930.rule.poll_response', poll('response')],
+    ['.org.matrix.msc3930.rule.poll_start', poll('start')],
+    ['.org.matrix.msc3930.rule.poll_start_one_to_one', poll('start'), { memberCount: 2 }],
+    ['.org.matrix.msc3930.rule.poll_end', poll('end')],
+    ['.org.matrix.msc3930.rule.poll_end_one_to_one', poll('end'), { memberCount: 2 }],
   ];
   for (const [rule, event, room] of cases) {
     it(`matches ${rule ?? 'no rule'} for ${event.type} ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
@@ -84,13 +85,13 @@ describe('default push rules', () => {
     ['is_user_mention', mentions({ user_ids: [ALICE.userId] }, { body: 'hey ALICE' })],
   ];
   for (const [rule, event, room] of legacyCases) {
-    it(`matches ${rule} with legacy mentions for ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
-      assert.equal(matchingRule(event, room, { legacyMentions: true }), rule);
+    it(`matches ${rule} by the body for ${JSON.stringify(event.content)} ${room === MODERATOR ? 'of a moderator' : ''}`, () => {
+      assert.equal(matchingRule(event, room), rule);
     });
   }
 
-  it('matches contains_user_name with legacy mentions for the localpart', () => {
-    const rules = compileUserRules(NO_USER_RULES, { legacyMentions: true });
+  it('matches contains_user_name for the localpart in the body', () => {
+    const rules = compileUserRules(NO_USER_RULES);
     const member = { userId: '@carol:example.org', displayName: 'C' };
     const ruleFor = (body: string) =>
       evaluateRules(rules, pushEvent({ content: { body } }), member).ruleId?.replace('.m.rule.', '');
@@ -251,7 +252,7 @@ describe('evaluateRules with hostile rules', () => {
   it('does not let one member change the outcome of another', () => {
     const room = { ...ROOM, ...MODERATOR };
     const event = new PushEvent(message({ body: `@room ${body}` }), room);
-    const defaults = effectiveRuleset('', NO_USER_RULES, { legacyMentions: true });
+    const defaults = effectiveRuleset('', NO_USER_RULES);
     const wasteful = Array.from({ length: 1000 }, (_, i) => ({
       ...rule(i),
       conditions: [{ kind: 'event_match', key: 'content.body', pattern: rule(i).pattern }],

@@ -15,7 +15,6 @@ export type { PushAction, PushCondition, PushRule, RuleKind, Ruleset } from './p
 export { parseActions } from './rule-body.ts';
 export {
   type DefaultRuleChange,
-  type DefaultRuleOptions,
   effectiveRuleset,
   NO_USER_RULES,
   type UserPushRule,

@@ -10,7 +10,7 @@ export type RuleKind = (typeof RULE_KINDS)[number];
 /** The kinds of rules that users can create. */
 export type UserRuleKind = Exclude<RuleKind, 'postcontent'>;
 
-/** `notify`, `{ set_tweak, value }`, or an action that this server does not know and passes on. */
+/** `notify`, a historical action, or `{ set_tweak, value }`. */
 export type PushAction = string | JsonObject;
 
 export interface PushCondition extends JsonObject {

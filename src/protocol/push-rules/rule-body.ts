@@ -1,7 +1,6 @@
 import { badJson, missingParam } from '../errors.ts';
 import { MAX_GLOB_LENGTH } from '../globs/glob.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../json.ts';
-import { effectiveActions } from './outcome.ts';
 import type { PushAction, PushCondition, RuleKind } from './push-rule.ts';
 
 /** Maximum number of conditions in one rule, more than any real rule needs. */
@@ -26,24 +25,26 @@ export function parseRuleBody(kind: RuleKind, body: JsonValue): RuleBody {
   return { actions, conditions: parseConditions(body['conditions']) };
 }
 
+/** `dont_notify` and `coalesce` are historical: stored as given, without an effect. */
+const namedActions: ReadonlySet<JsonValue> = new Set(['notify', 'dont_notify', 'coalesce']);
+
 /**
- * Parses `actions` in the body of a request. Drops historical actions. Keeps unknown actions only if they are
- * namespaced (have a dot): others are mistakes, and would silence what was meant to notify.
- * @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
+ * Parses `actions` in the body of a request, and keeps them as given. Unknown actions are mistakes that would silence
+ * what was meant to notify. @throws MatrixError M_MISSING_PARAM or M_BAD_JSON
  */
 export function parseActions({ actions }: JsonObject): PushAction[] {
   if (actions === undefined) throw missingParam('Missing actions');
   if (!Array.isArray(actions)) throw badJson('actions must be an array');
-  const effective = effectiveActions(actions);
-  const isWellFormed = (action: JsonValue) => typeof action === 'string' || isJsonObject(action);
-  if (!actions.every(isWellFormed)) throw badJson('Each action must be a string or an object');
-  for (const action of effective) {
-    if (typeof action === 'string' && action !== 'notify' && !action.includes('.')) {
-      throw badJson(`Unknown push rule action: ${action.slice(0, 255)}`);
+  return actions.map((action: JsonValue) => {
+    if (!isKnownAction(action)) {
+      throw badJson(`Unknown push rule action: ${JSON.stringify(action).slice(0, 255)}`);
     }
-  }
-  return effective;
+    return action;
+  });
 }
+
+const isKnownAction = (action: JsonValue): action is PushAction =>
+  namedActions.has(action) || (isJsonObject(action) && Object.hasOwn(action, 'set_tweak'));
 
 function parsePattern(pattern: JsonValue | undefined): string {
   if (pattern === undefined) throw missingParam('Missing pattern');

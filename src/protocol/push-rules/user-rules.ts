@@ -1,5 +1,4 @@
 import { DEFAULT_RULES, type DefaultRule, MASTER_RULE_ID } from './default-rules.ts';
-import { effectiveActions } from './outcome.ts';
 import type { PushAction, PushCondition, PushRule, RuleKind, Ruleset, UserRuleKind } from './push-rule.ts';
 
 /** A rule that the user created. */
@@ -34,16 +33,6 @@ export const NO_USER_RULES: UserPushRules = {
   changes: {},
 };
 
-/** Which default rules are in force. */
-export interface DefaultRuleOptions {
-  /**
-   * Whether to keep the rules that look for the user's name and for `@room` in the body of events without
-   * `m.mentions`. The specification removed them in v1.17, but old clients can mention users only in this
-   * way.
-   */
-  readonly legacyMentions?: boolean;
-}
-
 /** Returns the rules of a kind that the user created. */
 export const userRulesOf = (stored: UserPushRules, kind: RuleKind): readonly UserPushRule[] =>
   kind === 'postcontent' ? [] : stored.rules[kind];
@@ -51,26 +40,17 @@ export const userRulesOf = (stored: UserPushRules, kind: RuleKind): readonly Use
 /** Returns the key of a default rule in `UserPushRules.changes`. */
 export const defaultRuleKey = (kind: RuleKind, ruleId: string): string => `${kind}/${ruleId}`;
 
-/** Returns the default rules that are in force. */
-export const defaultRulesFor = ({ legacyMentions = false }: DefaultRuleOptions): readonly DefaultRule[] =>
-  DEFAULT_RULES.filter((rule) => legacyMentions || rule.legacyMention !== true);
-
 /**
  * Returns all rules of a user in the format for clients and in the order of evaluation: within each kind the
  * user's own rules before the default rules, except for `.m.rule.master`, which comes first.
  * Source: client-server API, "Predefined Rules".
  */
-export function effectiveRuleset(
-  userId: string,
-  stored: UserPushRules,
-  options: DefaultRuleOptions = {},
-): Ruleset {
-  const defaults = defaultRulesFor(options);
+export function effectiveRuleset(userId: string, stored: UserPushRules): Ruleset {
   const ofKind = (kind: RuleKind): PushRule[] => {
     const own = userRulesOf(stored, kind).map(userPushRule);
-    const ofServer = defaults
-      .filter((rule) => rule.kind === kind)
-      .map((rule) => defaultPushRule(rule, userId, stored.changes[defaultRuleKey(kind, rule.ruleId)] ?? {}));
+    const ofServer = DEFAULT_RULES.filter((rule) => rule.kind === kind).map((rule) =>
+      defaultPushRule(rule, userId, stored.changes[defaultRuleKey(kind, rule.ruleId)] ?? {}),
+    );
     const master = ofServer.filter((rule) => rule.rule_id === MASTER_RULE_ID);
     return [...master, ...own, ...ofServer.filter((rule) => rule.rule_id !== MASTER_RULE_ID)];
   };
@@ -87,7 +67,6 @@ export function effectiveRuleset(
 const userPushRule = (rule: UserPushRule): PushRule => ({
   ...rule,
   default: false,
-  actions: effectiveActions(rule.actions),
 });
 
 function defaultPushRule(rule: DefaultRule, userId: string, change: DefaultRuleChange): PushRule {
@@ -97,7 +76,7 @@ function defaultPushRule(rule: DefaultRule, userId: string, change: DefaultRuleC
     rule_id: rule.ruleId,
     default: true,
     enabled: change.enabled ?? rule.enabled,
-    actions: effectiveActions(change.actions ?? rule.actions),
+    actions: change.actions ?? rule.actions,
     ...(rule.conditions && {
       conditions: memberCondition ? [...rule.conditions, memberCondition] : rule.conditions,
     }),

@@ -6,9 +6,9 @@ import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../tes
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
 import { PushRules, pushMigrations, pushRuleRoutes } from '../index.ts';
 
-function rulesOver({ database, streams, clock }: RoomsUnderTest, legacyMentions = false) {
+function rulesOver({ database, streams, clock }: RoomsUnderTest) {
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
-  return new PushRules({ database, streams, caches, defaults: { legacyMentions } });
+  return new PushRules({ database, streams, caches });
 }
 
 interface Rule {
@@ -77,6 +77,43 @@ forEachDatabase((open) => {
       }
     });
 
+    it('are listed by scope and by kind', async () => {
+      const global = (await call(carol, 'GET', 'global/')).body;
+      for (const kind of ['override', 'content', 'room', 'sender', 'underride']) {
+        const { status, body } = await call(carol, 'GET', `global/${kind}/`);
+        assert.deepEqual([status, body], [200, global[kind]], kind);
+      }
+      assert.deepEqual(await refused(call(carol, 'GET', 'global/strange/')), [400, 'M_INVALID_PARAM']);
+    });
+
+    it('answer malformed paths with 400', async () => {
+      const paths = ['global', 'device/', 'device/override/x', 'global/override', 'global/override/x/y'];
+      for (const path of paths) {
+        for (const method of ['GET', 'PUT', 'DELETE']) {
+          const answer = await refused(call(carol, method, path, method === 'GET' ? undefined : {}));
+          assert.deepEqual(answer, [400, 'M_UNRECOGNIZED'], `${method} ${path}`);
+        }
+      }
+    });
+
+    it('keep the actions as given, historical ones as well, and refuse unknown ones', async () => {
+      const actions = ['dont_notify', 'coalesce', { set_tweak: 'org.example.flash', value: 3 }];
+      const put = (path: string, given: unknown) => call(carol, 'PUT', `global/${path}`, { actions: given });
+      for (const rule of ['sender/%40x%3Atest', 'underride/.m.rule.message']) {
+        if (rule.startsWith('sender')) assert.equal((await put(rule, actions)).status, 200);
+        else assert.equal((await put(`${rule}/actions`, actions)).status, 200);
+        assert.deepEqual((await call(carol, 'GET', `global/${rule}`)).body['actions'], actions);
+        assert.deepEqual((await call(carol, 'GET', `global/${rule}/actions`)).body, { actions });
+        for (const unknown of ['shout', 'org.example.wave', { tweak: 'sound' }, 5, null]) {
+          const own = rule.startsWith('sender') ? rule : `${rule}/actions`;
+          const answer = await refused(put(own, ['notify', unknown]));
+          assert.deepEqual(answer, [400, 'M_BAD_JSON'], JSON.stringify(unknown));
+        }
+      }
+      await call(carol, 'DELETE', 'global/sender/%40x%3Atest');
+      await put('underride/.m.rule.message/actions', ['notify']);
+    });
+
     it('reject invalid requests with the errors of the specification', async () => {
       const put = (path: string, body: unknown) => refused(call(bob, 'PUT', `global/${path}`, body));
       const body = { actions: [] };
@@ -120,8 +157,8 @@ forEachDatabase((open) => {
       assert.equal(await rules.changedIn('@nobody:test', 0, now), false);
     });
 
-    it('survive a restart, and contain the legacy mention rules if configured', async () => {
-      const again = rulesOver(under, true);
+    it('survive a restart', async () => {
+      const again = rulesOver(under);
       assert.deepEqual(
         await again.rulesetOf(alice).then(({ content }) => content.map((rule) => rule.rule_id)),
         ['four', 'three', 'one', '.m.rule.contains_user_name'],

@@ -5,7 +5,6 @@ import { whenReady } from '../../kernel/when-ready.ts';
 import {
   type CompiledRuleset,
   compileUserRules,
-  type DefaultRuleOptions,
   effectiveRuleset,
   type JsonObject,
   NO_USER_RULES,
@@ -25,8 +24,6 @@ export interface PushRulesDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly caches: CacheRegistry;
-  /** Selects the default rules. */
-  readonly defaults: DefaultRuleOptions;
 }
 
 /** The rules of a user in memory. */
@@ -55,14 +52,9 @@ export class PushRules {
     this.pushRulesStream.subscribe(({ userId }) => this.#known.delete(userId));
   }
 
-  /** Selects the default rules. */
-  get defaults(): DefaultRuleOptions {
-    return this.#deps.defaults;
-  }
-
   /** Returns all rules of a user as clients see them. */
   async rulesetOf(userId: string): Promise<Ruleset> {
-    return effectiveRuleset(userId, (await this.#of(userId)).rules, this.#deps.defaults);
+    return effectiveRuleset(userId, (await this.#of(userId)).rules);
   }
 
   /** Returns the content of a user's `m.push_rules` account data. */
@@ -109,7 +101,7 @@ export class PushRules {
     return this.#known.getOrLoad(userId, async () => {
       const stored = await readRules(this.#deps.database.reader<PushTables>(), userId);
       const rules = stored?.rules ?? NO_USER_RULES;
-      const compiled = compileUserRules(rules, this.#deps.defaults);
+      const compiled = compileUserRules(rules);
       return { rules, compiled, position: stored?.position ?? 0 };
     });
   }

@@ -4,6 +4,7 @@ import {
   deleteRule,
   findRule,
   type JsonObject,
+  MatrixError,
   parseActions,
   parseRuleKind,
   putRule,
@@ -25,7 +26,25 @@ const anyObject = Type.Unsafe<JsonObject>(Type.Object({}));
 
 /** Client-server API, "Push Rules: API". */
 export function pushRuleRoutes(rules: PushRules): Route[] {
-  return [...rulesetRoutes(rules), ...ruleRoutes(rules), ...enabledRoutes(rules), ...actionRoutes(rules)];
+  return [
+    ...rulesetRoutes(rules),
+    ...ruleRoutes(rules),
+    ...enabledRoutes(rules),
+    ...actionRoutes(rules),
+    ...malformedRoutes(),
+  ];
+}
+
+/**
+ * Answers paths below `/pushrules/` that name no rule, for instance another scope than `global` or a list without its
+ * trailing slash. @throws MatrixError M_UNRECOGNIZED with status 400, as widely used servers do
+ */
+function malformedRoutes(): Route[] {
+  return (['GET', 'PUT', 'DELETE'] as const).map((method) =>
+    route({ method, path: pathOf('*'), auth: 'user' }, () => {
+      throw new MatrixError(400, 'M_UNRECOGNIZED', 'Unrecognized path of push rules');
+    }),
+  );
 }
 
 function rulesetRoutes(rules: PushRules): Route[] {
@@ -36,6 +55,10 @@ function rulesetRoutes(rules: PushRules): Route[] {
     route(
       { operationId: 'getPushRulesGlobal', method: 'GET', path: pathOf('global/'), auth: 'user' },
       ({ requester }) => rules.rulesetOf(requester.userId),
+    ),
+    route(
+      { method: 'GET', path: pathOf('global/:kind/'), auth: 'user' },
+      async ({ params, requester }) => (await rules.rulesetOf(requester.userId))[parseRuleKind(params.kind)],
     ),
   ];
 }
@@ -91,7 +114,7 @@ function enabledRoutes(rules: PushRules): Route[] {
       async ({ params, requester, body }) => {
         const kind = parseRuleKind(params.kind);
         await rules.change(requester.userId, (stored) =>
-          setRuleEnabled(stored, kind, params.ruleId, body.enabled, rules.defaults),
+          setRuleEnabled(stored, kind, params.ruleId, body.enabled),
         );
         return {};
       },
@@ -119,7 +142,7 @@ function actionRoutes(rules: PushRules): Route[] {
         const kind = parseRuleKind(params.kind);
         const actions = parseActions(body);
         await rules.change(requester.userId, (stored) =>
-          setRuleActions(stored, kind, params.ruleId, actions, rules.defaults),
+          setRuleActions(stored, kind, params.ruleId, actions),
         );
         return {};
       },

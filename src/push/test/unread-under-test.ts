@@ -19,7 +19,7 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
   const { database, streams, clock, engine } = under;
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
   const receipts = new Receipts({ database, streams, clock, engine, markers: nowhere });
-  const rules = new PushRules({ database, streams, caches, defaults: {} });
+  const rules = new PushRules({ database, streams, caches });
   const ignored = ignoring();
   const threads = { in: () => new Set<string>() };
   const log = silentLogger;

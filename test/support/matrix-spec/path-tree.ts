@@ -8,6 +8,8 @@ export class PathTree<Value> {
     for (const segment of template.split('/')) {
       if (segment.startsWith('{')) {
         node.parameter ??= newNode();
+        // A list like `/pushrules/global/override/` is not the rule with an empty id.
+        node.mayBeEmpty ||= segment === '{stateKey}';
         node = node.parameter;
       } else {
         const next = node.literals.get(segment) ?? newNode();
@@ -28,9 +30,16 @@ interface Node<Value> {
   readonly literals: Map<string, Node<Value>>;
   readonly values: Map<string, Value>;
   parameter: Node<Value> | undefined;
+  /** Whether the parameter may be an empty segment. */
+  mayBeEmpty: boolean;
 }
 
-const newNode = <Value>(): Node<Value> => ({ literals: new Map(), values: new Map(), parameter: undefined });
+const newNode = <Value>(): Node<Value> => ({
+  literals: new Map(),
+  values: new Map(),
+  parameter: undefined,
+  mayBeEmpty: false,
+});
 
 function findIn<Value>(
   node: Node<Value>,
@@ -43,6 +52,8 @@ function findIn<Value>(
   const literal = node.literals.get(segment);
   return (
     (literal && findIn(literal, segments, depth + 1, method)) ??
-    (node.parameter && findIn(node.parameter, segments, depth + 1, method))
+    (node.parameter && (segment !== '' || node.mayBeEmpty)
+      ? findIn(node.parameter, segments, depth + 1, method)
+      : undefined)
   );
 }
