@@ -15,10 +15,13 @@ import { hashToken } from '../sessions/tokens.ts';
 import type { AccountTables } from '../tables.ts';
 import { Challenge } from './challenge.ts';
 import { digestBody, openBody, sealBody } from './sealed-body.ts';
+import { SessionBounds } from './session-bounds.ts';
 import {
   deleteInteractiveSession,
+  deleteInteractiveSessions,
   deleteInteractiveSessionsBefore,
   deleteInteractiveSessionsOf,
+  deleteOldestRegistrations,
   findInteractiveSession,
   saveInteractiveSession,
 } from './session-store.ts';
@@ -54,16 +57,24 @@ export interface InteractiveAuthDeps {
 
 interface Progress {
   readonly session: string;
+  /** Whether the session is in the database. */
+  readonly isStored: boolean;
   readonly createdAt: number;
   readonly body: JsonObject;
   readonly completed: Map<string, JsonValue>;
 }
 
-/** Milliseconds until a session expires, and milliseconds between two deletions of expired sessions. */
-const [sessionLifetime, cleanupInterval] = [24 * 3_600_000, 3_600_000];
+/** Milliseconds until a session expires. */
+const sessionLifetime = 24 * 3_600_000;
 
-/** Maximum bytes of a request's parameters, because they are stored before the user is authenticated. */
-const maxBodyBytes = 65_536;
+/** Sessions that are begun, and milliseconds, between two deletions of sessions that are too old or too many. */
+const [sessionsPerCleanup, cleanupInterval] = [100, 3_600_000];
+
+/** Maximum bytes of the parameters of a user's request, and of a registration: they are stored. */
+const [maxBodyBytes, maxRegistrationBytes] = [65_536, 4_096];
+
+/** Maximum number of stored sessions of registrations; older ones are deleted. */
+const maxRegistrations = 10_000;
 
 /**
  * User-interactive authentication: a client repeats its request with one more stage of a flow each time,
@@ -74,30 +85,35 @@ const maxBodyBytes = 65_536;
 export class InteractiveAuth {
   readonly #deps: InteractiveAuthDeps;
   readonly #stages: ReadonlyMap<string, Stage>;
+  readonly #bounds: SessionBounds;
   #lastCleanup = 0;
+  #begunSinceCleanup = 0;
 
   constructor(deps: InteractiveAuthDeps, stages: readonly Stage[]) {
     this.#deps = deps;
+    this.#bounds = new SessionBounds(deps.clock);
     this.#stages = new Map(stages.map((stage) => [stage.type, stage]));
   }
 
   /**
-   * Resolves when a flow is complete, and deletes the session.
+   * Resolves when a flow is complete, and deletes the session. A session is stored when a stage remains; each
+   * new one is counted by its user, or by the address of the client.
    * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for
-   * another operation
+   * another operation, M_LIMIT_EXCEEDED, M_TOO_LARGE
    */
   async authenticate(request: InteractiveAuthRequest): Promise<InteractiveAuthResult> {
     const { auth, ...parameters } = request.body;
     if (auth === undefined || auth === null) {
-      throw this.#challenge(request, await this.#begin(request, parameters));
+      throw await this.#challenge(request, this.#begin(parameters));
     }
     if (!isJsonObject(auth)) throw badJson("'auth' must be an object");
     const progress = await this.#resume(request, parameters, auth);
     const type = auth['type'];
     if (typeof type === 'string') await this.#attempt(request, progress, type, auth);
     if (!request.flows.some((stages) => stages.every((stage) => progress.completed.has(stage)))) {
-      throw this.#challenge(request, progress);
+      throw await this.#challenge(request, progress);
     }
+    if (!progress.isStored) return { body: progress.body, completed: progress.completed };
     const used = await this.#write((writer) => deleteInteractiveSession(writer, hashToken(progress.session)));
     if (!used) throw forbidden('This authentication session has been used already');
     return { body: progress.body, completed: progress.completed };
@@ -119,11 +135,10 @@ export class InteractiveAuth {
     return deleteInteractiveSessionsOf(writerFor<AccountTables>(writer), userId);
   }
 
-  async #begin(request: InteractiveAuthRequest, body: JsonObject): Promise<Progress> {
+  #begin(body: JsonObject): Progress {
     const session = randomString(this.#deps.randomness, 24);
-    const progress = { session, createdAt: this.#deps.clock.now(), body, completed: new Map() };
-    await this.#save(request, progress);
-    return progress;
+    const createdAt = this.#deps.clock.now();
+    return { session, isStored: false, createdAt, body, completed: new Map() };
   }
 
   /**
@@ -136,22 +151,19 @@ export class InteractiveAuth {
     auth: JsonObject,
   ): Promise<Progress> {
     const session = auth['session'];
-    if (session === undefined) return this.#begin(request, parameters);
+    if (session === undefined) return this.#begin(parameters);
     if (typeof session !== 'string') throw badJson("'auth.session' must be a string");
     const row = await findInteractiveSession(this.#deps.database.reader<AccountTables>(), hashToken(session));
     if (row === undefined || row.created_at + sessionLifetime < this.#deps.clock.now()) {
-      throw this.#challenge(
-        request,
-        await this.#begin(request, parameters),
-        forbidden('Unknown authentication session'),
-      );
+      const unknown = forbidden('Unknown authentication session');
+      throw await this.#challenge(request, this.#begin(parameters), unknown);
     }
     if (row.operation !== request.operation || row.user_id !== (request.requester?.userId ?? null)) {
       throw forbidden('This authentication session is for another operation');
     }
     const completed = new Map(Object.entries(JSON.parse(row.completed) as Record<string, JsonValue>));
     const body = openBody(row.sealed_body, session);
-    const progress = { session, createdAt: row.created_at, body, completed };
+    const progress = { session, isStored: true, createdAt: row.created_at, body, completed };
     if (Object.keys(parameters).length === 0 || digestBody(parameters) === row.body_digest) return progress;
     if (completed.size > 0)
       throw forbidden('The request parameters have changed since the authentication session began');
@@ -166,11 +178,8 @@ export class InteractiveAuth {
   ): Promise<void> {
     const stage = request.flows.flat().includes(type) ? this.#stages.get(type) : undefined;
     if (stage === undefined) {
-      throw this.#challenge(
-        request,
-        progress,
-        new MatrixError(401, 'M_UNRECOGNIZED', 'Unknown authentication stage'),
-      );
+      const unknown = new MatrixError(401, 'M_UNRECOGNIZED', 'Unknown authentication stage');
+      throw await this.#challenge(request, progress, unknown);
     }
     const { requester, ip } = request;
     try {
@@ -178,12 +187,18 @@ export class InteractiveAuth {
       progress.completed.set(type, result);
     } catch (error) {
       if (!(error instanceof MatrixError) || error.status === 429 || error.status >= 500) throw error;
-      throw this.#challenge(request, progress, error);
+      throw await this.#challenge(request, progress, error);
     }
-    await this.#save(request, progress);
+    if (progress.isStored) await this.#save(request, progress);
   }
 
-  #challenge(request: InteractiveAuthRequest, progress: Progress, failure?: MatrixError): Challenge {
+  /** Returns the response that asks for the remaining stages, after storing a new session. */
+  async #challenge(
+    request: InteractiveAuthRequest,
+    progress: Progress,
+    failure?: MatrixError,
+  ): Promise<Challenge> {
+    if (!progress.isStored) await this.#save(request, progress);
     const params: Record<string, JsonObject> = {};
     for (const type of new Set(request.flows.flat())) {
       const param = this.#stages.get(type)?.params?.();
@@ -194,26 +209,42 @@ export class InteractiveAuth {
     return new Challenge({ flows, params, session: progress.session, completed }, failure);
   }
 
-  async #save(request: InteractiveAuthRequest, progress: Progress): Promise<void> {
-    const { clock, randomness } = this.#deps;
+  async #save({ requester, ip, operation }: InteractiveAuthRequest, progress: Progress): Promise<void> {
+    const { randomness } = this.#deps;
     const sealed_body = sealBody(progress.body, progress.session, randomness);
-    if (sealed_body.length > maxBodyBytes) throw tooLarge('The request is too large');
+    const maxBytes = requester === undefined ? maxRegistrationBytes : maxBodyBytes;
+    if (sealed_body.length > maxBytes) throw tooLarge('The request is too large');
+    const id_hash = hashToken(progress.session);
+    const surplus = progress.isStored ? [] : this.#bounds.begin(requester?.userId ?? ip, id_hash);
     const row = {
-      id_hash: hashToken(progress.session),
-      user_id: request.requester?.userId ?? null,
+      id_hash,
+      user_id: requester?.userId ?? null,
       created_at: progress.createdAt,
-      operation: request.operation,
+      operation,
       body_digest: digestBody(progress.body),
       sealed_body,
       completed: JSON.stringify(Object.fromEntries(progress.completed)),
     };
-    const now = clock.now();
-    const isCleanupDue = now - this.#lastCleanup > cleanupInterval;
-    if (isCleanupDue) this.#lastCleanup = now;
+    const isCleanupDue = !progress.isStored && this.#countTowardsCleanup();
     await this.#write(async (writer) => {
-      if (isCleanupDue) await deleteInteractiveSessionsBefore(writer, now - sessionLifetime);
+      if (isCleanupDue) await this.#cleanUp(writer);
+      if (surplus.length > 0) await deleteInteractiveSessions(writer, surplus);
       await saveInteractiveSession(writer, row);
     });
+  }
+
+  /** Counts a new session. @returns whether old sessions are to be deleted */
+  #countTowardsCleanup(): boolean {
+    const now = this.#deps.clock.now();
+    this.#begunSinceCleanup += 1;
+    const isDue = now - this.#lastCleanup > cleanupInterval || this.#begunSinceCleanup >= sessionsPerCleanup;
+    if (isDue) [this.#lastCleanup, this.#begunSinceCleanup] = [now, 0];
+    return isDue;
+  }
+
+  async #cleanUp(writer: Writer<AccountTables>): Promise<void> {
+    await deleteInteractiveSessionsBefore(writer, this.#deps.clock.now() - sessionLifetime);
+    await deleteOldestRegistrations(writer, maxRegistrations);
   }
 
   #write<T>(work: (writer: Writer<AccountTables>) => Promise<T>): Promise<T> {

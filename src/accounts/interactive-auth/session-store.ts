@@ -49,3 +49,28 @@ export async function deleteInteractiveSessionsOf(
 ): Promise<void> {
   await writer.deleteFrom('interactive_sessions').where('user_id', '=', userId).execute();
 }
+
+export async function deleteInteractiveSessions(
+  writer: Writer<AccountTables>,
+  idHashes: readonly string[],
+): Promise<void> {
+  await writer.deleteFrom('interactive_sessions').where('id_hash', 'in', idHashes).execute();
+}
+
+/** Deletes all but about the `kept` newest sessions of registrations. */
+export async function deleteOldestRegistrations(writer: Writer<AccountTables>, kept: number): Promise<void> {
+  const oldestKept = await writer
+    .selectFrom('interactive_sessions')
+    .select('created_at')
+    .where('user_id', 'is', null)
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .offset(kept)
+    .executeTakeFirst();
+  if (!oldestKept) return;
+  await writer
+    .deleteFrom('interactive_sessions')
+    .where('user_id', 'is', null)
+    .where('created_at', '<=', oldestKept.created_at)
+    .execute();
+}

@@ -4,6 +4,7 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { AccountsServer, type AccountsServerOptions } from '../../../test/support/servers/accounts-server.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { Stage } from '../interactive-auth/stage.ts';
+import type { AccountTables } from '../tables.ts';
 import { registrationMac } from './shared-secret.ts';
 
 forEachDatabase((open) => {
@@ -113,6 +114,96 @@ forEachDatabase((open) => {
       assert.deepEqual(answers, [...Array(10).fill(200), 429, 429]);
       server.clock.advance(1_000);
       assert.equal((await ask('later')).status, 200);
+    });
+
+    it('POST /register limits the questions for taken names by client address', async () => {
+      await start();
+      await server.register('alice');
+      for (let index = 0; index < 10; index++) await fails(400, 'M_USER_IN_USE', { username: 'alice' });
+      await fails(429, 'M_LIMIT_EXCEEDED', { username: 'alice' });
+      await fails(429, 'M_LIMIT_EXCEEDED', { username: 'free' });
+    });
+
+    it('POST /register responds 429 M_LIMIT_EXCEEDED to a client address that asks for many challenges', async () => {
+      await start();
+      const ask = async (body: Record<string, unknown> = {}) => (await register(body)).status;
+      for (let index = 0; index < 50; index++) assert.equal(await ask({ auth: null }), 401);
+      await fails(429, 'M_LIMIT_EXCEEDED', {});
+      await fails(429, 'M_LIMIT_EXCEEDED', { auth: { ...dummy, session: 'unknown' } });
+      assert.equal(await ask({ username: 'alice', password: 'password', auth: dummy }), 200);
+      server.clock.advance(2_000);
+      assert.equal(await ask(), 401);
+    });
+
+    it('POST /register stores only known members of a request, and no more than 4 kB', async () => {
+      await start();
+      const rows = () =>
+        server.database.reader<AccountTables>().selectFrom('interactive_sessions').selectAll();
+      const request = { username: 'alice', password: 'password', junk: 'x'.repeat(50_000) };
+      const { body } = await register(request);
+      const [row] = await rows().execute();
+      assert.ok(row && row.sealed_body.length < 100);
+      const created = await register({ ...request, auth: { ...dummy, session: body['session'] } });
+      assert.equal(created.status, 200);
+      await fails(413, 'M_TOO_LARGE', { username: 'bob', refresh_token: 'x'.repeat(5_000) });
+      assert.deepEqual(await rows().execute(), []);
+    });
+
+    it('POST /register stores no session for a request that completes a flow at once', async () => {
+      await start();
+      const { transactions } = server.database.statistics;
+      await server.register('alice');
+      assert.equal(server.database.statistics.transactions, transactions + 1);
+    });
+
+    it('POST /register stores at most 100 sessions of one client address', async () => {
+      await start();
+      const first = (await register({})).body['session'];
+      for (let index = 0; index < 110; index++) {
+        server.clock.advance(2_000);
+        await register({});
+      }
+      const rows = await server.database
+        .reader<AccountTables>()
+        .selectFrom('interactive_sessions')
+        .select('id_hash')
+        .execute();
+      assert.equal(rows.length, 100);
+      const answer = await register({ auth: { ...dummy, session: first } });
+      assert.equal(answer.body['error'], 'Unknown authentication session');
+    });
+
+    it('POST /register stores at most 10,000 sessions of all client addresses together', async () => {
+      await start();
+      const row = {
+        user_id: null,
+        operation: 'POST /register',
+        body_digest: '',
+        sealed_body: new Uint8Array(),
+        completed: '{}',
+      };
+      const made = server.clock.now();
+      await server.database.transaction<AccountTables, void>(async (writer) => {
+        for (let start = 0; start < 10_050; start += 1_005) {
+          const values = Array.from({ length: 1_005 }, (_, index) => ({
+            ...row,
+            id_hash: `${start + index}`,
+            created_at: made + start + index,
+          }));
+          await writer.insertInto('interactive_sessions').values(values).execute();
+        }
+      });
+      server.clock.advance(20_000);
+      await register({});
+      const rows = await server.database
+        .reader<AccountTables>()
+        .selectFrom('interactive_sessions')
+        .select('id_hash')
+        .execute();
+      assert.equal(rows.length, 10_001);
+      assert.ok(
+        !rows.some(({ id_hash }) => id_hash === '49') && rows.some(({ id_hash }) => id_hash === '50'),
+      );
     });
 
     it('reports a taken user name only on completion with inhibit_user_in_use_error', async () => {
@@ -274,6 +365,29 @@ forEachDatabase((open) => {
       server.clock.advance(61_000);
       assert.deepEqual((await send(old)).body['error'], 'Unknown nonce');
       assert.equal((await send(await request({ username: 'other', user_type: 'wizard' }))).status, 400);
+    });
+
+    it('accepts a nonce after many other nonces were requested', async () => {
+      await start();
+      const early = await request();
+      for (let index = 0; index < 1_100; index++) server.slice.sharedSecretRegistration.nonce();
+      assert.equal((await send(early)).status, 200);
+    });
+
+    it('refuses nonces that are altered or were issued before a restart', async () => {
+      await start();
+      const { nonce } = (await server.call('GET', path)).body as { nonce: string };
+      const [random, expiry, mac] = nonce.split('.');
+      for (const altered of [`${random}.${Number(expiry) + 60_000}.${mac}`, `x${nonce}`, `${nonce}A`, '']) {
+        const account = { nonce: altered, username: 'admin', password: 'password' };
+        const answer = await send({ ...account, mac: registrationMac(account, 'shared secret') });
+        assert.deepEqual([answer.status, answer.body['error']], [400, 'Unknown nonce'], altered);
+      }
+      await server.stop();
+      await start();
+      const account = { nonce, username: 'admin', password: 'password' };
+      const answer = await send({ ...account, mac: registrationMac(account, 'shared secret') });
+      assert.equal(answer.body['error'], 'Unknown nonce');
     });
 
     it('responds 400 without a configured secret', async () => {

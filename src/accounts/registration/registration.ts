@@ -100,10 +100,10 @@ export class Registration {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);
-    await this.#checkParameters(readParameters(body));
+    await this.#checkRequest(readParameters(body), ip);
     const authenticated: InteractiveAuthResult = await this.#deps.interactiveAuth.authenticate({
       operation: 'POST /register',
-      body,
+      body: knownMembers(body),
       requester: undefined,
       ip,
       flows,
@@ -194,6 +194,17 @@ export class Registration {
     return [['m.login.dummy']];
   }
 
+  /** As `#checkParameters`; taken names count as questions whether a name is available. */
+  async #checkRequest(parameters: RegistrationParameters, ip: string): Promise<void> {
+    this.#availability.check(ip);
+    try {
+      await this.#checkParameters(parameters);
+    } catch (error) {
+      if (error instanceof MatrixError && error.errcode === 'M_USER_IN_USE') this.#availability.take(ip);
+      throw error;
+    }
+  }
+
   async #checkParameters({ username, password, login, guestToken }: RegistrationParameters): Promise<void> {
     if (guestToken !== undefined) await this.#guests.find(username, guestToken);
     else if (username !== undefined) await this.#checkName(username);
@@ -234,6 +245,21 @@ interface RegistrationParameters {
   readonly password: string | undefined;
   readonly login: LoginDevice | undefined;
 }
+
+/** The members of a registration request that are used; others are not stored. */
+const requestMembers = [
+  'auth',
+  'device_id',
+  'guest_access_token',
+  'inhibit_login',
+  'initial_device_display_name',
+  'password',
+  'refresh_token',
+  'username',
+];
+
+const knownMembers = (body: JsonObject): JsonObject =>
+  Object.fromEntries(requestMembers.filter((name) => name in body).map((name) => [name, body[name] ?? null]));
 
 function readParameters(body: JsonObject): RegistrationParameters {
   const text = (name: string): string | undefined => {

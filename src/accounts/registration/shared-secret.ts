@@ -1,9 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
-import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
+import { Nonces } from './nonces.ts';
 import type { RegistrationResult } from './registered-account.ts';
 import type { Registration } from './registration.ts';
 
@@ -20,8 +21,8 @@ export interface SharedSecretRequest {
 
 type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' | 'password_config'>;
 
-/** Milliseconds until a nonce expires, and maximum number of nonces that are valid at the same time. */
-const [nonceLifetime, maxNonces] = [60_000, 1000];
+/** Milliseconds until a nonce expires. */
+const nonceLifetime = 60_000;
 
 /** Types of users that always exist. */
 const knownUserTypes = ['bot', 'support'];
@@ -32,17 +33,13 @@ const knownUserTypes = ['bot', 'support'];
  */
 export class SharedSecretRegistration {
   readonly #registration: Registration;
-  readonly #clock: Clock;
-  readonly #randomness: Randomness;
   readonly #options: Options;
-  /** Nonce to its expiry in milliseconds since the epoch, oldest first. */
-  readonly #nonces = new Map<string, number>();
+  readonly #nonces: Nonces;
 
   constructor(deps: { registration: Registration; clock: Clock; randomness: Randomness }, options: Options) {
     this.#registration = deps.registration;
-    this.#clock = deps.clock;
-    this.#randomness = deps.randomness;
     this.#options = options;
+    this.#nonces = new Nonces(deps, nonceLifetime);
   }
 
   /**
@@ -51,14 +48,7 @@ export class SharedSecretRegistration {
    */
   nonce(): string {
     this.#secret();
-    const now = this.#clock.now();
-    for (const [nonce, expiry] of this.#nonces) {
-      if (expiry > now && this.#nonces.size < maxNonces) break;
-      this.#nonces.delete(nonce);
-    }
-    const nonce = randomString(this.#randomness, 64);
-    this.#nonces.set(nonce, now + nonceLifetime);
-    return nonce;
+    return this.#nonces.issue();
   }
 
   /**
@@ -68,15 +58,12 @@ export class SharedSecretRegistration {
    */
   async register(request: SharedSecretRequest): Promise<RegistrationResult> {
     const secret = this.#secret();
-    const expiry = this.#nonces.get(request.nonce);
-    this.#nonces.delete(request.nonce);
-    if (expiry === undefined || expiry <= this.#clock.now()) {
-      throw new MatrixError(400, 'M_UNKNOWN', 'Unknown nonce');
-    }
+    if (!this.#nonces.isValid(request.nonce)) throw new MatrixError(400, 'M_UNKNOWN', 'Unknown nonce');
     const { username, password, admin = false } = request;
     if (`${username}${password}`.includes('\0'))
       throw invalidParam('The user name and the password must not contain U+0000');
     if (!macMatches(request, secret)) throw forbidden('The MAC is wrong');
+    this.#nonces.markUsed(request.nonce);
     const userType = this.#checkUserType(request.user_type ?? undefined);
     checkPasswordPolicy(password, this.#options.password_config.policy);
     const userId = this.#registration.userIdFor(username);
