@@ -6,17 +6,17 @@ import { type Federation, startFederation } from './composition/federation.ts';
 import { federationReadRoutes, openRemoteLookups } from './composition/federation-queries.ts';
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
-import { openHandshakes } from './composition/handshakes.ts';
+import { handshakeRoutes, remoteMemberships } from './composition/handshakes.ts';
 import { type Environment, type Kernel, openKernel } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { openPages, staticRoutes } from './composition/pages.ts';
-import { peopleRoutes, startPeople } from './composition/people.ts';
 import { openRoomPurge } from './composition/room-purge.ts';
-import { startRooms } from './composition/rooms.ts';
+import { runJobsOfAccounts, startRooms } from './composition/rooms.ts';
 import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
+import { startUsers, userRoutes } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
 import {
   acceptTokens,
@@ -57,30 +57,28 @@ export function createHomeserver(environment: Environment): Homeserver {
         const federation = await startFederation(kernel, shutdown);
         const lookups = openRemoteLookups(kernel, federation);
         const media = await startMedia(kernel, federation, shutdown);
-        const people = startPeople(kernel, shutdown, lookups.profiles, media.repository);
+        const users = startUsers(kernel, shutdown, lookups.profiles, media.repository);
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
-        const rooms = await startRooms(
-          kernel,
-          people,
-          relationIndex,
-          shutdown,
-          lookups,
-          otherServers(federation),
-        );
-        const encryption = await startEncryption(kernel, people, rooms, federation, shutdown);
-        const conversations = await startConversations(kernel, people, rooms, encryption, shutdown);
-        const directories = await startDirectories(kernel, people, rooms, lookups, shutdown);
+        const rooms = await startRooms(kernel, users, relationIndex, shutdown, {
+          remoteAliases: lookups.aliases,
+          otherServers: otherServers(federation),
+          openRemoteMemberships: await remoteMemberships(kernel, federation, users),
+        });
+        runJobsOfAccounts(kernel, users, rooms);
+        const encryption = await startEncryption(kernel, users, rooms, federation, shutdown);
+        const conversations = await startConversations(kernel, users, rooms, encryption, shutdown);
+        const directories = await startDirectories(kernel, users, rooms, lookups, shutdown);
         const messages = await startMessages({
           kernel,
-          people,
+          users,
           rooms,
           relationIndex,
           conversations,
           shutdown,
         });
-        const notices = await startServerNotices(kernel, people, rooms);
-        const thirdParties = openThirdPartyInvites(kernel, people, rooms, federation);
-        const handshakes = await openHandshakes(kernel, federation, people, rooms, thirdParties);
+        const notices = await startServerNotices(kernel, users, rooms);
+        const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation);
+        const handshakes = await handshakeRoutes(kernel, rooms, thirdParties);
         const traffic = await startFederationTraffic(
           { kernel, federation, rooms, conversations, eduHandlers: [encryption.eduHandlers] },
           shutdown,
@@ -93,10 +91,10 @@ export function createHomeserver(environment: Environment): Homeserver {
         const routes = [
           ...ownRoutes(kernel, pages),
           ...federation.routes,
-          ...peopleRoutes(kernel, people, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
+          ...userRoutes(kernel, users, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
           ...conversationRoutes(
             kernel,
-            people,
+            users,
             rooms,
             conversations,
             messages.delayedEvents,
@@ -110,9 +108,9 @@ export function createHomeserver(environment: Environment): Homeserver {
           ...notices.routes,
           ...handshakes,
           ...traffic,
-          ...federationReadRoutes(kernel, { people, rooms, ...directories, ...messages }),
+          ...federationReadRoutes(kernel, { users, rooms, ...directories, ...messages }),
         ];
-        const { accounts } = people;
+        const { accounts } = users;
         const http = createHttp(kernel, accounts, federation, routes, pages);
         shutdown.add('http', () => http.stop());
         const addresses = await http.start();

@@ -6,10 +6,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Conversations, startConversations } from '../src/composition/conversations.ts';
 import { type Environment, openKernel } from '../src/composition/kernel.ts';
-import { type People, startPeople } from '../src/composition/people.ts';
 import { openReader, type Reader } from '../src/composition/reader.ts';
 import { startRooms } from '../src/composition/rooms.ts';
 import { Shutdown } from '../src/composition/shutdown.ts';
+import { startUsers, type Users } from '../src/composition/users.ts';
 import { openE2ee } from '../src/e2ee/index.ts';
 import { noFilter } from '../src/filters/index.ts';
 import { silentLogger } from '../src/kernel/observability/index.ts';
@@ -18,7 +18,7 @@ import type { PublishedRange } from '../src/kernel/streams/index.ts';
 import type { JsonObject } from '../src/protocol/index.ts';
 import { RelationIndex } from '../src/relations/index.ts';
 import type { Rooms } from '../src/rooms/index.ts';
-import { toDeviceSyncSource } from '../src/to-device/index.ts';
+import { MessageQueues, toDeviceSyncSource } from '../src/to-device/index.ts';
 import { type ManualClock, manualClock } from './support/clocks/manual-clock.ts';
 import { makeTestDatabase } from './support/databases/databases.ts';
 import { testConfiguration } from './support/servers/server.ts';
@@ -28,7 +28,7 @@ const users = [alice, bob, carol];
 const deviceId = 'DEVICE';
 
 interface Writer {
-  readonly people: People;
+  readonly users: Users;
   readonly rooms: Rooms;
   readonly conversations: Conversations;
 }
@@ -54,20 +54,21 @@ class TwoProcesses {
       databaseOptions: place.options,
     };
     const kernel = await openKernel(environment, shutdown);
-    const people = startPeople(kernel, shutdown);
-    const rooms = await startRooms(kernel, people, new RelationIndex(kernel.database, 'test'), shutdown);
+    const users = startUsers(kernel, shutdown);
+    const rooms = await startRooms(kernel, users, new RelationIndex(kernel.database, 'test'), shutdown);
+    const queues = new MessageQueues(kernel.database);
     const e2ee = await openE2ee({
       ...kernel,
-      devices: people.accounts.devices,
+      devices: users.accounts.devices,
       engine: rooms.engine,
-      keyChanges: people.keyChanges,
-      queues: people.messageQueues,
-      reauthenticator: people.accounts.reauthenticator,
+      keyChanges: users.keyChanges,
+      queues,
+      reauthenticator: users.accounts.reauthenticator,
       jobs: undefined,
     });
-    const syncSources = [toDeviceSyncSource(people.messageQueues), ...e2ee.syncSources];
-    const conversations = await startConversations(kernel, people, rooms, { syncSources }, shutdown);
-    this.writer = { people, rooms, conversations };
+    const syncSources = [toDeviceSyncSource(queues), ...e2ee.syncSources];
+    const conversations = await startConversations(kernel, users, rooms, { syncSources }, shutdown);
+    this.writer = { users, rooms, conversations };
     const bus = {
       current: kernel.streams.current,
       subscribe: (listener: (range: PublishedRange) => void) =>
@@ -131,7 +132,7 @@ describe('a process that only reads', () => {
     const both = await new TwoProcesses().open();
     try {
       const { writer } = both;
-      const { rooms, people, conversations } = writer;
+      const { rooms, users, conversations } = writer;
       await both.assertAlike('before anything');
       const roomId = await rooms.creation.create(alice, { preset: 'public_chat', name: 'Hearth' });
       await both.assertAlike('a room');
@@ -185,12 +186,12 @@ describe('a process that only reads', () => {
       await both.assertAlike('typing');
       conversations.typing.set(alice, roomId, false, 0);
       await both.assertAlike('no typing');
-      await people.accountData.set({ userId: alice, roomId: undefined, type: 'org.example' }, { a: 1 });
-      await people.accountData.set({ userId: alice, roomId, type: 'm.tag' }, { tags: { 'm.favourite': {} } });
+      await users.accountData.set({ userId: alice, roomId: undefined, type: 'org.example' }, { a: 1 });
+      await users.accountData.set({ userId: alice, roomId, type: 'm.tag' }, { tags: { 'm.favourite': {} } });
       await both.assertAlike('account data');
-      await people.pushRules.change(bob, (rules) => rules);
+      await users.pushRules.change(bob, (rules) => rules);
       await both.assertAlike('push rules');
-      await people.accountData.set(
+      await users.accountData.set(
         { userId: bob, roomId: undefined, type: 'm.ignored_user_list' },
         { ignored_users: { [alice]: {} } },
       );
@@ -216,9 +217,9 @@ describe('a process that only reads', () => {
   it('cannot write', async () => {
     const both = await new TwoProcesses().open();
     try {
-      const { people, kernel } = both.reader;
+      const { users, kernel } = both.reader;
       await assert.rejects(
-        people.accountData.set({ userId: alice, roomId: undefined, type: 'org.example' }, {}),
+        users.accountData.set({ userId: alice, roomId: undefined, type: 'org.example' }, {}),
         /does not write/,
       );
       assert.throws(() => kernel.streams.reserving(() => undefined), /does not write/);

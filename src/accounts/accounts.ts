@@ -3,19 +3,11 @@ import type { Clock } from '../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
+import { AccountReader } from './account-reader.ts';
 import type { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { AccountTables } from './tables.ts';
-import {
-  insertUser,
-  isTaken,
-  type NewUser,
-  readUser,
-  type User,
-  type UserFlags,
-  updateUser,
-  upgradeGuest,
-} from './user-store.ts';
+import { insertUser, isTaken, type NewUser, type UserFlags, updateUser, upgradeGuest } from './user-store.ts';
 
 /** A change of an account, published on the stream of accounts. */
 export type AccountChange =
@@ -60,35 +52,15 @@ export interface AccountsDeps {
 export const userInUse = () => new MatrixError(400, 'M_USER_IN_USE', 'This user name is taken');
 
 /** The accounts of this server. */
-export class Accounts {
+export class Accounts extends AccountReader {
   readonly accountStream = new Stream<AccountChange>('accounts', jsonFacts());
   readonly #deps: AccountsDeps;
   readonly #lifecycleHooks: readonly AccountLifecycle[];
 
   constructor(deps: AccountsDeps, lifecycleHooks: readonly AccountLifecycle[]) {
+    super(deps.database);
     this.#deps = deps;
     this.#lifecycleHooks = lifecycleHooks;
-  }
-
-  /** Returns an account, also a deactivated one; `undefined` when this server has no such account. */
-  getUser(userId: string): Promise<User | undefined> {
-    return readUser(this.#deps.database.reader<AccountTables>(), userId);
-  }
-
-  /** Whether the account exists and is not deactivated. */
-  async userExists(userId: string): Promise<boolean> {
-    const user = await this.getUser(userId);
-    return user !== undefined && !user.isDeactivated;
-  }
-
-  /** Whether the user is a server administrator; false for users without an account. */
-  async isAdmin(userId: string): Promise<boolean> {
-    return (await this.getUser(userId))?.isAdmin === true;
-  }
-
-  /** Whether the user id is or was in use, also by one that differs in case only. */
-  isTaken(userId: string): Promise<boolean> {
-    return isTaken(this.#deps.database.reader<AccountTables>(), userId);
   }
 
   /**

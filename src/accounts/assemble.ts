@@ -2,6 +2,7 @@ import { type DeviceCleanup, Devices, LastSeen } from '../devices/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
@@ -32,6 +33,7 @@ import type { UsernameReservations } from './usernames.ts';
 export interface AccountsEnvironment {
   readonly database: Database;
   readonly streams: StreamWriter;
+  readonly jobs: Jobs;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;

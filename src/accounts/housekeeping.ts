@@ -4,6 +4,7 @@ import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Sessions } from './sessions/sessions.ts';
 
 export interface HousekeepingDeps {
+  readonly jobs: Jobs;
   readonly clock: Clock;
   readonly sessions: Sessions;
   readonly devices: Devices;
@@ -21,15 +22,14 @@ export class Housekeeping {
   readonly #deps: HousekeepingDeps;
   readonly #staleDeviceAge: number | null;
 
-  /** @param options `delete_stale_devices_after`: milliseconds, null to keep devices forever */
+  /**
+   * Schedules a run once a day, independent of restarts, so that it must be constructed before jobs are started.
+   * @param options `delete_stale_devices_after`: milliseconds, null to keep devices forever
+   */
   constructor(deps: HousekeepingDeps, options: { delete_stale_devices_after: number | null }) {
     this.#deps = deps;
     this.#staleDeviceAge = options.delete_stale_devices_after;
-  }
-
-  /** Schedules a run once a day, independent of restarts; call it before the jobs start. */
-  register(jobs: Jobs): void {
-    jobs.every('accounts/housekeeping', interval, { run: () => this.run() });
+    deps.jobs.every('accounts/housekeeping', interval, { run: () => this.run() });
   }
 
   /** Runs once. */

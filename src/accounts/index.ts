@@ -1,5 +1,6 @@
 /** Accounts of this server: registration, deactivation, login, sessions and access tokens. */
 export type { AccountOptions } from './account-options.ts';
+export { AccountReader } from './account-reader.ts';
 export {
   type AccountChange,
   type AccountLifecycle,
@@ -16,7 +17,7 @@ export {
   assembleAccounts,
 } from './assemble.ts';
 export { isFirstAccount } from './first-account.ts';
-export type { Housekeeping } from './housekeeping.ts';
+export { Housekeeping } from './housekeeping.ts';
 export type {
   InteractiveAuth,
   InteractiveAuthRequest,

@@ -18,19 +18,24 @@ import {
   slidingSyncRoutes,
   syncRoutes,
 } from '../sync/index.ts';
-import { threadSubscriptionRoutes, threadSubscriptionSyncSource } from '../thread-subscriptions/index.ts';
+import {
+  ThreadSubscriptions,
+  threadSubscriptionRoutes,
+  threadSubscriptionSyncSource,
+} from '../thread-subscriptions/index.ts';
 import { Typing, typingRoutes, typingSyncSource } from '../typing/index.ts';
 import type { Encryption } from './encryption.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
 import { prejoinKeys } from './rooms.ts';
 import type { Shutdown } from './shutdown.ts';
+import type { Users } from './users.ts';
 
 /** What happens in rooms besides their events (tier 3), and sync, which delivers all of it to clients. */
 export interface Conversations {
   readonly receipts: Receipts;
   readonly typing: Typing;
   readonly presence: Presence;
+  readonly threadSubscriptions: ThreadSubscriptions;
   readonly sync: SyncServices;
 }
 
@@ -44,27 +49,28 @@ function maxEvents({ configuration }: Kernel): number {
 
 export async function startConversations(
   kernel: Kernel,
-  people: People,
+  users: Users,
   rooms: ReadingRooms,
   encryption: Pick<Encryption, 'syncSources'>,
   shutdown: Shutdown,
 ): Promise<Conversations> {
   const { engine } = rooms;
-  const { accountData, pushRules } = people;
+  const { accountData, pushRules } = users;
   const typing = new Typing({ ...kernel, roomStream: engine.stream, follows: kernel.role === 'reader' });
-  const receipts = new Receipts({ ...kernel, engine, markers: fullyReadMarkers(people) });
+  const receipts = new Receipts({ ...kernel, engine, markers: fullyReadMarkers(users) });
+  const threadSubscriptions = new ThreadSubscriptions(kernel);
   const unread = new Unread({
     ...kernel,
     engine,
     receipts,
     rules: pushRules,
-    ignored: people.ignoredUsers,
-    threads: people.threadSubscriptions.followed,
+    ignored: users.ignoredUsers,
+    threads: threadSubscriptions.followed,
     enabled: kernel.configuration.push.push.enabled,
   });
   shutdown.add('unread counts', () => unread.stop());
   shutdown.add('typing', () => typing.close());
-  const presence = await startPresence(kernel, people, rooms, shutdown);
+  const presence = await startPresence(kernel, users, rooms, shutdown);
   const sync = openSync({
     ...kernel,
     rooms,
@@ -78,34 +84,34 @@ export async function startConversations(
       typingSyncSource(typing, engine.ignored),
       unreadSyncSource(unread),
       presenceSyncSource(presence.presence, presence.events),
-      threadSubscriptionSyncSource(people.threadSubscriptions),
+      threadSubscriptionSyncSource(threadSubscriptions),
     ],
     prejoinKeys: prejoinKeys(kernel),
     excludedRooms: new Set(kernel.configuration.sync.exclude_rooms_from_sync),
-    invitePolicy: people.invitePermissions,
+    invitePolicy: users.invitePermissions,
     maxEvents: maxEvents(kernel),
     answerCacheDuration: kernel.configuration.caches.caches.sync_response_cache_duration,
   });
-  return { receipts, typing, presence: presence.presence, sync };
+  return { receipts, typing, presence: presence.presence, threadSubscriptions, sync };
 }
 
 /** Starts presence, and makes its part of sync responses. */
-async function startPresence(kernel: Kernel, people: People, { engine }: ReadingRooms, shutdown: Shutdown) {
+async function startPresence(kernel: Kernel, users: Users, { engine }: ReadingRooms, shutdown: Shutdown) {
   const { configuration, userLimiter, log } = kernel;
   const { enabled, include_offline_users_on_sync } = configuration.presence.presence;
   const limits = userLimiter(configuration.rateLimits.rc_presence.per_user);
   const presence = new Presence({ ...kernel, log, engine, limiter: limits }, enabled);
-  people.accounts.accounts.accountStream.subscribe(({ kind, userId }) => {
+  users.accounts.accounts.accountStream.subscribe(({ kind, userId }) => {
     if (kind === 'deactivated') presence.forget(userId);
   });
   await presence.start();
   shutdown.add('presence', () => presence.stop());
-  const sources = { ...kernel, engine, presence, ignored: people.ignoredUsers };
+  const sources = { ...kernel, engine, presence, ignored: users.ignoredUsers };
   return { presence, events: new PresenceEvents(sources, include_offline_users_on_sync) };
 }
 
 /** Stores read markers as account data of rooms. Source: client-server API, "Fully read markers". */
-function fullyReadMarkers({ accountData }: People) {
+function fullyReadMarkers({ accountData }: Users) {
   const key = (userId: string, roomId: string) => ({ userId, roomId, type: 'm.fully_read' });
   return {
     async find(userId: string, roomId: string): Promise<string | undefined> {
@@ -119,9 +125,9 @@ function fullyReadMarkers({ accountData }: People) {
 
 export function conversationRoutes(
   kernel: Kernel,
-  people: People,
+  users: Users,
   rooms: Rooms,
-  { receipts, typing, presence, sync }: Conversations,
+  { receipts, typing, presence, threadSubscriptions, sync }: Conversations,
   delayed: DelayedSending,
   thirdParties: ThirdPartyInviting,
 ): Route[] {
@@ -131,17 +137,17 @@ export function conversationRoutes(
     ...receiptRoutes(receipts),
     ...typingRoutes(typing, rooms.engine),
     ...presenceRoutes(presence, kernel.clock),
-    ...pushRuleRoutes(people.pushRules),
+    ...pushRuleRoutes(users.pushRules),
     ...syncRoutes(
       sync.sync,
-      (userId, filter) => people.filters.peek(userId, filter) ?? people.filters.resolve(userId, filter),
+      (userId, filter) => users.filters.peek(userId, filter) ?? users.filters.resolve(userId, filter),
       setPresence,
       maxEvents(kernel),
     ),
     ...slidingSyncRoutes(sync, setPresence),
     ...threadSubscriptionRoutes({
       engine: rooms.engine,
-      threads: people.threadSubscriptions,
+      threads: threadSubscriptions,
     }),
     ...eventStreamRoutes(sync.eventStream, maxEvents(kernel)),
   ];

@@ -9,8 +9,9 @@ import type { Route } from '../kernel/http/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { RemoteLookups } from './federation-queries.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
+import { noticesUserOf } from './notices-user.ts';
 import type { Shutdown } from './shutdown.ts';
+import type { Users } from './users.ts';
 
 export interface Directories {
   readonly directory: Directory;
@@ -20,22 +21,21 @@ export interface Directories {
 /** Opens the directories of rooms and users; to be called before jobs are started. */
 export async function startDirectories(
   kernel: Kernel,
-  { accounts, profiles, userIndex, notices }: People,
+  { accounts, profiles }: Users,
   rooms: Rooms,
   lookups: RemoteLookups,
   shutdown: Shutdown,
 ): Promise<Directories> {
-  const people: DirectoryUsers = {
+  const notices = noticesUserOf(kernel);
+  const localUsers: DirectoryUsers = {
     account: async (userId) => (userId === notices?.userId ? undefined : accounts.accounts.getUser(userId)),
     profile: (userId) => profiles.read(userId),
   };
-  userIndex.register(people);
   const options = kernel.configuration.directory;
   const directory = openDirectory({
     ...kernel,
     rooms,
-    people,
-    userIndex,
+    localUsers,
     remoteRoomLists: lookups.roomLists,
     remoteHierarchies: lookups.hierarchies,
     options,

@@ -14,12 +14,12 @@ import type { Rooms } from '../rooms/index.ts';
 import type { ToDevice } from '../to-device/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
+import type { Users } from './users.ts';
 
 interface Deps {
   readonly kernel: Kernel;
-  readonly people: People;
+  readonly users: Users;
   readonly rooms: Rooms;
   readonly federation: Federation;
   readonly e2ee: E2ee;
@@ -34,12 +34,12 @@ export async function federateEncryption(
   deps: Deps,
   shutdown: Shutdown,
 ): Promise<{ readonly routes: readonly Route[]; readonly eduHandlers: EduHandlersByType }> {
-  const { kernel, people, rooms, federation, e2ee, toDevice } = deps;
+  const { kernel, users, rooms, federation, e2ee, toDevice } = deps;
   const { outbox, destinations } = federation;
   const log = kernel.namedLog('e2ee');
   const lists = e2ee.remoteLists;
   const own = {
-    devices: people.accounts.devices,
+    devices: users.accounts.devices,
     query: e2ee.query,
     sendDisplayNames: kernel.configuration.devices.allow_device_name_lookup_over_federation,
   };

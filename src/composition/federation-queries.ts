@@ -18,7 +18,7 @@ import { openServing } from '../room-federation/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
+import type { Users } from './users.ts';
 
 /** Lookups at remote servers for which a client's request waits. */
 export interface RemoteLookups {
@@ -42,21 +42,21 @@ export function openRemoteLookups(kernel: Kernel, { requests }: Federation): Rem
 export function federationReadRoutes(
   kernel: Kernel,
   deps: {
-    readonly people: People;
+    readonly users: Users;
     readonly rooms: Rooms;
     readonly directory: Directory;
     readonly openIdTokens: OpenIdTokens;
   },
 ): Route[] {
   const { serverName, clock, configuration, database } = kernel;
-  const { rooms, people, directory, openIdTokens } = deps;
+  const { rooms, users, directory, openIdTokens } = deps;
   const access = new RoomAccess({ ...rooms, serverName });
   const { history, state } = openServing(rooms.engine, database);
   return [
     ...historyRoutes({ access, history, serverName, clock }),
     ...stateRoutes({ access, state, history }),
     ...directoryQueryRoutes({ directory, ...rooms, serverName, options: configuration.directory }),
-    ...profileQueryRoutes({ ...people, serverName, options: configuration.profiles }),
+    ...profileQueryRoutes({ ...users, serverName, options: configuration.profiles }),
     userInfoRoute(openIdTokens),
   ];
 }

@@ -9,43 +9,36 @@ import {
   RemoteMemberships,
   storedStrippedState,
 } from '../room-federation/index.ts';
-import type { Rooms } from '../rooms/index.ts';
+import type { OpenRemoteMemberships, Rooms } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
 import { prejoinKeys } from './rooms.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { ThirdPartyServices } from './third-party-invites.ts';
+import type { Users } from './users.ts';
 
-/**
- * Connects joins, knocks and leaves with remote servers, in both directions; to be called before jobs are
- * started.
- */
-export async function openHandshakes(
+/** Prepares joins, knocks, leaves and invites of local users through remote servers; rooms open them. */
+export async function remoteMemberships(
   kernel: Kernel,
   federation: Federation,
-  people: People,
-  rooms: Rooms,
-  { redemption }: Pick<ThirdPartyServices, 'redemption'>,
-): Promise<Route[]> {
+  { accounts: { accounts } }: Pick<Users, 'accounts'>,
+): Promise<OpenRemoteMemberships> {
   const { serverName, database, configuration } = kernel;
-  const { engine, incoming, memberships, completion } = rooms;
-  const { accounts } = people.accounts;
   const signer = { serverName, key: await loadSigningKey(kernel) };
   const peers = new MembershipApi(federation.requests);
   const log = kernel.namedLog('rooms');
   const roomMutex = new KeyedMutex();
-  const pendingLeaves = new PendingLeaves({ ...kernel, engine, peers, signer, roomMutex, log });
-  federation.destinations.onReturn((server) => void pendingLeaves.retrySoonFor(server));
-  memberships.attach(
-    new RemoteMemberships({
+  return ({ engine, incoming, completion }) => {
+    const pendingLeaves = new PendingLeaves({ ...kernel, engine, peers, signer, roomMutex, log });
+    federation.destinations.onReturn((server) => void pendingLeaves.retrySoonFor(server));
+    return new RemoteMemberships({
       ...kernel,
       engine,
       incoming,
       completion,
       placement: engine.placement,
       peers,
-      pendingLeaves: pendingLeaves,
+      pendingLeaves,
       roomMutex,
       keys: federation.keys,
       signer,
@@ -54,14 +47,23 @@ export async function openHandshakes(
       complexity: new ComplexityLimit(configuration.rooms.limit_remote_rooms, (userId) =>
         accounts.isAdmin(userId),
       ),
-    }),
-  );
+    });
+  };
+}
+
+/** Routes by which remote servers join, knock, leave and invite. */
+export async function handshakeRoutes(
+  kernel: Kernel,
+  rooms: Rooms,
+  { redemption }: Pick<ThirdPartyServices, 'redemption'>,
+): Promise<Route[]> {
+  const { serverName, database } = kernel;
   return membershipHandshakeRoutes({
     ...rooms,
     access: new RoomAccess({ ...rooms, serverName }),
     state: openServing(rooms.engine, database).state,
     serverName,
-    signer,
+    signer: { serverName, key: await loadSigningKey(kernel) },
     prejoinKeys: prejoinKeys(kernel),
     redeem: (roomId, sender, signed) => redemption.invite(roomId, sender, signed),
   });

@@ -9,14 +9,14 @@ import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
 import { transferSettings } from './room-settings.ts';
 import type { Shutdown } from './shutdown.ts';
+import type { Users } from './users.ts';
 
 /** Dependencies of the slices about messages. */
 export interface MessageDeps {
   readonly kernel: Kernel;
-  readonly people: People;
+  readonly users: Users;
   readonly rooms: Rooms;
   readonly relationIndex: RelationIndex;
   readonly conversations: Conversations;
@@ -35,12 +35,12 @@ export interface Messages {
  * started.
  */
 export async function startMessages(deps: MessageDeps): Promise<Messages> {
-  const { kernel, people, rooms } = deps;
+  const { kernel, users, rooms } = deps;
   const { rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
   const delayedEvents = new DelayedEvents({
     ...kernel,
     rooms,
-    isSuspended: async (userId) => (await people.accounts.accounts.getUser(userId))?.isSuspended === true,
+    isSuspended: async (userId) => (await users.accounts.accounts.getUser(userId))?.isSuspended === true,
     maxDelay: kernel.configuration.rooms.max_event_delay_duration,
   });
   new RedactionRetention({
@@ -69,12 +69,12 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
 }
 
 /** Copies the settings of users for a room when they join its replacement. */
-async function startSettingsTransfer({ kernel, people, rooms, shutdown }: MessageDeps): Promise<void> {
+async function startSettingsTransfer({ kernel, users, rooms, shutdown }: MessageDeps): Promise<void> {
   const following = new SettingsTransfer({
     ...kernel,
     log: kernel.namedLog('rooms'),
     engine: rooms.engine,
-    transfer: (userId, from, to) => transferSettings(people, userId, from, to),
+    transfer: (userId, from, to) => transferSettings(users, userId, from, to),
   });
   await following.start();
   shutdown.add('settings of upgraded rooms', () => following.stop());
@@ -89,15 +89,15 @@ async function startSearch({ kernel, rooms, shutdown }: MessageDeps) {
   return new Search({ rooms, index });
 }
 
-function openNotifications({ kernel, people, rooms, conversations }: MessageDeps): Notifications {
-  const { receipts } = conversations;
-  const { pushRules: rules, ignoredUsers: ignored, invitePermissions: invitePolicy } = people;
-  const threads = people.threadSubscriptions.followed;
+function openNotifications({ kernel, users, rooms, conversations }: MessageDeps): Notifications {
+  const { receipts, threadSubscriptions } = conversations;
+  const { pushRules: rules, ignoredUsers: ignored, invitePermissions: invitePolicy } = users;
+  const threads = threadSubscriptions.followed;
   return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored, threads, invitePolicy });
 }
 
-function reportsRoutes({ kernel, people, rooms }: MessageDeps): Route[] {
-  const { accounts } = people.accounts;
+function reportsRoutes({ kernel, users, rooms }: MessageDeps): Route[] {
+  const { accounts } = users.accounts;
   const reports = new Reports({
     ...kernel,
     engine: rooms.engine,
@@ -107,7 +107,7 @@ function reportsRoutes({ kernel, people, rooms }: MessageDeps): Route[] {
   return reportRoutes(reports);
 }
 
-function relationsRoutes({ people, rooms, relationIndex }: MessageDeps): Route[] {
-  const parts = { ...rooms, index: relationIndex, ignored: people.ignoredUsers };
+function relationsRoutes({ users, rooms, relationIndex }: MessageDeps): Route[] {
+  const parts = { ...rooms, index: relationIndex, ignored: users.ignoredUsers };
   return relationRoutes(new RelatedEvents(parts), new ThreadList(parts), readAccess(rooms.engine));
 }

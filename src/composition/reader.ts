@@ -12,11 +12,11 @@ import {
 } from '../kernel/streams/index.ts';
 import { RelationIndex, Relations } from '../relations/index.ts';
 import { openReadingRooms, type ReadingRooms } from '../rooms/index.ts';
-import { toDeviceSyncSource } from '../to-device/index.ts';
+import { MessageQueues, toDeviceSyncSource } from '../to-device/index.ts';
 import { type Conversations, startConversations } from './conversations.ts';
 import { type Environment, type Kernel, optionsOf, serverNameOf } from './kernel.ts';
-import { type People, startPeople } from './people.ts';
 import type { Shutdown } from './shutdown.ts';
+import { startUsers, type Users } from './users.ts';
 
 /** Delivers the facts of the writing process to this one. */
 export interface FactBus {
@@ -30,7 +30,7 @@ export interface FactBus {
 /** A reader process: answers syncs from the database of the writing process and follows its facts. */
 export interface Reader {
   readonly kernel: Kernel;
-  readonly people: People;
+  readonly users: Users;
   readonly rooms: ReadingRooms;
   readonly conversations: Conversations;
   /** Resolves when all facts that the bus has brought until now have been delivered. */
@@ -52,9 +52,10 @@ export async function openReader(
   });
   shutdown.add('streams', () => remote.close());
   const kernel = await openReaderKernel(environment, remote, shutdown);
-  const people = startPeople(kernel, shutdown);
-  const rooms = openRooms(kernel, people);
-  const { accounts, keyChanges, messageQueues } = people;
+  const users = startUsers(kernel, shutdown);
+  const rooms = openRooms(kernel, users);
+  const { accounts, keyChanges } = users;
+  const messageQueues = new MessageQueues(kernel.database);
   const e2ee = openE2eeReading({
     ...kernel,
     log: kernel.namedLog('e2ee'),
@@ -63,17 +64,17 @@ export async function openReader(
     keyChanges,
   });
   const syncSources = [toDeviceSyncSource(messageQueues), ...e2ee.syncSources];
-  const conversations = await startConversations(kernel, people, rooms, { syncSources }, shutdown);
+  const conversations = await startConversations(kernel, users, rooms, { syncSources }, shutdown);
   remote.follow(
     rooms.engine.stream,
-    people.erasedUsers.stream,
+    users.erasedUsers.stream,
     accounts.accounts.accountStream,
     accounts.sessions.sessionStream,
     accounts.devices.deviceListStream,
-    people.profiles.profileStream,
-    people.accountData.accountDataStream,
-    people.pushRules.pushRulesStream,
-    people.threadSubscriptions.threadStream,
+    users.profiles.profileStream,
+    users.accountData.accountDataStream,
+    users.pushRules.pushRulesStream,
+    conversations.threadSubscriptions.threadStream,
     keyChanges.keyStream,
     e2ee.signatureStream,
     messageQueues.toDeviceStream,
@@ -82,7 +83,7 @@ export async function openReader(
     conversations.presence.presenceStream,
   );
   bus.subscribe((range) => remote.receive(range));
-  return { kernel, people, rooms, conversations, caughtUp: () => remote.settled() };
+  return { kernel, users, rooms, conversations, caughtUp: () => remote.settled() };
 }
 
 /** Opens the database without migrations and lease, which belong to the writing process. */
@@ -115,7 +116,7 @@ async function openReaderKernel(
   };
 }
 
-function openRooms(kernel: Kernel, { ignoredUsers: ignored, erasedUsers: erased }: People): ReadingRooms {
+function openRooms(kernel: Kernel, { ignoredUsers: ignored, erasedUsers: erased }: Users): ReadingRooms {
   const index = new RelationIndex(kernel.database, kernel.serverName);
   return openReadingRooms({
     ...kernel,

@@ -5,7 +5,7 @@ import {
   putRule,
   type UserPushRules,
 } from '../protocol/index.ts';
-import type { People } from './people.ts';
+import type { Users } from './users.ts';
 
 /** Kinds of push rules that clients name after a room: notifications for the room, and muting it. */
 const kinds = ['room', 'override'] as const;
@@ -15,7 +15,7 @@ const kinds = ['room', 'override'] as const;
  * first is one.
  */
 export async function transferSettings(
-  { tags, pushRules, accountData }: Pick<People, 'tags' | 'pushRules' | 'accountData'>,
+  { tags, pushRules, accountData }: Pick<Users, 'tags' | 'pushRules' | 'accountData'>,
   userId: string,
   from: string,
   to: string,

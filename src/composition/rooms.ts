@@ -2,13 +2,20 @@ import { directoryRules } from '../directory/index.ts';
 import { stateMapKey } from '../protocol/index.ts';
 import { type RelationIndex, Relations } from '../relations/index.ts';
 import { keysWithEmptyStateKey, PrejoinKeys, registerTransactionCleanup } from '../room-engine/index.ts';
-import type { OtherServers } from '../room-federation/index.ts';
-import { openRooms, type RoomLimits, type Rooms } from '../rooms/index.ts';
-import type { RemoteLookups } from './federation-queries.ts';
+import {
+  AutoJoin,
+  openRooms,
+  type RoomLimits,
+  type Rooms,
+  type RoomsDeps,
+  runMembershipJobs,
+} from '../rooms/index.ts';
+import { runNoticeRoomJobs } from '../server-notices/index.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
+import { noticeLeaveCheck } from './notices-user.ts';
 import type { Shutdown } from './shutdown.ts';
 import { loadSigningKey } from './signing-key.ts';
+import type { Users } from './users.ts';
 
 function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimits {
   const { rc_message, rc_admin_redaction, rc_joins, rc_joins_per_room, rc_invites, rc_room_creation } =
@@ -29,47 +36,41 @@ function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimit
   };
 }
 
-/** Opens rooms and connects them with accounts and profiles. */
+/** What rooms ask other servers; absent in a server that does not federate. */
+export type RemoteRooms = Pick<RoomsDeps, 'remoteAliases' | 'otherServers' | 'openRemoteMemberships'>;
+
+/** Opens rooms over accounts and profiles. */
 export async function startRooms(
   kernel: Kernel,
-  people: People,
+  users: Users,
   relationIndex: RelationIndex,
   shutdown: Shutdown,
-  lookups?: RemoteLookups,
-  others?: OtherServers,
+  remote: RemoteRooms = {},
 ): Promise<Rooms> {
-  const { accounts } = people.accounts;
+  const { accounts } = users.accounts;
   const rooms = await openRooms({
     ...kernel,
     signer: { serverName: kernel.serverName, key: await loadSigningKey(kernel) },
-    profiles: { profile: (userId) => people.profiles.read(userId) },
+    profiles: { profile: (userId) => users.profiles.read(userId) },
     users: {
       isAdmin: (userId) => accounts.isAdmin(userId),
     },
     options: kernel.configuration.rooms,
     directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
     limits: limitsOf(kernel),
-    ...(lookups && { remoteAliases: lookups.aliases }),
-    ...(others && { otherServers: others }),
+    ...remote,
+    leaveCheck: noticeLeaveCheck(kernel),
     log: kernel.namedLog('rooms'),
     eventIndex: relationIndex,
     relations: (engine, clientEvents) => {
       relationIndex.follow(engine);
-      return new Relations({ engine, clientEvents, index: relationIndex, ignored: people.ignoredUsers });
+      return new Relations({ engine, clientEvents, index: relationIndex, ignored: users.ignoredUsers });
     },
-    ignored: people.ignoredUsers,
-    erased: people.erasedUsers,
-    invitePolicy: people.invitePermissions,
+    ignored: users.ignoredUsers,
+    erased: users.erasedUsers,
+    invitePolicy: users.invitePermissions,
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
-  people.accountMemberships.register(rooms.engine, rooms.memberships, {
-    database: kernel.database,
-    isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
-  });
-  if (kernel.configuration.rooms.forget_rooms_on_leave) {
-    people.accountMemberships.forgetOnRemoteRemoval(rooms.engine, kernel.database, kernel.serverName);
-  }
-  people.autoJoin.register(rooms);
   registerTransactionCleanup(kernel.jobs, kernel);
   shutdown.add('rooms', async () => {
     const completed = rooms.completion.close();
@@ -78,6 +79,19 @@ export async function startRooms(
     await rooms.engine.close();
   });
   return rooms;
+}
+
+/** Runs the jobs by which accounts change rooms; to be called before jobs are started. */
+export function runJobsOfAccounts(kernel: Kernel, { accounts: { accounts } }: Users, rooms: Rooms): void {
+  const options = kernel.configuration.rooms;
+  runMembershipJobs({
+    ...kernel,
+    ...rooms,
+    isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
+    options,
+  });
+  new AutoJoin({ ...kernel, options, rooms });
+  runNoticeRoomJobs(kernel.jobs, rooms);
 }
 
 /** Event types of the stripped state of invites and knocks, by default. Source: "room_prejoin_state". */

@@ -2,7 +2,8 @@ import type { Route } from '../kernel/http/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import { NoticeRooms, ServerNotices, serverNoticeRoutes } from '../server-notices/index.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
+import { noticesUserOf } from './notices-user.ts';
+import type { Users } from './users.ts';
 
 export interface Notices {
   /** Sends server notices; for other slices. */
@@ -11,17 +12,15 @@ export interface Notices {
 }
 
 /** Opens server notices if the options enable them; to be called before jobs are started. */
-export async function startServerNotices(kernel: Kernel, people: People, rooms: Rooms): Promise<Notices> {
-  const { accounts } = people.accounts;
-  const sending = noticeSending(kernel, people, rooms);
+export async function startServerNotices(kernel: Kernel, users: Users, rooms: Rooms): Promise<Notices> {
+  const { accounts } = users.accounts;
+  const sending = noticeSending(kernel, users, rooms);
   const serverNotices = new ServerNotices({
     rooms,
     serverName: kernel.serverName,
     userExists: (userId) => accounts.userExists(userId),
     sending,
   });
-  people.departedUsers.register(rooms);
-  rooms.memberships.setLeaveCheck((userId, roomId) => serverNotices.checkDeparture(userId, roomId));
   if (sending && (await accounts.userExists(sending.user.userId))) {
     const fields = { user: sending.user.userId };
     kernel.log.warn(
@@ -32,7 +31,8 @@ export async function startServerNotices(kernel: Kernel, people: People, rooms: 
   return { serverNotices, routes: serverNoticeRoutes(serverNotices) };
 }
 
-function noticeSending(kernel: Kernel, { notices: user, tags }: People, rooms: Rooms) {
+function noticeSending(kernel: Kernel, { tags }: Users, rooms: Rooms) {
+  const user = noticesUserOf(kernel);
   const { server_notices: options } = kernel.configuration.serverNotices;
   if (options === null || user === undefined) return undefined;
   const roomVersion = kernel.configuration.rooms.default_room_version;

@@ -5,7 +5,7 @@ import type { Rooms, ThirdPartyInviting } from '../rooms/index.ts';
 import { OnBind, onBindRoute, Redemption, ThirdPartyInvites } from '../third-party-invites/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import type { People } from './people.ts';
+import type { Users } from './users.ts';
 
 /** Third-party invites, as the other slices need them. */
 export interface ThirdPartyServices {
@@ -18,12 +18,12 @@ export interface ThirdPartyServices {
 /** Opens invites by mail address and phone number. */
 export function openThirdPartyInvites(
   kernel: Kernel,
-  people: People,
+  users: Users,
   rooms: Rooms,
   federation: Federation,
 ): ThirdPartyServices {
   const { configuration, serverName } = kernel;
-  const { accounts } = people.accounts;
+  const { accounts } = users.accounts;
   const identityServers = new IdentityServers(federation.http);
   const peers = new MembershipApi(federation.requests);
   const redemption = new Redemption({

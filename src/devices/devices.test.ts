@@ -165,7 +165,7 @@ forEachDatabase((open) => {
       ];
       const runFor = async (duration: number) => {
         const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
-        slice.housekeeping.register(jobs);
+        server.scheduleHousekeeping(jobs, 36 * hour);
         await jobs.start();
         clock.advance(duration);
         await jobs.settled();

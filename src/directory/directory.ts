@@ -1,6 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { StreamReader } from '../kernel/streams/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -17,7 +18,7 @@ import { mutualRoomRoutes } from './users/mutual-rooms.ts';
 import { RemoteUsers } from './users/remote-users.ts';
 import { userDirectoryRoutes } from './users/routes.ts';
 import { UserDirectory } from './users/user-directory.ts';
-import type { DirectoryUsers, UserIndex } from './users/user-index.ts';
+import { type DirectoryUsers, UserIndex } from './users/user-index.ts';
 
 export interface DirectoryDeps {
   readonly database: Database;
@@ -26,8 +27,8 @@ export interface DirectoryDeps {
   readonly log: Logger;
   readonly serverName: string;
   readonly rooms: Rooms;
-  readonly people: DirectoryUsers;
-  readonly userIndex: Pick<UserIndex, 'caughtUp'>;
+  readonly jobs: Jobs;
+  readonly localUsers: DirectoryUsers;
   readonly remoteRoomLists?: RemoteRoomLists | undefined;
   readonly remoteHierarchies?: RemoteHierarchies | undefined;
   readonly options: DirectoryConfig;
@@ -44,14 +45,14 @@ export interface Directory {
   readonly users: UserDirectory;
 }
 
-/** Opens the directories; `startDirectory` starts the followers. */
+/** Opens the directories, before jobs are started; `startDirectory` starts the followers. */
 export function openDirectory(deps: DirectoryDeps): Directory {
   const { rooms, options } = deps;
   const { engine, published } = rooms;
   const stats = new RoomStats({ ...deps, engine });
   const remote = new RemoteRooms(deps.remoteHierarchies, deps.clock);
   const remoteUsers = new RemoteUsers({ ...deps, engine });
-  const indexes = [stats, remoteUsers, deps.userIndex];
+  const indexes = [stats, remoteUsers, new UserIndex(deps)];
   return {
     stats,
     publicRooms: new PublicRooms({ ...deps, published, stats, remote: deps.remoteRoomLists }, options),

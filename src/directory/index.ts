@@ -14,8 +14,5 @@ export type { RoomStats } from './room-stats/room-stats.ts';
 export { directoryRules } from './rules.ts';
 export type { RemoteHierarchies } from './spaces/remote-rooms.ts';
 export type { DirectoryTables } from './tables.ts';
-export {
-  type DirectoryAccount,
-  type DirectoryUsers,
-  UserIndex,
-} from './users/user-index.ts';
+export type { DirectoryAccount, DirectoryUsers } from './users/user-index.ts';
+export { UserIndexJobs } from './users/user-index-jobs.ts';

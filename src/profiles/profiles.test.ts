@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { AccountsServer, type AccountsServerOptions } from '../../test/support/servers/accounts-server.ts';
+import { AccountReader } from '../accounts/index.ts';
 import { profileMigrations } from './migrations.ts';
 import {
   type AvatarFiles,
@@ -42,7 +43,7 @@ forEachDatabase((open) => {
       ...setup,
       migrations: profileMigrations,
       extensions: (environment) => {
-        const accounts = () => server.slice.accounts;
+        const accounts = new AccountReader(environment.database);
         profiles = new Profiles(
           { ...environment, accounts, remote, avatarFiles, ...(onChange && { onChange }) },
           options,

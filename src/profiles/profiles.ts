@@ -1,4 +1,4 @@
-import type { AccountLifecycle, Accounts, RegisteredAccount } from '../accounts/index.ts';
+import type { AccountLifecycle, AccountReader, RegisteredAccount } from '../accounts/index.ts';
 import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { Requester } from '../kernel/http/index.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
@@ -46,7 +46,7 @@ export interface ProfilesDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
   /** Finds the user whose profile an administrator changes. */
-  readonly accounts: () => Pick<Accounts, 'userExists'>;
+  readonly accounts: Pick<AccountReader, 'userExists'>;
   readonly remote?: RemoteProfiles | undefined;
   /**
    * Profiles of users in whose name the server itself sends events, who have no account; `undefined` for
@@ -156,8 +156,7 @@ export class Profiles implements AccountLifecycle {
 
   async #checkMayChange(requester: Requester, userId: string, field: string): Promise<void> {
     if (requester.isAdmin) {
-      if (!this.#isLocal(userId) || !(await this.#deps.accounts().userExists(userId)))
-        throw profileNotFound();
+      if (!this.#isLocal(userId) || !(await this.#deps.accounts.userExists(userId))) throw profileNotFound();
       return;
     }
     if (requester.userId !== userId) throw forbidden("You cannot change another user's profile");
@@ -185,7 +184,7 @@ export class Profiles implements AccountLifecycle {
   }
 
   async #exists(userId: string): Promise<boolean> {
-    return this.#deps.serverUserProfile?.(userId) !== undefined || this.#deps.accounts().userExists(userId);
+    return this.#deps.serverUserProfile?.(userId) !== undefined || this.#deps.accounts.userExists(userId);
   }
 
   #isLocal(userId: string): boolean {

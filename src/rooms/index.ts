@@ -2,6 +2,7 @@
 
 export type { DirectoryRules } from './aliases/room-aliases.ts';
 export { AutoJoin } from './auto-join/auto-join.ts';
+export { AutoJoinJobs } from './auto-join/auto-join-jobs.ts';
 export { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { EventRelations, RelatedBy, Viewer } from './event-relations.ts';
 export { ClientEvents, type ClientFormat, type OpenRelations } from './history/client-events.ts';
@@ -11,16 +12,17 @@ export { decodePlace, encodePlace, placeBefore } from './history/history-token.t
 export { type HistorySource, readPage } from './history/pages.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
 export { type ActionLimit, type RequestingUser, type RoomLimits, Throttle } from './limits.ts';
-export { AccountMemberships } from './membership/account-memberships.ts';
 export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
-export { type LocalUsers, Memberships } from './membership/memberships.ts';
+export { MembershipJobs } from './membership/membership-jobs.ts';
+export { type LeaveCheck, type LocalUsers, Memberships } from './membership/memberships.ts';
+export { runMembershipJobs } from './membership/run-membership-jobs.ts';
 export { PublishedRooms } from './published-rooms.ts';
 export { ForgottenRooms } from './purge/forgotten-rooms.ts';
 export { RoomPurge } from './purge/room-purge.ts';
 export { openReadingRooms, type ReadingRooms } from './reading-rooms.ts';
 export { RedactionRetention } from './redactions/redaction-retention.ts';
-export { openRooms, type Rooms, type RoomsDeps } from './rooms.ts';
+export { type OpenRemoteMemberships, openRooms, type Rooms, type RoomsDeps } from './rooms.ts';
 export { readAccess } from './routes/read-access.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { DelayedSending, EventToDelay } from './routes/sending-routes.ts';

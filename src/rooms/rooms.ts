@@ -7,7 +7,7 @@ import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
 import type { Erasures, EventIndex, IgnoredUserLists } from '../room-engine/index.ts';
 import { type EngineOptions, RoomWriter, ServerAcls } from '../room-engine/index.ts';
-import type { OtherServers } from '../room-federation/index.ts';
+import type { OtherServers, RemoteMemberships } from '../room-federation/index.ts';
 import {
   Incoming,
   InviteChecks,
@@ -32,12 +32,22 @@ import { StateReader } from './history/state-reader.ts';
 import { type RoomLimits, Throttle } from './limits.ts';
 import { allowAllInvites, type InvitePolicy } from './membership/invite-policy.ts';
 import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
-import { type LocalUsers, type MembershipOptions, Memberships } from './membership/memberships.ts';
+import {
+  type LeaveCheck,
+  type LocalUsers,
+  type MembershipOptions,
+  Memberships,
+} from './membership/memberships.ts';
 import { PublishedRooms } from './published-rooms.ts';
 import type { ReadingRooms } from './reading-rooms.ts';
 import { Sending } from './sending.ts';
 import { StateChecks } from './state-checks.ts';
 import { RoomUpgrade } from './upgrade/upgrade-room.ts';
+
+/** Opens the memberships in rooms of other servers over the services that this slice has opened. */
+export type OpenRemoteMemberships = (
+  rooms: Pick<Rooms, 'engine' | 'incoming' | 'completion'>,
+) => RemoteMemberships;
 
 export interface RoomsDeps {
   readonly database: Database;
@@ -54,6 +64,10 @@ export interface RoomsDeps {
   readonly remoteAliases?: RemoteAliases;
   /** By default this server does not federate. */
   readonly otherServers?: OtherServers;
+  /** Opens joins, knocks, leaves and invites through other servers; absent: there are none. */
+  readonly openRemoteMemberships?: OpenRemoteMemberships | undefined;
+  /** By default every user may leave every room. */
+  readonly leaveCheck?: LeaveCheck | undefined;
   /** By default nothing is logged. */
   readonly log?: Logger;
   readonly metrics?: Metrics | undefined;
@@ -119,7 +133,6 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     allowPerRoomProfiles: options.allow_per_room_profiles,
   });
   const { invitePolicy = allowAllInvites, otherServers: others = noOtherServers } = deps;
-  const memberships = new Memberships({ ...deps, engine, contents, throttle, invitePolicy, serverName });
   const clientEvents = new ClientEvents(engine, clock, deps.relations);
   const serverAcls = new ServerAcls(engine.events);
   const incoming = await Incoming.open({
@@ -152,7 +165,16 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     clock,
     log: deps.log ?? silentLogger,
   });
-  memberships.setStateCompletion((roomId) => completion.whenComplete(roomId));
+  const memberships = new Memberships({
+    ...deps,
+    engine,
+    contents,
+    throttle,
+    invitePolicy,
+    serverName,
+    remote: deps.openRemoteMemberships?.({ engine, incoming, completion }),
+    stateComplete: (roomId) => completion.whenComplete(roomId),
+  });
   return {
     engine,
     aliases,

@@ -95,22 +95,4 @@ export class ServerNotices {
     await rooms.clientEvents.relations.check(roomId, draft);
     return rooms.engine.timeline.append(roomId, draft, options);
   }
-
-  /**
-   * Keeps users from leaving their notice room and from rejecting its invite.
-   * Source: requirement document 2, "server_notices"; client-server API, "Server Notices".
-   * @throws MatrixError 403 M_CANNOT_LEAVE_SERVER_NOTICE_ROOM
-   */
-  async checkDeparture(userId: string, roomId: string): Promise<void> {
-    const { rooms, sending } = this.#deps;
-    if (!sending || (await sending.noticeRooms.of(userId)) !== roomId) return;
-    const membership = (await rooms.engine.heads.get(roomId))?.membership(userId);
-    if (membership !== 'invite' && membership !== 'join') return;
-    const action = membership === 'invite' ? 'reject this invite' : 'leave this room';
-    throw new MatrixError(
-      403,
-      'M_CANNOT_LEAVE_SERVER_NOTICE_ROOM',
-      `You cannot ${action}: this room is for notices of the server`,
-    );
-  }
 }

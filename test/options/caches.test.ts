@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openKernel } from '../../src/composition/kernel.ts';
-import { startPeople } from '../../src/composition/people.ts';
 import { startRooms } from '../../src/composition/rooms.ts';
 import { Shutdown } from '../../src/composition/shutdown.ts';
+import { startUsers } from '../../src/composition/users.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { RelationIndex } from '../../src/relations/index.ts';
@@ -29,7 +29,7 @@ async function cachedEvents(event_cache_size: number, global_factor: number): Pr
       databaseOptions: place.options,
     };
     const kernel = await openKernel(environment, shutdown);
-    const users = startPeople(kernel, shutdown);
+    const users = startUsers(kernel, shutdown);
     const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
     const { creation, engine } = await startRooms(kernel, users, relationIndex, shutdown);
     const sender = '@alice:test';

@@ -1,8 +1,8 @@
 import { startEncryption } from '../../src/composition/encryption.ts';
 import type { Federation } from '../../src/composition/federation.ts';
 import type { Kernel } from '../../src/composition/kernel.ts';
-import type { People } from '../../src/composition/people.ts';
 import type { Shutdown } from '../../src/composition/shutdown.ts';
+import type { Users } from '../../src/composition/users.ts';
 import { Devices } from '../../src/devices/index.ts';
 import { DeviceKeyChanges, type E2ee, e2eeManifest } from '../../src/e2ee/index.ts';
 import type { EduHandlersByType } from '../../src/federation/index.ts';
@@ -11,7 +11,7 @@ import { OwnedRows } from '../../src/kernel/slices/index.ts';
 import { Presence } from '../../src/presence/index.ts';
 import { Receipts } from '../../src/receipts/index.ts';
 import type { Rooms } from '../../src/rooms/index.ts';
-import { MessageQueues, type ToDevice, toDeviceManifest } from '../../src/to-device/index.ts';
+import { type MessageQueues, type ToDevice, toDeviceManifest } from '../../src/to-device/index.ts';
 import { Typing } from '../../src/typing/index.ts';
 
 /** The services behind EDUs: typing, receipts, presence, to-device messages, devices and their keys. */
@@ -36,16 +36,15 @@ export async function openEduServices(
   kernel: Kernel,
   rooms: Rooms,
   federation: Federation,
-  people: People,
+  users: Users,
   shutdown: Shutdown,
 ): Promise<EduServices> {
   const { engine } = rooms;
   const { configuration } = kernel;
   const keyChanges = new DeviceKeyChanges();
-  const queues = new MessageQueues(kernel.database);
   const devices = new Devices(kernel, [keyChanges, new OwnedRows([toDeviceManifest, e2eeManifest])]);
-  const accounts = { ...people.accounts, devices };
-  const owners = { ...people, accounts, keyChanges, messageQueues: queues };
+  const accounts = { ...users.accounts, devices };
+  const owners = { ...users, accounts, keyChanges };
   const { federationRoutes, ...encryption } = await startEncryption(
     kernel,
     owners,
@@ -60,5 +59,5 @@ export async function openEduServices(
   await presence.start();
   shutdown.add('presence', () => presence.stop());
   shutdown.add('typing', () => typing.close());
-  return { typing, receipts, presence, devices, queues, ...encryption, routes: federationRoutes };
+  return { typing, receipts, presence, devices, ...encryption, routes: federationRoutes };
 }

@@ -1,12 +1,12 @@
 import type { Federation } from '../../src/composition/federation.ts';
 import { otherServers } from '../../src/composition/federation-rooms.ts';
 import { ephemeralEduHandlers, sendEdus } from '../../src/composition/federation-traffic.ts';
-import { openHandshakes } from '../../src/composition/handshakes.ts';
+import { handshakeRoutes, remoteMemberships } from '../../src/composition/handshakes.ts';
 import { type Kernel, openKernel } from '../../src/composition/kernel.ts';
-import type { People } from '../../src/composition/people.ts';
 import { startRooms } from '../../src/composition/rooms.ts';
 import { Shutdown } from '../../src/composition/shutdown.ts';
 import { loadSigningKeys } from '../../src/composition/signing-key.ts';
+import type { Users } from '../../src/composition/users.ts';
 import type { HearthConfiguration } from '../../src/configuration.ts';
 import {
   EduHandlers,
@@ -62,7 +62,7 @@ export interface Run {
 const never = new Promise<never>(() => undefined);
 
 /** Every id of the server belongs to an existing user; users have no profiles and no settings. */
-const people = {
+const users = {
   accounts: {
     accounts: {
       userExists: async () => true,
@@ -71,9 +71,7 @@ const people = {
     },
   },
   profiles: { read: async () => ({}) },
-  accountMemberships: { register: () => undefined },
-  autoJoin: { register: () => undefined },
-} as unknown as People;
+} as unknown as Users;
 
 /** DNS is not used: a server name is its address. */
 const resolver: Resolver = { addresses: async () => [], services: async () => [] };
@@ -164,23 +162,17 @@ export class ServerProcess implements Disk, Client, Host {
     );
     const federation = await openFederation(kernel, network, this);
     const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
-    const rooms = await startRooms(
-      kernel,
-      people,
-      relationIndex,
-      shutdown,
-      undefined,
-      otherServers(federation),
-    );
-    const services = await openEduServices(kernel, rooms, federation, people, shutdown);
+    const rooms = await startRooms(kernel, users, relationIndex, shutdown, {
+      otherServers: otherServers(federation),
+      openRemoteMemberships: await remoteMemberships(
+        kernel,
+        this.#environment.joinsWithAllMembers ? requestingAllMembers(federation) : federation,
+        users,
+      ),
+    });
+    const services = await openEduServices(kernel, rooms, federation, users, shutdown);
     const redemption = { invite: () => Promise.reject(new Error('there are no third-party invites')) };
-    const handshakes = await openHandshakes(
-      kernel,
-      this.#environment.joinsWithAllMembers ? requestingAllMembers(federation) : federation,
-      people,
-      rooms,
-      { redemption: redemption as never },
-    );
+    const handshakes = await handshakeRoutes(kernel, rooms, { redemption: redemption as never });
     const sender = new FederationSender({
       ...kernel,
       ...federation,

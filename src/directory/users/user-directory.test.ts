@@ -313,7 +313,7 @@ forServerDatabases(import.meta.url, (open) => {
         ...option,
       };
       const directory = new UserDirectory(
-        { engine, database, indexes: [stats, remote], people, serverName: 'test' },
+        { engine, database, indexes: [stats, remote], localUsers: people, serverName: 'test' },
         options,
       );
       const { results } = await directory.search({ userId: alice, term: 'dora', limit: 10 });

@@ -14,7 +14,7 @@ export interface UserDirectoryDeps {
    * new.
    */
   readonly indexes: readonly { caughtUp(): Promise<void> }[];
-  readonly people: DirectoryUsers;
+  readonly localUsers: DirectoryUsers;
   readonly serverName: string;
 }
 
@@ -119,7 +119,7 @@ export class UserDirectory {
   /** Whether the account of a local user is active; remote users are always shown. */
   async #mayBeShown(userId: string): Promise<boolean> {
     if (!this.#isLocal(userId)) return true;
-    const account = await this.#deps.people.account(userId);
+    const account = await this.#deps.localUsers.account(userId);
     if (!account || account.isDeactivated || account.isGuest || account.userType === 'support') return false;
     return !account.isLocked || this.#options.show_locked_users;
   }

@@ -1,11 +1,9 @@
-import type { AccountLifecycle } from '../../accounts/index.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import { type AnyWriter, type Database, type FullText, writerFor } from '../../kernel/database/index.ts';
+import { type Database, type FullText, writerFor } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
-import type { Publish } from '../../kernel/streams/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { DirectoryTables } from '../tables.ts';
 import { deleteUser, userTexts, writeUser } from './store.ts';
+import { userIndexJob } from './user-index-jobs.ts';
 
 /** Accounts and profiles of local users; implemented in composition. */
 export interface DirectoryUsers {
@@ -21,64 +19,37 @@ export interface DirectoryAccount {
   readonly userType: string | undefined;
 }
 
-const job = 'directory/local-user';
-
 /** Maximum milliseconds that a search waits. */
 const searchTimeout = 5_000;
 
-/**
- * Updates the entries of local users: schedules a job in the transaction that creates, changes or deactivates
- * an account, so that no change is lost.
- */
-export class UserIndex implements AccountLifecycle {
-  readonly #jobs: Jobs;
-  readonly #clock: Clock;
-  readonly #database: Database;
+export interface UserIndexDeps {
+  readonly database: Database;
+  readonly jobs: Jobs;
+  readonly localUsers: DirectoryUsers;
+}
+
+/** Updates the entries of local users when the jobs that `UserIndexJobs` schedules are due. */
+export class UserIndex {
+  readonly #deps: UserIndexDeps;
   readonly #texts: FullText;
 
-  constructor({ jobs, clock, database }: { jobs: Jobs; clock: Clock; database: Database }) {
-    this.#jobs = jobs;
-    this.#clock = clock;
-    this.#database = database;
-    this.#texts = database.fullText(userTexts);
-  }
-
-  /** Registers the job; to be called before jobs are started. */
-  register(people: DirectoryUsers): void {
-    this.#jobs.register<string>(job, { run: ({ payload: userId }) => this.#update(people, userId) });
-  }
-
-  async registered(writer: AnyWriter, _publish: Publish, account: { userId: string; isGuest: boolean }) {
-    if (!account.isGuest) await this.profileChanged(writer, account.userId);
-  }
-
-  async upgraded(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }) {
-    await this.profileChanged(writer, userId);
-  }
-
-  async deactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }) {
-    await this.profileChanged(writer, userId);
-  }
-
-  /** Runs in the transaction that changes a profile. */
-  profileChanged(writer: AnyWriter, userId: string): Promise<void> {
-    return this.#jobs.schedule(writer, {
-      kind: job,
-      key: userId,
-      payload: userId,
-      runAt: this.#clock.now(),
-    });
+  /** Registers its job, so that it must be constructed before jobs are started. */
+  constructor(deps: UserIndexDeps) {
+    this.#deps = deps;
+    this.#texts = deps.database.fullText(userTexts);
+    deps.jobs.register<string>(userIndexJob, { run: ({ payload: userId }) => this.#update(userId) });
   }
 
   /** Resolves when the entries include all changes until now, or after a timeout. */
   caughtUp(): Promise<void> {
-    return this.#jobs.attempted(job, undefined, searchTimeout);
+    return this.#deps.jobs.attempted(userIndexJob, undefined, searchTimeout);
   }
 
-  async #update(people: DirectoryUsers, userId: string): Promise<void> {
-    const account = await people.account(userId);
-    const { displayname, avatar_url } = await people.profile(userId);
-    await this.#database.transaction(async (writer) => {
+  async #update(userId: string): Promise<void> {
+    const { database, localUsers } = this.#deps;
+    const account = await localUsers.account(userId);
+    const { displayname, avatar_url } = await localUsers.profile(userId);
+    await database.transaction(async (writer) => {
       const tables = writerFor<DirectoryTables>(writer);
       if (!account || account.isDeactivated || account.isGuest) {
         return deleteUser(tables, this.#texts, userId);

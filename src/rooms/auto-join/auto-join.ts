@@ -1,5 +1,3 @@
-import type { Clock } from '../../kernel/clock.ts';
-import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type JsonObject, MatrixError, notFound, parseRoomAlias } from '../../protocol/index.ts';
@@ -7,6 +5,7 @@ import type { RoomHead } from '../../room-engine/index.ts';
 import { visibleContent } from '../../room-engine/index.ts';
 import type { RoomsConfig } from '../config.ts';
 import type { Rooms } from '../rooms.ts';
+import { autoJoinJob, type NewUser } from './auto-join-jobs.ts';
 
 export type AutoJoinOptions = Pick<
   RoomsConfig,
@@ -15,31 +14,14 @@ export type AutoJoinOptions = Pick<
   | 'autocreate_auto_join_rooms_federated'
   | 'autocreate_auto_join_room_preset'
   | 'auto_join_mxid_localpart'
-  | 'auto_join_rooms_for_guests'
 >;
 
 export interface AutoJoinDeps {
   readonly jobs: Jobs;
-  readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
   readonly options: AutoJoinOptions;
-  /**
-   * Whether this is the only account on the server, without guests; called in the transaction that creates
-   * it.
-   */
-  isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
-}
-
-const job = 'rooms/auto-join';
-
-/** Maximum wait of a registration for the joins, in milliseconds. */
-const maxWait = 5_000;
-
-interface NewUser {
-  readonly [member: string]: string | boolean;
-  readonly userId: string;
-  readonly isFirst: boolean;
+  readonly rooms: Rooms;
 }
 
 /**
@@ -49,14 +31,11 @@ interface NewUser {
 export class AutoJoin {
   readonly #deps: AutoJoinDeps;
 
+  /** Registers its job, so that it must be constructed before jobs are started. */
   constructor(deps: AutoJoinDeps) {
     this.#deps = deps;
-  }
-
-  /** Registers the job handler. Must be called before jobs are started. */
-  register(rooms: Rooms): void {
-    const { jobs, log, options } = this.#deps;
-    jobs.register<NewUser>(job, {
+    const { jobs, log, options, rooms } = deps;
+    jobs.register<NewUser>(autoJoinJob, {
       run: async ({ payload: newcomer, signal }) => {
         for (const room of options.auto_join_rooms) {
           if (signal.aborted) return;
@@ -71,27 +50,6 @@ export class AutoJoin {
         }
       },
     });
-  }
-
-  /** Schedules the joins in the transaction that creates the account. */
-  async registered(
-    writer: AnyWriter,
-    _publish: unknown,
-    { userId, isGuest }: { userId: string; isGuest: boolean },
-  ): Promise<void> {
-    const { jobs, clock, options, isFirst } = this.#deps;
-    if (options.auto_join_rooms.length === 0 || (isGuest && !options.auto_join_rooms_for_guests)) return;
-    const payload = { userId, isFirst: !isGuest && (await isFirst(writer, userId)) };
-    await jobs.schedule(writer, { kind: job, key: userId, payload, runAt: clock.now() });
-  }
-
-  /** Joins a guest who becomes a user to the rooms that guests are not joined to. */
-  upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
-    return this.registered(writer, publish, { userId, isGuest: false });
-  }
-
-  settled(userId: string): Promise<void> {
-    return this.#deps.jobs.attempted(job, userId, maxWait);
   }
 
   async #joinOrCreate(rooms: Rooms, { userId, isFirst }: NewUser, room: string): Promise<void> {

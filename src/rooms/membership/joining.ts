@@ -12,7 +12,7 @@ export interface JoiningDeps {
   readonly throttle: Throttle;
   readonly serverName: string;
   /** Absent: this server does not federate. */
-  readonly remote: RemoteMemberships | undefined;
+  readonly remote?: RemoteMemberships | undefined;
 }
 
 /** Joins a room locally or through a resident server: see `Memberships.join`. */

@@ -28,6 +28,12 @@ export interface MembershipOptions {
   readonly allow_per_room_profiles: boolean;
 }
 
+/**
+ * Checks whether a user may leave a room or reject its invite; supplied at composition.
+ * @throws MatrixError when the user may not
+ */
+export type LeaveCheck = (userId: string, roomId: string, rooms: Pick<RoomWriter, 'heads'>) => Promise<void>;
+
 export interface MembershipsDeps {
   readonly engine: RoomWriter;
   readonly contents: MemberContents;
@@ -36,36 +42,23 @@ export interface MembershipsDeps {
   readonly throttle: Throttle;
   readonly options: MembershipOptions;
   readonly serverName: string;
+  /** Absent: this server does not federate. */
+  readonly remote?: RemoteMemberships | undefined;
+  /** By default every user may leave every room. */
+  readonly leaveCheck?: LeaveCheck | undefined;
+  /**
+   * Resolves when the state of the room is complete; changes of other users' memberships wait for it. By default
+   * all states are complete.
+   */
+  readonly stateComplete?: (roomId: string) => Promise<void>;
 }
 
 /** Changes memberships for local users. Source: client-server API, "Room membership". */
 export class Memberships {
   readonly #deps: MembershipsDeps;
-  /** Absent: this server does not federate. */
-  #remote: RemoteMemberships | undefined;
-  #completeState: (roomId: string) => Promise<void> = async () => undefined;
-  #checkLeave: (userId: string, roomId: string) => Promise<void> = async () => undefined;
 
   constructor(deps: MembershipsDeps) {
     this.#deps = deps;
-  }
-
-  /** Enables joins, knocks, leaves and invites through other servers. */
-  attach(remote: RemoteMemberships): void {
-    this.#remote = remote;
-  }
-
-  /**
-   * Makes changes of other users' memberships wait for complete state. @param whole resolves when the state
-   * of the room is complete
-   */
-  setStateCompletion(whole: (roomId: string) => Promise<void>): void {
-    this.#completeState = whole;
-  }
-
-  /** Sets a check of leaves. @param check throws when the user may not leave the room or reject its invite */
-  setLeaveCheck(check: (userId: string, roomId: string) => Promise<void>): void {
-    this.#checkLeave = check;
   }
 
   /** The profile members of a membership event. */
@@ -79,7 +72,7 @@ export class Memberships {
    * M_LIMIT_EXCEEDED
    */
   join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
-    return join({ ...this.#deps, remote: this.#remote }, userId, roomId, request);
+    return join(this.#deps, userId, roomId, request);
   }
 
   /** Invites a user. @throws MatrixError M_FORBIDDEN also when the user is joined or banned */
@@ -96,7 +89,7 @@ export class Memberships {
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
     this.#deps.throttle.invite(requester, roomId, userId);
     const { serverName, engine } = this.#deps;
-    const remote = this.#remote;
+    const remote = this.#deps.remote;
     const draft = await this.invitation(sender, userId, given);
     const invitation = { ...draft, stateKey: userId, originServerTs };
     if (remote && serverOfUser(userId) !== serverName) return remote.invite(head, invitation);
@@ -133,7 +126,7 @@ export class Memberships {
     { given = {}, via, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     const { engine, serverName, contents } = this.#deps;
-    const remote = this.#remote;
+    const remote = this.#deps.remote;
     const content = await contents.withProfile(userId, given, 'knock');
     if (remote && !(await isResidentForUser(engine, userId, roomId, serverName))) {
       const knocked = await remote.knock({ userId, roomId, via, content });
@@ -150,7 +143,7 @@ export class Memberships {
     { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     const { engine, serverName } = this.#deps;
-    const remote = this.#remote;
+    const remote = this.#deps.remote;
     if (requester) await this.#checkLeave(userId, roomId);
     const content = this.#memberContent(given, 'leave');
     const isElsewhere = remote && !(await isResidentForUser(engine, userId, roomId, serverName));
@@ -279,6 +272,14 @@ export class Memberships {
     const { options, serverName } = this.#deps;
     const isLocal = serverOfUser(userId) === serverName;
     if (options.forget_rooms_on_leave && isLocal) await this.forget(userId, roomId);
+  }
+
+  async #completeState(roomId: string): Promise<void> {
+    await this.#deps.stateComplete?.(roomId);
+  }
+
+  async #checkLeave(userId: string, roomId: string): Promise<void> {
+    await this.#deps.leaveCheck?.(userId, roomId, this.#deps.engine);
   }
 
   #memberContent(given: JsonObject, membership: string): JsonObject {

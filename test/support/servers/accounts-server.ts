@@ -6,10 +6,12 @@ import {
   accountMigrations,
   accountRoutes,
   assembleAccounts,
+  Housekeeping,
 } from '../../../src/accounts/index.ts';
 import { deviceMigrations, deviceRoutes } from '../../../src/devices/index.ts';
 import type { Database, Migration } from '../../../src/kernel/database/index.ts';
 import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
+import { Jobs } from '../../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { RateLimiter } from '../../../src/kernel/rate-limits/index.ts';
@@ -110,6 +112,7 @@ export class AccountsServer {
         ...environment,
         randomness: systemRandomness,
         log: silentLogger,
+        jobs: new Jobs({ database, clock, log: silentLogger, alone: true }),
         limits: {
           registration: limiter(burst),
           login: { address: limiter(burst), account: limiter(burst), failedAttempts: limiter(burst) },
@@ -140,6 +143,12 @@ export class AccountsServer {
     const server = new AccountsServer(environment, slice, http);
     server.#base = (await http.start())[0]!;
     return server;
+  }
+
+  /** Schedules the deletion of expired tokens and stale devices. @param staleDeviceAge milliseconds */
+  scheduleHousekeeping(jobs: Jobs, staleDeviceAge: number): void {
+    const options = { delete_stale_devices_after: staleDeviceAge };
+    new Housekeeping({ ...this.slice, clock: this.clock, jobs }, options);
   }
 
   async stop(): Promise<void> {

@@ -7,7 +7,7 @@ import {
   tagRoutes,
 } from '../account-data/index.ts';
 import {
-  type AccountLifecycle,
+  AccountReader,
   type AccountsSlice,
   accountRoutes,
   assembleAccounts,
@@ -17,7 +17,7 @@ import {
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
-import { UserIndex } from '../directory/index.ts';
+import { UserIndexJobs } from '../directory/index.ts';
 import { DeviceKeyChanges } from '../e2ee/index.ts';
 import { Filters, filterRoutes } from '../filters/index.ts';
 import type { Route } from '../kernel/http/index.ts';
@@ -31,16 +31,15 @@ import {
 } from '../profiles/index.ts';
 import { PushRules } from '../push/index.ts';
 import { ErasedUsers } from '../room-engine/index.ts';
-import { AccountMemberships, AutoJoin } from '../rooms/index.ts';
-import { DepartedUsers, type NoticesUser, noticesUser } from '../server-notices/index.ts';
-import { ThreadSubscriptions } from '../thread-subscriptions/index.ts';
-import { MessageQueues } from '../to-device/index.ts';
+import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
+import { NoticeRoomJobs } from '../server-notices/index.ts';
 import type { Kernel } from './kernel.ts';
+import { noticesUserOf } from './notices-user.ts';
 import type { Shutdown } from './shutdown.ts';
 import { slices } from './slices.ts';
 
 /** The slices about users (tier 1). */
-export interface People {
+export interface Users {
   readonly accounts: AccountsSlice;
   readonly profiles: Profiles;
   readonly accountData: AccountData;
@@ -49,79 +48,67 @@ export interface People {
   readonly invitePermissions: InvitePermissions;
   readonly filters: Filters;
   readonly pushRules: PushRules;
-  /** Updates memberships when accounts and profiles change. */
-  readonly accountMemberships: AccountMemberships;
   readonly erasedUsers: ErasedUsers;
-  readonly autoJoin: AutoJoin;
   /** Publishes changes of one-time keys and fallback keys. */
   readonly keyChanges: DeviceKeyChanges;
-  readonly messageQueues: MessageQueues;
-  readonly threadSubscriptions: ThreadSubscriptions;
-  /** Feeds the user directory with changes of accounts and profiles. */
-  readonly userIndex: UserIndex;
-  /** The user who sends server notices; absent when notices are disabled. */
-  readonly notices: NoticesUser | undefined;
-  /** Closes the server notice rooms of deactivated users. */
-  readonly departedUsers: DepartedUsers;
 }
 
 /** Opens accounts and what is stored for them. */
-export function startPeople(
+export function startUsers(
   kernel: Kernel,
   shutdown: Shutdown,
   remoteProfiles?: RemoteProfiles,
   avatarFiles?: AvatarFiles,
-): People {
+): Users {
   const { configuration, serverName } = kernel;
-  const accountMemberships = new AccountMemberships(kernel.jobs, kernel.clock);
-  const autoJoin = new AutoJoin({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
-  const userIndex = new UserIndex(kernel);
+  const membershipJobs = new MembershipJobs(kernel);
+  const autoJoinJobs = new AutoJoinJobs({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
+  const userIndexJobs = new UserIndexJobs(kernel);
   const keyChanges = new DeviceKeyChanges();
-  const messageQueues = new MessageQueues(kernel.database);
-  const threadSubscriptions = new ThreadSubscriptions(kernel);
   const pushRules = new PushRules(kernel);
   const accountData = new AccountData({
     ...kernel,
     computed: new Map([['m.push_rules', (userId) => pushRules.content(userId)]]),
   });
   const ignoredUsers = new IgnoredUsers(accountData);
-  const { server_notices: noticeOptions } = configuration.serverNotices;
-  const notices = noticeOptions === null ? undefined : noticesUser(noticeOptions, serverName);
+  const notices = noticesUserOf(kernel);
   const isServer = (userId: string) => userId === notices?.userId;
-  const departedUsers = new DepartedUsers(kernel);
   const filters = new Filters(kernel);
   const profiles = new Profiles(
     {
       ...kernel,
-      accounts: () => accounts.accounts,
+      accounts: new AccountReader(kernel.database),
       remote: remoteProfiles,
       serverUserProfile: (userId) => (isServer(userId) ? notices?.profile : undefined),
       avatarFiles,
       onChange: async (writer, userId) => {
-        await accountMemberships.profileChanged(writer, userId);
-        await userIndex.profileChanged(writer, userId);
+        await membershipJobs.profileChanged(writer, userId);
+        await userIndexJobs.profileChanged(writer, userId);
       },
-      settled: (userId) => accountMemberships.profilePropagated(userId),
+      settled: (userId) => membershipJobs.profilePropagated(userId),
     },
     { ...configuration.profiles, server_name: serverName },
   );
   const erasedUsers = new ErasedUsers(kernel.database);
-  const departure: AccountLifecycle = {
-    deactivated: (writer, _publish, { userId }) => accountMemberships.accountDeactivated(writer, userId),
-    settled: (userId) => accountMemberships.allRoomsLeft(userId),
-  };
   const ownedRows = new OwnedRows(slices);
   const accounts = assembleAccounts(
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
       deviceCleanups: [keyChanges, ownedRows],
-      lifecycleHooks: [profiles, ownedRows, departure, erasedUsers, userIndex, autoJoin, departedUsers],
+      lifecycleHooks: [
+        profiles,
+        ownedRows,
+        membershipJobs,
+        erasedUsers,
+        userIndexJobs,
+        autoJoinJobs,
+        new NoticeRoomJobs(kernel),
+      ],
       reservations: { isReservedFrom: isServer },
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
-  accounts.housekeeping.register(kernel.jobs);
   shutdown.add('accounts', () => accounts.lastSeen.flush());
   return {
     accounts,
@@ -132,15 +119,8 @@ export function startPeople(
     invitePermissions: new InvitePermissions(accountData, ignoredUsers, isServer),
     filters,
     pushRules,
-    accountMemberships,
     erasedUsers,
-    autoJoin,
     keyChanges,
-    messageQueues,
-    threadSubscriptions,
-    userIndex,
-    notices,
-    departedUsers,
   };
 }
 
@@ -157,12 +137,12 @@ function limitsOf({ configuration, limiter }: Kernel) {
 }
 
 /** @param rooms answers whether two users share a room */
-export function peopleRoutes(
+export function userRoutes(
   { configuration, limitOverrides, serverName }: Kernel,
-  people: People,
+  users: Users,
   rooms: RoomSharing,
 ): Route[] {
-  const { accounts, profiles, accountData, tags, filters } = people;
+  const { accounts, profiles, accountData, tags, filters } = users;
   return [
     ...accountRoutes(accounts),
     ...limitOverrideRoutes(accounts.accounts, limitOverrides, serverName),

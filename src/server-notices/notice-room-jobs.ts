@@ -7,8 +7,8 @@ import type { ServerNoticeTables } from './tables.ts';
 
 const job = 'server-notices/close-room';
 
-/** Closes the notice rooms of deactivated users, so that they can be purged. */
-export class DepartedUsers {
+/** Schedules the closing of the notice rooms of deactivated users, so that they can be purged. */
+export class NoticeRoomJobs {
   readonly #jobs: Jobs;
   readonly #clock: Clock;
 
@@ -17,15 +17,15 @@ export class DepartedUsers {
     this.#clock = clock;
   }
 
-  /** Registers the job; to be called before jobs are started. */
-  register(rooms: ClosingDeps): void {
-    this.#jobs.register<string>(job, { run: ({ payload: roomId }) => closeRoom(rooms, roomId) });
-  }
-
   /** Runs in the transaction that deactivates an account. */
   async deactivated(writer: AnyWriter, _publish: unknown, { userId }: { userId: string }): Promise<void> {
     const roomId = await readNoticeRoom(writerFor<ServerNoticeTables>(writer), userId);
     if (roomId === undefined) return;
     await this.#jobs.schedule(writer, { kind: job, key: userId, payload: roomId, runAt: this.#clock.now() });
   }
+}
+
+/** Registers the job that closes notice rooms; to be called before jobs are started. */
+export function runNoticeRoomJobs(jobs: Jobs, rooms: ClosingDeps): void {
+  jobs.register<string>(job, { run: ({ payload: roomId }) => closeRoom(rooms, roomId) });
 }

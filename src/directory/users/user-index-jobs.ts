@@ -1,0 +1,44 @@
+import type { AccountLifecycle } from '../../accounts/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Publish } from '../../kernel/streams/index.ts';
+
+/** The kind of the jobs; the payload is the user id. */
+export const userIndexJob = 'directory/local-user';
+
+/**
+ * Schedules the update of the entries of local users, in the transaction that creates, changes or deactivates an
+ * account, so that no change is lost. `UserIndex` runs it.
+ */
+export class UserIndexJobs implements AccountLifecycle {
+  readonly #jobs: Jobs;
+  readonly #clock: Clock;
+
+  constructor({ jobs, clock }: { readonly jobs: Jobs; readonly clock: Clock }) {
+    this.#jobs = jobs;
+    this.#clock = clock;
+  }
+
+  async registered(writer: AnyWriter, _publish: Publish, account: { userId: string; isGuest: boolean }) {
+    if (!account.isGuest) await this.profileChanged(writer, account.userId);
+  }
+
+  async upgraded(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }) {
+    await this.profileChanged(writer, userId);
+  }
+
+  async deactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }) {
+    await this.profileChanged(writer, userId);
+  }
+
+  /** Runs in the transaction that changes a profile. */
+  profileChanged(writer: AnyWriter, userId: string): Promise<void> {
+    return this.#jobs.schedule(writer, {
+      kind: userIndexJob,
+      key: userId,
+      payload: userId,
+      runAt: this.#clock.now(),
+    });
+  }
+}

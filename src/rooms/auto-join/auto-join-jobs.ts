@@ -1,0 +1,60 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { RoomsConfig } from '../config.ts';
+
+export interface AutoJoinJobsDeps {
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  readonly options: Pick<RoomsConfig, 'auto_join_rooms' | 'auto_join_rooms_for_guests'>;
+  /**
+   * Whether this is the only account on the server, without guests; called in the transaction that creates
+   * it.
+   */
+  isFirst(writer: AnyWriter, userId: string): Promise<boolean>;
+}
+
+export const autoJoinJob = 'rooms/auto-join';
+
+/** Maximum wait of a registration for the joins, in milliseconds. */
+const maxWait = 5_000;
+
+/** The payload of the job. */
+export interface NewUser {
+  readonly [member: string]: string | boolean;
+  readonly userId: string;
+  readonly isFirst: boolean;
+}
+
+/**
+ * Schedules the joins of new users to the rooms of `auto_join_rooms`, in the transaction that creates the account.
+ * `AutoJoin` runs them.
+ */
+export class AutoJoinJobs {
+  readonly #deps: AutoJoinJobsDeps;
+
+  constructor(deps: AutoJoinJobsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Schedules the joins in the transaction that creates the account. */
+  async registered(
+    writer: AnyWriter,
+    _publish: unknown,
+    { userId, isGuest }: { userId: string; isGuest: boolean },
+  ): Promise<void> {
+    const { jobs, clock, options, isFirst } = this.#deps;
+    if (options.auto_join_rooms.length === 0 || (isGuest && !options.auto_join_rooms_for_guests)) return;
+    const payload = { userId, isFirst: !isGuest && (await isFirst(writer, userId)) };
+    await jobs.schedule(writer, { kind: autoJoinJob, key: userId, payload, runAt: clock.now() });
+  }
+
+  /** Joins a guest who becomes a user to the rooms that guests are not joined to. */
+  upgraded(writer: AnyWriter, publish: unknown, { userId }: { userId: string }): Promise<void> {
+    return this.registered(writer, publish, { userId, isGuest: false });
+  }
+
+  settled(userId: string): Promise<void> {
+    return this.#deps.jobs.attempted(autoJoinJob, userId, maxWait);
+  }
+}
