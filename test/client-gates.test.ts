@@ -40,7 +40,7 @@ describe('docs/client-gates.md', () => {
   after(() => server.stop());
 
   it('names test files that exist', () => {
-    const gates = ['Versions', 'Features', 'Capabilities', 'Found out by asking'].flatMap(gatesIn);
+    const gates = ['Versions', 'Features', 'Capabilities', 'Found out by a request'].flatMap(gatesIn);
     assert.ok(gates.length > 60, 'the tables could not be parsed');
     assert.deepEqual(
       gates.filter(({ test }) => !existsSync(join(root, test))).map(({ name, test }) => `${name}: ${test}`),
@@ -67,7 +67,7 @@ describe('docs/client-gates.md', () => {
   });
 
   it('lists the status of each request that clients probe', async () => {
-    const requests = gatesIn('Found out by asking');
+    const requests = gatesIn('Found out by a request');
     assert.ok(requests.length >= 5, 'the table could not be parsed');
     for (const { name, answer } of requests) {
       const [method = '', path = ''] = name.split(' ');

@@ -87,7 +87,7 @@ turn_shared_secret: {hunter2: hunter2}
     );
     assert.match(stderr, /listeners\[0\]\.type: found "https"; allowed: one of http, manhole, metrics\n/);
     assert.match(stderr, /bcrypt_rounds: found "twelve"; allowed: a whole number from 4 to 31\n/);
-    assert.match(stderr, /session_lifetime: found "5 days"; allowed: a duration such as 500ms, /);
+    assert.match(stderr, /session_lifetime: found "5 days"; allowed: a duration like 500ms, /);
     assert.match(stderr, /turn_shared_secret: found a mapping; allowed: a text that is not empty, or null\n/);
   });
 

@@ -51,7 +51,7 @@ const cases: RuleCase[] = [
     invalid: `old_signing_keys: {"rsa:a": {key: ${key}, expired_ts: 1}}`,
     kind: 'error',
     path: 'old_signing_keys.rsa:a',
-    message: /allowed: a key id such as ed25519:a_AbCd/,
+    message: /allowed: a key id like ed25519:a_AbCd/,
     valid: `old_signing_keys: {"ed25519:a": {key: ${key}, expired_ts: 1}}`,
   },
 ];

@@ -11,7 +11,7 @@ import {
   string,
 } from '../../kernel/config/index.ts';
 
-const keyIds = { pattern: '^ed25519:[A-Za-z0-9_]+$', allowed: 'a key id such as ed25519:a_AbCd' };
+const keyIds = { pattern: '^ed25519:[A-Za-z0-9_]+$', allowed: 'a key id like ed25519:a_AbCd' };
 
 const publicKey = () =>
   string({ pattern: '^[A-Za-z0-9+/]{43}=?$', allowed: 'a public key: 32 bytes in base64' });

@@ -109,7 +109,7 @@ export function httpUrl(): TUnsafe<string> {
 
 /** A fully qualified user id. */
 export function userId(): TUnsafe<string> {
-  return string({ pattern: '^@[^:\\s]*:\\S+$', allowed: 'a user id such as @alice:example.org' });
+  return string({ pattern: '^@[^:\\s]*:\\S+$', allowed: 'a user id like @alice:example.org' });
 }
 
 /** The part of a user id between `@` and `:`. */
@@ -122,14 +122,14 @@ export function localpart(): TUnsafe<string> {
 
 /** A room id, with or without a server name. */
 export function roomId(): TUnsafe<string> {
-  return string({ pattern: '^!\\S+$', allowed: 'a room id such as !abc:example.org' });
+  return string({ pattern: '^!\\S+$', allowed: 'a room id like !abc:example.org' });
 }
 
 /** A room id or a room alias. */
 export function roomIdOrAlias(): TUnsafe<string> {
   return string({
     pattern: '^(![\\S]+|#[^\\s:]+:\\S+)$',
-    allowed: 'a room id or an alias such as #room:example.org',
+    allowed: 'a room id or an alias like #room:example.org',
   });
 }
 
@@ -137,7 +137,7 @@ export function roomIdOrAlias(): TUnsafe<string> {
 export function mxcUri(): TUnsafe<string> {
   return string({
     pattern: '^mxc://[^/\\s]+/[^/\\s]+$',
-    allowed: 'an address such as mxc://example.org/abc',
+    allowed: 'an address like mxc://example.org/abc',
   });
 }
 
@@ -145,7 +145,7 @@ export function mxcUri(): TUnsafe<string> {
 export function serverName(): TUnsafe<string> {
   return string({
     pattern: '^([a-z0-9.-]{1,255}|\\[[0-9a-f:.]{2,45}\\])(:[0-9]{1,5})?$',
-    allowed: 'a lowercase host name or address with an optional port, such as example.org',
+    allowed: 'a lowercase host name or address with an optional port, like example.org',
   });
 }
 

@@ -23,15 +23,15 @@ const blockedUrl = object({
   path: component('path'),
 });
 
-/** Previews of links. */
+/** URL previews. */
 export const previewOptions = {
   url_preview_enabled: option(boolean(), {
-    description: 'Lets clients ask for previews of links. It needs `url_preview_ip_range_blacklist`.',
+    description: 'Lets clients request URL previews. It needs `url_preview_ip_range_blacklist`.',
     default: false,
   }),
   url_preview_ip_range_blacklist: option(nullable(list(cidr())), {
     description:
-      'Addresses of which no preview is made. There is no built-in list; the default of `ip_range_blacklist` is a good one. `0.0.0.0` and `::` are refused whatever this list says. Behind an HTTP proxy the list has no effect.',
+      'Addresses that previews must not fetch. There is no built-in list; the default of `ip_range_blacklist` is a good one. `0.0.0.0` and `::` are always refused. Behind an HTTP proxy the list has no effect.',
     default: null,
   }),
   url_preview_ip_range_whitelist: option(list(cidr()), {
@@ -40,11 +40,11 @@ export const previewOptions = {
   }),
   url_preview_url_blacklist: option(list(blockedUrl), {
     description:
-      'URLs of which no preview is made: those for which every given part of an entry matches. A part is a pattern as for file names, or a regular expression when it begins with `^`. This is a convenience and no protection.',
+      'URLs that previews must not fetch: those for which every given part of an entry matches. A part is a pattern as for file names, or a regular expression when it begins with `^`. This is a convenience, not a protection.',
     default: [],
   }),
   max_spider_size: option(size(), {
-    description: 'The largest page that is fetched for a preview.',
+    description: 'The maximum size of a page that is fetched for a preview.',
     default: '10M',
     unit: 'bytes',
   }),
@@ -53,19 +53,19 @@ export const previewOptions = {
       string({
         pattern:
           '^(\\*|[A-Za-z0-9]{1,8}(-[A-Za-z0-9]{1,8})*)(\\s*;\\s*q=(0(\\.[0-9]{0,3})?|1(\\.0{0,3})?))?$',
-        allowed: 'a language such as en, en-GB;q=0.8 or *;q=0.1',
+        allowed: 'a language like en, en-GB;q=0.8 or *;q=0.1',
       }),
     ),
     {
       description:
-        'The languages in which pages are asked for, in the manner of the header `Accept-Language`.',
+        'The languages in which pages are requested, in the format of the header `Accept-Language`.',
       default: ['en'],
     },
   ),
   oembed: option(
     object({
       disable_default_providers: option(boolean(), {
-        description: 'Forgets the built-in list of sites that offer oEmbed.',
+        description: 'Ignores the built-in list of sites that offer oEmbed.',
         default: false,
       }),
       additional_providers: option(list(string({ minLength: 1 })), {

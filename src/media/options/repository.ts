@@ -17,9 +17,9 @@ const provider = object({
     description: 'The kind of storage, for instance `file_system`.',
     required: true,
   }),
-  store_local: option(boolean(), { description: 'Stores what local users upload.', default: false }),
+  store_local: option(boolean(), { description: 'Stores uploads of local users.', default: false }),
   store_remote: option(boolean(), {
-    description: 'Stores what is fetched from other servers.',
+    description: 'Stores media fetched from other servers.',
     default: false,
   }),
   store_synchronous: option(boolean(), {
@@ -33,17 +33,17 @@ const provider = object({
         default: null,
       }),
     }),
-    { description: 'What the storage needs to know. Members that are not listed here are handed to it.' },
+    { description: 'The configuration of the storage. Members that are not listed here are passed to it.' },
   ),
 });
 
 const uploadLimit = object({
   time_period: option(duration(), {
-    description: 'The span over which uploads are added up.',
+    description: 'The period over which uploads are added up.',
     required: true,
   }),
   max_size: option(size(), {
-    description: 'How much one user may upload in that span.',
+    description: 'The maximum size of all uploads of one user in that period.',
     required: true,
     unit: 'bytes',
   }),
@@ -53,7 +53,7 @@ const thumbnail = object({
   width: option(integer({ minimum: 1 }), { description: 'The width.', required: true, unit: 'pixels' }),
   height: option(integer({ minimum: 1 }), { description: 'The height.', required: true, unit: 'pixels' }),
   method: option(oneOf('crop', 'scale'), {
-    description: '`crop` fills the size and cuts off what is over; `scale` fits the whole picture into it.',
+    description: '`crop` fills the size and cuts off the rest; `scale` fits the whole image into it.',
     required: true,
   }),
 });
@@ -75,7 +75,8 @@ export const repositoryOptions = {
     default: 'media_store',
   }),
   max_pending_media_uploads: option(integer({ minimum: 0 }), {
-    description: 'How many media addresses a user may have created without uploading to them yet.',
+    description:
+      'The maximum number of media addresses that a user has created without uploading to them yet.',
     default: 5,
     unit: 'addresses',
   }),
@@ -84,47 +85,47 @@ export const repositoryOptions = {
     default: '24h',
   }),
   media_storage_providers: option(list(provider), {
-    description: 'Further places in which media is stored.',
+    description: 'Additional storage for media.',
     default: [],
   }),
   max_upload_size: option(size(), {
-    description: 'The largest single upload.',
+    description: 'The maximum size of one upload.',
     default: '50M',
     unit: 'bytes',
   }),
   media_upload_limits: option(list(uploadLimit), {
     description:
-      'How much one user may upload over spans of time, beside `max_upload_size`. Modules may decide otherwise.',
+      'Limits of all uploads of one user in a period, besides `max_upload_size`. Modules may override them.',
     default: [],
   }),
   max_image_pixels: option(size(), {
     description:
-      'The largest picture of which thumbnails are made. What moves counts with all its frames, and stands still when they are more.',
+      'The maximum number of pixels of an image of which thumbnails are made. An animation counts with all its frames; above the limit its thumbnails are not animated.',
     default: '32M',
     unit: 'pixels',
   }),
   remote_media_download_burst_count: option(size(), {
-    description: 'How much media of other servers one client address may fetch at once.',
+    description: 'How much remote media one client address may fetch at once.',
     default: '500MiB',
     unit: 'bytes',
   }),
   remote_media_download_per_second: option(size(), {
-    description: 'How much media of other servers one client address may fetch per second in the long run.',
+    description: 'How much remote media one client address may fetch per second in the long run.',
     default: '87KiB',
     unit: 'bytes per second',
   }),
   prevent_media_downloads_from: option(list(string({ minLength: 1 })), {
     description:
-      'Servers whose media users cannot get, not even what is stored here already. The admin API still reaches it.',
+      'Servers whose media is not served to users, not even stored copies. The admin API still serves it.',
     default: [],
   }),
   dynamic_thumbnails: option(boolean(), {
     description:
-      'Makes a thumbnail of exactly the size that was asked for. When off, the smallest of `thumbnail_sizes` that is large enough is served; where none is, the largest one, doubled until it is.',
+      'Makes a thumbnail of exactly the requested size. When off, the smallest of `thumbnail_sizes` that is large enough is served; when none is, the largest one, doubled until it is.',
     default: false,
   }),
   thumbnail_sizes: option(list(thumbnail), {
-    description: 'The thumbnails that are made of every uploaded picture.',
+    description: 'The thumbnails that are made of every uploaded image.',
     default: [
       { width: 32, height: 32, method: 'crop' },
       { width: 96, height: 96, method: 'crop' },

@@ -7,7 +7,7 @@ const cas = object({
   server_url: option(
     nullable(string({ pattern: '^https?://\\S+$', allowed: 'an absolute http:// or https:// URL' })),
     {
-      description: 'The URL of the CAS server. It must be given when CAS is enabled.',
+      description: 'The URL of the CAS server. Required when CAS is enabled.',
       default: null,
     },
   ),
@@ -16,24 +16,23 @@ const cas = object({
     default: null,
   }),
   displayname_attribute: option(nullable(string({ minLength: 1 })), {
-    description: 'The attribute that becomes the display name. Null takes none.',
+    description: 'The attribute that becomes the display name. Null uses none.',
     default: null,
   }),
   required_attributes: option(mapOf(nullable(string())), {
-    description:
-      'Attributes that a user must have, with the value each must have; null stands for any value.',
+    description: 'Attributes that a user must have, with their values; null means any value.',
     default: {},
   }),
   enable_registration: option(boolean(), {
-    description: 'Makes accounts for users who log in for the first time.',
+    description: 'Creates accounts for users who log in for the first time.',
     default: true,
   }),
   allow_numeric_ids: option(boolean(), {
-    description: 'Accepts users whose name is a number, by putting `numeric_ids_prefix` before it.',
+    description: 'Accepts users whose name is a number; their user ids get the prefix `numeric_ids_prefix`.',
     default: false,
   }),
   numeric_ids_prefix: option(string({ pattern: '^[A-Za-z0-9]+$', allowed: 'letters and digits' }), {
-    description: 'What is put before the name of such users.',
+    description: 'The prefix of the user ids of such users.',
     default: 'u',
     since: '1.93.0',
   }),

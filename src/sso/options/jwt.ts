@@ -4,12 +4,12 @@ const jwt = object({
   enabled: option(boolean(), { description: 'Lets users log in with a JSON web token.', default: false }),
   secret: option(nullable(string({ minLength: 1 })), {
     description:
-      'The shared secret or the public key that tokens are checked with. It must be given when tokens are enabled.',
+      'The shared secret or the public key that tokens are verified with. Required when tokens are enabled.',
     default: null,
     secret: true,
   }),
   algorithm: option(nullable(string({ minLength: 1 })), {
-    description: 'How tokens are signed, such as `HS256`. It must be given when tokens are enabled.',
+    description: 'The signature algorithm of tokens, for instance `HS256`. Required when tokens are enabled.',
     default: null,
   }),
   subject_claim: option(nullable(string({ minLength: 1 })), {
@@ -17,16 +17,15 @@ const jwt = object({
     default: 'sub',
   }),
   display_name_claim: option(nullable(string({ minLength: 1 })), {
-    description: 'The claim that becomes the display name. Null takes none.',
+    description: 'The claim that becomes the display name. Null uses none.',
     default: null,
   }),
   issuer: option(nullable(string({ minLength: 1 })), {
-    description: 'Who must have issued a token. Null asks for none.',
+    description: 'The required issuer of tokens. Null accepts any.',
     default: null,
   }),
   audiences: option(nullable(list(string({ minLength: 1 }))), {
-    description:
-      'For whom a token must be meant, one of these. With null, a token that names an audience is refused.',
+    description: 'The accepted audiences of tokens. With null, a token that names an audience is refused.',
     default: null,
   }),
 });

@@ -4,16 +4,16 @@ const template = (description: string) => option(nullable(string()), { descripti
 
 const builtIn = openObject({
   subject_template: option(nullable(string()), {
-    description: 'What a user is recognised by. Null stands for the claim `sub`.',
+    description: 'The value by which a user is recognised. Null means the claim `sub`.',
     default: '{{ user.sub }}',
   }),
   subject_claim: option(nullable(string()), {
-    description: 'The claim that a user is recognised by. Use `subject_template`.',
+    description: 'The claim by which a user is recognised. Use `subject_template`.',
     default: null,
     deprecated: true,
     changed: ['1.75.0: deprecated.'],
   }),
-  picture_template: template('The URL of the avatar. Only where one process serves everything.'),
+  picture_template: template('The URL of the avatar. Only on a server with one process.'),
   picture_claim: option(nullable(string()), {
     description: 'The claim with the URL of the avatar. Use `picture_template`.',
     default: null,
@@ -22,14 +22,14 @@ const builtIn = openObject({
   }),
   localpart_template: template('The local part of the user id. With null, users choose it.'),
   confirm_localpart: option(boolean(), {
-    description: 'Asks users whether the local part is right, and lets them choose another.',
+    description: 'Asks users to confirm the local part, and lets them choose another.',
     default: false,
   }),
   display_name_template: template('The display name.'),
   email_template: template('The mail address.'),
   extra_attributes: option(mapOf(string()), {
     description:
-      'Further attributes to hand to the client at login, each a template. The protocol does not define this.',
+      'Further attributes to pass to the client at login, each a template. The specification does not define this.',
     default: {},
   }),
 });
@@ -38,13 +38,13 @@ export const oidcMappingProvider = option(
   object({
     module: option(nullable(string({ minLength: 1 })), {
       description:
-        'The module that maps claims to accounts. Null stands for the built-in one, which uses templates.',
+        'The module that maps claims to accounts. Null means the built-in one, which uses templates.',
       default: null,
     }),
     config: option(builtIn, {
       description:
-        'Settings of the module; those listed here are of the built-in one. In its templates, `user` holds the claims.',
+        'Settings of the module; those listed here are for the built-in one. In its templates, `user` contains the claims.',
     }),
   }),
-  { description: 'How claims become accounts.' },
+  { description: 'The mapping of claims to accounts.' },
 );

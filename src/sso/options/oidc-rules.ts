@@ -5,7 +5,7 @@ type ProviderRule = (provider: OidcProviderConfig, path: string, view: RuleView)
 
 const rules: readonly ProviderRule[] = [clientSecret, jwtKey, endpoints, deprecatedClaims];
 
-/** What must hold in each provider and between them. */
+/** Rules about each provider and between providers. */
 export function oidcRules(providers: readonly OidcProviderConfig[], view: RuleView): void {
   const seen = new Set<string>();
   for (const [index, provider] of providers.entries()) {

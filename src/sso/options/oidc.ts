@@ -26,7 +26,10 @@ const jwtKey = object({
   key_file: option(nullable(text()), { description: 'A file with the private key.', default: null }),
   jwt_header: option(
     openObject({
-      alg: option(text(), { description: 'How the token is signed, such as `ES256`.', required: true }),
+      alg: option(text(), {
+        description: 'The signature algorithm of the token, for instance `ES256`.',
+        required: true,
+      }),
     }),
     { description: 'The header of the token.', required: true },
   ),
@@ -41,15 +44,18 @@ const provider = object({
     string({ pattern: '^[A-Za-z0-9._~-]{1,250}$', allowed: 'one word of letters, digits and . _ ~ -' }),
     {
       description:
-        'A word of your choice by which the server remembers the provider. When it is changed, nobody is recognised. For what was in `oidc_config`, it is `oidc`.',
+        'A freely chosen id under which the server stores the users of the provider. When it is changed, known users are not recognised. The id of a provider from `oidc_config` is `oidc`.',
       required: true,
     },
   ),
   ...providerFace,
-  discover: option(boolean(), { description: 'Asks the provider for its endpoints.', default: true }),
-  issuer: option(text(), { description: 'The issuer, as the provider names itself.', required: true }),
+  discover: option(boolean(), {
+    description: 'Reads the endpoints from the discovery document of the provider.',
+    default: true,
+  }),
+  issuer: option(text(), { description: 'The issuer identifier of the provider.', required: true }),
   client_id: option(text(), {
-    description: 'The id that the provider knows this server by.',
+    description: 'The id of this server at the provider.',
     required: true,
   }),
   client_secret: option(nullable(text()), {
@@ -65,70 +71,71 @@ const provider = object({
     fileFor: 'client_secret',
   }),
   client_secret_jwt_key: option(nullable(jwtKey), {
-    description: 'A key with which a token is made each time, in place of a secret.',
+    description: 'A key that signs a token for each request, instead of a secret.',
     default: null,
   }),
   client_auth_method: option(oneOf('client_secret_basic', 'client_secret_post', 'none'), {
-    description: 'How this server proves itself when it exchanges the code for a token.',
+    description: 'How this server authenticates when it exchanges the code for a token.',
     default: 'client_secret_basic',
   }),
   pkce_method: option(oneOf('auto', 'always', 'never'), {
-    description: 'Whether to use PKCE. `auto` does so when the provider says that it can.',
+    description: 'Whether to use PKCE. `auto` uses it when the provider supports it.',
     default: 'auto',
   }),
   id_token_signing_alg_values_supported: option(nullable(list(text())), {
-    description: 'How the provider signs id tokens. When neither this nor the provider says, it is `RS256`.',
+    description:
+      'The algorithms with which the provider signs id tokens. When neither this nor the provider names any, it is `RS256`.',
     default: null,
   }),
   scopes: option(nullable(list(text())), {
-    description: 'What to ask the provider for.',
+    description: 'The scopes to request.',
     default: ['openid'],
   }),
-  authorization_endpoint: endpoint('Where users log in. It must be given without discovery.'),
-  token_endpoint: endpoint('Where codes are exchanged for tokens. It must be given without discovery.'),
+  authorization_endpoint: endpoint('The URL at which users log in. Required without discovery.'),
+  token_endpoint: endpoint('The URL at which codes are exchanged for tokens. Required without discovery.'),
   userinfo_endpoint: endpoint(
-    'Where claims about a user are fetched. It must be given without discovery when `openid` is not among the scopes.',
+    'The URL from which claims about a user are fetched. Required without discovery when `openid` is not among the scopes.',
   ),
   jwks_uri: endpoint(
-    'Where the keys of the provider are. It must be given without discovery when `openid` is among the scopes.',
+    'The URL of the keys of the provider. Required without discovery when `openid` is among the scopes.',
   ),
   skip_verification: option(boolean(), {
     description:
-      'Does not check what the provider says about itself, for providers that do not follow the rules.',
+      'Does not verify the provider metadata, for providers that violate the OpenID Connect specification.',
     default: false,
   }),
   user_profile_method: option(oneOf('auto', 'userinfo_endpoint'), {
     description:
-      'Where claims come from. `auto` takes the id token, and the userinfo endpoint when `openid` is not among the scopes.',
+      'The source of claims. `auto` uses the id token, and the userinfo endpoint when `openid` is not among the scopes.',
     default: 'auto',
   }),
   redirect_uri: endpoint(
-    'Where the provider sends users back to, in place of this server. The client there must then call `/_server/client/oidc/callback` itself.',
+    'The URL to which the provider redirects users, instead of this server. The client there must then call `/_server/client/oidc/callback` itself.',
   ),
   additional_authorization_parameters: option(mapOf(string()), {
     description: 'Further parameters of the URL at which users log in.',
     default: {},
   }),
   passthrough_authorization_parameters: option(list(text()), {
-    description: 'Parameters of the redirect request to hand on to that URL.',
+    description: 'Parameters of the redirect request to pass on to that URL.',
     default: [],
   }),
   allow_existing_users: option(boolean(), {
-    description: 'Lets a user log in to an account of that name which exists already.',
+    description: 'Lets a user log in to an existing account of the same name.',
     default: false,
   }),
   enable_registration: option(boolean(), {
-    description: 'Makes accounts for users who log in for the first time.',
+    description: 'Creates accounts for users who log in for the first time.',
     default: true,
   }),
   user_mapping_provider: oidcMappingProvider,
   attribute_requirements: attributeRequirements,
   backchannel_logout_enabled: option(boolean(), {
-    description: 'Logs users out when the provider says so at `/_server/client/oidc/backchannel_logout`.',
+    description: 'Logs users out when the provider requests it at `/_server/client/oidc/backchannel_logout`.',
     default: false,
   }),
   backchannel_logout_ignore_sub: option(boolean(), {
-    description: 'Does not check that the `sub` of such a message is the one of the login.',
+    description: 'Does not check that the `sub` of such a request is that of the login.',
     default: false,
   }),
 });

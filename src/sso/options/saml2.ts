@@ -28,10 +28,10 @@ const serviceProvider = openObject({
         default: [],
       }),
     }),
-    { description: 'Where the metadata of identity providers is.' },
+    { description: 'The metadata of identity providers.' },
   ),
   accepted_time_diff: option(integer({ minimum: 0 }), {
-    description: 'By how much the clocks of the two sides may differ.',
+    description: 'The maximum difference of the clocks of both sides.',
     default: 0,
     unit: 'seconds',
   }),
@@ -40,20 +40,20 @@ const serviceProvider = openObject({
       sp: option(
         openObject({
           allow_unsolicited: option(boolean(), {
-            description: 'Accepts logins that begin at the identity provider.',
+            description: 'Accepts logins that start at the identity provider.',
             default: false,
           }),
         }),
-        { description: 'This side as a service provider.' },
+        { description: 'This server as a service provider.' },
       ),
     }),
-    { description: 'The services that this side offers.' },
+    { description: 'The services of this server.' },
   ),
 });
 
 const mappingProvider = object({
   module: option(nullable(string({ minLength: 1 })), {
-    description: 'The module that chooses user ids. Null stands for the built-in one.',
+    description: 'The module that chooses user ids. Null means the built-in one.',
     default: null,
   }),
   config: option(
@@ -64,34 +64,36 @@ const mappingProvider = object({
       }),
       mxid_mapping: option(oneOf('hexencode', 'dotreplace'), {
         description:
-          'What becomes of characters that a user id cannot have: `hexencode` writes them as `=` with two hexadecimal digits, `dotreplace` as dots.',
+          'The replacement of characters that a user id cannot contain: `hexencode` writes them as `=` with two hexadecimal digits, `dotreplace` as dots.',
         default: 'hexencode',
       }),
     }),
-    { description: 'Settings of the module; those listed here are of the built-in one.' },
+    { description: 'Settings of the module; those listed here are for the built-in one.' },
   ),
 });
 
 const saml2 = object({
   ...providerFace,
   sp_config: option(nullable(serviceProvider), {
-    description: 'The service provider, in the form that the Python library pysaml2 uses.',
+    description: 'The service provider, in the format of the Python library pysaml2.',
     default: null,
   }),
-  config_path: option(nullable(path()), { description: 'A file with such a description.', default: null }),
+  config_path: option(nullable(path()), {
+    description: 'A file with the same content as `sp_config`.',
+    default: null,
+  }),
   saml_session_lifetime: option(duration(), {
     description: 'How long a user may take to log in at the identity provider.',
     default: '15m',
   }),
   user_mapping_provider: option(mappingProvider, { description: 'How user ids are chosen.' }),
   grandfathered_mxid_source_attribute: option(string(), {
-    description:
-      'The attribute by which users are recognised who logged in before the mapping was remembered.',
+    description: 'The attribute that identifies users who logged in before mappings were stored.',
     default: 'uid',
   }),
   attribute_requirements: attributeRequirements,
   idp_entityid: option(nullable(string({ minLength: 1 })), {
-    description: 'Which identity provider to use, when the metadata knows several.',
+    description: 'The identity provider to use, when the metadata contains several.',
     default: null,
   }),
 });

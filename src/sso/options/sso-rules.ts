@@ -32,5 +32,5 @@ const jwt: Rule<Values> = ({ jwt_config: jwt }, view) => {
   }
 };
 
-/** What must hold between the options of SAML2, CAS and JSON web tokens. */
+/** Rules between the options of SAML2, CAS and JSON web tokens. */
 export const ssoRules = [saml2, cas, jwt];

@@ -4,11 +4,11 @@ export const ssoOption = option(
   object({
     client_whitelist: option(nullable(list(string({ minLength: 1 }))), {
       description:
-        'Beginnings of URLs of clients that users are sent back to without being asked. Write the slash behind the host, or other hosts fit too. The login page of this server is always among them.',
+        'Prefixes of client URLs to which users are redirected without a confirmation. End a host with a slash, otherwise longer host names match too. The login page of this server is always included.',
       default: null,
     }),
     update_profile_information: option(boolean(), {
-      description: 'Takes over the display name from the provider at every login.',
+      description: 'Updates the display name from the provider at every login.',
       default: false,
     }),
   }),

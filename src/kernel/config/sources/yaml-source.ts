@@ -191,7 +191,7 @@ const syntaxMessages: Partial<Record<ErrorCode, string>> = {
   BLOCK_AS_IMPLICIT_KEY: 'a nested mapping or list must begin on its own line',
   BLOCK_IN_FLOW: 'an indented list or mapping cannot stand inside brackets',
   KEY_OVER_1024_CHARS: 'a name is longer than 1024 characters',
-  MISSING_CHAR: 'a character such as a quote, bracket, colon or comma is missing',
+  MISSING_CHAR: 'a quote, bracket, colon, comma or similar character is missing',
   MULTILINE_IMPLICIT_KEY: 'a name may not span several lines; perhaps a colon is missing',
   MULTIPLE_ANCHORS: 'a value has more than one anchor',
   MULTIPLE_DOCS: 'more than one document in the file',

@@ -28,19 +28,19 @@ const noControlCharacters = (text: string): string | undefined =>
 
 export const grammars: Readonly<Record<GrammarName, Grammar>> = {
   duration: {
-    allowed: 'a duration such as 500ms, 30s, 10m, 24h, 7d, 1w, 1y or infinity, or a number of milliseconds',
+    allowed: 'a duration like 500ms, 30s, 10m, 24h, 7d, 1w, 1y or infinity, or a number of milliseconds',
     parse: (text) =>
       text === '.inf' || text === 'Infinity' ? Number.POSITIVE_INFINITY : parseDuration(text),
   },
-  size: { allowed: 'a size such as 10K, 50M or 500MiB, or a bare number', parse: parseSize },
-  'file-mode': { allowed: 'permissions in octal such as 660', parse: parseFileMode },
+  size: { allowed: 'a size like 10K, 50M or 500MiB, or a bare number', parse: parseSize },
+  'file-mode': { allowed: 'permissions in octal like 660', parse: parseFileMode },
   digits: {
     allowed: 'a whole number',
     parse: (text) => (/^[0-9]{1,15}$/.test(text) ? Number(text) : undefined),
   },
   version: { allowed: 'a version', parse: (text) => (text === '' ? undefined : text) },
   cidr: {
-    allowed: 'an address or a range such as 10.0.0.0/8 or fc00::/7',
+    allowed: 'an address or a range like 10.0.0.0/8 or fc00::/7',
     parse: (text) => {
       const range = parseIpRange(text);
       return range && formatIpRange(range);
