@@ -67,7 +67,8 @@ export class IdentityServers {
     const { mappings } = await this.#request(server, accessToken, '/lookup', body);
     if (!isJsonObject(mappings)) throw invalidResponse();
     const userId = Object.hasOwn(mappings, sought) ? mappings[sought] : undefined;
-    if (userId === undefined) return undefined;
+    // Some identity servers answer null for an address without an owner.
+    if (userId === undefined || userId === null) return undefined;
     if (!isUserId(userId)) throw invalidResponse();
     return userId;
   }

@@ -1,4 +1,4 @@
-import { invalidParam, isMxcUri, type JsonObject, type JsonValue, MatrixError } from '../protocol/index.ts';
+import { invalidParam, type JsonObject, type JsonValue, MatrixError } from '../protocol/index.ts';
 
 /** Client-server API, `PUT /profile/{userId}/{keyName}`. */
 const fieldGrammar = /^(avatar_url|displayname|m\.tz|[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+)$/;
@@ -22,22 +22,19 @@ export function checkField(field: string): void {
 }
 
 /**
- * Checks the fields whose type is specified. An empty display name or avatar is valid: it removes the field.
+ * Checks the fields whose type is specified. An empty display name or avatar is valid: it removes the field. An avatar
+ * may be any URL: bridges set those of other networks.
  * @throws MatrixError M_INVALID_PARAM
  */
 export function checkValue(field: string, value: JsonValue): void {
   if (field === 'displayname') checkText(field, value, maxNameLength);
-  if (field === 'avatar_url') {
-    const url = checkText(field, value, maxUrlLength);
-    if (url !== '' && !isMxcUri(url)) throw invalidParam("'avatar_url' must be an mxc:// URI");
-  }
+  if (field === 'avatar_url') checkText(field, value, maxUrlLength);
   if (field === 'm.tz') checkText(field, value, maxNameLength);
 }
 
-function checkText(field: string, value: JsonValue, maxLength: number): string {
+function checkText(field: string, value: JsonValue, maxLength: number): void {
   if (typeof value !== 'string') throw invalidParam(`'${field}' must be a string`);
   if (value.length > maxLength) throw invalidParam(`'${field}' has at most ${maxLength} characters`);
-  return value;
 }
 
 /** Whether setting a field to this value removes it. */
@@ -50,3 +47,7 @@ export function checkProfileSize(profile: JsonObject): void {
     throw new MatrixError(400, 'M_PROFILE_TOO_LARGE', 'A profile must stay below 64 KiB');
   }
 }
+
+/** Returns one field of a profile; an empty object when it is unset. */
+export const fieldOf = (profile: JsonObject, field: string): JsonObject =>
+  Object.hasOwn(profile, field) ? { [field]: profile[field] ?? null } : {};

@@ -93,6 +93,16 @@ forEachDatabase((open) => {
       );
     });
 
+    it('store any avatar URL', async () => {
+      await start();
+      const { token } = await server.register('alice');
+      for (const url of ['https://example.org/a.png', 'mxc://test', 'face.png']) {
+        assert.equal((await set(token, '@alice:test/avatar_url', { avatar_url: url })).status, 200, url);
+        assert.deepEqual((await get('@alice:test/avatar_url')).body, { avatar_url: url });
+        assert.equal((await get('@alice:test')).body['avatar_url'], url);
+      }
+    });
+
     it('lose fields that are deleted, and display names and avatars that are set to an empty string', async () => {
       await start();
       const { token } = await server.register('alice');
@@ -103,7 +113,11 @@ forEachDatabase((open) => {
         assert.deepEqual([answer.status, answer.body], [200, {}]);
       }
       assert.deepEqual((await get('@alice:test')).body, {});
-      assert.deepEqual(codeOf(await get('@alice:test/displayname')), [404, 'M_NOT_FOUND']);
+      for (const field of ['displayname', 'avatar_url', 'm.tz', 'org.example.x', '__proto__']) {
+        const { status, body } = await get(`@alice:test/${field}`);
+        assert.deepEqual([status, body], [200, {}], `unset ${field}`);
+      }
+      assert.deepEqual(codeOf(await get('@bob:test/displayname')), [404, 'M_NOT_FOUND']);
     });
 
     it('refuse invalid fields and values with the specified errcode, and too large profiles', async () => {
@@ -115,7 +129,8 @@ forEachDatabase((open) => {
         ['displayname', { displayname: 5 }, 'M_INVALID_PARAM'],
         ['displayname', { displayname: null }, 'M_INVALID_PARAM'],
         ['displayname', { displayname: 'x'.repeat(257) }, 'M_INVALID_PARAM'],
-        ['avatar_url', { avatar_url: 'https://example.org/a.png' }, 'M_INVALID_PARAM'],
+        ['avatar_url', { avatar_url: `mxc://test/${'x'.repeat(1000)}` }, 'M_INVALID_PARAM'],
+        ['avatar_url', { avatar_url: 5 }, 'M_INVALID_PARAM'],
         ['nodots', { nodots: 1 }, 'M_INVALID_PARAM'],
         ['Upper.Case', { 'Upper.Case': 1 }, 'M_INVALID_PARAM'],
         [`a.${'b'.repeat(254)}`, { [`a.${'b'.repeat(254)}`]: 1 }, 'M_KEY_TOO_LARGE'],

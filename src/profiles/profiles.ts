@@ -12,7 +12,7 @@ import {
   serverOfUser,
 } from '../protocol/index.ts';
 import type { ProfilesConfig } from './config.ts';
-import { checkField, checkProfileSize, checkValue, isRemoval } from './fields.ts';
+import { checkField, checkProfileSize, checkValue, fieldOf, isRemoval } from './fields.ts';
 import { deleteField, deleteProfile, readProfile, writeField } from './store.ts';
 import type { ProfileTables } from './tables.ts';
 
@@ -81,7 +81,7 @@ export class Profiles implements AccountLifecycle {
   }
 
   /**
-   * Returns the profile of a local or remote user.
+   * Returns the profile of a local or remote user. @param field returns this field only; nothing when it is unset
    * @throws MatrixError M_NOT_FOUND
    */
   async get(userId: string, field?: string): Promise<JsonObject> {
@@ -92,9 +92,7 @@ export class Profiles implements AccountLifecycle {
     if (userId.includes('\0') || !(await this.#exists(userId))) throw profileNotFound();
     const profile = await this.read(userId);
     if (field === undefined) return profile;
-    const value = Object.hasOwn(profile, field) ? profile[field] : undefined;
-    if (value === undefined) throw notFound('The profile has no such field');
-    return { [field]: value };
+    return fieldOf(profile, field);
   }
 
   /**

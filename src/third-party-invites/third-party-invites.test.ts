@@ -100,6 +100,14 @@ forServerDatabases(import.meta.url, (open) => {
       ]);
     });
 
+    it('stores a pending invite when the identity server answers null for the address', async () => {
+      identity.answersNull = true;
+      assert.equal((await invite()).status, 200);
+      identity.answersNull = false;
+      assert.equal(last()['address'], address);
+      assert.equal((await state('m.room.third_party_invite', last().token)).status, 200);
+    });
+
     it('redeems an invite by a join with third_party_signed', async () => {
       await invite();
       const join = (third_party_signed: unknown) =>

@@ -71,10 +71,14 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('fails for unknown users, unset fields and users of other servers', async () => {
+      it('returns an empty object for an unset field', async () => {
+        for (const field of ['org.example.shoe_size', '__proto__']) {
+          assert.deepEqual((await get(profile(alice.id, field))).body, {}, field);
+        }
+      });
+
+      it('fails for unknown users and users of other servers', async () => {
         assert.equal(await errorOf(profile('@nobody:here.test')), '404 M_NOT_FOUND');
-        assert.equal(await errorOf(profile(alice.id, 'org.example.shoe_size')), '404 M_NOT_FOUND');
-        assert.equal(await errorOf(profile(alice.id, '__proto__')), '404 M_NOT_FOUND');
         assert.equal(await errorOf(profile('@x:far.test')), '400 M_INVALID_PARAM');
         assert.equal(await errorOf(profile('alice')), '400 M_INVALID_PARAM');
         assert.equal(await errorOf(profile('@a\0b:here.test')), '400 M_INVALID_PARAM');

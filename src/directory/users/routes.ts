@@ -27,7 +27,7 @@ export function userDirectoryRoutes(directory: UserDirectory): Route[] {
           results: results.map((user) => ({
             user_id: user.userId,
             ...(user.displayName === undefined ? undefined : { display_name: user.displayName }),
-            ...(user.avatarUrl?.startsWith('mxc://') ? { avatar_url: user.avatarUrl } : undefined),
+            ...(user.avatarUrl === undefined ? undefined : { avatar_url: user.avatarUrl }),
           })),
         };
       },

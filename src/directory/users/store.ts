@@ -1,3 +1,4 @@
+import type { SelectQueryBuilder } from 'kysely';
 import type { FullText, Reader, Writer } from '../../kernel/database/index.ts';
 import { localpartOf, serverOfUser } from '../../protocol/index.ts';
 import type { DirectoryTables } from '../tables.ts';
@@ -73,22 +74,43 @@ export async function readUsersById(
   return rows.map(toEntry);
 }
 
-/** Returns those rooms that all users may join or read. */
-export async function readPublicRooms(
+/** Returns those rooms that all users may join or read, and that this server is in. */
+export function readPublicRooms(
   reader: Reader<DirectoryTables>,
   roomNids: readonly number[],
 ): Promise<Set<number>> {
-  const found = new Set<number>();
-  for (let start = 0; start < roomNids.length; start += 1_000) {
-    const rows = await reader
-      .selectFrom('room_stats')
-      .select('room_nid')
-      .where('room_nid', 'in', roomNids.slice(start, start + 1_000))
+  return readRooms(reader, roomNids, (rooms) =>
+    rooms
+      .where('joined_local_members', '>', 0)
       .where(({ eb, or }) =>
         or([eb('join_rule', '=', 'public'), eb('history_visibility', '=', 'world_readable')]),
-      )
-      .execute();
-    for (const row of rows) found.add(row.room_nid);
+      ),
+  );
+}
+
+/** Returns those rooms that this server is in; all of them while no room has a description (`stats.enabled`). */
+export async function readPresentRooms(
+  reader: Reader<DirectoryTables>,
+  roomNids: readonly number[],
+): Promise<Set<number>> {
+  const left = await readRooms(reader, roomNids, (rooms) => rooms.where('joined_local_members', '=', 0));
+  return new Set(roomNids.filter((nid) => !left.has(nid)));
+}
+
+type RoomsQuery = SelectQueryBuilder<DirectoryTables, 'room_stats', { room_nid: number }>;
+
+async function readRooms(
+  reader: Reader<DirectoryTables>,
+  roomNids: readonly number[],
+  narrow: (rooms: RoomsQuery) => RoomsQuery,
+): Promise<Set<number>> {
+  const found = new Set<number>();
+  for (let start = 0; start < roomNids.length; start += 1_000) {
+    const rooms = reader
+      .selectFrom('room_stats')
+      .select('room_nid')
+      .where('room_nid', 'in', roomNids.slice(start, start + 1_000));
+    for (const row of await narrow(rooms).execute()) found.add(row.room_nid);
   }
   return found;
 }

@@ -96,7 +96,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await people.find(searcher, 'tables bob', ['@robert:test']);
       await people.find(searcher, '@robert:test', ['@robert:test']);
       await people.find(searcher, 'able', ['@robert:test']);
-      await people.find(searcher, 'searcher', []);
+      await people.find(searcher, 'searcher', ['@searcher:test']);
     });
 
     it('finds names in any script', async () => {
@@ -189,6 +189,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await people.named('bob');
         await people.room(await people.named('bobby'), 'public_chat');
         await people.find(searcher, 'bob', ['@bobby:test']);
+        // The searcher is in no room.
+        await people.find(searcher, 'searcher', ['@searcher:test']);
       });
     });
 
@@ -284,7 +286,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     /** Searches for users named Dora, one local and one remote. */
-    const search = async (option: object) => {
+    const search = async (option: object, leaves = false) => {
       const under = await RoomsUnderTest.open(open, directoryMigrations);
       const { engine, database, streams, clock } = under;
       const remote = await follow(under);
@@ -301,7 +303,8 @@ forServerDatabases(import.meta.url, (open) => {
       await database.transaction<DirectoryTables, void>((writer) =>
         writeUser(writer, database.fullText(userTexts), near),
       );
-      await under.room(near.userId, dora);
+      const roomId = await under.room(near.userId, dora);
+      if (leaves) await under.leave(near.userId, roomId);
       const account = { isDeactivated: false, isGuest: false, isLocked: false, userType: undefined };
       const people = { account: async () => account, profile: async () => ({}) };
       const options = {
@@ -320,6 +323,12 @@ forServerDatabases(import.meta.url, (open) => {
       await Promise.all([remote.stop(), stats.stop()]);
       return results.map(({ userId }) => userId);
     };
+
+    it('are left out when this server has left their rooms', async () => {
+      assert.deepEqual(await search({}, true), []);
+      assert.deepEqual(await search({ search_all_users: true }, true), ['@dora_of_here:test']);
+      assert.deepEqual(await search({ search_all_users: true }), [dora, '@dora_of_here:test']);
+    });
 
     it('[option: user_directory.prefer_local_users] come after local users when configured', async () => {
       assert.deepEqual(await search({}), [dora, '@dora_of_here:test']);

@@ -3,7 +3,14 @@ import { localpartOf, serverOfUser } from '../../protocol/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { DirectoryConfig } from '../config.ts';
 import type { DirectoryTables } from '../tables.ts';
-import { type DirectoryEntry, readPublicRooms, readUsersByNid, searchedText, userTexts } from './store.ts';
+import {
+  type DirectoryEntry,
+  readPresentRooms,
+  readPublicRooms,
+  readUsersByNid,
+  searchedText,
+  userTexts,
+} from './store.ts';
 import type { DirectoryUsers } from './user-index.ts';
 
 export interface UserDirectoryDeps {
@@ -78,7 +85,6 @@ export class UserDirectory {
       const users = await readUsersByNid(reader, nids);
       const matching = users.filter(
         (user) =>
-          user.userId !== searcher &&
           query.matches(searchedText(user)) &&
           (!this.#options.exclude_remote_users || this.#isLocal(user.userId)),
       );
@@ -89,18 +95,27 @@ export class UserDirectory {
     return found;
   }
 
-  /** Returns the users who share a room with the searcher or are in a public one. */
+  /**
+   * Returns the searcher and the users who share a room with them or are in a public one; with `search_all_users` all
+   * local users, and the remote users in rooms of this server.
+   */
   async #visibleTo(searcher: string, users: readonly DirectoryEntry[]): Promise<readonly DirectoryEntry[]> {
-    if (this.#options.search_all_users || users.length === 0) return users;
+    if (users.length === 0) return users;
     const { engine, database } = this.#deps;
-    const rooms = await engine.userRooms.joinedNids(users.map(({ userId }) => userId));
+    const { search_all_users: findsAll } = this.#options;
+    const wanted = users.filter(({ userId }) => userId !== searcher && !(findsAll && this.#isLocal(userId)));
+    const rooms = await engine.userRooms.joinedNids(wanted.map(({ userId }) => userId));
     const own = new Set<number>();
     for (const room of (await engine.userRooms.of(searcher)).values()) {
       if (room.membership === 'join') own.add(room.roomNid);
     }
-    const others = new Set([...rooms.values()].flat().filter((nid) => !own.has(nid)));
-    const open = await readPublicRooms(database.reader<DirectoryTables>(), [...others]);
-    return users.filter(({ userId }) => rooms.get(userId)?.some((nid) => own.has(nid) || open.has(nid)));
+    const others = [...new Set([...rooms.values()].flat().filter((nid) => !own.has(nid)))];
+    const reader = database.reader<DirectoryTables>();
+    const open = findsAll ? await readPresentRooms(reader, others) : await readPublicRooms(reader, others);
+    const isHidden = ({ userId }: DirectoryEntry) =>
+      !rooms.get(userId)?.some((nid) => own.has(nid) || open.has(nid));
+    const hidden = new Set(wanted.filter(isHidden));
+    return users.filter((user) => !hidden.has(user));
   }
 
   /**

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
+import { fieldOf } from '../../profiles/index.ts';
 import {
   type JsonObject,
   type JsonValue,
@@ -49,10 +50,7 @@ export class RemoteProfiles {
   async fetch(userId: string, field: string | undefined): Promise<JsonObject> {
     const profile = await this.#profile(userId);
     if (!profile) throw notFound('No such profile');
-    if (field === undefined) return profile;
-    const value = Object.hasOwn(profile, field) ? profile[field] : undefined;
-    if (value === undefined) throw notFound('The profile has no such field');
-    return { [field]: value };
+    return field === undefined ? profile : fieldOf(profile, field);
   }
 
   async #profile(userId: string): Promise<JsonObject | undefined> {
@@ -86,8 +84,9 @@ function wellFormed(profile: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(profile).filter(([field, value]) => isWellFormed(field, value)));
 }
 
+const textFields: ReadonlySet<string> = new Set(['displayname', 'avatar_url', 'm.tz']);
+
 function isWellFormed(field: string, value: JsonValue | undefined): boolean {
   if (value === undefined || value === null) return false;
-  if (field === 'avatar_url') return typeof value === 'string' && value.startsWith('mxc://');
-  return (field !== 'displayname' && field !== 'm.tz') || typeof value === 'string';
+  return !textFields.has(field) || typeof value === 'string';
 }

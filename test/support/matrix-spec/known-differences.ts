@@ -16,7 +16,15 @@ const asSpecified: Readonly<Record<string, (body: Record<string, unknown>) => un
   // Unknown fields of devices are null.
   getDevices: ({ devices, ...rest }) => ({ ...rest, devices: (devices as object[]).map(withoutNulls) }),
   getDevice: withoutNulls,
+  // Avatars may be any URL.
+  getUserProfile: withoutForeignAvatar,
+  getProfileField: withoutForeignAvatar,
 };
+
+function withoutForeignAvatar({ avatar_url: avatar, ...rest }: Record<string, unknown>) {
+  const isForeign = typeof avatar === 'string' && !avatar.startsWith('mxc://');
+  return isForeign || avatar === undefined ? rest : { ...rest, avatar_url: avatar };
+}
 
 /** The body of a successful response without the differences that docs/interoperability.md lists. */
 export function withoutKnownDifferences(operationId: string, body: unknown): unknown {

@@ -24,6 +24,8 @@ export class IdentityServerUnderTest {
   /** The `lookup_pepper`; a lookup with another pepper fails with M_INVALID_PEPPER. */
   pepper = 'salt';
   algorithms = ['none', 'sha256'];
+  /** Whether a lookup maps addresses without a user to null, as some identity servers do. */
+  answersNull = false;
   /** Responses that replace the normal one, by path. */
   readonly answers = new Map<string, { readonly status: number; readonly body: unknown }>();
   readonly #key = newSigningKey('0');
@@ -84,7 +86,8 @@ export class IdentityServerUnderTest {
 
   #lookUp({ addresses, algorithm, pepper }: Record<string, unknown>) {
     if (pepper !== this.pepper) return refusal(400, 'M_INVALID_PEPPER');
-    const mappings: Record<string, string> = {};
+    const mappings: Record<string, string | null> = {};
+    if (this.answersNull) for (const address of addresses as string[]) mappings[address] = null;
     for (const [address, userId] of this.bound) {
       const hashed =
         algorithm === 'sha256' ? hash('sha256', `${address} ${this.pepper}`, 'base64url') : address;
