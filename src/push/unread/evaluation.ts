@@ -10,7 +10,7 @@ import {
 import type { ReadUpTo } from '../../receipts/index.ts';
 import { isHidden, type RoomHead, type RoomReader, type StoredEvent } from '../../room-engine/index.ts';
 import type { PreparedEvent, PushEvents } from './push-events.ts';
-import type { NewMarks, UnreadMark } from './tally.ts';
+import { maxMarks, type NewMarks, type UnreadMark } from './tally.ts';
 
 /** Whose unread events are looked for, and where. */
 export interface Reader {
@@ -26,13 +26,8 @@ export interface Reader {
 const slice = 100;
 
 /**
- * How many new events are looked at, the newest: who was away for longer has lost count anyhow, and no room's history
- * is so long that opening it could stop the server.
- */
-const maxEvents = 2_000;
-
-/**
- * One look at the events of a room that are new to one user, newest first.
+ * Evaluates the events of a room that are new to one user, newest first, as many as are counted: for users who were
+ * away for longer, older events are left out.
  * Source: client-server API, "Receiving notifications" and "Marking notifications as read".
  */
 export class Evaluation implements NewMarks {
@@ -40,7 +35,7 @@ export class Evaluation implements NewMarks {
   readonly ownThreads = new Set<string | undefined>();
   readonly redacted = new Set<number>();
   startsAnew = false;
-  /** How many events were looked at. */
+  /** Number of evaluated events. */
   count = 0;
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
@@ -68,7 +63,7 @@ export class Evaluation implements NewMarks {
     }
     this.count += events.length;
     if (this.startsAnew || events.length < slice) return;
-    if (this.count >= maxEvents) this.startsAnew = true;
+    if (this.count >= maxMarks) this.startsAnew = true;
     else return this.#nextPage(after, events.at(-1)?.stream ?? after);
   }
 

@@ -9,8 +9,14 @@ import { type OwnedTally, saveTallies } from './store.ts';
  */
 const worthSaving = 200;
 
-/** Milliseconds between two times of saving, and how many tallies do not wait for it. */
-const [interval, maxWaiting] = [60_000, 1_000];
+/**
+ * Milliseconds until tallies are saved: those to which events were added one by one, and those for which so many
+ * events were evaluated at once that doing it again would cost a returning user.
+ */
+const [interval, soon] = [60_000, 1_000];
+
+/** Number of waiting tallies that are saved at once. */
+const maxWaiting = 1_000;
 
 /** How many tallies go into one transaction. */
 const batch = 500;
@@ -22,6 +28,8 @@ export class TallySaver {
   readonly #log: Logger;
   #waiting = new Map<string, OwnedTally>();
   #timer: Timer | undefined;
+  /** Monotonic milliseconds at which the timer ends. */
+  #due = 0;
   #saving: Promise<void> | undefined;
 
   constructor({ database, clock, log }: { database: Database; clock: Clock; log: Logger }) {
@@ -30,12 +38,23 @@ export class TallySaver {
     this.#log = log;
   }
 
-  /** Takes note that a tally has changed; it may be dropped from memory afterwards. */
-  changed(key: string, owned: OwnedTally): void {
+  /**
+   * Queues a tally that has changed; it may be dropped from memory afterwards. @param evaluated the number of events
+   * that were evaluated for this change
+   */
+  changed(key: string, owned: OwnedTally, evaluated: number): void {
     if (owned.tally.unsaved < worthSaving) return;
     this.#waiting.set(key, owned);
     if (this.#waiting.size >= maxWaiting) this.#begin();
-    else this.#timer ??= this.#clock.setTimer(interval, () => this.#begin());
+    else this.#saveWithin(evaluated >= worthSaving ? soon : interval);
+  }
+
+  #saveWithin(time: number): void {
+    const due = this.#clock.monotonic() + time;
+    if (this.#timer && this.#due <= due) return;
+    this.#timer?.cancel();
+    this.#due = due;
+    this.#timer = this.#clock.setTimer(time, () => this.#begin());
   }
 
   /** Saves everything that waits. */

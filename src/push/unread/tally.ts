@@ -34,7 +34,7 @@ export interface NewMarks {
 }
 
 /** How many unread events of a room are counted: clients show "99+", and the memory of a tally is bounded. */
-const maxMarks = 1_000;
+export const maxMarks = 1_000;
 
 /** What is unread for one user in one room, as far as it was looked at. */
 export class Tally {

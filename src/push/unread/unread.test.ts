@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { eventually } from '../../../test/clients/eventually.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { setRuleEnabled } from '../../protocol/index.ts';
@@ -139,7 +140,7 @@ forEachDatabase((open) => {
       assert.deepEqual({ ...under.database.statistics }, before);
     });
 
-    it('look at the newest two thousand events, without keeping others from their turn', async () => {
+    it('evaluate at most a thousand events for a user who was away, and let other requests in between', async () => {
       const { under, roomId, counts } = await openUnread(open);
       await under.say(alice, roomId, 'you', mention(bob));
       await Promise.all(Array.from({ length: 2_000 }, () => under.say(alice, roomId, 'x')));
@@ -150,6 +151,33 @@ forEachDatabase((open) => {
       assert.ok(turns >= 5, `${turns} turns`);
       await under.say(alice, roomId, 'you', mention(bob));
       assert.equal(await counts(bob, roomId), '1000/1 1000/1');
+    });
+
+    it('evaluate no event twice when a user who was away reads, is notified, or syncs after a restart', async () => {
+      const { under, roomId, unread, counts, read } = await openUnread(open);
+      const sent = await Promise.all(Array.from({ length: 3_000 }, () => under.say(alice, roomId, 'x')));
+      const evaluatedBy = async (work: () => Promise<unknown>, tested = unread) => {
+        const before = tested.evaluatedEvents;
+        await work();
+        return tested.evaluatedEvents - before;
+      };
+      const readThenCount = async () => {
+        await read(bob, roomId, sent[100]!);
+        assert.equal(await counts(bob, roomId), '1000/0 1000/0');
+      };
+      assert.equal(await evaluatedBy(readThenCount), 1_000);
+      under.clock.advance(1_000);
+      const stored = () => readTally(under.database.reader<PushTables>(), bob, roomId);
+      await eventually('the tally', async () => (await stored()).upTo === under.streams.current);
+      const notify = async () => {
+        await under.say(alice, roomId, 'you', mention(bob));
+        assert.equal(await counts(bob, roomId), '1000/1 1000/1');
+      };
+      assert.equal(await evaluatedBy(notify), 1);
+      const again = await under.restart(open);
+      const later = unreadOver(again);
+      assert.equal(await evaluatedBy(() => later.counts(bob, roomId), later.unread), 1);
+      assert.equal(await evaluatedBy(() => later.counts(carol, roomId), later.unread), 1_000);
     });
 
     it('are the same for all who ask at the same time', async () => {

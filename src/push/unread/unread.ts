@@ -61,6 +61,7 @@ export class Unread {
   readonly #saver: TallySaver;
   readonly #tallies: LRUCache<string, Tally>;
   readonly #evaluating = new Map<string, Promise<Tally>>();
+  #evaluatedEvents = 0;
 
   constructor(deps: UnreadDeps) {
     this.#deps = deps;
@@ -87,6 +88,11 @@ export class Unread {
     return whenReady(engine.heads.peek(roomId) ?? engine.heads.get(roomId), (head) =>
       head?.membership(userId) === 'join' ? this.#countsIn(head, userId, upTo) : nothingUnread,
     );
+  }
+
+  /** Number of events that were evaluated, of all users and rooms. */
+  get evaluatedEvents(): number {
+    return this.#evaluatedEvents;
   }
 
   /** Saves what is worth it. */
@@ -164,11 +170,12 @@ export class Unread {
     const size = sizeOf(tally);
     tally.add(evaluation, upTo, read);
     tally.unsaved += evaluation.count;
+    this.#evaluatedEvents += evaluation.count;
     if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) {
       this.#tallies.delete(key); // a value that is set again would keep its old size
       this.#tallies.set(key, tally);
     }
-    this.#saver.changed(key, { userId, roomId, tally });
+    this.#saver.changed(key, { userId, roomId, tally }, evaluation.count);
   }
 
   #displayName(head: RoomHead, userId: string): string | undefined | Promise<string | undefined> {
