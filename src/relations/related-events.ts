@@ -11,6 +11,7 @@ import {
   decodePlace,
   encodePlace,
   RoomView,
+  type SplitPlace,
   type Viewer,
   type VisibleEvent,
 } from '../rooms/index.ts';
@@ -97,23 +98,26 @@ export class RelatedEvents {
     view: RoomView,
     parentIds: readonly string[],
     { relType, type, direction, limit, ...request }: RelatedEventsRequest,
-  ): Promise<{ events: VisibleEvent[]; next: HistoryPlace | undefined }> {
+  ): Promise<{ events: VisibleEvent[]; next: SplitPlace | undefined }> {
     const { index, ignored } = this.#deps;
     const { roomNid } = view.head;
     const ignoredUsers = await ignored.of(view.userId);
-    const to = await this.#place(roomNid, request.to);
-    let from = await this.#place(roomNid, request.from);
+    const [begin, split] = placeOf(request.from);
+    const [to, streamEnd] = placeOf(request.to);
+    const bounds =
+      direction === 'backward' ? { after: streamEnd, upTo: split } : { after: split, upTo: streamEnd };
+    let from: SplitPlace | undefined = begin;
     const events: VisibleEvent[] = [];
     for (let scanned = 0; scanned < maxScanned; ) {
       const size = Math.max(limit - events.length, 20);
-      const range = { roomNid, parentIds, relType, type, direction, from, limit: size };
+      const range = { roomNid, parentIds, relType, type, direction, from, ...bounds, limit: size };
       const children = await readChildrenPage(index.reader, range);
       scanned += children.length;
       const visible = await this.#visible(view, children, ignoredUsers);
       for (const child of children) {
         if (to && isBeyond(child, to, direction)) return { events, next: undefined };
         if (events.length === limit) return { events, next: from };
-        from = placePast(child, direction);
+        from = { ...placePast(child, direction), split };
         const one = visible.get(child.nid);
         if (one) events.push(one);
       }
@@ -134,12 +138,15 @@ export class RelatedEvents {
     );
     return new Map((await view.visible(wanted)).map((one) => [one.stored.nid, one]));
   }
+}
 
-  async #place(roomNid: number, token: string | undefined): Promise<HistoryPlace | undefined> {
-    if (token === undefined) return undefined;
-    const place = decodePlace(token);
-    return 'position' in place ? this.#deps.engine.events.placeAt(roomNid, place.position) : place;
-  }
+/** Returns the place of a token, and the position on the stream that bounds the events. */
+function placeOf(
+  token: string | undefined,
+): readonly [place: SplitPlace | undefined, position: number | undefined] {
+  if (token === undefined) return [undefined, undefined];
+  const place = decodePlace(token);
+  return 'position' in place ? [undefined, place.position] : [place, place.split];
 }
 
 const depthOf = ({ recurse }: RelatedEventsRequest) => (recurse ? { recursion_depth: maxDepth } : undefined);

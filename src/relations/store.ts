@@ -34,13 +34,16 @@ export interface ChildrenRange {
   readonly direction: 'forward' | 'backward';
   /** The position after the last event of the previous page. */
   readonly from: HistoryPlace | undefined;
+  /** Bounds on the stream, the first one exclusive. */
+  readonly after?: number | undefined;
+  readonly upTo?: number | undefined;
   readonly limit: number;
 }
 
 /** Reads a page of the children of events. */
 export async function readChildrenPage(
   reader: Reader<RelationTables>,
-  { roomNid, parentIds, relType, type, direction, from, limit }: ChildrenRange,
+  { roomNid, parentIds, relType, type, direction, from, after, upTo, limit }: ChildrenRange,
 ): Promise<Child[]> {
   const order = direction === 'backward' ? 'desc' : 'asc';
   let query = reader
@@ -53,6 +56,8 @@ export async function readChildrenPage(
     .limit(limit);
   if (relType !== undefined) query = query.where('rel_type', '=', relType);
   if (type !== undefined) query = query.where('type', '=', type);
+  if (after !== undefined) query = query.where('stream', '>', after);
+  if (upTo !== undefined) query = query.where('stream', '<=', upTo);
   if (from) {
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple('depth', 'stream'), direction === 'backward' ? '<=' : '>', tuple(from.depth, from.stream)),

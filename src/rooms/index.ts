@@ -8,7 +8,7 @@ export type { EventRelations, RelatedBy, Viewer } from './event-relations.ts';
 export { ClientEvents, type ClientFormat, type OpenRelations } from './history/client-events.ts';
 export { EventByTime } from './history/event-by-time.ts';
 export type { MessagesPage } from './history/history-reader.ts';
-export { decodePlace, encodePlace, placeBefore } from './history/history-token.ts';
+export { decodePlace, encodePlace, placeBefore, type SplitPlace } from './history/history-token.ts';
 export { type HistorySource, readPage } from './history/pages.ts';
 export { RoomView, type VisibleEvent } from './history/room-view.ts';
 export { type ActionLimit, type RequestingUser, type RoomLimits, Throttle } from './limits.ts';

@@ -16,6 +16,9 @@ export interface TimelineRange {
 
 /** A page of a room's history. */
 export interface HistoryRange {
+  /** Bounds on the stream, the first one exclusive. */
+  readonly after?: number | undefined;
+  readonly upTo?: number | undefined;
   readonly limit: number;
   readonly direction: 'forward' | 'backward';
 }
@@ -54,7 +57,7 @@ export function readHistory(
   reader: Reader<RoomTables>,
   roomNid: number,
   from: HistoryPlace | undefined,
-  { limit, direction }: HistoryRange,
+  { after, upTo, limit, direction }: HistoryRange,
 ): Promise<EventRow[]> {
   const order = direction === 'backward' ? 'desc' : 'asc';
   const comparison = direction === 'backward' ? '<=' : '>';
@@ -64,6 +67,8 @@ export function readHistory(
     .orderBy('events.depth', order)
     .orderBy('events.stream', order)
     .limit(limit);
+  if (after !== undefined) query = query.where('events.stream', '>', after);
+  if (upTo !== undefined) query = query.where('events.stream', '<=', upTo);
   if (from) {
     query = query.where(({ eb, refTuple, tuple }) =>
       eb(refTuple('events.depth', 'events.stream'), comparison, tuple(from.depth, from.stream)),

@@ -33,12 +33,16 @@ export abstract class InMemoryHead implements RoomHead {
   protected newestChange: number;
   protected ends: readonly Extremity[];
   readonly #recent: StoredEvent[] = [];
+  /** The greatest depth of the forward extremities at the start and of the events since then. */
+  #topDepth = 0;
+  #lateAt = 0;
 
   constructor(deps: InMemoryHeadDeps) {
     this.roomNid = deps.roomNid;
     this.roomId = deps.roomId;
     this.currentVersion = deps.version;
     this.ends = deps.extremities;
+    for (const { depth } of deps.extremities) this.#topDepth = Math.max(this.#topDepth, depth);
     this.currentState = deps.state;
     this.newestChange = deps.changedAt ?? 0;
     this.partial = deps.partial;
@@ -106,9 +110,15 @@ export abstract class InMemoryHead implements RoomHead {
     return this.#recent;
   }
 
+  get lateAt(): number {
+    return this.#lateAt;
+  }
+
   /** Adds the newest event of the timeline to `recent`. */
   remember(stored: StoredEvent): void {
     this.#recent.push(stored);
+    if (stored.event.depth < this.#topDepth) this.#lateAt = stored.stream ?? 0;
+    else this.#topDepth = stored.event.depth;
     if (this.#recent.length > maxRecent * 2) this.#recent.splice(0, maxRecent);
   }
 

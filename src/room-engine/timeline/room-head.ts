@@ -49,6 +49,11 @@ export interface RoomHead {
   readonly servers: ReadonlyMap<string, number>;
   /** The newest events of the timeline that this process has seen, oldest first. */
   readonly recent: readonly StoredEvent[];
+  /**
+   * Position of the newest event in `recent` whose depth is smaller than that of an earlier one; 0 where there is
+   * none. Later events have the same order on the stream and in the history of the room.
+   */
+  readonly lateAt: number;
 
   /** Returns whether the current state is the one that `mark` was taken of. */
   isUnchanged(mark: StateMark): boolean;

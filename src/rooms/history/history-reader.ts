@@ -1,10 +1,10 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
 import { type ClientEvent, MatrixError, notFound } from '../../protocol/index.ts';
-import type { HistoryPlace, RoomReader } from '../../room-engine/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
 import type { Viewer } from '../event-relations.ts';
 import type { ClientEvents } from './client-events.ts';
 import type { RemoteHistory } from './history-gaps.ts';
-import { decodePlace, encodePlace, placeBefore } from './history-token.ts';
+import { decodePlace, encodePlace, placeBefore, type SplitPlace } from './history-token.ts';
 import { PageState } from './page-state.ts';
 import { type HistorySource, placePast, readPage } from './pages.ts';
 import { RoomView, type VisibleEvent } from './room-view.ts';
@@ -57,16 +57,15 @@ export class HistoryReader {
   /** Returns one page of `GET /messages`. @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM */
   async messages(viewer: Viewer, roomId: string, request: MessagesRequest): Promise<MessagesPage> {
     const view = await this.#view(viewer, roomId);
-    const { roomNid } = view.head;
-    const start = await this.#start(roomNid, request);
-    const to = request.to === undefined ? undefined : await this.#place(roomNid, request.to);
+    const start = startOf(request);
+    const to = request.to === undefined ? undefined : decodePlace(request.to);
     const page = await readPage(this.#source, view, start, { ...request, to, older: this.#older });
     const chunk = await this.#clientEvents.render(page.events, viewer);
     const state = await this.#pageState.ofSenders(view, viewer, page.events, request.filter);
     // Clients that follow a room by pages continue from here. An empty page at the end of the history has no token, so
     // that clients that read until there is none come to an end.
     const last = page.events.at(-1);
-    const next = page.next ?? (last && placePast(last.stored, request.direction));
+    const next = page.next ?? (last && { ...placePast(last.stored, request.direction), split: start.split });
     // `start` repeats the given token: clients compare `start` and `end` to see whether they have advanced.
     const given = request.from ?? encodePlace(start);
     return {
@@ -133,18 +132,17 @@ export class HistoryReader {
     if (!visible) throw notFound('Event not found');
     return visible;
   }
+}
 
-  async #start(roomNid: number, { from, direction }: MessagesRequest): Promise<HistoryPlace> {
-    if (from !== undefined) return this.#place(roomNid, from);
-    return direction === 'forward'
+/** Where a page begins. From a position on the stream, every event before (or after) it counts, whatever its depth. */
+function startOf({ from, direction }: MessagesRequest): SplitPlace {
+  const place = from === undefined ? undefined : decodePlace(from);
+  if (place && !('position' in place)) return place;
+  const end =
+    direction === 'forward'
       ? { depth: 0, stream: Number.MIN_SAFE_INTEGER }
       : { depth: Number.MAX_SAFE_INTEGER, stream: Number.MAX_SAFE_INTEGER };
-  }
-
-  async #place(roomNid: number, token: string): Promise<HistoryPlace> {
-    const place = decodePlace(token);
-    return 'position' in place ? this.#engine.events.placeAt(roomNid, place.position) : place;
-  }
+  return place ? { ...end, split: place.position } : end;
 }
 
 /** Hides from users who may not read the room which events are in it. */

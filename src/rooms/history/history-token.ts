@@ -2,24 +2,42 @@ import { decodePosition } from '../../kernel/streams/index.ts';
 import { invalidParam } from '../../protocol/index.ts';
 import type { HistoryPlace } from '../../room-engine/index.ts';
 
-const form = /^t1_(\d{1,16})_(-?\d{1,16})$/;
+/** A position on the stream: before it are all events up to there, whatever their depth. */
+export interface StreamPlace {
+  readonly position: number;
+}
 
-/** Encodes a place in a room's history as a pagination token, for instance `t1_12_4711`. */
-export function encodePlace({ depth, stream }: HistoryPlace): string {
-  return `t1_${depth}_${stream}`;
+/** A place in a room's history that was reached by reading from a `StreamPlace`. */
+export interface SplitPlace extends HistoryPlace {
+  /** Where reading began: backward, only events up to there count, and forward, only later ones. */
+  readonly split?: number | undefined;
+}
+
+const form = /^t1_(\d{1,16})_(-?\d{1,16})(?:_(\d{1,16}))?$/;
+const streamForm = /^t2_(\d{1,16})$/;
+
+/**
+ * Encodes a place in a room's history as a pagination token, for instance `t1_12_4711`, `t1_12_4711_4800` or, for
+ * a position on the stream, `t2_4800`.
+ */
+export function encodePlace(place: SplitPlace | StreamPlace): string {
+  if ('position' in place) return `t2_${Math.max(0, place.position)}`;
+  const { depth, stream, split } = place;
+  return split === undefined ? `t1_${depth}_${stream}` : `t1_${depth}_${stream}_${split}`;
 }
 
 /**
  * Decodes a token of `encodePlace`, or a token of /sync, which is a stream position.
  * @throws MatrixError M_INVALID_PARAM for other tokens
  */
-export function decodePlace(token: string): HistoryPlace | { readonly position: number } {
+export function decodePlace(token: string): SplitPlace | StreamPlace {
   if (!token.startsWith('t')) return { position: decodePosition(token) };
-  const [, depth, stream] = form.exec(token) ?? [];
-  const place = { depth: Number(depth), stream: Number(stream) };
-  if (!Number.isSafeInteger(place.depth) || !Number.isSafeInteger(place.stream)) {
-    throw invalidParam('Invalid pagination token');
-  }
+  const [, position] = streamForm.exec(token) ?? [];
+  if (position !== undefined && Number.isSafeInteger(Number(position))) return { position: Number(position) };
+  const [, depth, stream, splitText] = form.exec(token) ?? [];
+  const split = splitText === undefined ? undefined : Number(splitText);
+  const place = { depth: Number(depth), stream: Number(stream), ...(split !== undefined && { split }) };
+  if (!Object.values(place).every(Number.isSafeInteger)) throw invalidParam('Invalid pagination token');
   return place;
 }
 

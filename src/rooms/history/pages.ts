@@ -1,8 +1,8 @@
 import type { RoomEventFilter } from '../../filters/index.ts';
-import type { HistoryPlace, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
 import type { EventRelations } from '../event-relations.ts';
 import { HistoryGaps, type RemoteHistory } from './history-gaps.ts';
-import { placeBefore } from './history-token.ts';
+import { placeBefore, type SplitPlace, type StreamPlace } from './history-token.ts';
 import type { RoomView, VisibleEvent } from './room-view.ts';
 
 export type Direction = 'forward' | 'backward';
@@ -12,7 +12,7 @@ export interface PageRequest {
   readonly limit: number;
   readonly filter: RoomEventFilter;
   /** The place at which to stop. */
-  readonly to?: HistoryPlace | undefined;
+  readonly to?: SplitPlace | StreamPlace | undefined;
   /** Backfills gaps of a page that is read backward; absent: gaps stay. */
   readonly older?: RemoteHistory | undefined;
 }
@@ -20,7 +20,7 @@ export interface PageRequest {
 export interface Page {
   readonly events: readonly VisibleEvent[];
   /** The place to continue from; `undefined` at the end of the history. */
-  readonly next: HistoryPlace | undefined;
+  readonly next: SplitPlace | undefined;
 }
 
 /** What pages are read from. */
@@ -39,29 +39,34 @@ const maxScanned = 1_000;
 export async function readPage(
   { engine, relations }: HistorySource,
   view: RoomView,
-  start: HistoryPlace,
+  start: SplitPlace,
   { direction, limit, filter, to, older }: PageRequest,
 ): Promise<Page> {
   if (!filter.passesRoom(view.head.roomId)) return { events: [], next: undefined };
   const events: VisibleEvent[] = [];
   const gaps = direction === 'backward' ? HistoryGaps.of(engine, older, view.head) : undefined;
+  const { split } = start;
+  const [end, limitOfStream] = to && 'position' in to ? [undefined, to.position] : [to, undefined];
+  const [after, upTo] = direction === 'backward' ? [limitOfStream, split] : [split, limitOfStream];
+  const bounds = { after, upTo, direction };
   let place = start;
   for (let scanned = 0; scanned < maxScanned && events.length < limit; ) {
     const size = Math.min(Math.max(limit - events.length, 20), maxScanned - scanned);
-    const read = await engine.events.history(view.head.roomNid, place, { limit: size, direction });
-    if (await gaps?.fill(read, read.length < size, limit)) continue;
+    const read = await engine.events.history(view.head.roomNid, place, { limit: size, ...bounds });
+    const isStart = read.length < size && limitOfStream === undefined;
+    if (await gaps?.fill(read, isStart, limit)) continue;
     scanned += read.length;
     const chosen = await relations.narrow(await view.displayable(read), filter.relatedBy, view);
     const visible = new Map(chosen.map((one) => [one.stored.nid, one]));
     for (const stored of read) {
-      if (to && isBeyond(stored, to, direction)) return { events, next: to };
+      if (end && isBeyond(stored, end, direction)) return { events, next: end };
       if (events.length === limit) return { events, next: place };
-      place = placePast(stored, direction);
+      place = { ...placePast(stored, direction), split };
       const one = visible.get(stored.nid);
       if (one && filter.passes(stored.event)) events.push(one);
     }
     if (read.length < size) {
-      const goesOn = place !== start && (await gaps?.remain());
+      const goesOn = place !== start && isStart && (await gaps?.remain());
       return { events, next: goesOn ? place : undefined };
     }
   }
@@ -69,12 +74,12 @@ export async function readPage(
 }
 
 /** The place to continue from after an event. */
-export function placePast({ event, stream = 0 }: StoredEvent, direction: Direction): HistoryPlace {
+export function placePast({ event, stream = 0 }: StoredEvent, direction: Direction): SplitPlace {
   return direction === 'forward' ? { depth: event.depth, stream } : placeBefore(event, stream);
 }
 
 /** Whether an event is beyond a place, in the direction of reading. */
-function isBeyond({ event, stream = 0 }: StoredEvent, to: HistoryPlace, direction: Direction): boolean {
+function isBeyond({ event, stream = 0 }: StoredEvent, to: SplitPlace, direction: Direction): boolean {
   const isAfter = event.depth > to.depth || (event.depth === to.depth && stream > to.stream);
   return direction === 'forward' ? isAfter : !isAfter;
 }

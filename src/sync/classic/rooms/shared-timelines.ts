@@ -1,5 +1,5 @@
 import { isHidden, isHiddenFromUser, type RoomHead, type StoredEvent } from '../../../room-engine/index.ts';
-import { encodePlace, placeBefore, type VisibleEvent } from '../../../rooms/index.ts';
+import { encodePlace, type VisibleEvent } from '../../../rooms/index.ts';
 import type { Range } from '../../../sync-contract/index.ts';
 import type { EventText, SharedText } from './event-text.ts';
 import { timelineText } from './room-text.ts';
@@ -30,11 +30,11 @@ export class SharedTimeline {
   #madeAt = Number.NaN;
 
   constructor(events: readonly [StoredEvent, ...StoredEvent[]], texts: readonly SharedText[]) {
-    const [{ event, stream = 0 }] = events;
+    const [{ stream = 0 }] = events;
     this.events = events;
     this.senders = new Set(events.map((stored) => stored.event.sender));
     this.#texts = texts;
-    this.#prevBatch = encodePlace(placeBefore(event, stream));
+    this.#prevBatch = encodePlace({ position: stream - 1 });
   }
 
   /** Whether it consists of these events with their current texts. */

@@ -69,8 +69,7 @@ export async function readTimeline(
   let reachedGap = false;
   for (let page = 0; page < pages && chosen.length <= limit && !reachedStart && !reachedGap; page++) {
     const size = Math.max(limit + 1 - chosen.length, firstPage << page);
-    const before = stretch.at(-1)?.stream ?? upTo + 1;
-    const read = await readBackward(engine, head, { after, before, limit: size });
+    const read = await readBackward(engine, head, { after, upTo, last: stretch.at(-1), limit: size });
     reachedStart = read.length < size;
     // The event before such an event is missing here, or was not sent to the client as its neighbour.
     const gap = read.findIndex(({ followsGap }) => followsGap);
@@ -88,7 +87,7 @@ export async function readTimeline(
     events: shown.reverse(),
     limited,
     // A client that wants no timeline reads from the end, and asks for the members there.
-    prevBatch: await placeToGoOn(engine, head, isEmpty ? undefined : oldest, upTo),
+    prevBatch: prevBatchOf(isEmpty ? undefined : oldest, { after, upTo }),
     hidesState:
       limited ||
       (after !== undefined && head.completedAt > after) ||
@@ -98,14 +97,17 @@ export async function readTimeline(
   };
 }
 
-async function placeToGoOn(
-  engine: RoomReader,
-  head: RoomHead,
+/**
+ * Returns the token for reading older events. After an incremental sync it leads to all events that came before on
+ * the stream: late events have small depths, so a place by depth would skip events that the client has not received.
+ */
+function prevBatchOf(
   oldest: StoredEvent | undefined,
-  upTo: number,
-): Promise<string> {
-  if (oldest) return encodePlace(placeBefore(oldest.event, oldest.stream ?? 0));
-  return encodePlace(await engine.events.placeAt(head.roomNid, upTo));
+  { after, upTo }: Pick<TimelineRequest, 'after' | 'upTo'>,
+): string {
+  if (!oldest) return encodePlace({ position: upTo });
+  const { event, stream = 0 } = oldest;
+  return encodePlace(after === undefined ? placeBefore(event, stream) : { position: stream - 1 });
 }
 
 function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>): VisibleEvent[] {
@@ -114,24 +116,39 @@ function asJoined(events: readonly StoredEvent[], ignored: ReadonlySet<string>):
     .map((stored) => ({ stored, membership: 'join' }));
 }
 
-/** Returns events of `(after, before)`, newest first: from memory when the head holds all of them. */
+/**
+ * Returns events of `(after, upTo]` before `last`, newest first: from memory when the head holds all of them. Without
+ * `after` in the order of the room's history, so that old events that arrived late are where they belong; otherwise in
+ * the order of the stream, so that the client receives all that is new.
+ */
 async function readBackward(
   engine: RoomReader,
   head: RoomHead,
-  { after, before, limit }: { after: number | undefined; before: number; limit: number },
+  {
+    after,
+    upTo,
+    last,
+    limit,
+  }: { after: number | undefined; upTo: number; last: StoredEvent | undefined; limit: number },
 ): Promise<StoredEvent[]> {
   const { recent } = head;
+  const before = last?.stream ?? upTo + 1;
   const oldest = recent[0]?.stream;
   const page: StoredEvent[] = [];
+  // Newer events than the last late one have the same order on the stream and in the history.
+  const start = after ?? head.lateAt;
   for (let index = recent.length - 1; index >= 0 && page.length < limit; index--) {
     const stored = recent[index];
     if (stored?.stream === undefined || stored.stream >= before) continue;
-    if (after !== undefined && stored.stream <= after) return page;
+    if (stored.stream <= start) break;
     page.push(stored);
   }
   const isComplete =
     page.length === limit || (after !== undefined && oldest !== undefined && oldest <= after);
   if (isComplete) return page;
-  const range = { before, limit, direction: 'backward' } as const;
-  return engine.events.timeline(head.roomNid, after === undefined ? range : { ...range, after });
+  if (after !== undefined) {
+    return engine.events.timeline(head.roomNid, { after, before, limit, direction: 'backward' });
+  }
+  const from = last && placeBefore(last.event, last.stream ?? 0);
+  return engine.events.history(head.roomNid, from, { after: 0, upTo, limit, direction: 'backward' });
 }
