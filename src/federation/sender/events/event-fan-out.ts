@@ -77,21 +77,28 @@ export class EventFanOut {
     if (!isPlaced(stored) || stored.stream <= this.#fannedOut) return;
     // Dummy events are not sent: other servers fetch them when an event refers to them. Otherwise servers
     // would answer each other's dummy events without end.
-    if (this.#isSentByUs(stored) && !isDummyEvent(stored.event)) await this.#deliver(stored);
-    await this.#servers.advancePast(stored);
+    const isSent = this.#isSentByUs(stored) && !isDummyEvent(stored.event);
+    const current = isSent ? await this.#deliver(stored) : stored;
+    await this.#servers.advancePast(current);
     this.#fannedOut = stored.stream;
   }
 
-  async #deliver(stored: Placed): Promise<void> {
+  /** @returns the event with the states that it has by now */
+  async #deliver(event: Placed): Promise<StoredEvent> {
     const { engine, deliver } = this.#deps;
-    const { roomId } = stored.event;
+    const { roomId } = event.event;
     const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
-    if (!head) return;
+    if (!head) return event;
+    // The event was buffered while the state of the room was partial: since then its states were revised.
+    const isRevised = event.stream < head.completedAt;
+    const stored = isRevised ? ((await engine.events.get(event.nid)) ?? event) : event;
+    if (!isPlaced(stored)) return stored;
     const destinations = new Set((await this.#servers.before(stored, head)).keys());
     const invitedServer = await this.#serverOfEndedInvite(stored);
     if (invitedServer !== undefined) destinations.add(invitedServer);
     const recipients = [...destinations].filter((server) => this.#isRecipient(server, stored));
     if (recipients.length > 0) deliver(outgoingPdu(stored), recipients);
+    return stored;
   }
 
   /**

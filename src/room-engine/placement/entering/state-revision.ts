@@ -116,10 +116,10 @@ export class StateRevision {
       this.groups.push(...before.newGroups);
       for (const key of before.newGroupKeys) this.stateKeys.add(key);
     }
-    const rejected =
-      stored.rejected ||
-      (!isJoin &&
-        rejectionByState(event, await authStateInGroup(this.#deps, event, before.id)) !== undefined);
+    const authState = await authStateInGroup(this.#deps, event, before.id);
+    const rejected = stored.rejected || (!isJoin && rejectionByState(event, authState) !== undefined);
+    const replaced =
+      event.stateKey === undefined ? undefined : authState.get(stateMapKey(event.type, event.stateKey));
     let group = before.id;
     if (event.stateKey !== undefined && !rejected) {
       const key = stateMapKey(event.type, event.stateKey);
@@ -138,6 +138,7 @@ export class StateRevision {
       ...stored,
       stateBefore: before.id,
       stateGroup: group,
+      replaces: replaced?.nid,
       rejected,
       stream: rejected ? undefined : stored.stream,
     });
