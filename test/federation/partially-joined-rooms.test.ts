@@ -99,5 +99,77 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         ].sort(),
       );
     });
+
+    describe('while its members are not known', () => {
+      const lazy = { room: { state: { lazy_load_members: true } } };
+
+      it('is left out of syncs that do not load members lazily, which a completed room ends', async () => {
+        const { resident, roomId, charlie, derek, join } = await residentRoom();
+        const before = (await anna.sync()).next_batch;
+        const release = resident.holdState();
+        await join();
+        await resident.send(resident.say('first', charlie));
+        await until(async () => {
+          const { rooms } = await anna.sync(undefined, { filter: lazy });
+          return bodies(rooms?.join?.[roomId]).includes('first');
+        });
+        assert.equal((await anna.sync()).rooms?.join?.[roomId], undefined);
+        const { rooms: early, next_batch: since } = await anna.sync(before);
+        assert.equal(early?.join?.[roomId], undefined);
+        const waiting = anna.sync(since, { timeout: 60_000 });
+        release();
+        const entry = (await waiting).rooms?.join?.[roomId];
+        assert.ok(entry, 'the long poll returns with the room');
+        assert.deepEqual(bodies(entry), ['first']);
+        assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
+      });
+
+      it('is in lazy syncs with the memberships of the senders', async () => {
+        const { resident, roomId, charlie, derek, join, members } = await residentRoom();
+        let since = (await anna.sync(undefined, { filter: lazy })).next_batch;
+        const release = resident.holdState();
+        await join();
+        const first = await anna.sync(since, { filter: lazy });
+        assert.ok(first.rooms?.join?.[roomId]);
+        since = first.next_batch;
+        for (const [sender, body] of [
+          [charlie, 'from charlie'],
+          [derek, 'from derek'],
+        ] as const) {
+          await resident.send(resident.say(body, sender));
+          const { rooms, next_batch: next } = await anna.sync(since, { filter: lazy, timeout: 60_000 });
+          since = next;
+          assert.deepEqual(bodies(rooms?.join?.[roomId]), [body]);
+          assert.deepEqual(membersIn(rooms?.join?.[roomId]), [sender]);
+        }
+        const initial = (await anna.sync(undefined, { filter: lazy })).rooms?.join?.[roomId];
+        for (const userId of [anna.id, charlie, derek])
+          assert.ok(membersIn(initial).includes(userId), userId);
+        release();
+        await members();
+        await resident.send(resident.say('afterwards', charlie));
+        await until(
+          async () => bodies((await anna.sync(since, { filter: lazy })).rooms?.join?.[roomId]).length > 0,
+        );
+      });
+    });
   });
 });
+
+interface RoomEntry {
+  readonly state?: { readonly events?: readonly { type: string; state_key?: string }[] };
+  readonly timeline: { readonly events: readonly { type: string; state_key?: string; content: object }[] };
+}
+
+const bodies = (entry: RoomEntry | undefined) =>
+  (entry?.timeline.events ?? []).flatMap(({ content }) => ('body' in content ? String(content.body) : []));
+
+/** The users whose memberships are in the state or the timeline of a room. */
+const membersIn = (entry: RoomEntry | undefined) =>
+  [
+    ...new Set(
+      [...(entry?.state?.events ?? []), ...(entry?.timeline.events ?? [])]
+        .filter(({ type }) => type === 'm.room.member')
+        .map(({ state_key: key = '' }) => key),
+    ),
+  ].sort();

@@ -82,7 +82,10 @@ export class Answers {
     const listed = await roomList.of(userId, connection.rooms, since);
     if (listed.some(({ stream }) => stream > upTo)) return 'outdated';
     const marked = await marks.of(userId);
-    const selection = await selectRooms(listFilter, listed, { userId, body, marks: marked, maxEvents });
+    const isPartial = ({ roomId, membership }: UserRoom) =>
+      membership === 'join' && this.#deps.engine.heads.peek(roomId)?.isPartial === true;
+    const asked = { userId, body, marks: marked, maxEvents, isPartial };
+    const selection = await selectRooms(listFilter, listed, asked);
     const roomChanges = await this.#roomChanges(listed, range);
     const context = { request, range, roomChanges, isDirect: (roomId: string) => marked.direct.has(roomId) };
     const relevant = await this.#rooms(context, [...selection.rooms.values()]);

@@ -7,7 +7,14 @@ import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import { accountDataIn } from '../account-data.ts';
 import type { Recipient, RoomRange } from '../recipient.ts';
 import type { EventText } from './event-text.ts';
-import { addNeeded, membersOf, neededMembers, recordSent, removeUnneeded } from './lazy-members.ts';
+import {
+  addFromAuthEvents,
+  addNeeded,
+  membersOf,
+  neededMembers,
+  recordSent,
+  removeUnneeded,
+} from './lazy-members.ts';
 import type { PlainTimelines } from './plain-timelines.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { mayChangeSummary, memberSummaryAt, summaryAt } from './room-summary.ts';
@@ -168,6 +175,8 @@ export class JoinedRooms {
       state = await this.#changes(head, recipient, { after, upTo }, timeline);
       if (sent) await addNeeded(engine, head, state, { recipient, timeline, needed, sent, after, upTo });
     }
+    if (sent && head.isPartial)
+      await addFromAuthEvents(engine, head, state, { recipient, timeline, needed, sent, after });
     if (sent) recordSent(sent, state, timeline, upTo);
     const events = await engine.events.getMany(state.values());
     return inOrder(state, events)

@@ -1,6 +1,7 @@
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
 import type { Recipient } from '../recipient.ts';
+import { membersFromAuthEvents } from './partial-members.ts';
 import { nidAt, type StateNids } from './room-state.ts';
 import type { SentRoomMembers } from './sent-members.ts';
 import type { Timeline } from './timeline.ts';
@@ -47,6 +48,29 @@ export async function addNeeded(
     if (nid === undefined) continue;
     const isRedundant = sent.has(userId, nid, after) && !recipient.filter.room.state.includeRedundantMembers;
     if (!isRedundant) changes.set(key, nid);
+  }
+}
+
+/** Adds the memberships of needed members that the partial state of a room lacks, except those that the client has. */
+export async function addFromAuthEvents(
+  engine: RoomReader,
+  head: RoomHead,
+  state: StateNids,
+  {
+    recipient,
+    timeline,
+    needed,
+    sent,
+    after,
+  }: Omit<NeededMembers, 'after' | 'upTo'> & { after: number | undefined },
+): Promise<void> {
+  const shown = membersIn(timeline);
+  const isLacking = (userId: string) =>
+    !shown.has(userId) && !state.has(memberKey(userId)) && !head.state.has(memberKey(userId));
+  const lacking = new Set([...needed].filter(isLacking));
+  for (const [userId, { nid }] of await membersFromAuthEvents(engine, timeline, lacking)) {
+    const isKnown = after !== undefined && sent.has(userId, nid, after);
+    if (!isKnown || recipient.filter.room.state.includeRedundantMembers) state.set(memberKey(userId), nid);
   }
 }
 

@@ -133,18 +133,26 @@ export class RoomEntries {
     const { recipient, range, parts, ephemeral, accountData } = context;
     const { since, upTo, fullState } = range;
     const { roomId } = room;
-    const isNew = isNewTo(room, since);
+    const isLazy = recipient.filter.room.state.lazyLoadMembers;
+    // A client that does not load members lazily would take those that are known for all.
+    if (head.isPartial && !isLazy) return undefined;
+    const isComplete = !isLazy && since !== undefined && !isNewTo(room, since) && head.completedAt > since;
+    const isNew = isComplete || isNewTo(room, since);
     const returnedAfter = isNew ? since : undefined;
-    const render = (data: readonly AccountDataItem[]) =>
+    const render = (data: readonly AccountDataItem[], initial = ephemeral) =>
       this.#deps.joinedRooms.render(head, recipient, {
         after: isNew ? undefined : since,
         upTo,
         returnedAfter,
         parts: parts.get(roomId) ?? 0,
         accountData: data,
-        initialEphemeral: ephemeral.get(roomId) ?? noEphemeral,
+        initialEphemeral: initial.get(roomId) ?? noEphemeral,
         fullState,
       });
+    if (isComplete) {
+      const all = [this.#accountDataOfRooms(recipient.userId), this.#ephemeralOf(recipient, [room])] as const;
+      return Promise.all(all).then(([data, initial]) => render(data, initial));
+    }
     // A client whose user has joined the room again gets all account data of the room.
     return returnedAfter === undefined
       ? render(accountData)

@@ -27,6 +27,8 @@ export interface SelectionRequest {
   readonly marks: Marks;
   /** Maximum number of events of a timeline. */
   readonly maxEvents: number;
+  /** Whether the room was joined without its members and these are not known yet. */
+  readonly isPartial: (room: UserRoom) => boolean;
 }
 
 /**
@@ -36,7 +38,7 @@ export interface SelectionRequest {
 export async function selectRooms(
   filter: ListFilter,
   rooms: readonly UserRoom[],
-  { userId, body, marks, maxEvents }: SelectionRequest,
+  { userId, body, marks, maxEvents, isPartial }: SelectionRequest,
 ): Promise<Selection> {
   const counts = new Map<string, number>();
   const selected = new Map<number, SelectedRoom>();
@@ -58,8 +60,9 @@ export async function selectRooms(
     });
   };
   for (const [name, list] of Object.entries(body.lists ?? {})) {
-    const matching = await filter.select(rooms, list.filters, marks);
     const config = configOf(list);
+    const all = await filter.select(rooms, list.filters, marks);
+    const matching = config.state.hasAllMembers ? all.filter((room) => !isPartial(room)) : all;
     counts.set(name, matching.length);
     for (const room of inWindows(matching, list)) add(room, config, name);
   }
@@ -67,7 +70,9 @@ export async function selectRooms(
   const byId = subscriptions.length > 0 ? new Map(rooms.map((room) => [room.roomId, room])) : undefined;
   for (const [roomId, subscription] of subscriptions) {
     const room = byId?.get(roomId);
-    if (room) add(room, configOf(subscription), undefined);
+    if (!room) continue;
+    const config = configOf(subscription);
+    if (!config.state.hasAllMembers || !isPartial(room)) add(room, config, undefined);
   }
   return { counts, rooms: selected };
 }

@@ -1,5 +1,6 @@
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
+import { membersFromAuthEvents } from '../../classic/rooms/partial-members.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import type { Timeline } from '../../classic/rooms/timeline.ts';
 import type { RoomRequest } from './room-request.ts';
@@ -33,6 +34,15 @@ export async function lazyMembers(
     if (nid === undefined) continue;
     const isKnown = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
     if (!isKnown) members.set(userId, nid);
+  }
+  if (head.isPartial) {
+    const lacking = [...usersIn(timeline)].filter(
+      (userId) => !head.state.has(stateMapKey(memberType, userId)),
+    );
+    for (const [userId, { nid }] of await membersFromAuthEvents(engine, timeline, new Set(lacking))) {
+      const isKnown = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
+      if (!isKnown) members.set(userId, nid);
+    }
   }
   return members;
 }

@@ -38,6 +38,12 @@ class StateRule {
     return !(this.isLazy && type === memberType) && matchedBy(this.#types.get(anything));
   }
 
+  /** Whether all members are required. */
+  get hasAllMembers(): boolean {
+    if (this.#types.get(memberType)?.has(anything)) return true;
+    return !this.isLazy && this.#types.get(anything)?.has(anything) === true;
+  }
+
   /** Returns the entries as keys of a state; `undefined` when a wildcard matches more. */
   keys(): string[] | undefined {
     const keys: string[] = [];
@@ -58,12 +64,15 @@ export class RequiredState {
   readonly text: string;
   /** Whether to send the members that the timeline needs. */
   readonly lazyMembers: boolean;
+  /** Whether all members are required, so that rooms with partial state are left out. */
+  readonly hasAllMembers: boolean;
   readonly #rules: readonly StateRule[];
 
   private constructor(rules: ReadonlyMap<string, StateRule>) {
     this.#rules = [...rules.values()].sort((one, other) => (one.text < other.text ? -1 : 1));
     this.text = `[${this.#rules.map(({ text }) => text).join(',')}]`;
     this.lazyMembers = this.#rules.some(({ isLazy }) => isLazy);
+    this.hasAllMembers = this.#rules.some((rule) => rule.hasAllMembers);
   }
 
   static of(rules: readonly (readonly RequiredEntry[])[], userId: string): RequiredState {

@@ -1,0 +1,25 @@
+import type { RoomReader, StoredEvent } from '../../../room-engine/index.ts';
+import type { Timeline } from './timeline.ts';
+
+/**
+ * Finds memberships that the partial state of a room lacks: those of senders of a timeline, which are among the auth
+ * events of what they sent.
+ * @param users whose memberships are wanted
+ * @returns membership events by user id, as they were at the first event of the user
+ */
+export async function membersFromAuthEvents(
+  engine: RoomReader,
+  { events }: Timeline,
+  users: ReadonlySet<string>,
+): Promise<Map<string, StoredEvent>> {
+  const found = new Map<string, StoredEvent>();
+  for (const { stored } of events) {
+    const { sender, authEventIds } = stored.event;
+    if (!users.has(sender) || found.has(sender)) continue;
+    for (const auth of (await engine.events.getManyById(authEventIds)).values()) {
+      const { type, stateKey } = auth.event;
+      if (type === 'm.room.member' && stateKey === sender && !auth.rejected) found.set(sender, auth);
+    }
+  }
+  return found;
+}
