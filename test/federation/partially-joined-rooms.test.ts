@@ -124,6 +124,64 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
       });
 
+      it('takes typing, receipts and messages to devices of members that are not known', async () => {
+        const { resident, roomId, charlie, derek, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const { next_batch: since } = await anna.sync(undefined, { filter: lazy });
+        const eventId = await anna.say(roomId, 'read this');
+        await resident.sendEdu('m.typing', { room_id: roomId, user_id: charlie, typing: true });
+        const receipt = { event_ids: [eventId], data: { ts: 1 } };
+        await resident.sendEdu('m.receipt', { [roomId]: { 'm.read': { [derek]: receipt } } });
+        await resident.sendEdu('m.direct_to_device', {
+          sender: derek,
+          type: 'm.test',
+          message_id: 'one',
+          messages: { [anna.id]: { '*': { text: 'hello' } } },
+        });
+        await until(async () => {
+          const answer: { to_device?: { events?: unknown[] } } & Awaited<ReturnType<TestClient['sync']>> =
+            await anna.sync(since, { filter: lazy });
+          const { rooms, to_device: toDevice } = answer;
+          const ephemeral = JSON.stringify(rooms?.join?.[roomId]?.ephemeral ?? {});
+          return ephemeral.includes(charlie) && ephemeral.includes(derek) && toDevice?.events?.length === 1;
+        });
+        release();
+        await members();
+      });
+
+      it('lets a second local user join, leave, be removed from elsewhere, and join again', async () => {
+        const { resident, roomId, path, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const alan = await a.registerClient(`alan${servers}`);
+        const isJoined = async () =>
+          ((await alan.do('GET', '/joined_rooms'))['joined_rooms'] as string[]).includes(roomId);
+        await join(alan);
+        assert.equal(await isJoined(), true);
+        await alan.do('POST', `${path}/leave`, {});
+        assert.equal(await isJoined(), false);
+        await until(() =>
+          resident.received.some(
+            ({ sender, content }) => sender === alan.id && content['membership'] === 'leave',
+          ),
+        );
+        resident.accept(resident.received.at(-1)!);
+        await join(alan);
+        assert.equal(await isJoined(), true);
+        for (const membership of ['leave', 'ban', 'leave']) {
+          await resident.send(
+            resident.setState('m.room.member', { membership }, alan.id, resident.room.creator),
+          );
+          await until(async () => !(await isJoined()));
+        }
+        await join(alan);
+        assert.equal(await isJoined(), true);
+        release();
+        assert.ok((await members()).includes(alan.id));
+        assert.equal(await isJoined(), true);
+      });
+
       it('is in lazy syncs with the memberships of the senders', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         let since = (await anna.sync(undefined, { filter: lazy })).next_batch;

@@ -1,4 +1,15 @@
 import { isCompliantUserId, serverOfUser, type UserId } from '../../protocol/index.ts';
+import type { RoomHead } from '../../room-engine/index.ts';
+
+/**
+ * Whether EDUs about a user concern a room. While the state of the room is partial, users of its servers whose
+ * memberships are not known may be members.
+ */
+export function mayBeJoined(head: RoomHead, userId: UserId): boolean {
+  const membership = head.membership(userId);
+  if (membership !== undefined || !head.isPartial) return membership === 'join';
+  return head.servers.has(serverOfUser(userId));
+}
 
 /**
  * Whether EDUs of `server` may concern this user: one of its own, with an id that may be sent to clients

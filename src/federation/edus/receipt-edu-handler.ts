@@ -4,7 +4,7 @@ import type { Receipts } from '../../receipts/index.ts';
 import type { RoomHead, RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
-import { isEduUserOf } from './edu-users.ts';
+import { isEduUserOf, mayBeJoined } from './edu-users.ts';
 
 export interface ReceiptEduDeps {
   readonly engine: Pick<RoomReader, 'heads' | 'events'>;
@@ -30,8 +30,7 @@ export function receiptHandler(deps: ReceiptEduDeps): EduHandler {
       if (!head?.servers.has(origin) || !(await deps.serverAcls.allows(head, origin))) continue;
       for (const [userId, receipt] of Object.entries(read).slice(0, maxUsers)) {
         if (!isEduUserOf(origin, userId)) continue;
-        if (head.membership(userId) !== 'join' || !isJsonObject(receipt) || !deps.rates.allow(origin))
-          continue;
+        if (!mayBeJoined(head, userId) || !isJsonObject(receipt) || !deps.rates.allow(origin)) continue;
         await record(deps, head, userId, receipt);
       }
     }

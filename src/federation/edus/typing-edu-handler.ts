@@ -3,7 +3,7 @@ import type { RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import type { Typing } from '../../typing/index.ts';
 import type { EduHandler } from './edu-handlers.ts';
 import type { EduRates } from './edu-rates.ts';
-import { isEduUserOf } from './edu-users.ts';
+import { isEduUserOf, mayBeJoined } from './edu-users.ts';
 
 export interface TypingEduDeps {
   readonly engine: Pick<RoomReader, 'heads'>;
@@ -21,7 +21,7 @@ export function typingHandler({ engine, serverAcls, typing, rates }: TypingEduDe
     if (!isEduUserOf(origin, userId)) return;
     if (!isRoomId(roomId) || typeof isTyping !== 'boolean' || !rates.allow(origin)) return;
     const head = await engine.heads.get(roomId);
-    if (head?.membership(userId) !== 'join' || !(await serverAcls.allows(head, origin))) return;
+    if (!head || !mayBeJoined(head, userId) || !(await serverAcls.allows(head, origin))) return;
     typing.set(userId, roomId, isTyping, typingTimeout);
   };
 }

@@ -63,6 +63,12 @@ export class ScriptedResident {
     return this.#note(this.room.say(body, sender));
   }
 
+  /** Makes an event of the homeserver the newest event of the room. */
+  accept(event: RoomEvent): void {
+    this.#joined = after(this.#joined, event);
+    this.room.accept(event);
+  }
+
   /** Sends events in one transaction. @returns the errors by event id */
   async send(...events: readonly BuiltEvent[]): Promise<JsonObject> {
     return (await this.#transaction({ pdus: events.map(({ event }) => event.pdu) }))['pdus'] as JsonObject;
@@ -110,8 +116,7 @@ export class ScriptedResident {
       const state = before.filter(({ type }) => type !== 'm.room.member');
       const needed = new Set(event.authEventIds.concat(state.flatMap(({ authEventIds }) => authEventIds)));
       const chain = before.filter(({ eventId, type }) => type === 'm.room.member' && needed.has(eventId));
-      this.#joined = after(this.#joined, event);
-      room.accept(event);
+      this.accept(event);
       return {
         state: state.map(({ pdu }) => pdu),
         auth_chain: chain.map(({ pdu }) => pdu),
