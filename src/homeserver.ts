@@ -1,7 +1,7 @@
 import type { AccountsSlice } from './accounts/index.ts';
-import { conversationRoutes, startConversations } from './composition/conversations.ts';
+import { maxEvents, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
-import { encryptionRoutes, startEncryption } from './composition/encryption.ts';
+import { startEncryption } from './composition/encryption.ts';
 import { type Federation, startFederation } from './composition/federation.ts';
 import { federationReadRoutes, openRemoteLookups } from './composition/federation-queries.ts';
 import { otherServers } from './composition/federation-rooms.ts';
@@ -10,6 +10,7 @@ import { handshakeRoutes, remoteMemberships } from './composition/handshakes.ts'
 import { type Environment, type Kernel, openKernel } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
+import { OpenedSlices } from './composition/opened-slices.ts';
 import { openPages, staticRoutes } from './composition/pages.ts';
 import { openRoomPurge } from './composition/room-purge.ts';
 import { runJobsOfAccounts, startRooms } from './composition/rooms.ts';
@@ -30,6 +31,7 @@ import {
 import type { Pages } from './kernel/pages/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
 import { RelationIndex } from './relations/index.ts';
+import { roomRoutes } from './rooms/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
 
 export type { Environment } from './composition/kernel.ts';
@@ -54,67 +56,45 @@ export function createHomeserver(environment: Environment): Homeserver {
     async start() {
       try {
         const kernel = await openKernel(environment, shutdown);
-        const federation = await startFederation(kernel, shutdown);
+        const opened = new OpenedSlices(shutdown);
+        const federation = await startFederation(kernel, opened);
         const lookups = openRemoteLookups(kernel, federation);
-        const media = await startMedia(kernel, federation, shutdown);
-        const users = startUsers(kernel, shutdown, lookups.profiles, media.repository);
+        const media = await startMedia(kernel, federation, opened);
+        const users = startUsers(kernel, opened, lookups.profiles, media);
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
-        const rooms = await startRooms(kernel, users, relationIndex, shutdown, {
+        const rooms = await startRooms(kernel, users, relationIndex, opened, {
           remoteAliases: lookups.aliases,
           otherServers: otherServers(federation),
           openRemoteMemberships: await remoteMemberships(kernel, federation, users),
         });
         runJobsOfAccounts(kernel, users, rooms);
-        const encryption = await startEncryption(kernel, users, rooms, federation, shutdown);
-        const conversations = await startConversations(kernel, users, rooms, encryption, shutdown);
-        const directories = await startDirectories(kernel, users, rooms, lookups, shutdown);
-        const messages = await startMessages({
-          kernel,
-          users,
-          rooms,
-          relationIndex,
-          conversations,
-          shutdown,
-        });
-        const notices = await startServerNotices(kernel, users, rooms);
-        const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation);
-        const handshakes = await handshakeRoutes(kernel, rooms, thirdParties);
-        const traffic = await startFederationTraffic(
-          { kernel, federation, rooms, conversations, eduHandlers: [encryption.eduHandlers] },
-          shutdown,
-        );
+        await startEncryption(kernel, users, rooms, federation, opened);
+        const conversations = await startConversations(kernel, users, rooms, opened);
+        const directory = await startDirectories(kernel, users, rooms, lookups, opened);
+        const messageDeps = { kernel, users, rooms, relationIndex, conversations, opened };
+        const { delayedEvents, openIdTokens } = await startMessages(messageDeps);
+        await startServerNotices(kernel, users, rooms, opened);
+        const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
+        await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
         openRoomPurge(kernel, rooms);
-        await startJobs(kernel, shutdown);
+        await startJobs(kernel, opened);
         rooms.incoming.start();
         await rooms.completion.start();
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
-        const routes = [
-          ...ownRoutes(kernel, pages),
-          ...federation.routes,
-          ...userRoutes(kernel, users, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
-          ...conversationRoutes(
-            kernel,
-            users,
-            rooms,
-            conversations,
-            messages.delayedEvents,
-            thirdParties.inviting,
-          ),
-          ...thirdParties.routes,
-          ...media.routes,
-          ...encryptionRoutes(encryption),
-          ...directories.routes,
-          ...messages.routes,
-          ...notices.routes,
-          ...handshakes,
-          ...traffic,
-          ...federationReadRoutes(kernel, { users, rooms, ...directories, ...messages }),
-        ];
         const { accounts } = users;
-        const http = createHttp(kernel, accounts, federation, routes, pages);
-        shutdown.add('http', () => http.stop());
+        opened.add('routes over several slices', {
+          routes: [
+            ...ownRoutes(kernel, pages),
+            ...userRoutes(kernel, users, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
+            ...roomRoutes(rooms, maxEvents(kernel), delayedEvents, thirdParties.inviting),
+            ...(await handshakeRoutes(kernel, rooms, thirdParties)),
+            ...federationReadRoutes(kernel, { users, rooms, directory, openIdTokens }),
+          ],
+        });
+        const http = createHttp(kernel, accounts, federation, opened.routes, pages);
+        opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
-        await startManhole(kernel, accounts, shutdown);
+        await startManhole(kernel, accounts, opened);
         running = { kernel, http, pages };
         return { addresses };
       } catch (error) {
@@ -137,18 +117,18 @@ export function createHomeserver(environment: Environment): Homeserver {
 }
 
 /** Starts jobs; to be called after all slices have registered theirs. */
-async function startJobs({ jobs }: Kernel, shutdown: Shutdown): Promise<void> {
-  shutdown.add('jobs', () => jobs.stop());
+async function startJobs({ jobs }: Kernel, opened: OpenedSlices): Promise<void> {
+  opened.add('jobs', { stop: () => jobs.stop() });
   await jobs.start();
 }
 
 /** Starts the debugging console, whose code is loaded only if it is enabled. */
-async function startManhole(kernel: Kernel, accounts: AccountsSlice, shutdown: Shutdown): Promise<void> {
+async function startManhole(kernel: Kernel, accounts: AccountsSlice, opened: OpenedSlices): Promise<void> {
   const { process, http } = kernel.configuration;
   if (process.manhole === null && !http.listeners.some(({ type }) => type === 'manhole')) return;
   const { openManhole } = await import('./composition/manhole.ts');
   const manhole = await openManhole(kernel.configuration, { kernel, accounts }, kernel.log);
-  shutdown.add('manhole', () => manhole?.close());
+  opened.add('manhole', { stop: () => manhole?.close() });
 }
 
 function ownRoutes({ configuration, metrics, serverName }: Kernel, pages: Pages): Route[] {

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Conversations, startConversations } from '../src/composition/conversations.ts';
 import { type Environment, openKernel } from '../src/composition/kernel.ts';
+import { OpenedSlices } from '../src/composition/opened-slices.ts';
 import { openReader, type Reader } from '../src/composition/reader.ts';
 import { startRooms } from '../src/composition/rooms.ts';
 import { Shutdown } from '../src/composition/shutdown.ts';
@@ -18,7 +19,7 @@ import type { PublishedRange } from '../src/kernel/streams/index.ts';
 import type { JsonObject } from '../src/protocol/index.ts';
 import { RelationIndex } from '../src/relations/index.ts';
 import type { Rooms } from '../src/rooms/index.ts';
-import { MessageQueues, toDeviceSyncSource } from '../src/to-device/index.ts';
+import { openToDeviceReading } from '../src/to-device/index.ts';
 import { type ManualClock, manualClock } from './support/clocks/manual-clock.ts';
 import { makeTestDatabase } from './support/databases/databases.ts';
 import { testConfiguration } from './support/servers/server.ts';
@@ -54,9 +55,10 @@ class TwoProcesses {
       databaseOptions: place.options,
     };
     const kernel = await openKernel(environment, shutdown);
-    const users = startUsers(kernel, shutdown);
-    const rooms = await startRooms(kernel, users, new RelationIndex(kernel.database, 'test'), shutdown);
-    const queues = new MessageQueues(kernel.database);
+    const opened = new OpenedSlices(shutdown);
+    const users = startUsers(kernel, opened);
+    const rooms = await startRooms(kernel, users, new RelationIndex(kernel.database, 'test'), opened);
+    const { queues } = opened.add('to-device messages', openToDeviceReading(kernel));
     const e2ee = await openE2ee({
       ...kernel,
       devices: users.accounts.devices,
@@ -66,8 +68,8 @@ class TwoProcesses {
       reauthenticator: users.accounts.reauthenticator,
       jobs: undefined,
     });
-    const syncSources = [toDeviceSyncSource(queues), ...e2ee.syncSources];
-    const conversations = await startConversations(kernel, users, rooms, { syncSources }, shutdown);
+    opened.add('end-to-end encryption', e2ee);
+    const conversations = await startConversations(kernel, users, rooms, opened);
     this.writer = { users, rooms, conversations };
     const bus = {
       current: kernel.streams.current,

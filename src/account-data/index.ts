@@ -5,7 +5,6 @@ export { InvitePermissions } from './invite-permissions.ts';
 export type { InviteDecision } from './invite-rules.ts';
 export { accountDataManifest } from './manifest.ts';
 export { accountDataMigrations } from './migrations.ts';
-export { accountDataRoutes, tagRoutes } from './routes.ts';
+export { openAccountData } from './open.ts';
 export type { AccountDataEntry, AccountDataKey } from './store.ts';
-export { accountDataSyncSource } from './sync-source.ts';
 export { Tags } from './tags.ts';

@@ -5,18 +5,12 @@ import {
   openDirectory,
   startDirectory,
 } from '../directory/index.ts';
-import type { Route } from '../kernel/http/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { RemoteLookups } from './federation-queries.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
-
-export interface Directories {
-  readonly directory: Directory;
-  readonly routes: readonly Route[];
-}
 
 /** Opens the directories of rooms and users; to be called before jobs are started. */
 export async function startDirectories(
@@ -24,8 +18,8 @@ export async function startDirectories(
   { accounts, profiles }: Users,
   rooms: Rooms,
   lookups: RemoteLookups,
-  shutdown: Shutdown,
-): Promise<Directories> {
+  opened: OpenedSlices,
+): Promise<Directory> {
   const notices = noticesUserOf(kernel);
   const localUsers: DirectoryUsers = {
     account: async (userId) => (userId === notices?.userId ? undefined : accounts.accounts.getUser(userId)),
@@ -40,6 +34,7 @@ export async function startDirectories(
     remoteHierarchies: lookups.hierarchies,
     options,
   });
-  shutdown.add('directories', await startDirectory(directory, options));
-  return { directory, routes: directoryRoutes(directory, rooms, options) };
+  const stop = await startDirectory(directory, options);
+  opened.add('directories', { routes: directoryRoutes(directory, rooms, options), stop });
+  return directory;
 }

@@ -7,14 +7,13 @@ import {
   type EduHandlersByType,
 } from '../federation/index.ts';
 import { RecentlyUsed } from '../kernel/caches/index.ts';
-import type { Route } from '../kernel/http/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { RoomFact } from '../room-engine/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { ToDevice } from '../to-device/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
 interface Deps {
@@ -29,11 +28,8 @@ interface Deps {
 /** Devices of remote users that are remembered as already checked. */
 const devicesInMemory = 50_000;
 
-/** Connects end-to-end encryption with remote servers. @returns what answers their requests and handles their EDUs */
-export async function federateEncryption(
-  deps: Deps,
-  shutdown: Shutdown,
-): Promise<{ readonly routes: readonly Route[]; readonly eduHandlers: EduHandlersByType }> {
+/** Connects end-to-end encryption with remote servers. */
+export async function federateEncryption(deps: Deps, opened: OpenedSlices): Promise<void> {
   const { kernel, users, rooms, federation, e2ee, toDevice } = deps;
   const { outbox, destinations } = federation;
   const log = kernel.namedLog('e2ee');
@@ -44,10 +40,8 @@ export async function federateEncryption(
     sendDisplayNames: kernel.configuration.devices.allow_device_name_lookup_over_federation,
   };
   const announcer = await DeviceListAnnouncer.start({ ...kernel, ...own, log, engine: rooms.engine, outbox });
-  shutdown.add('announcements of devices', () => announcer.stop());
   const sawDevice = async (userId: string, deviceId: string) => lists?.fetchIfDeviceMissing(userId, deviceId);
   if (lists) {
-    shutdown.add('device lists of other servers', () => lists.settled());
     destinations.onReturn((server) => {
       lists
         .serverIsBack(server)
@@ -57,13 +51,15 @@ export async function federateEncryption(
     });
     followSenders(deps, sawDevice);
   }
-  return {
+  opened.add('announcements of devices', {
     routes: deviceQueryRoutes({ ...kernel, ...own, claiming: e2ee.claiming, announcer }),
     eduHandlers: {
       'm.direct_to_device': directToDeviceHandler(toDevice, kernel.serverName, sawDevice),
       ...(lists && deviceListHandlers(lists)),
     },
-  };
+    stop: () => announcer.stop(),
+  });
+  if (lists) opened.add('device lists of other servers', { stop: () => lists.settled() });
 }
 
 function deviceListHandlers(lists: NonNullable<E2ee['remoteLists']>): EduHandlersByType {

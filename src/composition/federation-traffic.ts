@@ -15,13 +15,12 @@ import {
   typingHandler,
 } from '../federation/index.ts';
 import { TransactionsApi } from '../federation-client/index.ts';
-import type { Route } from '../kernel/http/index.ts';
 import { knownServers } from '../room-engine/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 
 type EduSources = Pick<Conversations, 'typing' | 'receipts' | 'presence'>;
 
@@ -32,18 +31,13 @@ interface Deps<Sources extends EduSources = Conversations> {
   readonly conversations: Sources;
 }
 
-interface TrafficDeps extends Deps {
-  /** Handlers that other slices have. */
-  readonly eduHandlers: readonly EduHandlersByType[];
-}
-
 type EduDeps = Deps<EduSources>;
 
 /**
  * Starts sending events and EDUs to remote servers and receiving theirs; to be called before jobs are
  * started.
  */
-export async function startFederationTraffic(deps: TrafficDeps, shutdown: Shutdown): Promise<Route[]> {
+export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): Promise<void> {
   const { kernel, federation, rooms } = deps;
   const log = kernel.namedLog('federation');
   const metrics = kernel.metrics && openMetrics(kernel);
@@ -56,17 +50,19 @@ export async function startFederationTraffic(deps: TrafficDeps, shutdown: Shutdo
     ...(metrics && { observer: metrics }),
   });
   metrics?.watch(sender);
-  sendEdus(deps, sender, shutdown);
+  sendEdus(deps, sender, opened);
   const transactions = new Transactions({
     ...kernel,
     incoming: rooms.incoming,
-    eduHandlers: new EduHandlers(log, [...deps.eduHandlers, ephemeralEduHandlers(deps)]),
+    eduHandlers: new EduHandlers(log, [...opened.eduHandlers, ephemeralEduHandlers(deps)]),
     ...(metrics && { observer: metrics }),
   });
   trimOutboxHourly(kernel.jobs, kernel);
-  shutdown.add('federation sender', () => sender.stop());
+  opened.add('federation sender', {
+    routes: transactionRoutes(transactions),
+    stop: () => sender.stop(),
+  });
   await sender.start();
-  return transactionRoutes(transactions);
 }
 
 function openMetrics({ metrics, clock, configuration, database, serverName }: Kernel) {
@@ -94,7 +90,7 @@ export function ephemeralEduHandlers({ kernel, rooms, conversations }: EduDeps):
 export function sendEdus(
   { kernel, rooms, conversations }: EduDeps,
   sender: FederationSender,
-  shutdown: Shutdown,
+  opened: OpenedSlices,
 ): void {
   const log = kernel.namedLog('federation');
   const shared = { ...kernel, ...conversations, engine: rooms.engine, log, sender };
@@ -103,6 +99,6 @@ export function sendEdus(
   const typing = new TypingEduSender(shared);
   const receipts = new ReceiptEduSender({ ...shared, transactionsPerSecond });
   new PresenceEduSender(shared);
-  shutdown.add('typing EDUs', () => typing.stop());
-  shutdown.add('receipt EDUs', () => receipts.stop());
+  opened.add('typing EDUs', { stop: () => typing.stop() });
+  opened.add('receipt EDUs', { stop: () => receipts.stop() });
 }

@@ -1,10 +1,9 @@
 import { EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
 import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
-import type { Route } from '../kernel/http/index.ts';
 import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
 import { isServerName } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
 
 /** The federation client, and what requests of remote servers need before rooms are open. */
@@ -15,16 +14,15 @@ export interface Federation extends FederationClientSlice {
   readonly isDestination: (serverName: string) => boolean;
   /** Queue of EDUs that must be delivered. */
   readonly outbox: EduOutbox;
-  readonly routes: readonly Route[];
 }
 
 /** Opens the connection to remote servers. It starts before the rooms and stops after them. */
-export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promise<Federation> {
+export async function startFederation(kernel: Kernel, opened: OpenedSlices): Promise<Federation> {
   const { configuration, resolver = systemResolver } = kernel;
   const { authorities } = kernel;
   const tls = authorities && new TlsSettings({ verify: true, authorities });
   const http = new OutboundHttp({ config: configuration.outbound, clock: kernel.clock, resolver, tls });
-  shutdown.add('outbound requests', () => http.close());
+  opened.add('outbound requests', { stop: () => http.close() });
   const client = await openFederationClient({
     ...kernel,
     http,
@@ -33,13 +31,15 @@ export async function startFederation(kernel: Kernel, shutdown: Shutdown): Promi
     signingKeys: await loadSigningKeys(kernel),
     options: configuration.federationClient,
   });
-  const routes = [
-    versionRoute(),
-    ...keyRoutes({ ...kernel, ...client, notaryKeys: await loadNotaryKeys(kernel) }),
-    ...whitelistRoutes({ ...configuration.federation, ...configuration.federationClient }),
-  ];
+  opened.add('federation client', {
+    routes: [
+      versionRoute(),
+      ...keyRoutes({ ...kernel, ...client, notaryKeys: await loadNotaryKeys(kernel) }),
+      ...whitelistRoutes({ ...configuration.federation, ...configuration.federationClient }),
+    ],
+  });
   const isDestination = (serverName: string) =>
     serverName !== kernel.serverName && isServerName(serverName) && client.whitelist.allows(serverName);
   const outbox = await EduOutbox.open({ ...kernel, isDestination });
-  return { ...client, http, isDestination, outbox, routes };
+  return { ...client, http, isDestination, outbox };
 }

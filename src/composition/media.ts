@@ -1,5 +1,4 @@
 import { errorForClient, MalformedResponse, MediaApi, RemoteError } from '../federation-client/index.ts';
-import type { Route } from '../kernel/http/index.ts';
 import { OutboundError } from '../kernel/outbound/index.ts';
 import {
   type MediaRequest,
@@ -12,19 +11,16 @@ import {
 import { MatrixError, unknown } from '../protocol/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 
-/** The media repository, as the other slices need it. */
-export interface Media {
-  /** Absent where another process runs the media repository. */
-  readonly repository: MediaSlice | undefined;
-  readonly routes: readonly Route[];
-}
-
-/** Opens the media repository, unless another process runs it. */
-export async function startMedia(kernel: Kernel, federation: Federation, shutdown: Shutdown): Promise<Media> {
+/** Opens the media repository. @returns `undefined` where another process runs it */
+export async function startMedia(
+  kernel: Kernel,
+  federation: Federation,
+  opened: OpenedSlices,
+): Promise<MediaSlice | undefined> {
   const { media: options, rateLimits } = kernel.configuration;
-  if (!options.enable_media_repo) return { repository: undefined, routes: [] };
+  if (!options.enable_media_repo) return undefined;
   const repository = await openMediaRepository({
     ...kernel,
     log: kernel.namedLog('media'),
@@ -38,8 +34,7 @@ export async function startMedia(kernel: Kernel, federation: Federation, shutdow
     },
     options,
   });
-  shutdown.add('media', () => repository.stop());
-  return { repository, routes: repository.routes };
+  return opened.add('media', repository);
 }
 
 /** Redirects that are followed to the URL at which a remote server offers its media. */

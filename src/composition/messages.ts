@@ -1,16 +1,16 @@
-import { DelayedEvents, delayedEventRoutes } from '../delayed-events/index.ts';
+import { type DelayedEvents, openDelayedEvents } from '../delayed-events/index.ts';
 import type { Route } from '../kernel/http/index.ts';
-import { OpenIdTokens, openIdRoutes } from '../openid/index.ts';
+import { type OpenIdTokens, openOpenId } from '../openid/index.ts';
 import { Notifications, notificationRoutes } from '../push/index.ts';
 import { RelatedEvents, type RelationIndex, relationRoutes, ThreadList } from '../relations/index.ts';
 import { Reports, reportRoutes } from '../reports/index.ts';
 import { DummyEvents, RedactionRetention, type Rooms, readAccess, SettingsTransfer } from '../rooms/index.ts';
-import { Search, SearchIndex, searchRoutes } from '../search/index.ts';
+import { openSearch } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Kernel } from './kernel.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import { transferSettings } from './room-settings.ts';
-import type { Shutdown } from './shutdown.ts';
 import type { Users } from './users.ts';
 
 /** Dependencies of the slices about messages. */
@@ -20,14 +20,13 @@ export interface MessageDeps {
   readonly rooms: Rooms;
   readonly relationIndex: RelationIndex;
   readonly conversations: Conversations;
-  readonly shutdown: Shutdown;
+  readonly opened: OpenedSlices;
 }
 
 /** What other slices use of these. */
 export interface Messages {
   readonly delayedEvents: DelayedEvents;
   readonly openIdTokens: OpenIdTokens;
-  readonly routes: readonly Route[];
 }
 
 /**
@@ -35,14 +34,18 @@ export interface Messages {
  * started.
  */
 export async function startMessages(deps: MessageDeps): Promise<Messages> {
-  const { kernel, users, rooms } = deps;
+  const { kernel, users, rooms, opened } = deps;
   const { rc_delayed_event_mgmt } = kernel.configuration.rateLimits;
-  const delayedEvents = new DelayedEvents({
-    ...kernel,
-    rooms,
-    isSuspended: async (userId) => (await users.accounts.accounts.getUser(userId))?.isSuspended === true,
-    maxDelay: kernel.configuration.rooms.max_event_delay_duration,
-  });
+  const { delayedEvents } = opened.add(
+    'delayed events',
+    openDelayedEvents({
+      ...kernel,
+      rooms,
+      isSuspended: async (userId) => (await users.accounts.accounts.getUser(userId))?.isSuspended === true,
+      maxDelay: kernel.configuration.rooms.max_event_delay_duration,
+      limit: kernel.userLimiter(rc_delayed_event_mgmt),
+    }),
+  );
   new RedactionRetention({
     ...kernel,
     engine: rooms.engine,
@@ -55,21 +58,18 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
     threshold: kernel.configuration.rooms.dummy_events_threshold,
   });
   await startSettingsTransfer(deps);
-  const openIdTokens = new OpenIdTokens(kernel);
-  const routes = [
-    ...relationsRoutes(deps),
-    ...reportsRoutes(deps),
-    ...notificationRoutes(openNotifications(deps)),
-    ...searchRoutes(await startSearch(deps)),
-    ...openIdRoutes(openIdTokens, kernel.serverName),
-    ...callRoutes(kernel.configuration.accounts, kernel.clock),
-    ...delayedEventRoutes(delayedEvents, kernel.userLimiter(rc_delayed_event_mgmt)),
-  ];
-  return { delayedEvents, openIdTokens, routes };
+  const { openIdTokens } = opened.add('OpenID tokens', openOpenId(kernel));
+  opened.add('relations', { routes: relationsRoutes(deps) });
+  opened.add('reports', { routes: reportsRoutes(deps) });
+  opened.add('notifications', { routes: notificationRoutes(openNotifications(deps)) });
+  opened.add('calls', { routes: callRoutes(kernel.configuration.accounts, kernel.clock) });
+  const options = kernel.configuration.search;
+  opened.add('search', await openSearch({ ...kernel, log: kernel.namedLog('search'), rooms, options }));
+  return { delayedEvents, openIdTokens };
 }
 
 /** Copies the settings of users for a room when they join its replacement. */
-async function startSettingsTransfer({ kernel, users, rooms, shutdown }: MessageDeps): Promise<void> {
+async function startSettingsTransfer({ kernel, users, rooms, opened }: MessageDeps): Promise<void> {
   const following = new SettingsTransfer({
     ...kernel,
     log: kernel.namedLog('rooms'),
@@ -77,22 +77,13 @@ async function startSettingsTransfer({ kernel, users, rooms, shutdown }: Message
     transfer: (userId, from, to) => transferSettings(users, userId, from, to),
   });
   await following.start();
-  shutdown.add('settings of upgraded rooms', () => following.stop());
-}
-
-/** Starts search; `undefined` when the operator has disabled it: nothing is indexed then either. */
-async function startSearch({ kernel, rooms, shutdown }: MessageDeps) {
-  if (!kernel.configuration.search.enable_search) return undefined;
-  const index = new SearchIndex({ ...kernel, log: kernel.namedLog('search'), engine: rooms.engine });
-  await index.start();
-  shutdown.add('search', () => index.stop());
-  return new Search({ rooms, index });
+  opened.add('settings of upgraded rooms', { stop: () => following.stop() });
 }
 
 function openNotifications({ kernel, users, rooms, conversations }: MessageDeps): Notifications {
-  const { receipts, threadSubscriptions } = conversations;
+  const { receipts, threads: subscriptions } = conversations;
   const { pushRules: rules, ignoredUsers: ignored, invitePermissions: invitePolicy } = users;
-  const threads = threadSubscriptions.followed;
+  const threads = subscriptions.followed;
   return new Notifications({ ...kernel, ...rooms, receipts, rules, ignored, threads, invitePolicy });
 }
 

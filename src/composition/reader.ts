@@ -12,9 +12,10 @@ import {
 } from '../kernel/streams/index.ts';
 import { RelationIndex, Relations } from '../relations/index.ts';
 import { openReadingRooms, type ReadingRooms } from '../rooms/index.ts';
-import { MessageQueues, toDeviceSyncSource } from '../to-device/index.ts';
+import { openToDeviceReading } from '../to-device/index.ts';
 import { type Conversations, startConversations } from './conversations.ts';
 import { type Environment, type Kernel, optionsOf, serverNameOf } from './kernel.ts';
+import { OpenedSlices } from './opened-slices.ts';
 import type { Shutdown } from './shutdown.ts';
 import { startUsers, type Users } from './users.ts';
 
@@ -52,36 +53,21 @@ export async function openReader(
   });
   shutdown.add('streams', () => remote.close());
   const kernel = await openReaderKernel(environment, remote, shutdown);
-  const users = startUsers(kernel, shutdown);
+  const opened = new OpenedSlices(shutdown);
+  const users = startUsers(kernel, opened);
   const rooms = openRooms(kernel, users);
+  opened.add('to-device messages', openToDeviceReading(kernel));
   const { accounts, keyChanges } = users;
-  const messageQueues = new MessageQueues(kernel.database);
-  const e2ee = openE2eeReading({
+  const e2eeDeps = {
     ...kernel,
     log: kernel.namedLog('e2ee'),
     devices: accounts.devices,
     engine: rooms.engine,
     keyChanges,
-  });
-  const syncSources = [toDeviceSyncSource(messageQueues), ...e2ee.syncSources];
-  const conversations = await startConversations(kernel, users, rooms, { syncSources }, shutdown);
-  remote.follow(
-    rooms.engine.stream,
-    users.erasedUsers.stream,
-    accounts.accounts.accountStream,
-    accounts.sessions.sessionStream,
-    accounts.devices.deviceListStream,
-    users.profiles.profileStream,
-    users.accountData.accountDataStream,
-    users.pushRules.pushRulesStream,
-    conversations.threadSubscriptions.threadStream,
-    keyChanges.keyStream,
-    e2ee.signatureStream,
-    messageQueues.toDeviceStream,
-    conversations.typing.typingStream,
-    conversations.receipts.receiptStream,
-    conversations.presence.presenceStream,
-  );
+  };
+  opened.add('end-to-end encryption', openE2eeReading(e2eeDeps));
+  const conversations = await startConversations(kernel, users, rooms, opened);
+  remote.follow(rooms.engine.stream, ...opened.streams);
   bus.subscribe((range) => remote.receive(range));
   return { kernel, users, rooms, conversations, caughtUp: () => remote.settled() };
 }

@@ -13,7 +13,7 @@ import {
 import { runNoticeRoomJobs } from '../server-notices/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticeLeaveCheck } from './notices-user.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { Users } from './users.ts';
 
@@ -44,7 +44,7 @@ export async function startRooms(
   kernel: Kernel,
   users: Users,
   relationIndex: RelationIndex,
-  shutdown: Shutdown,
+  opened: OpenedSlices,
   remote: RemoteRooms = {},
 ): Promise<Rooms> {
   const { accounts } = users.accounts;
@@ -72,11 +72,13 @@ export async function startRooms(
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
   registerTransactionCleanup(kernel.jobs, kernel);
-  shutdown.add('rooms', async () => {
-    const completed = rooms.completion.close();
-    await rooms.incoming.close();
-    await completed;
-    await rooms.engine.close();
+  opened.add('rooms', {
+    stop: async () => {
+      const completed = rooms.completion.close();
+      await rooms.incoming.close();
+      await completed;
+      await rooms.engine.close();
+    },
   });
   return rooms;
 }

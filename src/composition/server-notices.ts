@@ -1,18 +1,17 @@
-import type { Route } from '../kernel/http/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import { NoticeRooms, ServerNotices, serverNoticeRoutes } from '../server-notices/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
-export interface Notices {
-  /** Sends server notices; for other slices. */
-  readonly serverNotices: ServerNotices;
-  readonly routes: readonly Route[];
-}
-
 /** Opens server notices if the options enable them; to be called before jobs are started. */
-export async function startServerNotices(kernel: Kernel, users: Users, rooms: Rooms): Promise<Notices> {
+export async function startServerNotices(
+  kernel: Kernel,
+  users: Users,
+  rooms: Rooms,
+  opened: OpenedSlices,
+): Promise<void> {
   const { accounts } = users.accounts;
   const sending = noticeSending(kernel, users, rooms);
   const serverNotices = new ServerNotices({
@@ -28,7 +27,7 @@ export async function startServerNotices(kernel: Kernel, users: Users, rooms: Ro
       'server_notices.system_mxid_localpart names an existing account: its owner can send notices in the name of the server',
     );
   }
-  return { serverNotices, routes: serverNoticeRoutes(serverNotices) };
+  opened.add('server notices', { routes: serverNoticeRoutes(serverNotices) });
 }
 
 function noticeSending(kernel: Kernel, { tags }: Users, rooms: Rooms) {

@@ -1,10 +1,10 @@
 import { errorForClient, MembershipApi } from '../federation-client/index.ts';
 import { IdentityServers } from '../identity-servers/index.ts';
-import type { Route } from '../kernel/http/index.ts';
 import type { Rooms, ThirdPartyInviting } from '../rooms/index.ts';
 import { OnBind, onBindRoute, Redemption, ThirdPartyInvites } from '../third-party-invites/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
 /** Third-party invites, as the other slices need them. */
@@ -12,7 +12,6 @@ export interface ThirdPartyServices {
   readonly inviting: ThirdPartyInviting;
   /** For requests of the invited users' servers. */
   readonly redemption: Redemption;
-  readonly routes: readonly Route[];
 }
 
 /** Opens invites by mail address and phone number. */
@@ -21,6 +20,7 @@ export function openThirdPartyInvites(
   users: Users,
   rooms: Rooms,
   federation: Federation,
+  opened: OpenedSlices,
 ): ThirdPartyServices {
   const { configuration, serverName } = kernel;
   const { accounts } = users.accounts;
@@ -50,5 +50,7 @@ export function openThirdPartyInvites(
     limit,
     log,
   });
-  return { inviting, redemption, routes: [onBindRoute(new OnBind({ redemption, serverName, limit, log }))] };
+  const onBind = new OnBind({ redemption, serverName, limit, log });
+  opened.add('third-party invites', { routes: [onBindRoute(onBind)] });
+  return { inviting, redemption };
 }

@@ -1,10 +1,9 @@
 import {
-  AccountData,
-  accountDataRoutes,
-  IgnoredUsers,
-  InvitePermissions,
-  Tags,
-  tagRoutes,
+  type AccountData,
+  type IgnoredUsers,
+  type InvitePermissions,
+  openAccountData,
+  type Tags,
 } from '../account-data/index.ts';
 import {
   AccountReader,
@@ -29,13 +28,13 @@ import {
   type RemoteProfiles,
   type RoomSharing,
 } from '../profiles/index.ts';
-import { PushRules } from '../push/index.ts';
+import { PushRules, pushRuleRoutes, pushRulesSyncSource } from '../push/index.ts';
 import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
-import type { Shutdown } from './shutdown.ts';
+import type { OpenedSlices } from './opened-slices.ts';
 import { slices } from './slices.ts';
 
 /** The slices about users (tier 1). */
@@ -56,7 +55,7 @@ export interface Users {
 /** Opens accounts and what is stored for them. */
 export function startUsers(
   kernel: Kernel,
-  shutdown: Shutdown,
+  opened: OpenedSlices,
   remoteProfiles?: RemoteProfiles,
   avatarFiles?: AvatarFiles,
 ): Users {
@@ -66,14 +65,20 @@ export function startUsers(
   const userIndexJobs = new UserIndexJobs(kernel);
   const keyChanges = new DeviceKeyChanges();
   const pushRules = new PushRules(kernel);
-  const accountData = new AccountData({
-    ...kernel,
-    computed: new Map([['m.push_rules', (userId) => pushRules.content(userId)]]),
+  opened.add('push rules', {
+    routes: pushRuleRoutes(pushRules),
+    syncSources: [pushRulesSyncSource(pushRules)],
+    streams: [pushRules.pushRulesStream],
   });
-  const ignoredUsers = new IgnoredUsers(accountData);
   const notices = noticesUserOf(kernel);
   const isServer = (userId: string) => userId === notices?.userId;
+  const computed = new Map([['m.push_rules', (userId: string) => pushRules.content(userId)]]);
+  const { accountData, tags, ignoredUsers, invitePermissions } = opened.add(
+    'account data',
+    openAccountData({ ...kernel, computed }, isServer),
+  );
   const filters = new Filters(kernel);
+  opened.add('filters', { routes: filterRoutes(filters) });
   const profiles = new Profiles(
     {
       ...kernel,
@@ -109,14 +114,24 @@ export function startUsers(
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
-  shutdown.add('accounts', () => accounts.lastSeen.flush());
+  opened.add('accounts', {
+    streams: [
+      erasedUsers.stream,
+      accounts.accounts.accountStream,
+      accounts.sessions.sessionStream,
+      accounts.devices.deviceListStream,
+      profiles.profileStream,
+      keyChanges.keyStream,
+    ],
+    stop: () => accounts.lastSeen.flush(),
+  });
   return {
     accounts,
     profiles,
     accountData,
-    tags: new Tags(accountData),
+    tags,
     ignoredUsers,
-    invitePermissions: new InvitePermissions(accountData, ignoredUsers, isServer),
+    invitePermissions,
     filters,
     pushRules,
     erasedUsers,
@@ -136,21 +151,18 @@ function limitsOf({ configuration, limiter }: Kernel) {
   };
 }
 
-/** @param rooms answers whether two users share a room */
+/** Routes for accounts, devices, profiles and capabilities. @param rooms answers whether two users share a room */
 export function userRoutes(
   { configuration, limitOverrides, serverName }: Kernel,
   users: Users,
   rooms: RoomSharing,
 ): Route[] {
-  const { accounts, profiles, accountData, tags, filters } = users;
+  const { accounts, profiles } = users;
   return [
     ...accountRoutes(accounts),
     ...limitOverrideRoutes(accounts.accounts, limitOverrides, serverName),
     ...deviceRoutes(accounts.devices, accounts.reauthenticator),
     ...profileRoutes({ profiles, rooms }, configuration.profiles),
-    ...accountDataRoutes(accountData),
-    ...tagRoutes(tags),
-    ...filterRoutes(filters),
     ...capabilityRoutes(
       {
         served: {

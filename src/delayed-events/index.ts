@@ -2,4 +2,4 @@
 export { DelayedEvents, maxScheduled } from './delayed-events.ts';
 export { delayedEventsManifest } from './manifest.ts';
 export { delayedEventMigrations } from './migrations.ts';
-export { delayedEventRoutes } from './routes.ts';
+export { openDelayedEvents } from './open.ts';

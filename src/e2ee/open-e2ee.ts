@@ -90,6 +90,7 @@ export function openE2eeReading(
       keyCountSyncSource(counts, keyStream),
     ],
     signatureStream,
+    streams: [signatureStream],
     deviceLists,
     counts,
   };

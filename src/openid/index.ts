@@ -2,5 +2,5 @@
 
 export { openIdManifest } from './manifest.ts';
 export { openIdMigrations } from './migrations.ts';
+export { openOpenId } from './open.ts';
 export { OpenIdTokens } from './openid-tokens.ts';
-export { openIdRoutes } from './routes.ts';

@@ -14,6 +14,13 @@ const tokenLength = 40;
 /** SHA-256, base64url. A slow hash is not needed because tokens are long and random. */
 const hashOf = (token: string) => hash('sha256', token, 'base64url');
 
+export interface OpenIdTokensDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly jobs: Jobs;
+}
+
 /**
  * Tokens with which users prove their identity to other services, and which are valid for nothing else.
  * Source: client-server API, "OpenID".
@@ -23,7 +30,7 @@ export class OpenIdTokens {
   readonly #clock: Clock;
   readonly #randomness: Randomness;
 
-  constructor(deps: { database: Database; clock: Clock; randomness: Randomness; jobs: Jobs }) {
+  constructor(deps: OpenIdTokensDeps) {
     this.#database = deps.database;
     this.#clock = deps.clock;
     this.#randomness = deps.randomness;

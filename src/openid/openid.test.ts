@@ -6,7 +6,8 @@ import { alice, bob, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
 import { Jobs, jobMigrations } from '../kernel/jobs/index.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
-import { OpenIdTokens, openIdMigrations, openIdRoutes } from './index.ts';
+import { OpenIdTokens, openIdMigrations } from './index.ts';
+import { openIdRoutes } from './routes.ts';
 import type { OpenIdTables } from './tables.ts';
 
 async function openTokens(open: OpenDatabase) {

@@ -2,10 +2,9 @@
 export type { FullyReadMarkers } from './fully-read.ts';
 export { receiptsManifest } from './manifest.ts';
 export { receiptMigrations } from './migrations.ts';
+export { openReceipts } from './open.ts';
 export { ReadUpTo } from './read-up-to.ts';
 export type { PlacedReceipt, Receipt, ReceiptType } from './receipt.ts';
 export type { ReceiptContent } from './receipt-content.ts';
 export { Receipts, type ReceiptsDeps } from './receipts.ts';
-export { receiptRoutes } from './routes.ts';
-export { receiptSyncSource } from './sync-source.ts';
 export { threadIdOf } from './threads.ts';

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
-import { Receipts, receiptMigrations, receiptRoutes } from './index.ts';
+import { Receipts, receiptMigrations } from './index.ts';
+import { receiptRoutes } from './routes.ts';
 
 forEachDatabase((open) => {
   describe('receipt and read marker endpoints', () => {

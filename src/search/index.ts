@@ -2,6 +2,6 @@
 
 export { searchManifest } from './manifest.ts';
 export { searchMigrations } from './migrations.ts';
-export { searchRoutes } from './routes.ts';
+export { openSearch } from './open.ts';
 export { Search } from './search.ts';
 export { SearchIndex } from './search-index.ts';

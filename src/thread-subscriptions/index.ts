@@ -2,6 +2,5 @@
 
 export { threadSubscriptionsManifest } from './manifest.ts';
 export { threadSubscriptionMigrations } from './migrations.ts';
-export { threadSubscriptionRoutes } from './routes.ts';
-export { threadSubscriptionSyncSource } from './sync-source.ts';
+export { openThreadSubscriptions } from './open.ts';
 export { ThreadSubscriptions } from './thread-subscriptions.ts';

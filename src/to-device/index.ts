@@ -3,6 +3,7 @@
 export { toDeviceManifest } from './manifest.ts';
 export { isContentWithinLimit, type MessageMap } from './message-map.ts';
 export { toDeviceMigrations } from './migrations.ts';
+export { openToDevice, openToDeviceReading } from './open.ts';
 export { type DeviceAddress, MessageQueues, type PendingMessages } from './queues.ts';
 export { toDeviceRoutes } from './routes.ts';
 export { toDeviceSyncSource } from './sync-source.ts';

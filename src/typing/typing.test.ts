@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forEachDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
-import { Typing, typingRoutes } from './index.ts';
+import { Typing } from './index.ts';
+import { typingRoutes } from './routes.ts';
 
 async function openTyping(open: OpenDatabase) {
   const under = await RoomsUnderTest.open(open);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
 import { openKernel } from '../../src/composition/kernel.ts';
+import { OpenedSlices } from '../../src/composition/opened-slices.ts';
 import { startRooms } from '../../src/composition/rooms.ts';
 import { Shutdown } from '../../src/composition/shutdown.ts';
 import { startUsers } from '../../src/composition/users.ts';
@@ -29,9 +30,10 @@ async function cachedEvents(event_cache_size: number, global_factor: number): Pr
       databaseOptions: place.options,
     };
     const kernel = await openKernel(environment, shutdown);
-    const users = startUsers(kernel, shutdown);
+    const opened = new OpenedSlices(shutdown);
+    const users = startUsers(kernel, opened);
     const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
-    const { creation, engine } = await startRooms(kernel, users, relationIndex, shutdown);
+    const { creation, engine } = await startRooms(kernel, users, relationIndex, opened);
     const sender = '@alice:test';
     const roomId = await creation.create(sender, {});
     const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body: 'x' } };

@@ -1,12 +1,10 @@
 import { startEncryption } from '../../src/composition/encryption.ts';
 import type { Federation } from '../../src/composition/federation.ts';
 import type { Kernel } from '../../src/composition/kernel.ts';
-import type { Shutdown } from '../../src/composition/shutdown.ts';
+import type { OpenedSlices } from '../../src/composition/opened-slices.ts';
 import type { Users } from '../../src/composition/users.ts';
 import { Devices } from '../../src/devices/index.ts';
 import { DeviceKeyChanges, type E2ee, e2eeManifest } from '../../src/e2ee/index.ts';
-import type { EduHandlersByType } from '../../src/federation/index.ts';
-import type { Route } from '../../src/kernel/http/index.ts';
 import { OwnedRows } from '../../src/kernel/slices/index.ts';
 import { Presence } from '../../src/presence/index.ts';
 import { Receipts } from '../../src/receipts/index.ts';
@@ -23,9 +21,6 @@ export interface EduServices {
   readonly queues: MessageQueues;
   readonly e2ee: E2ee;
   readonly toDevice: ToDevice;
-  /** Federation endpoints for devices and keys. */
-  readonly routes: readonly Route[];
-  readonly eduHandlers: EduHandlersByType;
 }
 
 /** Users have no account data, where fully-read markers are stored. */
@@ -37,7 +32,7 @@ export async function openEduServices(
   rooms: Rooms,
   federation: Federation,
   users: Users,
-  shutdown: Shutdown,
+  opened: OpenedSlices,
 ): Promise<EduServices> {
   const { engine } = rooms;
   const { configuration } = kernel;
@@ -45,19 +40,13 @@ export async function openEduServices(
   const devices = new Devices(kernel, [keyChanges, new OwnedRows([toDeviceManifest, e2eeManifest])]);
   const accounts = { ...users.accounts, devices };
   const owners = { ...users, accounts, keyChanges };
-  const { federationRoutes, ...encryption } = await startEncryption(
-    kernel,
-    owners,
-    rooms,
-    federation,
-    shutdown,
-  );
+  const encryption = await startEncryption(kernel, owners, rooms, federation, opened);
   const typing = new Typing({ ...kernel, roomStream: engine.stream });
   const receipts = new Receipts({ ...kernel, engine, markers: noMarkers });
   const limiter = kernel.userLimiter(configuration.rateLimits.rc_presence.per_user);
   const presence = new Presence({ ...kernel, engine, limiter }, true);
   await presence.start();
-  shutdown.add('presence', () => presence.stop());
-  shutdown.add('typing', () => typing.close());
-  return { typing, receipts, presence, devices, ...encryption, routes: federationRoutes };
+  opened.add('presence', { stop: () => presence.stop() });
+  opened.add('typing', { stop: () => typing.close() });
+  return { typing, receipts, presence, devices, ...encryption };
 }

@@ -3,6 +3,7 @@ import { otherServers } from '../../src/composition/federation-rooms.ts';
 import { ephemeralEduHandlers, sendEdus } from '../../src/composition/federation-traffic.ts';
 import { handshakeRoutes, remoteMemberships } from '../../src/composition/handshakes.ts';
 import { type Kernel, openKernel } from '../../src/composition/kernel.ts';
+import { OpenedSlices } from '../../src/composition/opened-slices.ts';
 import { startRooms } from '../../src/composition/rooms.ts';
 import { Shutdown } from '../../src/composition/shutdown.ts';
 import { loadSigningKeys } from '../../src/composition/signing-key.ts';
@@ -160,9 +161,10 @@ export class ServerProcess implements Disk, Client, Host {
       },
       shutdown,
     );
-    const federation = await openFederation(kernel, network, this);
+    const opened = new OpenedSlices(shutdown);
+    const federation = await openFederation(kernel, network, this, opened);
     const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
-    const rooms = await startRooms(kernel, users, relationIndex, shutdown, {
+    const rooms = await startRooms(kernel, users, relationIndex, opened, {
       otherServers: otherServers(federation),
       openRemoteMemberships: await remoteMemberships(
         kernel,
@@ -170,7 +172,7 @@ export class ServerProcess implements Disk, Client, Host {
         users,
       ),
     });
-    const services = await openEduServices(kernel, rooms, federation, users, shutdown);
+    const services = await openEduServices(kernel, rooms, federation, users, opened);
     const redemption = { invite: () => Promise.reject(new Error('there are no third-party invites')) };
     const handshakes = await handshakeRoutes(kernel, rooms, { redemption: redemption as never });
     const sender = new FederationSender({
@@ -180,8 +182,8 @@ export class ServerProcess implements Disk, Client, Host {
       api: new TransactionsApi(federation.requests),
     });
     const deps = { kernel, federation, rooms, conversations: services };
-    sendEdus(deps, sender, shutdown);
-    const eduHandlers = new EduHandlers(kernel.log, [services.eduHandlers, ephemeralEduHandlers(deps)]);
+    sendEdus(deps, sender, opened);
+    const eduHandlers = new EduHandlers(kernel.log, [...opened.eduHandlers, ephemeralEduHandlers(deps)]);
     const transactions = new Transactions({ ...kernel, incoming: rooms.incoming, eduHandlers });
     trimOutboxHourly(kernel.jobs, kernel);
     shutdown.add('federation sender', () => sender.stop());
@@ -194,12 +196,11 @@ export class ServerProcess implements Disk, Client, Host {
     const { history, state } = openServing(rooms.engine, kernel.database);
     const listener = createRouter(
       [
-        ...federation.routes,
         ...handshakes,
         ...transactionRoutes(transactions),
         ...historyRoutes({ ...kernel, access, history }),
         ...stateRoutes({ access, state, history }),
-        ...services.routes,
+        ...opened.routes,
       ],
       [{ names: ['federation'], compress: false }],
       { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new Set() },
@@ -244,7 +245,12 @@ export class ServerProcess implements Disk, Client, Host {
 }
 
 /** Like `startFederation`, with the simulated network in place of the real one. */
-async function openFederation(kernel: Kernel, network: Network, client: Client): Promise<Federation> {
+async function openFederation(
+  kernel: Kernel,
+  network: Network,
+  client: Client,
+  opened: OpenedSlices,
+): Promise<Federation> {
   const { configuration, serverName } = kernel;
   const http = network.httpFor(client);
   const signingKeys = await loadSigningKeys(kernel);
@@ -255,13 +261,13 @@ async function openFederation(kernel: Kernel, network: Network, client: Client):
     signingKeys,
     options: configuration.federationClient,
   });
+  opened.add('server keys', { routes: keyRoutes({ ...kernel, ...slice, notaryKeys: signingKeys }) });
   const isDestination = (name: string) => name !== serverName && isServerName(name);
   return {
     ...slice,
     http,
     isDestination,
     outbox: await EduOutbox.open({ ...kernel, isDestination }),
-    routes: keyRoutes({ ...kernel, ...slice, notaryKeys: signingKeys }),
   };
 }
 

@@ -1,0 +1,22 @@
+import { AccountData, type AccountDataDeps } from './account-data.ts';
+import { IgnoredUsers } from './ignored-users.ts';
+import { InvitePermissions } from './invite-permissions.ts';
+import { accountDataRoutes, tagRoutes } from './routes.ts';
+import { accountDataSyncSource } from './sync-source.ts';
+import { Tags } from './tags.ts';
+
+/** @param isServer whether the server itself sends events in the name of this user */
+export function openAccountData(deps: AccountDataDeps, isServer: (userId: string) => boolean) {
+  const accountData = new AccountData(deps);
+  const ignoredUsers = new IgnoredUsers(accountData);
+  const tags = new Tags(accountData);
+  return {
+    accountData,
+    tags,
+    ignoredUsers,
+    invitePermissions: new InvitePermissions(accountData, ignoredUsers, isServer),
+    routes: [...accountDataRoutes(accountData), ...tagRoutes(tags)],
+    syncSources: [accountDataSyncSource(accountData)],
+    streams: [accountData.accountDataStream],
+  };
+}

@@ -1,0 +1,51 @@
+import type { EduHandlersByType } from '../federation/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { AnyStream } from '../kernel/streams/index.ts';
+import type { SyncSource } from '../sync-contract/index.ts';
+import type { Shutdown } from './shutdown.ts';
+
+/** What an opened slice adds to the server. Its `open…` function returns it together with its services. */
+export interface OpenedSlice {
+  readonly routes?: readonly Route[];
+  /** Its parts of syncs. */
+  readonly syncSources?: readonly SyncSource[];
+  /** Handlers of EDUs that other servers send. */
+  readonly eduHandlers?: EduHandlersByType;
+  /** Streams whose facts a process that only reads needs. */
+  readonly streams?: readonly AnyStream[];
+  /** Stops it, before the slices that were opened earlier stop. */
+  stop?(): unknown;
+}
+
+/** Collects what the opened slices add to the server. */
+export class OpenedSlices {
+  readonly #shutdown: Shutdown;
+  readonly #slices: OpenedSlice[] = [];
+
+  constructor(shutdown: Shutdown) {
+    this.#shutdown = shutdown;
+  }
+
+  /** Adds a slice as soon as it is opened. @param name for the log of the shutdown @returns the slice */
+  add<S extends OpenedSlice>(name: string, slice: S): S {
+    this.#slices.push(slice);
+    if (slice.stop) this.#shutdown.add(name, () => slice.stop?.());
+    return slice;
+  }
+
+  get routes(): Route[] {
+    return this.#slices.flatMap(({ routes = [] }) => routes);
+  }
+
+  get syncSources(): SyncSource[] {
+    return this.#slices.flatMap(({ syncSources = [] }) => syncSources);
+  }
+
+  get eduHandlers(): EduHandlersByType[] {
+    return this.#slices.flatMap(({ eduHandlers }) => (eduHandlers ? [eduHandlers] : []));
+  }
+
+  get streams(): AnyStream[] {
+    return this.#slices.flatMap(({ streams = [] }) => streams);
+  }
+}

@@ -1,0 +1,26 @@
+import type { IgnoredUserLists } from '../room-engine/index.ts';
+import type { PresenceConfig } from './config.ts';
+import { Presence, type PresenceDeps } from './presence.ts';
+import { PresenceEvents } from './presence-events.ts';
+import { presenceRoutes } from './routes.ts';
+import { presenceSyncSource } from './sync-source.ts';
+
+export interface OpenPresenceDeps extends PresenceDeps {
+  readonly ignored: IgnoredUserLists;
+  readonly options: PresenceConfig['presence'];
+}
+
+/** Opens presence and starts its timers. */
+export async function openPresence(deps: OpenPresenceDeps) {
+  const { options, clock } = deps;
+  const presence = new Presence(deps, options.enabled);
+  await presence.start();
+  const events = new PresenceEvents({ ...deps, presence }, options.include_offline_users_on_sync);
+  return {
+    presence,
+    routes: presenceRoutes(presence, clock),
+    syncSources: [presenceSyncSource(presence, events)],
+    streams: [presence.presenceStream],
+    stop: () => presence.stop(),
+  };
+}

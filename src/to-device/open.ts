@@ -1,0 +1,18 @@
+import type { Database } from '../kernel/database/index.ts';
+import { MessageQueues } from './queues.ts';
+import { toDeviceRoutes } from './routes.ts';
+import { toDeviceSyncSource } from './sync-source.ts';
+import { ToDevice, type ToDeviceDeps } from './to-device.ts';
+
+/** Opens to-device messages. */
+export function openToDevice(deps: Omit<ToDeviceDeps, 'queues'> & { readonly database: Database }) {
+  const reading = openToDeviceReading(deps);
+  const toDevice = new ToDevice({ ...deps, queues: reading.queues });
+  return { ...reading, toDevice, routes: toDeviceRoutes(toDevice) };
+}
+
+/** Opens what syncs use, also in a process that does not write. */
+export function openToDeviceReading({ database }: { readonly database: Database }) {
+  const queues = new MessageQueues(database);
+  return { queues, syncSources: [toDeviceSyncSource(queues)], streams: [queues.toDeviceStream] };
+}
