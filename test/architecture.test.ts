@@ -1,11 +1,12 @@
 /**
- * The layers of the code (docs/ARCHITECTURE.md): which slice may import which. A new slice needs a line in
- * `tiers` and nothing else here.
+ * The layers of the code (docs/ARCHITECTURE.md): which slice may import which, and how composition opens them. A new
+ * slice needs a line in `tiers` and nothing else here.
  */
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, it } from 'node:test';
+import { migrations, slices } from '../src/composition/slices.ts';
 
 /**
  * Slices by tier, lowest first. A slice may import the tiers below it and the slices of its own tier that are
@@ -114,6 +115,11 @@ const tierOf = (slice: string) => tiers.findIndex((tier) => slice in tier);
 
 const isTest = (file: string) => file.endsWith('.test.ts') || file.includes('/test/');
 
+/** The code that opens the slices. */
+const assembling = [...sources].filter(
+  ([file]) => (file === 'homeserver.ts' || sliceOf(file) === 'composition') && !isTest(file),
+);
+
 const assertNone = (problems: readonly string[], rule: string) =>
   assert.deepEqual([...new Set(problems)], [], rule);
 
@@ -195,6 +201,45 @@ describe('architecture', () => {
         sliceOf(from) === 'protocol' && !isTest(from) && isPackage && !pure.has(to),
     );
     assertNone(offenders.map(name), 'the protocol must be pure');
+  });
+
+  it('lists each migration, each manifest and each section of options once', () => {
+    const applied = migrations.map(({ name }) => name).sort();
+    const declared = [...sources].flatMap(([file, text]) =>
+      isTest(file)
+        ? []
+        : [...text.matchAll(/\bname: '([a-z0-9-]+\/\d{4}-[a-z0-9-]+)'/g)].map(([, name]) => name!),
+    );
+    assert.deepEqual(declared.sort(), applied, 'the manifest of its slice must contain each migration');
+    const named = slices.map(({ name }) => name);
+    const manifests = files.filter((file) => /^[a-z0-9-]+\/manifest\.ts$/.test(file)).map(sliceOf);
+    assert.deepEqual(manifests.toSorted(), named.toSorted(), 'composition/slices.ts must list each manifest');
+    const configured = between.filter(({ from }) => from === 'configuration.ts').map(({ to }) => to);
+    const options = files.filter((file) => /^([a-z0-9-]+|kernel\/[a-z-]+)\/config\.ts$/.test(file));
+    assertNone(
+      options.filter((file) => /= section\(/.test(sources.get(file)!) && !configured.includes(file)),
+      'configuration.ts must list each section of options',
+    );
+  });
+
+  it('gives slices what they need at construction', () => {
+    const calls = assembling.filter(([, text]) => /\.(register|attach)\w*\(/.test(withoutComments(text)));
+    assertNone(
+      calls.map(([file]) => file),
+      'a slice must not need a second call after the one that opens it',
+    );
+  });
+
+  it('has no interface with more than 11 fields in the composition', () => {
+    const bags = assembling.flatMap(([file, text]) =>
+      [...withoutComments(text).matchAll(/^export interface (\w+)[^{]*\{\n(.*?)^\}/gms)].flatMap(
+        ([, name, body]) => {
+          const fields = body!.match(/^ {2}\S/gm)?.length ?? 0;
+          return fields > 11 ? [`${name} in ${file} has ${fields}`] : [];
+        },
+      ),
+    );
+    assertNone(bags, 'pass the slices that a function needs, not all of them');
   });
 });
 
