@@ -32,7 +32,7 @@ export function userIdFor(username: string, rules: UsernameRules, appservice?: s
   return userId;
 }
 
-/** Returns the user id for what a user entered: a user id or its local part. */
+/** Returns the user id for the text that a user entered: a user id or its local part. */
 export function userIdFromInput(typed: string, serverName: string): string {
   return typed.startsWith('@') ? typed : `@${typed}:${serverName}`;
 }

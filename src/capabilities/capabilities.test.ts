@@ -60,7 +60,7 @@ forEachDatabase((open) => {
   describe('unstable features of GET /versions', () => {
     const features = async () => (await get('/_matrix/client/versions')).body['unstable_features'];
 
-    it('tell which presets create encrypted rooms', async () => {
+    it('show which presets create encrypted rooms', async () => {
       for (const [rule, forced] of [
         ['off', [false, false, false]],
         ['invite', [true, true, false]],
@@ -77,7 +77,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('tell whether delayed events are enabled, and the capabilities tell their limits', async () => {
+    it('show whether delayed events are enabled, and the capabilities show their limits', async () => {
       await start({ max_event_delay_duration: 5_000 });
       const delaying = async () => {
         const found = (await features()) as Record<string, boolean>;
@@ -102,7 +102,7 @@ forEachDatabase((open) => {
   });
 
   describe('GET /capabilities', () => {
-    it('returns what the user may do', async () => {
+    it('returns the capabilities of the user', async () => {
       await start();
       const { token } = await server.register('alice');
       const found = await capabilities(token);

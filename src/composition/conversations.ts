@@ -19,7 +19,7 @@ import type { OpenedSlices } from './opened-slices.ts';
 import { prejoinKeys } from './rooms.ts';
 import type { Users } from './users.ts';
 
-/** What happens in rooms besides their events (tier 3), and sync, which delivers all of it to clients. */
+/** The slices for data of rooms besides events (tier 3), and sync, which delivers all of it to clients. */
 export interface Conversations {
   readonly receipts: Receipts;
   readonly typing: Typing;
@@ -28,7 +28,7 @@ export interface Conversations {
   readonly sync: SyncServices;
 }
 
-/** Maximum events of a page where the operator sets no limit: memory is limited. */
+/** Maximum events of a page if the operator sets no limit, because memory is limited. */
 const maxEventsWithoutLimit = 1_000;
 
 /** Maximum events of a page. */

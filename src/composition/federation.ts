@@ -6,7 +6,7 @@ import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import { loadNotaryKeys, loadSigningKeys } from './signing-key.ts';
 
-/** The federation client, and what requests of remote servers need before rooms are open. */
+/** The federation client, and the dependencies of requests by remote servers that exist before rooms are open. */
 export interface Federation extends FederationClientSlice {
   /** For requests outside the federation, for instance to push gateways. */
   readonly http: OutboundHttp;

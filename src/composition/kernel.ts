@@ -35,13 +35,13 @@ export interface Environment {
   readonly authorities?: readonly string[];
   /** Replaces the database of the configuration. */
   readonly databaseOptions?: DatabaseOptions;
-  /** Does not keep other servers from the database: for simulated crashes, after which a server stays in memory. */
+  /** Lets other servers open the database too: for simulated crashes, after which a server stays in memory. */
   readonly sharesDatabase?: boolean;
   /** Called when another server has taken the lease on the database: writes fail, and this server should stop. */
   readonly onDatabaseLost?: (error: Error) => void;
 }
 
-/** What a process does: `main` does everything and alone writes; a `reader` follows it and answers what only reads. */
+/** The part of a process: `main` does everything and alone writes; a `reader` follows it and answers requests that read. */
 export type Role = 'main' | 'reader';
 
 /** Dependencies that every slice may receive. */

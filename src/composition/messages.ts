@@ -23,7 +23,7 @@ export interface MessageDeps {
   readonly opened: OpenedSlices;
 }
 
-/** What other slices use of these. */
+/** The parts of these slices that others use. */
 export interface Messages {
   readonly delayedEvents: DelayedEvents;
   readonly openIdTokens: OpenIdTokens;

@@ -36,7 +36,7 @@ function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimit
   };
 }
 
-/** What rooms ask other servers; absent in a server that does not federate. */
+/** The requests of rooms to other servers; absent in a server that does not federate. */
 export type RemoteRooms = Pick<RoomsDeps, 'remoteAliases' | 'otherServers' | 'openRemoteMemberships'>;
 
 /** Opens rooms over accounts and profiles. */

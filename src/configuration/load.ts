@@ -17,7 +17,7 @@ import { aliases } from './aliases.ts';
 import { foreignOptions } from './foreign-options.ts';
 import { configurationRules } from './rules.ts';
 
-/** What a configuration depends on besides its files. */
+/** The inputs of a configuration besides its files. */
 export interface LoadConfigurationOptions {
   /** Environment variables, for cache factors. */
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -13,7 +13,7 @@ const rulesOf = (
   isAdmin: (userId: string) => Promise<boolean> = nobody,
 ) => directoryRules({ alias_creation_rules: aliases, room_list_publication_rules: publications }, isAdmin);
 
-test('aliases: null allows all, an empty list nothing, and the first rule that matches decides', async () => {
+test('rules for aliases: null allows all, an empty list allows none, and the first rule that matches decides', async () => {
   const asks = (rules: ReturnType<typeof rulesOf>, user: string, alias: string, room?: string) =>
     rules.mayCreateAlias(user, alias, room);
   assert.equal(await asks(rulesOf(null), '@a:test', '#x:test', '!r'), true);
@@ -30,7 +30,7 @@ test('aliases: null allows all, an empty list nothing, and the first rule that m
   assert.equal(await asks(rules, '@a:test', '#other:test'), false, 'a new room matches no pattern for rooms');
 });
 
-test('publication: null lets administrators alone, who may always; aliases match by any of them', async () => {
+test('rules for publication: null allows administrators only, who may always publish; a rule matches any alias of the room', async () => {
   const isAdmin = async (userId: string) => userId === '@admin:test';
   for (const rules of [rulesOf(null, null, isAdmin), rulesOf(null, [], isAdmin)]) {
     assert.equal(await rules.mayPublish('@a:test', '!r', []), false);

@@ -1,7 +1,7 @@
 import type { MatrixError } from '../protocol/index.ts';
 import type { EventToSend } from './timeline/event-to-send.ts';
 
-/** What a check learns beside the event. The state of the room it can read from a `RoomReader`. */
+/** What a check receives with the event. It can read the state of the room from a `RoomReader`. */
 export interface EventCheckContext {
   /** Absent while a room is created whose id is the hash of its create event. */
   readonly roomId: string | undefined;
@@ -12,8 +12,8 @@ export interface EventCheckContext {
 /** Decides whether events of local users are sent: a spam checker, rules of a third party. */
 export interface EventCheck {
   /**
-   * Checks an event that the authorization rules allow. The room goes on meanwhile; the rules are applied again
-   * afterwards. The check bounds its own time: the client waits.
+   * Checks an event that the authorization rules allow. Other events may be sent in the meantime; the rules are
+   * applied again afterwards. The check bounds its own time: the client waits.
    * @returns the error for the client, which rejects the event; undefined allows it
    */
   check(draft: EventToSend, context: EventCheckContext): Promise<MatrixError | undefined>;

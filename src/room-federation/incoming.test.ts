@@ -53,7 +53,7 @@ forEachDatabase((open) => {
       assert.ok(peers.count('missingEvents') <= 4, `${peers.count('missingEvents')} questions`);
       const [first] = peers.asked;
       assert.deepEqual(first?.args[2], { earliest: [join], latest: [last], limit: 20, minDepth: 0 });
-      assert.equal(first?.server, 'b.example', 'who sent the event is asked first');
+      assert.equal(first?.server, 'b.example', 'the server that sent the event is asked first');
     });
 
     it('fetches the state before an event behind a gap that is too wide', async () => {
@@ -246,7 +246,7 @@ forEachDatabase((open) => {
       assert.deepEqual(Object.keys(await received), ids);
       await closed;
       const again = await joined.restart();
-      assert.ok((await again.fates(...ids)).includes('unknown'), 'not all had their places before');
+      assert.ok((await again.fates(...ids)).includes('unknown'), 'some were not placed before the restart');
       again.under.rooms.incoming.start();
       await again.under.rooms.incoming.settled();
       assert.deepEqual(await again.fates(...ids), ['placed', 'placed', 'placed']);
@@ -258,7 +258,10 @@ forEachDatabase((open) => {
       const { batches } = under.database.statistics;
       await send('a.example', ...ids);
       assert.deepEqual(new Set(await fates(...ids)), new Set(['placed']));
-      assert.ok(under.database.statistics.batches - batches <= 55, 'and are cleared away together');
+      assert.ok(
+        under.database.statistics.batches - batches <= 55,
+        'all are removed from the queue in one batch',
+      );
     });
 
     it('places an event as soon as its missing previous event is placed', async () => {
@@ -285,7 +288,7 @@ forEachDatabase((open) => {
       const other = room.say(creator, 'another', { prev: [room.get(name).event.prevEventIds[0]!] });
       await send('a.example', other);
       assert.deepEqual(await fates(other, said), ['placed', 'unknown']);
-      assert.equal(peers.asked.length, asked, 'what else arrives is no reason to try again');
+      assert.equal(peers.asked.length, asked, 'other events are no reason to try again');
       await send('b.example', name);
       assert.deepEqual(await fates(name, said), ['placed', 'placed']);
     });

@@ -14,7 +14,7 @@ forEachDatabase((open) => {
       peers.down.clear();
       const second = room.say(creator, 'second');
       await send('a.example', second);
-      assert.deepEqual(await fates(first, second), ['unknown', 'unknown'], 'its server is left alone');
+      assert.deepEqual(await fates(first, second), ['unknown', 'unknown'], 'its server is in backoff');
       const content = { allow: ['*'] };
       const acl = room.add({ type: 'm.room.server_acl', sender: creator, stateKey: '', content });
       await send('a.example', acl);

@@ -6,12 +6,12 @@ import { type JsonObject, MatrixError } from '../protocol/index.ts';
 import type { EventCheck, EventCheckContext, EventToSend } from '../room-engine/index.ts';
 import { RemoteMemberships } from '../room-federation/index.ts';
 
-/** What a check was asked about. */
+/** The arguments with which a check was called. */
 type Asked = [EventToSend, EventCheckContext];
 
 const spam = new MatrixError(403, 'ORG_TEST_SPAM', 'This looks like spam', { 'org.test.why': 1 });
 
-/** A check that records what it is asked, and rejects what `isSpam` finds. */
+/** A check that records its arguments, and rejects the events for which `isSpam` holds. */
 function recording(isSpam: (draft: EventToSend) => boolean = () => false) {
   const asked: Asked[] = [];
   const check: EventCheck = {
@@ -36,7 +36,7 @@ forEachDatabase((open) => {
     (await engine.heads.get(roomId))?.extremities.map(({ eventId }) => eventId);
 
   describe('EventChecks', () => {
-    it('are asked about messages, redactions, state and memberships, each once', async () => {
+    it('run once for each message, redaction, state event and membership', async () => {
       const under = await RoomsUnderTest.open(open);
       const { engine, rooms } = under;
       assert.equal(engine.checks.isEmpty, true);
@@ -75,7 +75,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('reject an event with an error of their own, and nothing of it is stored', async () => {
+    it('reject an event with their own error, and nothing of the event is stored', async () => {
       const under = await RoomsUnderTest.open(open);
       const { engine, rooms } = under;
       const roomId = await under.room(alice, bob);
@@ -91,7 +91,7 @@ forEachDatabase((open) => {
       assert.notDeepEqual(await latest(under, roomId), before);
     });
 
-    it('are asked about all events of a new room before it exists, and reject the whole room', async () => {
+    it('run for all events of a new room before it exists, and reject the whole room', async () => {
       const under = await RoomsUnderTest.open(open);
       for (const room_version of ['10', '12']) {
         const { asked, check } = recording(saysSpam);
@@ -132,7 +132,7 @@ forEachDatabase((open) => {
       await assert.rejects(under.rooms.creation.create(alice, {}), (error) => error === forbids);
     });
 
-    it('are asked in the order in which they were added, until one rejects', async () => {
+    it('run in the order in which they were added, until one rejects', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const order: string[] = [];
@@ -148,7 +148,7 @@ forEachDatabase((open) => {
       assert.deepEqual(order, ['first', 'second']);
     });
 
-    it('are not asked about what is not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
+    it('do not run for events that are not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
       const under = await RoomsUnderTest.open(open);
       const { engine, rooms } = under;
       const roomId = await under.room(alice);
@@ -171,7 +171,7 @@ forEachDatabase((open) => {
       assert.deepEqual(asked, []);
     });
 
-    it('let others go on while they take their time, and apply the authorization rules again afterwards', async () => {
+    it('do not delay other events while they run, and the authorization rules are applied again afterwards', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice, bob);
       const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
@@ -192,7 +192,7 @@ forEachDatabase((open) => {
       await late;
     });
 
-    it('send nothing when a check fails by itself', async () => {
+    it('prevent the event when a check throws an unexpected error', async () => {
       const under = await RoomsUnderTest.open(open);
       const roomId = await under.room(alice);
       const before = await latest(under, roomId);
@@ -201,7 +201,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await latest(under, roomId), before);
     });
 
-    it('are asked about joins, knocks and invites before another server is', async () => {
+    it('run for joins, knocks and invites before the request to another server', async () => {
       const under = await RoomsUnderTest.open(open);
       const { engine } = under;
       const roomId = await under.room(alice);

@@ -5,7 +5,7 @@ import { type StateCompletion, StateReader } from './history/state-reader.ts';
 import type { PublishedRooms } from './published-rooms.ts';
 import { isPublished } from './published-rooms.ts';
 
-/** The half of `Rooms` that only reads: what a sync and the reading endpoints take. */
+/** The reading half of `Rooms`: the part that syncs and the endpoints that only read need. */
 export interface ReadingRooms {
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
@@ -40,7 +40,7 @@ class FollowedCompletion implements StateCompletion {
   constructor(engine: RoomReader) {
     this.#engine = engine;
     engine.stream.subscribe(({ roomId, end }) => {
-      // A completed state comes with a fact that does not say all of it.
+      // The fact of a completed state has no `end`.
       if (end) return;
       const waiting = this.#waiting.get(roomId);
       this.#waiting.delete(roomId);

@@ -14,7 +14,7 @@ export interface LoginRequest {
   /**
    * Authenticates the access token of the request, as application services send one. Other clients may send a stale one
    * with their login, which must not keep them from logging in, so only login types that need the requester call this.
-   * @throws MatrixError M_UNKNOWN_TOKEN and what else the authenticator throws
+   * @throws MatrixError M_UNKNOWN_TOKEN, and the other errors of the authenticator
    */
   readonly authenticate: Authenticate;
 }

@@ -116,7 +116,7 @@ forEachDatabase((open) => {
       assert.equal((await ask('later')).status, 200);
     });
 
-    it('POST /register limits the questions for taken names by client address', async () => {
+    it('POST /register limits attempts with taken user names by client address', async () => {
       await start();
       await server.register('alice');
       for (let index = 0; index < 10; index++) await fails(400, 'M_USER_IN_USE', { username: 'alice' });

@@ -69,8 +69,8 @@ type Options = Pick<
 >;
 
 /**
- * Questions of one client address whether a user name is available: a form may ask while a name is typed, and a list
- * of names cannot be tried.
+ * Checks of user names by one client address: enough for a form that checks while a name is typed, too few to try a
+ * list of names.
  */
 const availabilityLimit = { per_second: 1, burst_count: 10 };
 
@@ -194,7 +194,7 @@ export class Registration {
     return [['m.login.dummy']];
   }
 
-  /** As `#checkParameters`; taken names count as questions whether a name is available. */
+  /** Like `#checkParameters`; a taken name counts as an availability check. */
   async #checkRequest(parameters: RegistrationParameters, ip: string): Promise<void> {
     this.#availability.check(ip);
     try {

@@ -27,7 +27,7 @@ import {
 } from './token-store.ts';
 import { hashToken, newToken } from './tokens.ts';
 
-/** The sessions or the rights of a user have changed: caches must drop what they know of them. */
+/** The sessions or the rights of a user have changed: caches must drop their entries about them. */
 export interface SessionChange {
   readonly userId: string;
 }

@@ -97,7 +97,7 @@ export function cacheFactor({ caches }: CachesConfig, cacheName: string): number
   return own === undefined ? caches.global_factor : own[1];
 }
 
-/** A cache's name without what may be left out of it: case, and all but letters and digits. */
+/** Returns a cache name in lower case and without all but letters and digits: the forms that operators may write. */
 export function plainCacheName(name: string): string {
   return name.toLowerCase().replace(/[^a-z0-9]/g, '');
 }

@@ -11,7 +11,7 @@ export interface FactCodec<F> {
   decode(json: JsonValue): F | Promise<F>;
 }
 
-/** Whatever of a type JSON can hold; members that it cannot hold become `never`. */
+/** The type, with `never` for each part that JSON cannot hold. */
 type Jsonable<T> = T extends string | number | boolean | null
   ? T
   : T extends undefined | bigint | symbol | ((...args: never) => unknown)
@@ -23,7 +23,7 @@ type Jsonable<T> = T extends string | number | boolean | null
 /** The members of a fact whose value may be `undefined`, which JSON leaves out. */
 type MaybeUndefined<F> = { [K in keyof F]-?: undefined extends F[K] ? K : never }[keyof F];
 
-/** The fact with what its members may be besides `undefined`. */
+/** The fact, without `undefined` in the types of its members. */
 type Defined<F> = F extends string ? F : { readonly [K in keyof F]: Exclude<F[K], undefined> };
 
 type Absent<F> = F extends string

@@ -16,7 +16,7 @@ export class PendingWatch {
   readonly #clock: Clock;
   readonly #log: Logger;
   #timer: Timer | undefined;
-  /** Of the positions up to here, those that stay pending were reported. */
+  /** Every position up to this one has been reported if it stayed pending for too long. */
   #reported = 0;
 
   constructor(

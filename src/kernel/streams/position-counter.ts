@@ -44,7 +44,7 @@ export class PositionCounter {
   }
 
   /**
-   * @param purpose says in logs what a position is for that stays pending
+   * @param purpose names in logs what the position is for, if it stays pending
    * @param now milliseconds of the monotonic clock
    */
   reserve(purpose: string, now: number): PositionReservation {
@@ -53,7 +53,7 @@ export class PositionCounter {
     return slot;
   }
 
-  /** The lowest position that is pending: the one that holds `current` up. */
+  /** The lowest position that is pending, at which `current` waits. */
   get oldestPending(): PendingPosition | undefined {
     return this.#slots[this.#head];
   }

@@ -25,8 +25,8 @@ const [minBackoff, maxBackoff] = [100, 60_000];
 
 /**
  * The reading half of the streams in a process that does not write: receives the ranges that `StreamWriter.onPublish`
- * hands out elsewhere, and delivers their facts to the listeners in the order of their positions. A lost range shows by
- * the next one, and is read from the database before anything after it is delivered.
+ * produces in the writing process, and delivers their facts to the listeners in the order of their positions. A lost
+ * range is noticed when the next one arrives, and is read from the database before later facts are delivered.
  */
 export class RemoteStreams implements StreamReader {
   readonly #deps: RemoteStreamsDeps;
@@ -50,12 +50,12 @@ export class RemoteStreams implements StreamReader {
     this.#advanced.push(listener);
   }
 
-  /** Follows these streams too, before any of their facts are received; facts of other streams are passed over. */
+  /** Follows these streams too, before any of their facts are received; facts of other streams are ignored. */
   follow(...streams: readonly AnyStream[]): void {
     for (const stream of streams) this.#streams.set(stream.name, stream);
   }
 
-  /** Takes a range as the bus brings it. Ranges that were delivered before have no effect. */
+  /** Receives a range from the bus. Ranges that were delivered before have no effect. */
   receive(range: PublishedRange): void {
     if (this.#closing.signal.aborted || this.#waiting.length >= maxWaiting) return;
     this.#waiting.push(range);

@@ -5,11 +5,11 @@ export interface Reservation<F> {
   readonly position: number;
   /**
    * The fact is on disk, or needs none: it is delivered once all lower positions have settled.
-   * @param delivered called after the delivery. Only then may a client receive its answer, because what it asks for
-   * next is answered from memory that follows the streams
+   * @param delivered called after the delivery. Only then may a client receive its answer, because its
+   * next request is answered from memory that follows the streams
    */
   complete(fact: F, delivered?: () => void): void;
-  /** The fact never happened; its position stays unused. */
+  /** There will be no fact; its position stays unused. */
   abandon(): void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What following the streams takes. The process that writes has it as `StreamWriter`, the others as `RemoteStreams`;
- * facts come through `Stream.subscribe` in both.
+ * The interface to follow the streams. The process that writes has a `StreamWriter`, the others `RemoteStreams`; in
+ * both, facts come through `Stream.subscribe`.
  */
 export interface StreamReader {
   /** Every fact at or below this position is committed and has been delivered. */

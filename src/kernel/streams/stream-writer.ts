@@ -4,13 +4,13 @@ import type { Stream } from './stream.ts';
 import type { StreamReader } from './stream-reader.ts';
 
 /**
- * What publishing facts takes. The process that writes has it as `LocalStreams`; in a process that follows it, every
- * method throws (`ReadOnlyStreams`).
+ * The interface to publish facts. The process that writes has `LocalStreams`; in a process that follows it, every
+ * method that publishes throws (`ReadOnlyStreams`).
  */
 export interface StreamWriter extends StreamReader {
   /**
-   * Runs `work` in a database transaction; what it publishes becomes visible when the transaction is on disk and
-   * vanishes when it fails. Resolves when it has been delivered, so that a reader that asks next sees it.
+   * Runs `work` in a database transaction; its facts become visible when the transaction is on disk, and
+   * are dropped when it fails. Resolves when they have been delivered, so that a later read includes them.
    */
   write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T>;
   /** Publishes a fact that lives in memory only. @returns its position */

@@ -29,7 +29,7 @@ export class Stream<F> {
   }
 }
 
-/** Receives the error of a listener that threw: the other listeners and later facts do not suffer for it. */
+/** Receives the error of a listener that threw: the other listeners and later facts are not affected. */
 export type ListenerFailed = (error: unknown, stream: string, position: number) => void;
 
 /** Delivers a fact to the listeners of its stream. For `StreamWriter` and `RemoteStreams` only. */

@@ -1,6 +1,6 @@
 import type { Publish, Reserve } from './reservation.ts';
 
-/** The facts of one attempt of a transaction. Whatever becomes of it, all of their positions settle. */
+/** The facts of one attempt of a transaction. All of their positions settle, whether it succeeds or fails. */
 export class TransactionFacts {
   readonly #reserve: Reserve;
   #published: { complete(): Promise<void>; abandon(): void }[] = [];

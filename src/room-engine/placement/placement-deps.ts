@@ -15,7 +15,7 @@ import type { EventWriter } from '../timeline/event-writer.ts';
 import type { WritableHeads } from '../timeline/writable-heads.ts';
 import type { StateResolver } from './states/state-resolver.ts';
 
-/** What the classes of placement are given. */
+/** The dependencies of the classes of placement. */
 export interface PlacementDeps {
   readonly database: Database;
   readonly events: EventStore;

@@ -2,8 +2,8 @@
 export type Attempt = number;
 
 /**
- * Tells which of the attempts that overlap have ended, so that what only they used can go. Time is divided into
- * periods; each attempt belongs to the one in which it began.
+ * Finds out which of the attempts that overlap have ended, so that data that only they used can be removed. Time is
+ * divided into periods; each attempt belongs to the one in which it began.
  */
 export class Attempts {
   #period = 0;

@@ -113,12 +113,12 @@ class Fault {
 }
 
 /** An operation in a room, which may be repeated after it has failed. */
-interface Deed {
+interface Operation {
   readonly roomId: string | undefined;
   run(): Promise<unknown>;
 }
 
-type Prepare = (under: RoomsUnderTest) => Promise<Deed>;
+type Prepare = (under: RoomsUnderTest) => Promise<Operation>;
 
 const entered = async ({ engine }: RoomsUnderTest, room: ReferenceRoom) => {
   await engine.placement.enter(room.room, room.join(alice));

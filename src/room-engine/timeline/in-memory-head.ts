@@ -18,7 +18,7 @@ export interface InMemoryHeadDeps {
   readonly changedAt?: number;
   readonly partial?: PartialState | undefined;
   readonly completedAt?: number;
-  readonly looseEnds?: readonly number[];
+  readonly formerExtremities?: readonly number[];
 }
 
 /** The common part of heads that are written to and heads that follow facts. */
@@ -47,7 +47,7 @@ export abstract class InMemoryHead implements RoomHead {
     this.newestChange = deps.changedAt ?? 0;
     this.partial = deps.partial;
     this.completedAt = deps.completedAt ?? 0;
-    this.formerExtremities = deps.looseEnds ?? [];
+    this.formerExtremities = deps.formerExtremities ?? [];
   }
 
   abstract get stateGroup(): number | undefined;

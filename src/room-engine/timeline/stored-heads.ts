@@ -45,7 +45,7 @@ export class StoredHeads {
       stateGroup: room.state_group ?? undefined,
       ...state,
       ...parsePartialState(room.partial_state),
-      looseEnds: JSON.parse(room.loose_ends ?? '[]') as number[],
+      formerExtremities: JSON.parse(room.loose_ends ?? '[]') as number[],
     };
   }
 

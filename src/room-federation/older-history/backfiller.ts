@@ -51,7 +51,7 @@ export class Backfiller {
 
   /**
    * Backfills missing events of the timeline and some events before them. Simultaneous calls for one room
-   * share one request. Waits at maxEvents ten seconds; events that arrive later are stored.
+   * share one request. Waits at most ten seconds; events that arrive later are stored.
    * @returns whether older events were placed
    */
   async backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean> {

@@ -9,7 +9,7 @@ import { creator, type JoinedRoom, joinedRoom, remoteBob } from '../test/joined-
 const [minute, day] = [60_000, 24 * 3_600_000];
 
 /** Sends events in the room that this server does not receive. @returns the event ids */
-function saidUnheard({ room }: JoinedRoom, count: number): string[] {
+function sendUnreceived({ room }: JoinedRoom, count: number): string[] {
   return Array.from({ length: count }, (_, index) => room.say(index % 2 ? creator : remoteBob, `${index}`));
 }
 
@@ -37,7 +37,7 @@ forServerDatabases(import.meta.url, (open) => {
   describe('MissedHistory', () => {
     it('backfills gaps of any width though no client reads them', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
-      const said = saidUnheard(joined, 520);
+      const said = sendUnreceived(joined, 520);
       await joined.send('b.example', said.at(-1)!);
       assert.equal((await joined.fates(...said)).filter((fate) => fate !== 'placed').length, 319);
       await untilFilled(joined);
@@ -59,7 +59,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('resumes after a restart', async () => {
       const joined = await joinedRoom(open);
-      const said = saidUnheard(joined, 320);
+      const said = sendUnreceived(joined, 320);
       await joined.send('b.example', said.at(-1)!);
       const again = await joined.restart();
       assert.ok((await gaps(again)) > 0);
@@ -90,7 +90,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('asks several servers less and less often, and leaves events that no server has for readers', async () => {
       const joined = await joinedRoom(open);
-      const said = saidUnheard(joined, 300);
+      const said = sendUnreceived(joined, 300);
       for (const server of ['a.example', 'b.example'])
         joined.peers.scripts.set(server, { backfill: async () => [] });
       await joined.send('b.example', said.at(-1)!);
@@ -114,7 +114,7 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('bounds requests to servers that always return one more event', async () => {
       const joined = await joinedRoom(open);
-      const said = saidUnheard(joined, 400);
+      const said = sendUnreceived(joined, 400);
       for (const server of ['a.example', 'b.example']) {
         joined.peers.scripts.set(server, {
           backfill: async (_server, _roomId, eventIds) => joined.room.pdus(eventIds),

@@ -4,7 +4,7 @@ import { PduStore } from './pdu-store.ts';
 import { ServedHistory } from './served-history.ts';
 import { ServedState } from './served-state.ts';
 
-/** What remote servers read of rooms. The caller checks access. */
+/** Answers the requests of remote servers that read rooms. The caller checks access. */
 export interface Serving {
   readonly history: ServedHistory;
   readonly state: ServedState;

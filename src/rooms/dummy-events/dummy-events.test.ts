@@ -13,7 +13,7 @@ const minute = 60_000;
 
 forEachDatabase((open) => {
   /** A remote room with `ends` forward extremities after alice has joined. */
-  const frayed = async (ends: number, threshold: number) => {
+  const roomWith = async (ends: number, threshold: number) => {
     const under = await RoomsUnderTest.open(open, jobMigrations);
     const { engine, database, clock } = under;
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
@@ -52,7 +52,7 @@ forEachDatabase((open) => {
 
   describe('DummyEvents', () => {
     it('merges forward extremities as a local user [option: dummy_events_threshold]', async () => {
-      const { under, room, extremities, later, dummies, stop } = await frayed(25, 5);
+      const { under, room, extremities, later, dummies, stop } = await roomWith(25, 5);
       assert.equal(await extremities(), 25);
       assert.ok(((await later()) ?? 9) < 5);
       const sent = await dummies();
@@ -70,15 +70,15 @@ forEachDatabase((open) => {
     });
 
     it('sends nothing below the threshold, or when an ordinary event has merged the extremities', async () => {
-      const few = await frayed(4, 5);
+      const few = await roomWith(4, 5);
       assert.equal(await few.later(false), 4);
       assert.equal((await few.dummies()).length, 0);
       await few.stop();
-      const enough = await frayed(5, 5);
+      const enough = await roomWith(5, 5);
       assert.equal(await enough.later(), 1);
       assert.equal((await enough.dummies()).length, 1, 'the threshold counts as reached');
       await enough.stop();
-      const { under, room, later, dummies, stop } = await frayed(8, 5);
+      const { under, room, later, dummies, stop } = await roomWith(8, 5);
       await under.say(alice, room.roomId, 'hello');
       assert.equal(await later(), 1);
       assert.equal((await dummies()).length, 0);
@@ -86,7 +86,7 @@ forEachDatabase((open) => {
     });
 
     it('pauses for an hour when no local user may send to the room', async () => {
-      const { under, room, fork, later, dummies, stop } = await frayed(1, 5);
+      const { under, room, fork, later, dummies, stop } = await roomWith(1, 5);
       const levels = {
         type: 'm.room.power_levels',
         sender: ann,

@@ -39,8 +39,8 @@ forEachDatabase((open) => {
         assert.deepEqual(await readAll(joined), all, version);
         const asked = joined.peers.asked.length;
         assert.deepEqual(await readAll(joined), all, version);
-        assert.equal(joined.peers.asked.length, asked, 'what has come stays');
-        assert.ok(joined.peers.count('backfill') <= 5, `${joined.peers.count('backfill')} questions`);
+        assert.equal(joined.peers.asked.length, asked, 'events that were backfilled once are stored');
+        assert.ok(joined.peers.count('backfill') <= 5, `${joined.peers.count('backfill')} requests`);
       }
     });
 

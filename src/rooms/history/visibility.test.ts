@@ -4,34 +4,38 @@ import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
 
-/** What happens to ben, with one message of anna's after each: message `i` is said once `i` of these have happened. */
-type Happening = 'invite' | 'join' | 'leave' | 'kick' | 'ban' | 'unban' | 'forget' | 'knock';
+/** A membership change of ben. Anna sends message 0 before the first change, and message `i` after change `i`. */
+type MembershipChange = 'invite' | 'join' | 'leave' | 'kick' | 'ban' | 'unban' | 'forget' | 'knock';
 
 /**
- * For each visibility, which messages ben may see in the end. A row begins with message 0, from before anything
- * happened; `-` in place of it all: ben may not read the room.
+ * For each visibility, which messages ben may see after all changes, from message 0 on; `-` instead of a
+ * row: ben may not read the room.
  */
-const histories: [Happening[], Record<'world_readable' | 'shared' | 'invited' | 'joined', string>][] = [
-  [[], { world_readable: 'y', shared: '-', invited: '-', joined: '-' }],
-  [['invite'], { world_readable: 'yy', shared: '-', invited: '-', joined: '-' }],
-  [['join'], { world_readable: 'yy', shared: 'yy', invited: 'ny', joined: 'ny' }],
-  [['invite', 'join'], { world_readable: 'yyy', shared: 'yyy', invited: 'nyy', joined: 'nny' }],
-  [['join', 'leave'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
-  [['join', 'kick'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
-  [['join', 'ban'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
-  [['join', 'ban', 'unban'], { world_readable: 'yyyy', shared: 'yynn', invited: 'nynn', joined: 'nynn' }],
-  [['join', 'leave', 'join'], { world_readable: 'yyyy', shared: 'yyyy', invited: 'nyny', joined: 'nyny' }],
-  [['join', 'leave', 'invite'], { world_readable: 'yyyy', shared: 'yynn', invited: 'nyny', joined: 'nynn' }],
-  [['invite', 'leave'], { world_readable: 'yyy', shared: '-', invited: '-', joined: '-' }],
-  [['ban'], { world_readable: 'yy', shared: '-', invited: '-', joined: '-' }],
-  [['join', 'leave', 'forget'], { world_readable: 'yyyy', shared: '-', invited: '-', joined: '-' }],
+const histories: [MembershipChange[], Record<'world_readable' | 'shared' | 'invited' | 'joined', string>][] =
   [
-    ['join', 'leave', 'forget', 'join'],
-    { world_readable: 'yyyyy', shared: 'yyyyy', invited: 'nynny', joined: 'nynny' },
-  ],
-];
+    [[], { world_readable: 'y', shared: '-', invited: '-', joined: '-' }],
+    [['invite'], { world_readable: 'yy', shared: '-', invited: '-', joined: '-' }],
+    [['join'], { world_readable: 'yy', shared: 'yy', invited: 'ny', joined: 'ny' }],
+    [['invite', 'join'], { world_readable: 'yyy', shared: 'yyy', invited: 'nyy', joined: 'nny' }],
+    [['join', 'leave'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
+    [['join', 'kick'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
+    [['join', 'ban'], { world_readable: 'yyy', shared: 'yyn', invited: 'nyn', joined: 'nyn' }],
+    [['join', 'ban', 'unban'], { world_readable: 'yyyy', shared: 'yynn', invited: 'nynn', joined: 'nynn' }],
+    [['join', 'leave', 'join'], { world_readable: 'yyyy', shared: 'yyyy', invited: 'nyny', joined: 'nyny' }],
+    [
+      ['join', 'leave', 'invite'],
+      { world_readable: 'yyyy', shared: 'yynn', invited: 'nyny', joined: 'nynn' },
+    ],
+    [['invite', 'leave'], { world_readable: 'yyy', shared: '-', invited: '-', joined: '-' }],
+    [['ban'], { world_readable: 'yy', shared: '-', invited: '-', joined: '-' }],
+    [['join', 'leave', 'forget'], { world_readable: 'yyyy', shared: '-', invited: '-', joined: '-' }],
+    [
+      ['join', 'leave', 'forget', 'join'],
+      { world_readable: 'yyyyy', shared: 'yyyyy', invited: 'nynny', joined: 'nynny' },
+    ],
+  ];
 
-const own: readonly Happening[] = ['join', 'leave', 'forget', 'knock'];
+const own: readonly MembershipChange[] = ['join', 'leave', 'forget', 'knock'];
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`history visibility, on ${database}`, () => {
@@ -45,28 +49,28 @@ for (const database of serverDatabases(import.meta.url)) {
     after(() => server.stop());
 
     /** @returns the ids of anna's messages */
-    async function live(visibility: string, happenings: readonly Happening[]) {
+    async function live(visibility: string, changes: readonly MembershipChange[]) {
       const content = { history_visibility: visibility };
       const initial_state = [{ type: 'm.room.history_visibility', content }];
       const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
       const said = [await anna.say(roomId, 'message 0')];
-      for (const [index, happening] of happenings.entries()) {
-        if (own.includes(happening)) await ben.membership(happening as 'join', roomId);
-        else await anna.membership(happening as 'kick', roomId, ben);
+      for (const [index, change] of changes.entries()) {
+        if (own.includes(change)) await ben.membership(change as 'join', roomId);
+        else await anna.membership(change as 'kick', roomId, ben);
         await anna.setState(roomId, 'm.room.topic', { topic: `topic ${index + 1}` });
         said.push(await anna.say(roomId, `message ${index + 1}`));
       }
       return { path: `/rooms/${enc(roomId)}`, roomId, said };
     }
 
-    /** Which of the messages are among what was answered, as a row of the table. */
+    /** Which of the messages are in the response, as a row of the table. */
     const seenIn = (raw: string, said: readonly string[]) =>
       said.map((_, index) => (raw.includes(`"message ${index}"`) ? 'y' : 'n')).join('');
 
-    for (const [happenings, rows] of histories) {
+    for (const [changes, rows] of histories) {
       for (const [visibility, row] of Object.entries(rows)) {
-        it(`${visibility}, ${happenings.join(', ') || 'nothing'}: ${row}`, async () => {
-          const { path, roomId, said } = await live(visibility, happenings);
+        it(`${visibility}, ${changes.join(', ') || 'nothing'}: ${row}`, async () => {
+          const { path, roomId, said } = await live(visibility, changes);
           const isClosed = row === '-';
           for (const dir of ['b', 'f']) {
             const page = await ben.call('GET', `${path}/messages`, undefined, { dir, limit: 100 });
@@ -90,7 +94,7 @@ for (const database of serverDatabases(import.meta.url)) {
               room: { rooms: [roomId], include_leave: true, timeline: { limit: 100 } },
             }),
           });
-          const isMember = happenings.at(-1) === 'join';
+          const isMember = changes.at(-1) === 'join';
           const leaks = [...seenIn(first.raw, said)].some(
             (seen, index) => seen === 'y' && row[index] !== 'y',
           );
@@ -165,9 +169,13 @@ for (const database of serverDatabases(import.meta.url)) {
         await anna.do('GET', `${path}/messages`, undefined, latest),
         await anna.do('GET', `${path}/messages`, undefined, { ...latest, ...unset }),
       ].map(({ start, end }) => ({ start, end }));
-      assert.deepEqual(same, start, 'tokens with nothing in them are no tokens');
+      assert.deepEqual(same, start, 'empty tokens count as absent');
       const none = await anna.do('GET', `${path}/messages`, undefined, { dir: 'b', limit: 0 });
-      assert.deepEqual([none['chunk'], none['end']], [[], none['start']], 'none at most, from there on');
+      assert.deepEqual(
+        [none['chunk'], none['end']],
+        [[], none['start']],
+        'with limit 0 the end is the start',
+      );
       const before = { dir: 'b', limit: 100, from: String(timeline?.prev_batch) };
       const rest = await anna.do('GET', `${path}/messages`, undefined, before);
       const ids = [...(rest['chunk'] as { event_id: string }[]).map(({ event_id }) => event_id).reverse()];

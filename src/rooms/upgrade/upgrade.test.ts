@@ -174,7 +174,7 @@ forServerDatabases(import.meta.url, (open) => {
       ]);
       assert.equal(first.talk.roomId, second.talk.roomId);
       const again = await upgrade(old, alice!, request);
-      assert.notEqual(again.talk.roomId, first.talk.roomId, 'later it is another request');
+      assert.notEqual(again.talk.roomId, first.talk.roomId, 'the same request counts as a new one later');
     });
 
     it('refuses users without the power level and unknown room versions', async () => {

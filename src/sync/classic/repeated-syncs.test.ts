@@ -13,7 +13,7 @@ describe('repeated GET /sync requests', () => {
   let server: TestServer;
   afterEach(() => server.stop());
 
-  /** A server that remembers answers for so long, and how a device of Anna's syncs and hears what was said. */
+  /** Starts a server that caches answers for `duration` milliseconds, with a room of Anna's. */
   const start = async (duration: number) => {
     const clock = manualClock();
     const config = { caches: { caches: { sync_response_cache_duration: duration } } };
@@ -29,7 +29,7 @@ describe('repeated GET /sync requests', () => {
     const [userId, deviceId] = [String(answer['user_id']), String(answer['device_id'])];
     return new TestClient(server, { userId, deviceId, token: String(answer['access_token']) });
   };
-  const heard = ({ rooms }: SyncJson, roomId: string) =>
+  const bodies = ({ rooms }: SyncJson, roomId: string) =>
     rooms?.join?.[roomId]?.timeline.events.map(({ content }) => content['body']).filter((body) => body);
 
   it('get the same answer for the configured duration [option: caches.sync_response_cache_duration]', async () => {
@@ -39,20 +39,20 @@ describe('repeated GET /sync requests', () => {
     const first = await anna.sync(next_batch);
     await anna.say(roomId, 'two');
     assert.deepEqual(await anna.sync(next_batch), first);
-    assert.deepEqual(heard(await anna.sync(first.next_batch), roomId), ['two']);
+    assert.deepEqual(bodies(await anna.sync(first.next_batch), roomId), ['two']);
     const other = { filter: { room: { timeline: { limit: 5 } } } };
-    assert.deepEqual(heard(await anna.sync(next_batch, other), roomId), ['one', 'two'], 'another filter');
+    assert.deepEqual(bodies(await anna.sync(next_batch, other), roomId), ['one', 'two'], 'another filter');
     const laptop = await secondDevice();
-    assert.deepEqual(heard(await laptop.sync(next_batch), roomId), ['one', 'two'], 'another device');
+    assert.deepEqual(bodies(await laptop.sync(next_batch), roomId), ['one', 'two'], 'another device');
     clock.advance(minute + 1);
-    assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one', 'two'], 'later');
+    assert.deepEqual(bodies(await anna.sync(next_batch), roomId), ['one', 'two'], 'later');
   });
 
   it('get a new answer to a first sync that the client has received', async () => {
     const { anna, roomId } = await start(minute);
     await anna.sync();
     await anna.say(roomId, 'one');
-    assert.deepEqual(heard(await anna.sync(), roomId), ['one']);
+    assert.deepEqual(bodies(await anna.sync(), roomId), ['one']);
   });
 
   it('get a new answer each time when the duration is 0 [option: caches.sync_response_cache_duration]', async () => {
@@ -61,7 +61,7 @@ describe('repeated GET /sync requests', () => {
     await anna.say(roomId, 'one');
     await anna.sync(next_batch);
     await anna.say(roomId, 'two');
-    assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one', 'two']);
+    assert.deepEqual(bodies(await anna.sync(next_batch), roomId), ['one', 'two']);
   });
 
   it('get no cached answer with events of users who were ignored in the meantime', async () => {
@@ -70,10 +70,10 @@ describe('repeated GET /sync requests', () => {
     await ben.join(roomId);
     const { next_batch } = await anna.sync();
     await ben.say(roomId, 'one');
-    assert.deepEqual(heard(await anna.sync(next_batch), roomId), ['one']);
+    assert.deepEqual(bodies(await anna.sync(next_batch), roomId), ['one']);
     const list = { ignored_users: { [ben.id]: {} } };
     await anna.do('PUT', `/user/${enc(anna.id)}/account_data/m.ignored_user_list`, list);
-    assert.deepEqual(heard(await anna.sync(next_batch), roomId) ?? [], []);
+    assert.deepEqual(bodies(await anna.sync(next_batch), roomId) ?? [], []);
   });
 });
 

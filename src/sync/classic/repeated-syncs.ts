@@ -15,7 +15,7 @@ export interface RepeatableRequest extends SyncRequest {
 }
 
 /** Maximum number of characters of all cached answers with their keys, and of one answer. */
-const [maxCharacters, longestAnswer] = [32 * 1024 * 1024, 8 * 1024 * 1024];
+const [maxCharacters, maxAnswerCharacters] = [32 * 1024 * 1024, 8 * 1024 * 1024];
 
 interface Running {
   readonly request: RepeatableRequest;
@@ -38,7 +38,7 @@ export class RepeatedSyncs {
     if (duration === 0) return;
     this.#answers = new LRUCache({
       maxSize: maxCharacters,
-      maxEntrySize: longestAnswer,
+      maxEntrySize: maxAnswerCharacters,
       sizeCalculation: (text, key) => text.length + key.length,
       ttl: duration,
       ttlResolution: 0,
@@ -75,8 +75,8 @@ export class RepeatedSyncs {
   }
 
   /**
-   * Makes an answer and caches it, with two exceptions: an answer without news, because a repeated request
-   * should see what has come since; and a first sync that the client has received, because a client that
+   * Makes an answer and caches it, with two exceptions: an answer without new data, because a repeated request
+   * should include data that has arrived since; and a first sync that the client has received, because a client that
    * starts again wants the current state.
    */
   async #run(request: RepeatableRequest, key: string): Promise<string> {

@@ -52,7 +52,7 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const since of [outside.next_batch, before.next_batch]) {
         const room = (await ben.sync(since)).rooms?.join?.[roomId];
         assert.equal(room?.timeline.limited, true);
-        // What a client has already would come with the state of that time.
+        // Not 'before', which the client has: the response would then have the state before that message.
         assert.deepEqual(texts(room), ['meanwhile', 'welcome back']);
         assert.deepEqual([...new Set(membersOf(room))], [anna.id, ben.id, cleo.id].sort());
         const older = await ben.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, {
@@ -255,7 +255,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(Object.keys(only.rooms?.join ?? {}), [other]);
       const without = await ben.sync(undefined, { filter: { room: { not_rooms: [other] } } });
       assert.deepEqual(Object.keys(without.rooms?.join ?? {}), [roomId]);
-      // What these filters ask for is not what the specification says of events.
+      // Filtered by `event_fields`, the event does not match the specification's schema, which the test client checks.
       const lastOf = async (filter: object) => {
         const query = new URLSearchParams({ filter: JSON.stringify(filter), access_token: ben.token });
         const answer = await fetch(`${server.baseUrl}/_matrix/client/v3/sync?${query}`);

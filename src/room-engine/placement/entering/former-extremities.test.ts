@@ -17,7 +17,7 @@ forEachDatabase((open) => {
     (await under.engine.heads.get(room.roomId))?.extremities.map(({ eventId }) => eventId);
 
   /** The former extremities of the head, which must equal those on disk. */
-  const looseEnds = async (under: RoomsUnderTest, room: ReferenceRoom): Promise<string[]> => {
+  const formerExtremities = async (under: RoomsUnderTest, room: ReferenceRoom): Promise<string[]> => {
     const head = await under.engine.heads.get(room.roomId);
     assert.ok(head);
     const row = await under.database
@@ -31,10 +31,10 @@ forEachDatabase((open) => {
     return head.formerExtremities.map((nid) => events.get(nid)?.event.eventId ?? '');
   };
 
-  /** The room goes on without this server, and alice joins again. */
+  /** Another user sends an event after `prev` that this server does not receive, and alice joins again. */
   const enterAgain = async (under: RoomsUnderTest, room: ReferenceRoom, prev: readonly string[]) => {
-    const unheard = room.say(ann, prev);
-    const { event, ...answer } = room.join(alice, [unheard]);
+    const unreceived = room.say(ann, prev);
+    const { event, ...answer } = room.join(alice, [unreceived]);
     await under.engine.placement.enter(room.room, { event, ...answer });
     return event.event.eventId;
   };
@@ -42,26 +42,26 @@ forEachDatabase((open) => {
   describe('RoomHead.formerExtremities', () => {
     it('is empty in a room that is entered for the first time', async () => {
       const { under, room } = await entered();
-      assert.deepEqual(await looseEnds(under, room), []);
+      assert.deepEqual(await formerExtremities(under, room), []);
       await under.say(alice, room.roomId, 'hello');
-      assert.deepEqual(await looseEnds(await under.restart(open), room), []);
+      assert.deepEqual(await formerExtremities(await under.restart(open), room), []);
     });
 
     it('holds the extremities before the room was entered again, local ones included, across restarts', async () => {
       const { under, room } = await entered();
       const { placement } = under.engine;
-      const said = await under.say(alice, room.roomId, 'nobody hears it');
+      const said = await under.say(alice, room.roomId, 'this event reaches no other server');
       const kick = room.member(alice, 'leave', { sender: ann });
       await placement.place(room.roomId, room.get(kick));
       assert.deepEqual((await ends(under, room))?.sort(), [said, kick].sort());
-      assert.deepEqual(await looseEnds(under, room), [], 'there is nothing new that leads elsewhere');
+      assert.deepEqual(await formerExtremities(under, room), [], 'no extremity has been replaced yet');
       const back = await enterAgain(under, room, [kick]);
       assert.deepEqual(await ends(under, room), [back]);
-      assert.deepEqual((await looseEnds(under, room)).sort(), [said, kick].sort());
+      assert.deepEqual((await formerExtremities(under, room)).sort(), [said, kick].sort());
       const again = await under.restart(open);
-      assert.deepEqual((await looseEnds(again, room)).sort(), [said, kick].sort());
-      await again.say(alice, room.roomId, 'what is said afterwards makes no difference');
-      assert.deepEqual((await looseEnds(again, room)).sort(), [said, kick].sort());
+      assert.deepEqual((await formerExtremities(again, room)).sort(), [said, kick].sort());
+      await again.say(alice, room.roomId, 'a later message');
+      assert.deepEqual((await formerExtremities(again, room)).sort(), [said, kick].sort());
     });
 
     it('accumulates over several entries, oldest first', async () => {
@@ -75,7 +75,7 @@ forEachDatabase((open) => {
         gone.push(kick);
         last = [await enterAgain(tested, room, [kick])];
         tested = await tested.restart(open);
-        assert.deepEqual(await looseEnds(tested, room), gone);
+        assert.deepEqual(await formerExtremities(tested, room), gone);
       }
     });
 
@@ -97,8 +97,8 @@ forEachDatabase((open) => {
         all.push(...nids.map((nid) => events.get(nid)?.event.eventId ?? ''));
         last = [await enterAgain(under, room, [kick])];
       }
-      assert.deepEqual(await looseEnds(under, room), all.slice(-200));
-      assert.deepEqual(await looseEnds(await under.restart(open), room), all.slice(-200));
+      assert.deepEqual(await formerExtremities(under, room), all.slice(-200));
+      assert.deepEqual(await formerExtremities(await under.restart(open), room), all.slice(-200));
     });
 
     it('stays the same when entering fails', async () => {
@@ -109,7 +109,7 @@ forEachDatabase((open) => {
       const [, ...others] = state;
       const failing = under.engine.placement.enter(room.room, { ...entry, state: others, authChain: [] });
       await assert.rejects(failing);
-      assert.deepEqual(await looseEnds(under, room), []);
+      assert.deepEqual(await formerExtremities(under, room), []);
       assert.deepEqual(await ends(under, room), [kick]);
     });
   });

@@ -10,8 +10,8 @@ const isMember = ({ event }: VerifiedEvent) => event.type === 'm.room.member';
 
 forEachDatabase((open) => {
   /**
-   * A room that alice has joined the fast way: of its members she was told only who is needed.
-   * @param prepare what happens before; unless `isKnown`, those who let her in have not heard of it
+   * A room that alice has joined with omit_members: her server received only the members that are needed.
+   * @param prepare changes the room before; unless `isKnown`, the servers that admit her have not received these events
    */
   const joined = async (
     prepare: (room: ReferenceRoom, under: RoomsUnderTest) => unknown = () => undefined,
@@ -138,7 +138,7 @@ forEachDatabase((open) => {
         one.member(cat, 'join');
         one.member(cat, 'ban', { sender: ann });
       });
-      // The auth events that she names admitted her once; this server does not know of her later ban.
+      // Her auth events allow this event, because they are older than her ban, which this server has not received.
       const joinOfCat = [...room.events.values()].find(
         ({ event }) => event.stateKey === cat && event.content['membership'] === 'join',
       )?.event.eventId;

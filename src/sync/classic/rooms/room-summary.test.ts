@@ -9,7 +9,7 @@ import { memberSummaryAt, summaryAt } from './room-summary.ts';
 
 forEachDatabase((open) => {
   /** Returns what both kinds of sync return about the members of a room at a position. */
-  async function told({ engine }: RoomsUnderTest, roomId: string, position: number) {
+  async function summaryOf({ engine }: RoomsUnderTest, roomId: string, position: number) {
     const head = await engine.heads.get(roomId);
     assert.ok(head);
     const people = await memberSummaryAt(engine, head, alice, position);
@@ -50,7 +50,7 @@ forEachDatabase((open) => {
       const name = { type: 'm.room.name', stateKey: '', sender: alice, content: { name: 'Late' } };
       await under.engine.timeline.append(roomId, name);
       for (const [position, joined, invited, heroes] of steps) {
-        assert.deepEqual(await told(under, roomId, position), { joined, invited, heroes });
+        assert.deepEqual(await summaryOf(under, roomId, position), { joined, invited, heroes });
       }
     });
 
@@ -70,10 +70,10 @@ forEachDatabase((open) => {
       const joining = under.join(carol, roomId);
       const head = await under.engine.heads.get(roomId);
       while (head?.membership(carol) !== 'join') await new Promise(setImmediate);
-      assert.deepEqual(await told(under, roomId, under.streams.current), before);
+      assert.deepEqual(await summaryOf(under, roomId, under.streams.current), before);
       writing.resolve();
       await joining;
-      const now = await told(under, roomId, under.streams.current);
+      const now = await summaryOf(under, roomId, under.streams.current);
       assert.deepEqual(now, { joined: 3, invited: 0, heroes: [bob, carol] });
     });
   });
