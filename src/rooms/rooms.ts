@@ -49,6 +49,9 @@ export type OpenRemoteMemberships = (
   rooms: Pick<Rooms, 'engine' | 'incoming' | 'completion'>,
 ) => RemoteMemberships;
 
+/** Milliseconds for which a change of a membership waits for the members of a room that was joined without them. */
+const membersTimeout = 10_000;
+
 export interface RoomsDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
@@ -173,7 +176,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     invitePolicy,
     serverName,
     remote: deps.openRemoteMemberships?.({ engine, incoming, completion }),
-    stateComplete: (roomId) => completion.whenComplete(roomId),
+    stateComplete: (roomId) => completion.whenComplete(roomId, membersTimeout),
   });
   return {
     engine,

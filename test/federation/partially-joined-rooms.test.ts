@@ -118,8 +118,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.equal(early?.join?.[roomId], undefined);
         const waiting = anna.sync(since, { timeout: 60_000 });
         release();
-        const entry = (await waiting).rooms?.join?.[roomId];
-        assert.ok(entry, 'the long poll returns with the room');
+        const answer = await waiting;
+        const entry = answer.rooms?.join?.[roomId];
+        assert.ok(entry, `the long poll returns with the room: ${JSON.stringify(answer)}`);
         assert.deepEqual(bodies(entry), ['first']);
         assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
       });
@@ -180,6 +181,29 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         release();
         assert.ok((await members()).includes(alan.id));
         assert.equal(await isJoined(), true);
+      });
+
+      it('lets users be kicked and banned when no server provides the members', async () => {
+        const { server, resident, path, charlie, derek, join } = await residentRoom();
+        const levels = { users: { [resident.room.creator]: 100, [anna.id]: 100 } };
+        resident.setState('m.room.power_levels', levels);
+        const unavailable = () => [403, { errcode: 'M_FORBIDDEN', error: 'Refused' }] as const;
+        for (const endpoint of ['state_ids', 'state']) {
+          server.on(`GET /_matrix/federation/v1/${endpoint}/`, unavailable);
+        }
+        await join();
+        const [kick, ban, unban] = await Promise.all([
+          anna.call('POST', `${path}/kick`, { user_id: charlie }),
+          anna.call('POST', `${path}/ban`, { user_id: derek }),
+          anna.call('POST', `${path}/unban`, { user_id: `@other:${server.name}` }),
+        ]);
+        assert.deepEqual(
+          [kick.status, ban.status, unban.status],
+          [200, 200, 504],
+          kick.raw + ban.raw + unban.raw,
+        );
+        await until(() => resident.received.length === 2);
+        assert.equal((await anna.call('POST', `${path}/unban`, { user_id: derek })).status, 200);
       });
 
       it('is in lazy syncs with the memberships of the senders', async () => {

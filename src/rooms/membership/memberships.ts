@@ -6,6 +6,7 @@ import {
   MatrixError,
   notFound,
   serverOfUser,
+  unknown,
 } from '../../protocol/index.ts';
 import type { EventToSend, RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import { isResidentForUser } from '../../room-engine/index.ts';
@@ -47,8 +48,8 @@ export interface MembershipsDeps {
   /** By default every user may leave every room. */
   readonly leaveCheck?: LeaveCheck | undefined;
   /**
-   * Resolves when the state of the room is complete; changes of other users' memberships wait for it. By default
-   * all states are complete.
+   * Resolves when the state of the room is complete, or after some seconds; changes of memberships that a partial
+   * state does not say wait for it. By default all states are complete.
    */
   readonly stateComplete?: (roomId: string) => Promise<void>;
 }
@@ -82,7 +83,7 @@ export class Memberships {
     userId: string,
     { requester, given, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#completeState(roomId);
+    await this.#completeState(roomId, userId);
     await this.checkInvitee(sender, userId);
     const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
@@ -161,11 +162,12 @@ export class Memberships {
     originServerTs: number | undefined,
   ): Promise<StoredEvent> {
     const room = (await this.#deps.engine.userRooms.of(userId)).get(roomId);
-    const known = await knownHead(this.#deps.engine, roomId);
+    const isInvited = room?.membership === 'invite' || room?.membership === 'knock';
     // An invite from before this server joined may be in the part of the state that is not known yet.
-    if (room && known.isPartial && known.membership(userId) === undefined) await this.#completeState(roomId);
+    if (room) await this.#completeState(roomId, userId);
     const head = await knownHead(this.#deps.engine, roomId);
     const present = head.membership(userId);
+    if (present === undefined && head.isPartial && isInvited) throw membersUnknown();
     if (present === undefined) return this.#earlierLeave(userId, roomId);
     if (present === 'ban') throw forbidden('You are banned from this room');
     if (present === 'leave') return currentMember(this.#deps.engine, head, userId);
@@ -205,12 +207,13 @@ export class Memberships {
     userId: string,
     { requester, given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#completeState(roomId);
+    await this.#completeState(roomId, userId);
     const head = await knownHead(this.#deps.engine, roomId);
     if (requester && userId === sender) await this.#checkLeave(userId, roomId);
     if (userId !== sender) checkMember(head, sender);
     const present = head.membership(userId);
-    if (present !== 'join' && present !== 'invite' && present !== 'knock') {
+    const mayBeMember = present === undefined && head.isPartial;
+    if (present !== 'join' && present !== 'invite' && present !== 'knock' && !mayBeMember) {
       throw forbidden(`${userId} is not in the room`);
     }
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
@@ -222,7 +225,7 @@ export class Memberships {
     userId: string,
     { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#completeState(roomId);
+    await this.#completeState(roomId, userId);
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a valid user ID`);
     await knownHead(this.#deps.engine, roomId);
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'ban'), originServerTs);
@@ -235,9 +238,10 @@ export class Memberships {
     userId: string,
     { given = {}, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    await this.#completeState(roomId);
+    await this.#completeState(roomId, userId);
     const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
+    if (head.membership(userId) === undefined && head.isPartial) throw membersUnknown();
     if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
   }
@@ -274,8 +278,11 @@ export class Memberships {
     if (options.forget_rooms_on_leave && isLocal) await this.forget(userId, roomId);
   }
 
-  async #completeState(roomId: string): Promise<void> {
-    await this.#deps.stateComplete?.(roomId);
+  /** Waits for the rest of a partial state, if that may say what a user's membership is. */
+  async #completeState(roomId: string, userId: string): Promise<void> {
+    const { engine, stateComplete } = this.#deps;
+    const head = await engine.heads.get(roomId);
+    if (head?.isPartial && head.membership(userId) === undefined) await stateComplete?.(roomId);
   }
 
   async #checkLeave(userId: string, roomId: string): Promise<void> {
@@ -286,6 +293,9 @@ export class Memberships {
     return { ...this.#deps.contents.without(given), membership };
   }
 }
+
+/** The error for a change that depends on a membership which no server has provided yet. */
+const membersUnknown = () => unknown('The members of this room are not known yet. Try again later', 504);
 
 /**
  * Must come before checks of the target: its errors would disclose memberships to users who are not joined.

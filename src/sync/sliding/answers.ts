@@ -1,6 +1,7 @@
 import { noFilter } from '../../filters/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { Recipient } from '../classic/recipient.ts';
+import { isPartialAt } from '../classic/rooms/partial-members.ts';
 import type { Changes } from '../feeds/feed.ts';
 import { type SourceList, timelineBit } from '../sources/source-list.ts';
 import type { Connection, SentChanges } from './connections/connection.ts';
@@ -82,8 +83,10 @@ export class Answers {
     const listed = await roomList.of(userId, connection.rooms, since);
     if (listed.some(({ stream }) => stream > upTo)) return 'outdated';
     const marked = await marks.of(userId);
-    const isPartial = ({ roomId, membership }: UserRoom) =>
-      membership === 'join' && this.#deps.engine.heads.peek(roomId)?.isPartial === true;
+    const isPartial = ({ roomId, membership }: UserRoom) => {
+      const head = membership === 'join' ? this.#deps.engine.heads.peek(roomId) : undefined;
+      return head !== undefined && isPartialAt(head, upTo);
+    };
     const asked = { userId, body, marks: marked, maxEvents, isPartial };
     const selection = await selectRooms(listFilter, listed, asked);
     const roomChanges = await this.#roomChanges(listed, range);

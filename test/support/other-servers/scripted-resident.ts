@@ -98,6 +98,21 @@ export class ScriptedResident {
     return built;
   }
 
+  /** The auth chain of events, without these. */
+  #authChain(events: readonly RoomEvent[]): RoomEvent[] {
+    const seen = new Set(events.map(({ eventId }) => eventId));
+    const chain: RoomEvent[] = [];
+    const pending = events.flatMap(({ authEventIds }) => authEventIds);
+    for (let id = pending.pop(); id !== undefined; id = pending.pop()) {
+      const event = this.room.events.get(id)?.event;
+      if (!event || seen.has(id)) continue;
+      seen.add(id);
+      chain.push(event);
+      pending.push(...event.authEventIds);
+    }
+    return chain;
+  }
+
   async #transaction(body: JsonObject): Promise<JsonObject> {
     const path = `${v1}/send/resident${transactions++}`;
     const all = { origin: this.server.name, origin_server_ts: Date.now(), pdus: [], ...body };
@@ -114,8 +129,7 @@ export class ScriptedResident {
       const { event } = receivePdu(body, room.version);
       const before = [...this.#joined.values()];
       const state = before.filter(({ type }) => type !== 'm.room.member');
-      const needed = new Set(event.authEventIds.concat(state.flatMap(({ authEventIds }) => authEventIds)));
-      const chain = before.filter(({ eventId, type }) => type === 'm.room.member' && needed.has(eventId));
+      const chain = this.#authChain([event, ...state]);
       this.accept(event);
       return {
         state: state.map(({ pdu }) => pdu),

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../../kernel/clock.ts';
+import { type Clock, sleep, type Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
 import type { RoomWriter } from '../../../room-engine/index.ts';
 import { defaultMaxMissing, type StateOptions } from '../../fetching/state-fetcher.ts';
@@ -121,9 +121,14 @@ export class StateCompletion {
   /**
    * Resolves when the state of the room is complete, at once for rooms that are not partial; also on
    * shutdown.
+   * @param timeout milliseconds after which it resolves in any case; by default it waits for as long as it takes
    */
-  async whenComplete(roomId: string): Promise<void> {
-    await this.#rooms.get(roomId)?.done;
+  async whenComplete(roomId: string, timeout?: number): Promise<void> {
+    const done = this.#rooms.get(roomId)?.done;
+    if (!done || timeout === undefined) return done;
+    const waiting = new AbortController();
+    await Promise.race([done, sleep(this.#deps.clock, timeout, waiting.signal)]);
+    waiting.abort();
   }
 
   /** Stops all completions; the next `start` resumes them. */

@@ -15,6 +15,7 @@ import {
   recordSent,
   removeUnneeded,
 } from './lazy-members.ts';
+import { isPartialAt } from './partial-members.ts';
 import type { PlainTimelines } from './plain-timelines.ts';
 import { changesWithin, rewind, type StateNids, stateAt } from './room-state.ts';
 import { mayChangeSummary, memberSummaryAt, summaryAt } from './room-summary.ts';
@@ -175,8 +176,9 @@ export class JoinedRooms {
       state = await this.#changes(head, recipient, { after, upTo }, timeline);
       if (sent) await addNeeded(engine, head, state, { recipient, timeline, needed, sent, after, upTo });
     }
-    if (sent && head.isPartial)
-      await addFromAuthEvents(engine, head, state, { recipient, timeline, needed, sent, after });
+    if (sent && isPartialAt(head, upTo)) {
+      await addFromAuthEvents(engine, head, state, { recipient, timeline, needed, sent, after, upTo });
+    }
     if (sent) recordSent(sent, state, timeline, upTo);
     const events = await engine.events.getMany(state.values());
     return inOrder(state, events)

@@ -62,12 +62,16 @@ export async function addFromAuthEvents(
     needed,
     sent,
     after,
-  }: Omit<NeededMembers, 'after' | 'upTo'> & { after: number | undefined },
+    upTo,
+  }: Omit<NeededMembers, 'after'> & { after: number | undefined },
 ): Promise<void> {
   const shown = membersIn(timeline);
-  const isLacking = (userId: string) =>
-    !shown.has(userId) && !state.has(memberKey(userId)) && !head.state.has(memberKey(userId));
-  const lacking = new Set([...needed].filter(isLacking));
+  const lacking = new Set<string>();
+  for (const userId of needed) {
+    const key = memberKey(userId);
+    if (shown.has(userId) || state.has(key)) continue;
+    if ((await nidAt(engine, head, key, upTo)) === undefined) lacking.add(userId);
+  }
   for (const [userId, { nid }] of await membersFromAuthEvents(engine, timeline, lacking)) {
     const isKnown = after !== undefined && sent.has(userId, nid, after);
     if (!isKnown || recipient.filter.room.state.includeRedundantMembers) state.set(memberKey(userId), nid);

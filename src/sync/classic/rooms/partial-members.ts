@@ -1,5 +1,9 @@
-import type { RoomReader, StoredEvent } from '../../../room-engine/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 import type { Timeline } from './timeline.ts';
+
+/** Whether the state of a room is partial at a position; its head is ahead of that position. */
+export const isPartialAt = ({ isPartial, completedAt }: RoomHead, position: number): boolean =>
+  isPartial || completedAt > position;
 
 /**
  * Finds memberships that the partial state of a room lacks: those of senders of a timeline, which are among the auth

@@ -7,6 +7,7 @@ import { type SourceList, timelineBit } from '../../sources/source-list.ts';
 import { accountDataIn } from '../account-data.ts';
 import type { AnswerRange, Recipient } from '../recipient.ts';
 import type { JoinedRooms } from './joined-rooms.ts';
+import { isPartialAt } from './partial-members.ts';
 import type { UnjoinedRooms } from './unjoined-rooms.ts';
 
 export interface RoomEntriesDeps {
@@ -135,7 +136,7 @@ export class RoomEntries {
     const { roomId } = room;
     const isLazy = recipient.filter.room.state.lazyLoadMembers;
     // A client that does not load members lazily would take those that are known for all.
-    if (head.isPartial && !isLazy) return undefined;
+    if (!isLazy && isPartialAt(head, upTo)) return undefined;
     const isComplete = !isLazy && since !== undefined && !isNewTo(room, since) && head.completedAt > since;
     const isNew = isComplete || isNewTo(room, since);
     const returnedAfter = isNew ? since : undefined;

@@ -1,6 +1,6 @@
 import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../../room-engine/index.ts';
-import { membersFromAuthEvents } from '../../classic/rooms/partial-members.ts';
+import { isPartialAt, membersFromAuthEvents } from '../../classic/rooms/partial-members.ts';
 import { nidAt, type StateNids } from '../../classic/rooms/room-state.ts';
 import type { Timeline } from '../../classic/rooms/timeline.ts';
 import type { RoomRequest } from './room-request.ts';
@@ -35,11 +35,13 @@ export async function lazyMembers(
     const isKnown = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
     if (!isKnown) members.set(userId, nid);
   }
-  if (head.isPartial) {
-    const lacking = [...usersIn(timeline)].filter(
-      (userId) => !head.state.has(stateMapKey(memberType, userId)),
-    );
-    for (const [userId, { nid }] of await membersFromAuthEvents(engine, timeline, new Set(lacking))) {
+  if (isPartialAt(head, upTo)) {
+    const lacking = new Set<string>();
+    for (const userId of usersIn(timeline)) {
+      if ((await nidAt(engine, head, stateMapKey(memberType, userId), upTo)) === undefined)
+        lacking.add(userId);
+    }
+    for (const [userId, { nid }] of await membersFromAuthEvents(engine, timeline, lacking)) {
       const isKnown = after !== undefined && connection.sentDetails.hasMember(room.roomNid, userId, nid);
       if (!isKnown) members.set(userId, nid);
     }
