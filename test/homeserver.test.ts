@@ -1,7 +1,22 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from './support/databases/databases.ts';
-import { startTestServer, type TestServer, type TestUser } from './support/servers/server.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { migrations } from '../src/composition/slices.ts';
+import { createHomeserver } from '../src/homeserver.ts';
+import { systemClock } from '../src/kernel/clock.ts';
+import { silentLogger } from '../src/kernel/observability/index.ts';
+import { systemRandomness } from '../src/kernel/randomness.ts';
+import { eventually } from './clients/eventually.ts';
+import { makeTestDatabase, serverDatabases } from './support/databases/databases.ts';
+import {
+  startTestServer,
+  type TestServer,
+  type TestUser,
+  testConfiguration,
+} from './support/servers/server.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`a homeserver on ${database}`, () => {
@@ -31,6 +46,46 @@ for (const database of serverDatabases(import.meta.url)) {
 
     it('answers GET /_synapse/metrics with 404 on a listener without the metrics resource', async () => {
       assert.equal((await server.api('GET', '/_synapse/metrics')).status, 404);
+    });
+
+    it('closes its database, its other listeners and its threads when the port of one listener is in use', async () => {
+      const testDatabase = await makeTestDatabase(database, migrations);
+      const folder = mkdtempSync(join(tmpdir(), 'hearth-media-'));
+      const start = async (ports: readonly number[]) => {
+        const listeners = ports.map((port) => ({
+          port,
+          type: 'http' as const,
+          bind_addresses: ['127.0.0.1'],
+          resources: [{ names: ['client' as const] }],
+        }));
+        const homeserver = createHomeserver({
+          configuration: testConfiguration({ http: { listeners }, media: { media_store_path: folder } }),
+          clock: systemClock,
+          randomness: systemRandomness,
+          log: silentLogger,
+          databaseOptions: testDatabase.options,
+        });
+        const { addresses } = await homeserver.start();
+        await homeserver.stop();
+        return addresses;
+      };
+      const [address] = await start([0]);
+      const free = Number(new URL(address!).port);
+      const used = Number(new URL(server.baseUrl).port);
+      // Connections and timers also belong to the other server, and come and go.
+      const kinds = ['TCPServerWrap', 'MessagePort'];
+      const open = () =>
+        process
+          .getActiveResourcesInfo()
+          .filter((kind) => kinds.includes(kind))
+          .sort();
+      const openBefore = open();
+      await assert.rejects(start([free, used]), { code: 'EADDRINUSE' });
+      await eventually(`only ${openBefore} to be open`, () => isDeepStrictEqual(open(), openBefore));
+      // The database is claimed by one process, and by one server in it.
+      assert.deepEqual(await start([free]), [address]);
+      await testDatabase.remove();
+      rmSync(folder, { recursive: true });
     });
   });
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from './clients/eventually.ts';
 import { forServerDatabases } from './support/databases/databases.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 import { registerAdmin } from './support/users/register-admin.ts';
@@ -100,6 +101,32 @@ forServerDatabases(import.meta.url, (open) => {
       await anna!.leave(closed);
       await anna!.setState(left, 'm.room.member', { membership: 'leave' }, anna!.id);
       await anna!.do('POST', '/logout', {});
+    });
+
+    it('leaves its rooms, rejects its invites and loses its delayed events when it deactivates itself', async () => {
+      const cleo = await TestClient.register(server, 'cleo');
+      const invited = await ben!.createRoom({ preset: 'private_chat', invite: [cleo.id] });
+      const joined = await ben!.createRoom();
+      await cleo.join(joined);
+      const unstable = '/_matrix/client/unstable/org.matrix.msc4140';
+      const delayed = await cleo.ask(
+        'PUT',
+        `${unstable}/rooms/${enc(joined)}/delayed_event/m.room.message/later`,
+        { delay_ms: 3_000_000, content: { msgtype: 'm.text', body: 'later' } },
+      );
+      assert.equal(delayed.status, 200, delayed.raw);
+      const suspension = `/_matrix/client/v1/admin/suspend/${enc(cleo.id)}`;
+      assert.equal((await admin!.ask('PUT', suspension, { suspended: true })).status, 200);
+      const auth = { type: 'm.login.password', user: cleo.id, password: 'correct horse' };
+      await cleo.do('POST', '/account/deactivate', { auth });
+      assert.equal((await cleo.call('GET', '/account/whoami')).status, 401);
+      for (const roomId of [invited, joined]) {
+        const member = `/rooms/${enc(roomId)}/state/m.room.member/${enc(cleo.id)}`;
+        await eventually(member, async () => (await ben!.do('GET', member))['membership'] === 'leave');
+      }
+      const send = `${unstable}/delayed_events/${delayed.body['delay_id']}/send`;
+      assert.deepEqual(codeOf(await ben!.ask('POST', send, {})), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(codeOf(await admin!.ask('GET', suspension, undefined)), [404, 'M_NOT_FOUND']);
     });
 
     it('cannot send a delayed event that it scheduled before', async () => {

@@ -4,6 +4,7 @@ import { delayedEventMigrations } from './migrations.ts';
 export const delayedEventsManifest: SliceManifest = {
   name: 'delayed-events',
   migrations: delayedEventMigrations,
+  accountRows: { tables: [{ table: 'delayed_events', column: 'user_id', deletedOn: 'deactivation' }] },
   roomRows: {
     tables: [{ table: 'delayed_events', column: 'room_id', holds: 'room id', key: ['delay_id'] }],
   },
