@@ -26,7 +26,7 @@ export interface RemoteMembershipsDeps extends HandshakeDeps, CandidateDeps {
   readonly prejoinKeys: PrejoinKeys;
   readonly complexity: ComplexityLimit;
   readonly completion: Pick<StateCompletion, 'begin'>;
-  readonly pendingLeaves: Pick<PendingLeaves, 'replace'>;
+  readonly pendingLeaves: Pick<PendingLeaves, 'begin'>;
   /** Joins and knocks of one room run one at a time. */
   readonly roomMutex: KeyedMutex;
 }

@@ -119,6 +119,37 @@ forEachDatabase((open) => {
       assert.equal(test.taken.length, 1);
     });
 
+    it('answers a leave while a server is slow, and goes on to send it', async () => {
+      const test = await setUp();
+      const held = test.holdBack();
+      const leaving = test.leave(['far.test', 'near.test']);
+      await held.asked;
+      test.run.under.clock.advance(500);
+      await leaving;
+      assert.equal(await test.membership(), 'leave');
+      assert.deepEqual([test.taken, await test.jobs()], [[], ['waiting']]);
+      const joining = test.run.roomMutex.run(test.room.roomId, async () => test.taken.length);
+      held.proceed();
+      assert.equal(await joining, 2);
+      assert.deepEqual(
+        [test.taken.map(([server]) => server), await test.jobs()],
+        [['far.test', 'near.test'], []],
+      );
+    });
+
+    it('sends a leave after a crash while a server was slow', async () => {
+      const test = await setUp();
+      const held = test.holdBack();
+      const leaving = test.leave(['far.test']);
+      await held.asked;
+      test.run.under.clock.advance(500);
+      await leaving;
+      await test.restart();
+      held.proceed();
+      await test.pass(minute);
+      assert.equal(test.taken.at(-1)?.[0], 'far.test');
+    });
+
     it('sends the leave only to the servers that have not received it', async () => {
       const test = await setUp();
       test.down.add('far.test');

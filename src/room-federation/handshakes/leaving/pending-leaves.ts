@@ -3,6 +3,7 @@ import type { Database } from '../../../kernel/database/index.ts';
 import type { JobAttempt, Jobs } from '../../../kernel/jobs/index.ts';
 import type { KeyedMutex } from '../../../kernel/keyed-mutex.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
+import type { BuiltEvent } from '../../../protocol/index.ts';
 import type { RoomWriter } from '../../../room-engine/index.ts';
 import { isResident } from '../../../room-engine/index.ts';
 import { type LeaveRecipients, type LeaveToSend, type SendLeaveDeps, sendLeave } from './send-leave.ts';
@@ -41,7 +42,10 @@ const maxAge = 26 * 3_600_000;
 /** More attempts than fit into that time. */
 const maxAttempts = 20;
 
-/** Milliseconds for one attempt at all servers and for one request: joins of the room wait meanwhile. */
+/** Milliseconds for the first attempt at all servers, and for one request of it: joins of the room wait meanwhile. */
+const firstTimeouts = { totalTimeout: 10_000, timeout: 10_000 };
+
+/** Milliseconds for one later attempt at all servers and for one request: joins of the room wait meanwhile. */
 const [attemptTimeout, requestTimeout] = [20_000, 10_000];
 
 /**
@@ -72,10 +76,37 @@ export class PendingLeaves {
   }
 
   /**
-   * Queues the leave for the unreached servers `left`; a newer leave of the same user and room replaces it.
+   * Queues a leave on disk, replacing an older one of the same user and room, and begins to send it. Joins of
+   * the room wait meanwhile.
    * @param ended as in `PendingLeave`
+   * @returns `sent` settles when all servers have answered or timed out, with the event that the first one
+   * accepted
    */
-  async replace(leave: LeaveToSend, ended: number, left: LeaveRecipients): Promise<void> {
+  async begin(
+    leave: LeaveToSend,
+    ended: number,
+    recipients: LeaveRecipients,
+  ): Promise<{ readonly sent: Promise<BuiltEvent | undefined> }> {
+    await this.#replace(leave, ended, recipients);
+    const send = () => sendLeave(this.#deps, leave, recipients, firstTimeouts);
+    const sent = this.#deps.roomMutex
+      .run(leave.roomId, async () => {
+        const { event, left } = await send();
+        await this.#replace(leave, ended, left);
+        return event;
+      })
+      .catch((error: unknown) => {
+        const { roomId, userId } = leave;
+        this.#deps.log.warn(
+          { err: error, roomId, userId },
+          'A leave could not be sent, and is retried later',
+        );
+        return undefined;
+      });
+    return { sent };
+  }
+
+  async #replace(leave: LeaveToSend, ended: number, left: LeaveRecipients): Promise<void> {
     const { clock, jobs, database } = this.#deps;
     const now = clock.now();
     if (!isEmpty(left)) {

@@ -3,10 +3,13 @@ import { type BuiltEvent, buildEvent, type JsonObject, referenceHash } from '../
 import type { Placement, StoredEvent } from '../../../room-engine/index.ts';
 import type { HandshakeDeps } from '../handshake.ts';
 import type { PendingLeaves } from './pending-leaves.ts';
-import { type LeaveRecipients, sendLeave } from './send-leave.ts';
+import type { LeaveRecipients } from './send-leave.ts';
 
-/** Milliseconds for all servers together: a client waits, and the leave succeeds in any case. */
-const clientTimeout = 10_000;
+/**
+ * Milliseconds for which a client waits for the servers: the leave succeeds in any case, and what reachable
+ * servers accept within this time is stored as they have it.
+ */
+const clientTimeout = 500;
 
 export interface LeaveRequest extends LeaveRecipients {
   /** The invite or knock to end. */
@@ -17,7 +20,7 @@ export interface LeaveRequest extends LeaveRecipients {
 
 export interface RemoteLeaveDeps extends HandshakeDeps {
   readonly placement: Pick<Placement, 'addOutOfBand'>;
-  readonly pendingLeaves: Pick<PendingLeaves, 'replace'>;
+  readonly pendingLeaves: Pick<PendingLeaves, 'begin'>;
 }
 
 /**
@@ -31,19 +34,30 @@ export class RemoteLeave {
     this.#deps = deps;
   }
 
-  /** Leaves in any case. Servers that are unreachable receive the leave later. */
+  /**
+   * Leaves in any case. The leave is sent to slow servers in the background, and to unreachable ones later.
+   */
   async leave(request: LeaveRequest): Promise<StoredEvent> {
     const { pendingLeaves, placement } = this.#deps;
     const { present, userId, content } = request;
     const { roomId, version } = present.event;
     const leave = { roomId, userId, content, version: version.id };
-    const { event: accepted, left } = await sendLeave(this.#deps, leave, request, {
-      timeout: clientTimeout,
-      totalTimeout: clientTimeout,
-    });
-    await pendingLeaves.replace(leave, present.nid, left);
+    const { each, others } = request;
+    const { sent } = await pendingLeaves.begin(leave, present.nid, { each, others });
+    const accepted = await this.#within(clientTimeout, sent);
     const event = accepted ?? buildLocalLeave(request, this.#deps);
     return placement.addOutOfBand({ roomId, version: event.event.version }, event, { state: [] });
+  }
+
+  /** Resolves with what `promise` resolves to, or with `undefined` after `timeout` milliseconds. */
+  async #within<T>(timeout: number, promise: Promise<T>): Promise<T | undefined> {
+    const { promise: ended, resolve } = Promise.withResolvers<undefined>();
+    const timer = this.#deps.clock.setTimer(timeout, () => resolve(undefined));
+    try {
+      return await Promise.race([promise, ended]);
+    } finally {
+      timer.cancel();
+    }
   }
 }
 
