@@ -86,4 +86,13 @@ export const accountMigrations: readonly Migration[] = [
       await createInteractiveSessions(schema);
     },
   },
+  {
+    name: 'accounts/0002-answered-sessions',
+    async up({ db }) {
+      await db.schema
+        .alterTable('interactive_sessions')
+        .addColumn('answered', 'integer', (column) => column.notNull().defaultTo(0))
+        .execute();
+    },
+  },
 ];

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely';
+
 /** The tables of accounts. Times are milliseconds since the epoch, flags are 0 or 1. */
 export interface AccountTables {
   users: {
@@ -51,7 +53,10 @@ export interface AccountTables {
     created_at: number;
     operation: string;
     body_digest: string;
+    /** The parameters of the request; after the operation its result. */
     sealed_body: Uint8Array;
+    /** Whether the operation has been carried out: 0 or 1. */
+    answered: Generated<number>;
     /** JSON object: completed stage to its result. */
     completed: string;
   };

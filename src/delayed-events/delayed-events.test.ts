@@ -202,6 +202,11 @@ forServerDatabases(import.meta.url, (open) => {
       const again = await call(server, alice, 'PUT', path('v3'), { delay: 1_000, content: hello });
       assert.equal(first.status, 200);
       assert.deepEqual(first.body, again.body);
+      for (const other of [{}, { delay: 5_000, content: { a: 1 } }, { delay_ms: -1, content: hello }]) {
+        assert.deepEqual((await call(server, alice, 'PUT', path('v3'), other)).body, first.body);
+      }
+      const older = delayed(2 * day, 'send/m.room.message/once');
+      assert.deepEqual((await call(server, alice, 'PUT', older, { other: true })).body, first.body);
       const state = { delay: 1_000, state_key: 'key', content: { a: 1 } };
       const answer = await call(
         server,
@@ -229,7 +234,11 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await messages(), before);
       assert.equal((await act('nothing', 'send')).status, 404);
       const delayId = await schedule(1_000);
-      assert.equal((await act(delayId, 'explode')).status, 400);
+      assert.equal((await act(delayId, 'explode')).status, 404);
+      const named = await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {
+        action: 'explode',
+      });
+      assert.deepEqual([named.status, named.body['errcode']], [400, 'M_INVALID_PARAM']);
       assert.equal(
         (await call(server, alice, 'POST', `${unstable}/delayed_events/${delayId}`, {})).status,
         400,

@@ -63,15 +63,27 @@ export class DelayedEvents implements DelayedSending {
   }
 
   /** Handles requests in the first form: the send endpoint with a query parameter. */
-  schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+  async schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+    const earlier = await this.earlier(sender, event);
+    if (earlier !== undefined) return earlier;
     this.#checkDelay(delay, 400, 'M_UNKNOWN');
     return this.#schedule(sender, event, delay);
   }
 
   /** Handles requests in the accepted form, which has other errors for rejected delays. */
-  scheduleByItsOwnPath(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
+  async scheduleByItsOwnPath(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
     this.#checkDelay(delay, 403, 'M_FORBIDDEN');
     return this.#schedule(sender, event, delay);
+  }
+
+  /** Returns the id that the transaction id of a request has got before, whatever else the request said. */
+  async earlier(
+    sender: Sender,
+    event: Pick<EventToDelay, 'roomId' | 'type' | 'txnId'>,
+  ): Promise<string | undefined> {
+    const request = requestOf(sender, event);
+    if (request === undefined) return undefined;
+    return (await store.readDelayedEvent(this.#reader, { request }))?.delayId;
   }
 
   async #schedule(sender: Sender, event: EventToDelay, delay: number): Promise<string> {
@@ -82,9 +94,6 @@ export class DelayedEvents implements DelayedSending {
       throw badJson('Invalid characters in a room id, type or state key');
     }
     const request = requestOf(sender, event);
-    const earlier =
-      request === undefined ? undefined : await store.readDelayedEvent(this.#reader, { request });
-    if (earlier) return earlier.delayId;
     // Scheduling counts for the rate limit like sending.
     rooms.throttle.message(sender);
     await this.#checkCount(userId);
@@ -224,7 +233,10 @@ function checkRepeated({ outcome }: Finalised, action: Action): void {
 }
 
 /** Identifies the request of a device, if it has a transaction id. */
-function requestOf(sender: Sender, { roomId, type, txnId }: EventToDelay): string | undefined {
+function requestOf(
+  sender: Sender,
+  { roomId, type, txnId }: Pick<EventToDelay, 'roomId' | 'type' | 'txnId'>,
+): string | undefined {
   if (txnId === undefined) return undefined;
   return hash('sha256', JSON.stringify([sender.userId, sender.deviceId, roomId, type, txnId]), 'base64url');
 }

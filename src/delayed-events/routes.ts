@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../kernel/http/index.ts';
-import { invalidParam, type JsonObject, missingParam } from '../protocol/index.ts';
+import { badJson, invalidParam, type JsonObject, MatrixError, missingParam } from '../protocol/index.ts';
 import type { ActionLimit } from '../rooms/index.ts';
 import { type DelayedEvent, delayedEventJson } from './delayed-event.ts';
 import type { Action, DelayedEvents } from './delayed-events.ts';
@@ -24,14 +24,17 @@ function schedulingRoute(events: DelayedEvents): Route {
         delay: Type.Optional(Type.Integer()),
         delay_ms: Type.Optional(Type.Integer()),
         state_key: Type.Optional(Type.String()),
-        content: Type.Unsafe<JsonObject>(Type.Object({})),
+        content: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
       }),
       response: Type.Object({ delay_id: Type.String() }),
     },
     async ({ params: { roomId, eventType: type, txnId }, body, requester }) => {
-      const delay = body.delay_ms ?? body.delay;
+      const earlier = await events.earlier(requester, { roomId, type, txnId });
+      if (earlier !== undefined) return { delay_id: earlier };
+      const { delay_ms: delay = body.delay, content, state_key: stateKey } = body;
       if (delay === undefined) throw missingParam('delay is missing');
-      const event = { roomId, type, stateKey: body.state_key, content: body.content, txnId };
+      if (content === undefined) throw badJson('content is missing');
+      const event = { roomId, type, stateKey, content, txnId };
       return { delay_id: await events.scheduleByItsOwnPath(requester, event, delay) };
     },
   );
@@ -73,9 +76,8 @@ function readingRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
  * delegate it.
  */
 function actionRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
-  const act = async (delayId: string, action: string, requester: Requester | undefined, ip: string) => {
+  const act = async (delayId: string, action: Action, requester: Requester | undefined, ip: string) => {
     limit.take(requester ? limitKey(requester) : ip);
-    if (!isAction(action)) throw invalidParam('The action must be send, cancel or restart');
     await events.act(delayId, action);
     return {};
   };
@@ -89,12 +91,17 @@ function actionRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
       },
       ({ params, body, requester, ip }) => {
         if (body.action === undefined) throw missingParam('action is missing');
+        if (!isAction(body.action)) throw invalidParam('The action must be send, cancel or restart');
         return act(params.delayId, body.action, requester, ip);
       },
     ),
     route(
       { method: 'POST', path: paths('v1', '/delayed_events/:delayId/:action'), auth: 'optional' },
-      ({ params, requester, ip }) => act(params.delayId, params.action, requester, ip),
+      ({ params, requester, ip }) => {
+        // An unknown action is an unknown path.
+        if (!isAction(params.action)) throw new MatrixError(404, 'M_UNRECOGNIZED', 'Unknown action');
+        return act(params.delayId, params.action, requester, ip);
+      },
     ),
   ];
 }

@@ -113,6 +113,49 @@ forEachDatabase((open) => {
       assert.deepEqual((body['devices'] as unknown[]).length, 1);
     });
 
+    it('are deleted once by a confirmation; a repeated request is answered as the first time', async () => {
+      await start();
+      const { token } = await server.register('alice', { device_id: 'PHONE' });
+      await server.login('alice', { device_id: 'A' });
+      const asked = await server.call('DELETE', '/devices/A', { token });
+      const auth = { ...passwordLogin('alice'), session: asked.body['session'] };
+      const remove = () => server.call('DELETE', '/devices/A', { token, body: { auth } });
+      assert.deepEqual([(await remove()).status, (await remove()).status], [200, 200]);
+      const again = await server.login('alice', { device_id: 'A' });
+      assert.deepEqual((await remove()).body, {});
+      assert.equal((await whoami(again.token)).status, 200, 'a new device with the same id stays');
+    });
+
+    it('cannot be deleted by other users, nor with the password of another user', async () => {
+      await start();
+      const alice = await server.register('alice', { device_id: 'PHONE' });
+      const bob = await server.register('bob', { device_id: 'LAPTOP' });
+      await server.login('bob', { device_id: 'PHONE' });
+      const codeOf = ({ status, body }: Awaited<ReturnType<typeof server.call>>) => [status, body['errcode']];
+      for (const deletion of [
+        ['DELETE', '/devices/LAPTOP', {}],
+        ['POST', '/delete_devices', { devices: ['PHONE', 'LAPTOP'] }],
+      ] as const) {
+        const answer = await server.call(deletion[0], deletion[1], {
+          token: alice.token,
+          body: deletion[2],
+        });
+        assert.deepEqual(codeOf(answer), [403, 'M_FORBIDDEN']);
+      }
+      const asked = await server.call('DELETE', '/devices/PHONE', { token: alice.token });
+      assert.equal(asked.status, 401);
+      const { session } = asked.body;
+      const confirm = (name: string) =>
+        server.call('DELETE', '/devices/PHONE', {
+          token: alice.token,
+          body: { auth: { ...passwordLogin(name), session } },
+        });
+      assert.deepEqual(codeOf(await confirm('bob')), [403, 'M_FORBIDDEN']);
+      assert.equal((await whoami(alice.token)).status, 200);
+      assert.equal((await whoami(bob.token)).status, 200);
+      assert.equal((await confirm('alice')).status, 200);
+    });
+
     it('cannot be deleted with a confirmation for another device', async () => {
       await start();
       const { token } = await server.register('alice', { device_id: 'PHONE' });

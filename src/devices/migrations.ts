@@ -72,4 +72,10 @@ export const deviceMigrations: readonly Migration[] = [
     },
   },
   { name: 'devices/0003-unannounced', up: createUnannounced },
+  {
+    name: 'devices/0004-devices-by-id',
+    async up({ db }) {
+      await db.schema.createIndex('devices_by_id').on('devices').column('device_id').execute();
+    },
+  },
 ];

@@ -6,10 +6,12 @@ import type { Requester } from '../kernel/http/index.ts';
  */
 export interface Reauthentication {
   /**
-   * Resolves when the user has authenticated.
-   * @throws MatrixError 401 with the flows (client-server API, "User-Interactive Authentication API")
+   * Carries out an action when the user has authenticated, and returns its result, which must be JSON. A repeated
+   * request gets the same result without another run.
+   * @throws MatrixError 401 with the flows (client-server API, "User-Interactive Authentication API"); what the
+   * action throws
    */
-  confirm(request: Confirmation): Promise<void>;
+  confirm<T>(request: Confirmation, action: () => Promise<T>): Promise<T>;
 }
 
 export interface Confirmation {

@@ -84,11 +84,10 @@ function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Rou
       },
       async ({ params: { deviceId }, requester, body, ip }) => {
         const operation = `DELETE /devices/${encodeURIComponent(deviceId)}`;
-        if (requester.appservice === undefined) {
-          await reauthentication.confirm({ requester, operation, body, ip });
-        }
-        await devices.remove(requester.userId, [deviceId]);
-        return {};
+        const remove = () => removeDevices(devices, requester.userId, [deviceId]);
+        if (requester.appservice !== undefined) return remove();
+        await devices.checkOwner(requester.userId, [deviceId]);
+        return reauthentication.confirm({ requester, operation, body, ip }, remove);
       },
     ),
     route(
@@ -100,14 +99,19 @@ function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Rou
         body: Type.Object({ devices: Type.Array(Type.String(), { maxItems: 1000 }), auth }),
       },
       async ({ requester, body, ip }) => {
-        if (requester.appservice === undefined) {
-          await reauthentication.confirm({ requester, operation: 'POST /delete_devices', body, ip });
-        }
-        await devices.remove(requester.userId, body.devices);
-        return {};
+        const remove = () => removeDevices(devices, requester.userId, body.devices);
+        if (requester.appservice !== undefined) return remove();
+        await devices.checkOwner(requester.userId, body.devices);
+        const operation = 'POST /delete_devices';
+        return reauthentication.confirm({ requester, operation, body, ip }, remove);
       },
     ),
   ];
+}
+
+async function removeDevices(devices: Devices, userId: string, deviceIds: readonly string[]) {
+  await devices.remove(userId, deviceIds);
+  return {};
 }
 
 /** Unknown fields are null, because some clients (matrix-nio) fail when they are absent. */

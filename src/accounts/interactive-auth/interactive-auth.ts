@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import {
   badJson,
@@ -17,15 +18,16 @@ import { Challenge } from './challenge.ts';
 import { digestBody, openBody, sealBody } from './sealed-body.ts';
 import { SessionBounds } from './session-bounds.ts';
 import {
-  deleteInteractiveSession,
+  answerInteractiveSession,
   deleteInteractiveSessions,
   deleteInteractiveSessionsBefore,
   deleteInteractiveSessionsOf,
   deleteOldestRegistrations,
   findInteractiveSession,
+  type SessionRow,
   saveInteractiveSession,
 } from './session-store.ts';
-import type { Flows, Stage } from './stage.ts';
+import { type Flows, ProofOfAnotherUser, type Stage } from './stage.ts';
 
 /** A request that needs interactive authentication. */
 export interface InteractiveAuthRequest {
@@ -39,6 +41,8 @@ export interface InteractiveAuthRequest {
   readonly requester: Requester | undefined;
   readonly ip: string;
   readonly flows: Flows;
+  /** Checks the parameters before the user authenticates. Not called for a repeated request. */
+  readonly check?: () => Promise<void>;
 }
 
 /** The result of a completed interactive authentication. */
@@ -78,8 +82,8 @@ const maxRegistrations = 10_000;
 
 /**
  * User-interactive authentication: a client repeats its request with one more stage of a flow each time,
- * until a flow is complete. A session is valid for one operation with the same parameters, by the same user,
- * once.
+ * until a flow is complete. A session is valid for one operation with the same parameters, by the same user. The
+ * operation is carried out once; a repeated request gets its result again.
  * Source: client-server API, "User-Interactive Authentication API".
  */
 export class InteractiveAuth {
@@ -88,6 +92,8 @@ export class InteractiveAuth {
   readonly #bounds: SessionBounds;
   #lastCleanup = 0;
   #begunSinceCleanup = 0;
+  /** By session id. */
+  readonly #running = new KeyedMutex();
 
   constructor(deps: InteractiveAuthDeps, stages: readonly Stage[]) {
     this.#deps = deps;
@@ -96,27 +102,61 @@ export class InteractiveAuth {
   }
 
   /**
-   * Resolves when a flow is complete, and deletes the session. A session is stored when a stage remains; each
-   * new one is counted by its user, or by the address of the client.
+   * Carries out an operation when a flow is complete, and returns its result, which must be JSON. Clients repeat
+   * requests whose response they have missed: a request with a session whose operation has been carried out gets the
+   * same result. A session is stored when a stage remains; each new one is counted by its user, or by the address of
+   * the client.
    * @throws Challenge (401) with the stages that remain; MatrixError M_FORBIDDEN when the session is for
-   * another operation, M_LIMIT_EXCEEDED, M_TOO_LARGE
+   * another operation or the proof is of another user, M_LIMIT_EXCEEDED, M_TOO_LARGE; what the operation throws
    */
-  async authenticate(request: InteractiveAuthRequest): Promise<InteractiveAuthResult> {
+  run<T>(
+    request: InteractiveAuthRequest,
+    operation: (authenticated: InteractiveAuthResult) => Promise<T>,
+  ): Promise<T> {
+    const { auth } = request.body;
+    const session = isJsonObject(auth) ? auth['session'] : undefined;
+    const work = () => this.#run(request, operation);
+    return typeof session === 'string' ? this.#running.run(session, work) : work();
+  }
+
+  async #run<T>(
+    request: InteractiveAuthRequest,
+    operation: (authenticated: InteractiveAuthResult) => Promise<T>,
+  ): Promise<T> {
     const { auth, ...parameters } = request.body;
+    const session = isJsonObject(auth) ? auth['session'] : undefined;
+    const row = typeof session === 'string' ? await this.#find(session) : undefined;
+    if (row?.answered === 1) return resultIn(row, request, parameters, String(session)) as T;
+    await request.check?.();
     if (auth === undefined || auth === null) {
       throw await this.#challenge(request, this.#begin(parameters));
     }
     if (!isJsonObject(auth)) throw badJson("'auth' must be an object");
-    const progress = await this.#resume(request, parameters, auth);
+    const progress = await this.#resume(request, parameters, auth['session'] ?? undefined, row);
     const type = auth['type'];
     if (typeof type === 'string') await this.#attempt(request, progress, type, auth);
     if (!request.flows.some((stages) => stages.every((stage) => progress.completed.has(stage)))) {
       throw await this.#challenge(request, progress);
     }
-    if (!progress.isStored) return { body: progress.body, completed: progress.completed };
-    const used = await this.#write((writer) => deleteInteractiveSession(writer, hashToken(progress.session)));
-    if (!used) throw forbidden('This authentication session has been used already');
-    return { body: progress.body, completed: progress.completed };
+    if (!progress.isStored) return operation(progress);
+    return this.#carryOut(progress, operation);
+  }
+
+  /** Stores the result in the session; a session whose operation fails cannot be continued. */
+  async #carryOut<T>(
+    progress: Progress,
+    operation: (authenticated: InteractiveAuthResult) => Promise<T>,
+  ): Promise<T> {
+    const idHash = hashToken(progress.session);
+    try {
+      const result = await operation(progress);
+      const sealed = sealBody({ result: result as JsonValue }, progress.session, this.#deps.randomness);
+      await this.#write((writer) => answerInteractiveSession(writer, idHash, sealed));
+      return result;
+    } catch (error) {
+      await this.#write((writer) => deleteInteractiveSessions(writer, [idHash]));
+      throw error;
+    }
   }
 
   /** Marks a stage as completed that the user went through elsewhere, for instance on a web page. */
@@ -148,26 +188,29 @@ export class InteractiveAuth {
   async #resume(
     request: InteractiveAuthRequest,
     parameters: JsonObject,
-    auth: JsonObject,
+    session: JsonValue | undefined,
+    row: SessionRow | undefined,
   ): Promise<Progress> {
-    const session = auth['session'];
     if (session === undefined) return this.#begin(parameters);
     if (typeof session !== 'string') throw badJson("'auth.session' must be a string");
-    const row = await findInteractiveSession(this.#deps.database.reader<AccountTables>(), hashToken(session));
-    if (row === undefined || row.created_at + sessionLifetime < this.#deps.clock.now()) {
+    if (row === undefined) {
       const unknown = forbidden('Unknown authentication session');
       throw await this.#challenge(request, this.#begin(parameters), unknown);
     }
-    if (row.operation !== request.operation || row.user_id !== (request.requester?.userId ?? null)) {
-      throw forbidden('This authentication session is for another operation');
-    }
+    checkOperation(row, request);
     const completed = new Map(Object.entries(JSON.parse(row.completed) as Record<string, JsonValue>));
     const body = openBody(row.sealed_body, session);
     const progress = { session, isStored: true, createdAt: row.created_at, body, completed };
-    if (Object.keys(parameters).length === 0 || digestBody(parameters) === row.body_digest) return progress;
-    if (completed.size > 0)
-      throw forbidden('The request parameters have changed since the authentication session began');
+    if (isSameBody(row, parameters)) return progress;
+    if (completed.size > 0) throw changedParameters();
     return { ...progress, body: parameters };
+  }
+
+  /** Returns a stored session that has not expired. */
+  async #find(session: string): Promise<SessionRow | undefined> {
+    const row = await findInteractiveSession(this.#deps.database.reader<AccountTables>(), hashToken(session));
+    const isExpired = row !== undefined && row.created_at + sessionLifetime < this.#deps.clock.now();
+    return isExpired ? undefined : row;
   }
 
   async #attempt(
@@ -187,6 +230,7 @@ export class InteractiveAuth {
       progress.completed.set(type, result);
     } catch (error) {
       if (!(error instanceof MatrixError) || error.status === 429 || error.status >= 500) throw error;
+      if (error instanceof ProofOfAnotherUser) throw error;
       throw await this.#challenge(request, progress, error);
     }
     if (progress.isStored) await this.#save(request, progress);
@@ -224,6 +268,7 @@ export class InteractiveAuth {
       body_digest: digestBody(progress.body),
       sealed_body,
       completed: JSON.stringify(Object.fromEntries(progress.completed)),
+      answered: 0,
     };
     const isCleanupDue = !progress.isStored && this.#countTowardsCleanup();
     await this.#write(async (writer) => {
@@ -251,3 +296,28 @@ export class InteractiveAuth {
     return this.#deps.database.transaction<AccountTables, T>(work);
   }
 }
+
+/** Returns the result of an operation that has been carried out. @throws MatrixError M_FORBIDDEN */
+function resultIn(
+  row: SessionRow,
+  request: InteractiveAuthRequest,
+  parameters: JsonObject,
+  session: string,
+): JsonValue | undefined {
+  checkOperation(row, request);
+  if (!isSameBody(row, parameters)) throw changedParameters();
+  return openBody(row.sealed_body, session)['result'];
+}
+
+function checkOperation(row: SessionRow, { operation, requester }: InteractiveAuthRequest): void {
+  if (row.operation !== operation || row.user_id !== (requester?.userId ?? null)) {
+    throw forbidden('This authentication session is for another operation');
+  }
+}
+
+/** A request may leave out the parameters of its session. */
+const isSameBody = (row: SessionRow, parameters: JsonObject) =>
+  Object.keys(parameters).length === 0 || digestBody(parameters) === row.body_digest;
+
+const changedParameters = () =>
+  forbidden('The request parameters have changed since the authentication session began');

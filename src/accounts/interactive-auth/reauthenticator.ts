@@ -30,15 +30,21 @@ export class Reauthenticator implements Reauthentication {
   }
 
   /** @throws MatrixError 401 with the flows; M_FORBIDDEN when there are no flows */
-  async confirm({ requester, operation, body, ip, always }: AccountConfirmation): Promise<void> {
+  async confirm<T>(
+    { requester, operation, body, ip, always }: AccountConfirmation,
+    action: () => Promise<T>,
+  ): Promise<T> {
     const { tokenId } = requester;
     const timeout = this.#options.ui_auth.session_timeout;
     if (!always && tokenId !== undefined && timeout > 0) {
-      if ((await this.#sessions.sinceConfirmed(tokenId)) < timeout) return;
+      if ((await this.#sessions.sinceConfirmed(tokenId)) < timeout) return action();
     }
     const flows = this.#flows();
     if (flows.length === 0) throw forbidden('No authentication flow is available to confirm this action');
-    await this.#auth.authenticate({ operation, body: body as JsonObject, requester, ip, flows });
-    if (tokenId !== undefined) await this.#sessions.markConfirmed(tokenId);
+    const request = { operation, body: body as JsonObject, requester, ip, flows };
+    return this.#auth.run(request, async () => {
+      if (tokenId !== undefined) await this.#sessions.markConfirmed(tokenId);
+      return action();
+    });
   }
 }

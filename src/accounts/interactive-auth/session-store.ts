@@ -1,7 +1,8 @@
+import type { Selectable } from 'kysely';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { AccountTables } from '../tables.ts';
 
-export type SessionRow = AccountTables['interactive_sessions'];
+export type SessionRow = Selectable<AccountTables['interactive_sessions']>;
 
 export async function findInteractiveSession(
   reader: Reader<AccountTables>,
@@ -24,16 +25,17 @@ export async function saveInteractiveSession(writer: Writer<AccountTables>, row:
     .execute();
 }
 
-/** @returns whether the session existed, so that of two concurrent requests only one succeeds */
-export async function deleteInteractiveSession(
+/** Replaces the parameters of a session by the result of its operation. */
+export async function answerInteractiveSession(
   writer: Writer<AccountTables>,
   idHash: string,
-): Promise<boolean> {
-  const result = await writer
-    .deleteFrom('interactive_sessions')
+  sealedResult: Uint8Array,
+): Promise<void> {
+  await writer
+    .updateTable('interactive_sessions')
+    .set({ sealed_body: sealedResult, answered: 1 })
     .where('id_hash', '=', idHash)
-    .executeTakeFirst();
-  return result.numDeletedRows > 0n;
+    .execute();
 }
 
 export async function deleteInteractiveSessionsBefore(

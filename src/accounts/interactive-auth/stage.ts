@@ -1,5 +1,5 @@
 import type { Requester } from '../../kernel/http/index.ts';
-import type { JsonObject, JsonValue } from '../../protocol/index.ts';
+import { type JsonObject, type JsonValue, MatrixError } from '../../protocol/index.ts';
 
 /** A stage of interactive authentication, for instance the password. */
 export interface Stage {
@@ -21,6 +21,13 @@ export interface StageContext {
   readonly ip: string;
   /** The session id. */
   readonly session: string;
+}
+
+/** A stage was completed for another user than the requester: the request is rejected, not asked again. */
+export class ProofOfAnotherUser extends MatrixError {
+  constructor() {
+    super(403, 'M_FORBIDDEN', 'This proof belongs to another user');
+  }
 }
 
 /** Lists of stages; the stages of one list must be completed. */

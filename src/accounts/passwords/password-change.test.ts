@@ -69,14 +69,15 @@ forEachDatabase((open) => {
       const body = { new_password: 'new' };
       const asked = await server.call('POST', path, { token: alice.token, body });
       const { session } = asked.body;
-      for (const [user, password] of [
-        ['alice', 'guess'],
-        ['bob', 'other'],
+      for (const [user, password, status] of [
+        ['alice', 'guess', 401],
+        ['bob', 'guess', 401],
+        ['bob', 'other', 403],
       ] as const) {
         const auth = { ...passwordLogin(user, password), session };
         const answer = await server.call('POST', path, { token: alice.token, body: { ...body, auth } });
-        assert.deepEqual([answer.status, answer.body['errcode']], [401, 'M_FORBIDDEN']);
-        assert.equal(answer.body['session'], session);
+        assert.deepEqual([answer.status, answer.body['errcode']], [status, 'M_FORBIDDEN']);
+        assert.equal(answer.body['session'], status === 401 ? session : undefined);
       }
       const auth = { ...passwordLogin('alice'), session };
       const deactivate = await server.call('POST', '/account/deactivate', {

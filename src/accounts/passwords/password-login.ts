@@ -1,7 +1,7 @@
 import type { Database } from '../../kernel/database/index.ts';
 import { forbidden, isJsonObject, type JsonObject, MatrixError, missingParam } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
-import type { Stage, StageContext } from '../interactive-auth/stage.ts';
+import { ProofOfAnotherUser, type Stage, type StageContext } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import { lockedAccount } from '../sessions/token-errors.ts';
 import type { AccountTables } from '../tables.ts';
@@ -59,9 +59,9 @@ export class PasswordLogin implements Stage {
     if (typeof password !== 'string') throw missingParam("'password' is missing");
     if (requester === undefined) throw wrongPassword();
     const claimedName =
-      auth['identifier'] === undefined && auth['user'] === undefined ? undefined : nameIn(auth);
+      (auth['identifier'] ?? auth['user'] ?? undefined) === undefined ? undefined : nameIn(auth);
     const user = await this.#check(claimedName ?? requester.userId, password);
-    if (user.userId !== requester.userId) throw forbidden('This password belongs to another user');
+    if (user.userId !== requester.userId) throw new ProofOfAnotherUser();
     return true;
   }
 
@@ -98,10 +98,10 @@ export class PasswordLogin implements Stage {
  * @throws MatrixError M_MISSING_PARAM, M_BAD_JSON, M_UNKNOWN
  */
 function nameIn(body: JsonObject): string | undefined {
-  const identifier = body['identifier'];
+  const identifier = body['identifier'] ?? undefined;
   if (identifier === undefined) {
     if (typeof body['user'] === 'string') return body['user'];
-    if (body['medium'] !== undefined) return undefined;
+    if ((body['medium'] ?? undefined) !== undefined) return undefined;
     throw missingParam("'identifier' is missing");
   }
   if (!isJsonObject(identifier)) throw new MatrixError(400, 'M_BAD_JSON', "'identifier' must be an object");

@@ -71,14 +71,32 @@ forEachDatabase((open) => {
       assert.equal(body['user_id'], '@alice:test');
     });
 
-    it('POST /register accepts an authentication session only once', async () => {
+    it('POST /register carries out a session once, and answers repeated requests as the first time', async () => {
       await start();
       const parameters = { password: 'password', inhibit_login: true };
       const auth = { ...dummy, session: (await register(parameters)).body['session'] };
       const { body } = await register({ ...parameters, auth });
       assert.match(body['user_id'] as string, /^@u[0-9a-f]+:test$/);
       assert.deepEqual(Object.keys(body).sort(), ['home_server', 'user_id']);
-      assert.equal((await register({ ...parameters, auth })).status, 401);
+      assert.deepEqual((await register({ ...parameters, auth })).body, body);
+      assert.deepEqual((await register({ auth })).body, body);
+      await fails(403, 'M_FORBIDDEN', { ...parameters, password: 'another', auth });
+    });
+
+    it('POST /register answers a repeated request with the same tokens, even if the name is taken by then', async () => {
+      await start();
+      const parameters = { username: 'alice', password: 'password', device_id: 'PHONE' };
+      const auth = { ...dummy, session: (await register(parameters)).body['session'] };
+      const [first, second] = await Promise.all([
+        register({ ...parameters, auth }),
+        register({ ...parameters, auth }),
+      ]);
+      assert.equal(first.status, 200);
+      assert.deepEqual([second.status, second.body], [200, first.body]);
+      assert.deepEqual((await register({ ...parameters, auth })).body, first.body);
+      await fails(400, 'M_USER_IN_USE', parameters);
+      server.clock.advance(25 * 3_600_000);
+      await fails(400, 'M_USER_IN_USE', { ...parameters, auth });
     });
 
     it('POST /register refuses taken, invalid and reserved user names, and malformed parameters', async () => {
@@ -146,7 +164,12 @@ forEachDatabase((open) => {
       const created = await register({ ...request, auth: { ...dummy, session: body['session'] } });
       assert.equal(created.status, 200);
       await fails(413, 'M_TOO_LARGE', { username: 'bob', refresh_token: 'x'.repeat(5_000) });
-      assert.deepEqual(await rows().execute(), []);
+      const stored = await rows().execute();
+      assert.deepEqual(
+        stored.map(({ answered }) => answered),
+        [1],
+      );
+      assert.ok(stored[0]!.sealed_body.length < 300);
     });
 
     it('POST /register stores no session for a request that completes a flow at once', async () => {

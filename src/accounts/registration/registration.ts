@@ -100,15 +100,21 @@ export class Registration {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);
-    await this.#checkRequest(readParameters(body), ip);
-    const authenticated: InteractiveAuthResult = await this.#deps.interactiveAuth.authenticate({
+    const request = {
       operation: 'POST /register',
       body: knownMembers(body),
       requester: undefined,
       ip,
       flows,
+      check: () => this.#checkRequest(readParameters(body), ip),
+    };
+    return this.#deps.interactiveAuth.run(request, (authenticated) => {
+      this.#deps.limits.registration.take(ip);
+      return this.#registerAuthenticated(authenticated);
     });
-    this.#deps.limits.registration.take(ip);
+  }
+
+  async #registerAuthenticated(authenticated: InteractiveAuthResult): Promise<RegistrationResult> {
     const parameters = readParameters(authenticated.body);
     await this.#checkParameters(parameters);
     if (parameters.password === undefined) throw missingParam("'password' is missing");

@@ -68,9 +68,10 @@ function changeRoutes({ accounts, passwordChange, reauthenticator }: AccountRout
       async ({ requester, body, ip }) => {
         passwordChange.check(body.new_password);
         const operation = 'POST /account/password';
-        await reauthenticator.confirm({ requester, operation, body, ip, always: true });
-        await passwordChange.change(requester, body.new_password, body.logout_devices ?? true);
-        return {};
+        return reauthenticator.confirm({ requester, operation, body, ip, always: true }, async () => {
+          await passwordChange.change(requester, body.new_password, body.logout_devices ?? true);
+          return {};
+        });
       },
     ),
     route(
@@ -84,9 +85,10 @@ function changeRoutes({ accounts, passwordChange, reauthenticator }: AccountRout
       },
       async ({ requester, body, ip }) => {
         const operation = 'POST /account/deactivate';
-        await reauthenticator.confirm({ requester, operation, body, ip, always: true });
-        await accounts.deactivate(requester.userId, body.erase ?? false);
-        return { id_server_unbind_result: 'success' };
+        return reauthenticator.confirm({ requester, operation, body, ip, always: true }, async () => {
+          await accounts.deactivate(requester.userId, body.erase ?? false);
+          return { id_server_unbind_result: 'success' };
+        });
       },
     ),
   ];

@@ -33,9 +33,9 @@ export interface CrossSigningBody {
   readonly auth?: unknown;
 }
 
-/** Asks a user to authenticate again. Implemented by the accounts slice. */
+/** Asks a user to authenticate again before an action. Implemented by the accounts slice. */
 export interface Reauthenticator {
-  confirm(confirmation: AccountConfirmation): Promise<void>;
+  confirm<T>(confirmation: AccountConfirmation, action: () => Promise<T>): Promise<T>;
 }
 
 export interface CrossSigningDeps {
@@ -61,21 +61,22 @@ export class CrossSigning {
     const { database, reauthenticator, streams } = this.#deps;
     const { userId } = requester;
     const sent = parseKeys(body, userId);
-    let hasAuthenticated = requester.appservice !== undefined;
+    const put = (isAuthenticated: boolean) =>
+      streams.write<E2eeTables, boolean>((writer, publish) =>
+        this.#put(writer, publish, { userId, sent, isAuthenticated }),
+      );
+    const isTrusted = requester.appservice !== undefined;
     for (;;) {
       const stored = await readCrossSigningKeys(database.reader<E2eeTables>(), userId);
       checkChain(sent, stored, userId);
       if (newKeys(sent, stored).length === 0) return;
-      if (!hasAuthenticated && needsReauthentication(sent, stored)) {
+      if (!isTrusted && needsReauthentication(sent, stored)) {
         const operation = 'POST /keys/device_signing/upload';
-        await reauthenticator.confirm({ requester, operation, body, ip, always: true });
-        hasAuthenticated = true;
+        const request = { requester, operation, body, ip, always: true };
+        await reauthenticator.confirm(request, () => put(true));
+        return;
       }
-      const isAuthenticated = hasAuthenticated;
-      const isStored = await streams.write<E2eeTables, boolean>((writer, publish) =>
-        this.#put(writer, publish, { userId, sent, isAuthenticated }),
-      );
-      if (isStored) return;
+      if (await put(isTrusted)) return;
     }
   }
 

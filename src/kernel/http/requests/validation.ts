@@ -2,6 +2,7 @@ import type { TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
 import { badJson, invalidParam, missingParam, notJson } from '../../../protocol/index.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
+import { withoutNullMembers } from './null-members.ts';
 
 /** Checks values against one schema, which is compiled for the first value to keep the start short. */
 class Checker {
@@ -40,28 +41,39 @@ interface Violation {
   readonly text: string;
 }
 
+export interface BodyOptions {
+  /** Whether an absent body is rejected instead of read as `{}`. */
+  readonly isNeeded?: boolean | undefined;
+  /** Whether optional members that are null are read as if they were left out. */
+  readonly nullIsAbsent?: boolean;
+}
+
 /** Checks JSON bodies against a schema. */
 export class BodyChecker {
   readonly #checker: Checker;
-  readonly #isNeeded: boolean;
+  readonly #schema: TSchema;
+  readonly #options: BodyOptions;
 
-  /** @param isNeeded whether an absent body is rejected instead of read as `{}` */
-  constructor(schema: TSchema, isNeeded = false) {
+  constructor(schema: TSchema, options: BodyOptions = {}) {
     this.#checker = new Checker(schema);
-    this.#isNeeded = isNeeded;
+    this.#schema = schema;
+    this.#options = options;
   }
 
   /**
    * @param body `undefined` if none was sent: it stands for `{}` where the schema accepts that
-   * @returns the body
+   * @returns the body; with `nullIsAbsent` without the optional members that are null where the schema does not
+   * accept null
    * @throws MatrixError M_BAD_JSON, or M_NOT_JSON for an absent body
    */
   check(body: unknown): unknown {
-    if (this.#isNeeded && body === undefined) throw notJson('The body is empty');
+    if (this.#options.isNeeded && body === undefined) throw notJson('The body is empty');
     const value = body === undefined ? {} : body;
     if (this.#checker.accepts(value)) return value;
     if (body === undefined) throw notJson('The body is empty');
-    throw badJson(`The body is not as expected: ${this.#checker.violation(value).text}`);
+    const cleaned = this.#options.nullIsAbsent ? withoutNullMembers(this.#schema, value) : value;
+    if (this.#checker.accepts(cleaned)) return cleaned;
+    throw badJson(`The body is not as expected: ${this.#checker.violation(cleaned).text}`);
   }
 }
 

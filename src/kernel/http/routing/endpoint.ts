@@ -69,7 +69,10 @@ export class Endpoint {
     this.#query = contract.query && new ParameterChecker(contract.query, 'Query parameter');
     if (contract.body) {
       if (contract.bodyMode === 'form') this.#form = new ParameterChecker(contract.body, 'Form field');
-      else this.#body = new BodyChecker(contract.body, contract.needsBody);
+      else {
+        const options = { isNeeded: contract.needsBody, nullIsAbsent: contract.auth !== 'server' };
+        this.#body = new BodyChecker(contract.body, options);
+      }
     }
     this.#bodyLimit = contract.bodyLimit ?? usualBodyLimit(contract);
   }
