@@ -50,7 +50,7 @@ forEachDatabase((open) => {
       await send('b.example', last);
       assert.deepEqual(new Set(await fates(...between, last)), new Set(['placed']));
       assert.equal(peers.count('stateIds'), 0);
-      assert.ok(peers.count('missingEvents') <= 4, `${peers.count('missingEvents')} questions`);
+      assert.ok(peers.count('missingEvents') <= 4, `${peers.count('missingEvents')} requests`);
       const [first] = peers.asked;
       assert.deepEqual(first?.args[2], { earliest: [join], latest: [last], limit: 20, minDepth: 0 });
       assert.equal(first?.server, 'b.example', 'the server that sent the event is asked first');
@@ -306,7 +306,7 @@ forEachDatabase((open) => {
         await under.rooms.incoming.settled();
       }
       const all = peers.asked.length;
-      assert.ok(all > asked && all < asked * 12, `${all} questions, ${asked} at first`);
+      assert.ok(all > asked && all < asked * 12, `${all} requests, ${asked} at first`);
       peers.down.clear();
       under.clock.advance(24 * 3_600_000);
       await under.rooms.incoming.settled();

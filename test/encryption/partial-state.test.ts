@@ -159,22 +159,22 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('are cached and kept current by device list updates once the members are known', async () => {
       // The device lists are fetched in the background, each on its own.
-      const questions = () => queriedUsers.filter((userId) => userId === one().userId).length;
+      const queries = () => queriedUsers.filter((userId) => userId === one().userId).length;
       for (const end = performance.now() + 60_000; ; ) {
-        const before = questions();
+        const before = queries();
         await devicesOf(one().userId);
-        if (questions() === before) break;
+        if (queries() === before) break;
         assert.ok(performance.now() < end, 'the device list is not cached');
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
-      const before = questions();
+      const before = queries();
       await sendDeviceListUpdate(one().addDeviceUpdate());
       await syncUntil(
         ({ changed }) => changed.has(one().userId),
         'the new device is not in device_lists.changed',
       );
       assert.deepEqual(await devicesOf(one().userId), ['D0', 'D1', 'D2']);
-      assert.equal(questions(), before);
+      assert.equal(queries(), before);
     });
 
     it('are reported in device_lists.left when their user leaves the room', async () => {

@@ -11,7 +11,7 @@ export class RemoteWalk {
   readonly #suggestedOnly: boolean;
   readonly #summaries = new Map<string, RoomDescription>();
   readonly #inaccessible = new Set<string>();
-  #questions = 0;
+  #requests = 0;
 
   constructor(rooms: RemoteRooms, suggestedOnly: boolean) {
     this.#rooms = rooms;
@@ -29,8 +29,8 @@ export class RemoteWalk {
     if (this.#inaccessible.has(roomId)) return undefined;
     const summary = this.#summaries.get(roomId);
     const known = summary && { room: summary, children: [] };
-    if ((summary && summary.roomType !== 'm.space') || this.#questions >= maxRequests) return known;
-    this.#questions++;
+    if ((summary && summary.roomType !== 'm.space') || this.#requests >= maxRequests) return known;
+    this.#requests++;
     const tree = await this.#rooms.tree(roomId, via, this.#suggestedOnly);
     if (!tree) return known;
     for (const [child, description] of tree.summaries) this.#summaries.set(child, description);

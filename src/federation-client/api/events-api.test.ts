@@ -43,10 +43,10 @@ forEachDatabase((open) => {
     });
 
     /** Calls a method while the server responds with `json`. Returns its result and the request that the server got. */
-    async function ask<T>(json: JsonValue, question: (server: string) => Promise<T>) {
+    async function ask<T>(json: JsonValue, call: (server: string) => Promise<T>) {
       answer = JSON.stringify(json);
       asked.length = 0;
-      const given = await question(name);
+      const given = await call(name);
       return { given, asked: asked[0] };
     }
 
@@ -126,7 +126,7 @@ forEachDatabase((open) => {
       const gap = { earliest: [], latest: [], limit: 3, minDepth: 0 };
       const isList = (given: unknown) => Array.isArray(given);
       const isIds = (given: unknown) => Array.isArray(given) && given.every(isEventId);
-      const questions: readonly ((to: string) => Promise<boolean>)[] = [
+      const calls: readonly ((to: string) => Promise<boolean>)[] = [
         async (to) => isList(await api.missingEvents(to, room, gap)),
         async (to) => isList(await api.backfill(to, room, ['$a'], 3)),
         async (to) => isList(await api.eventAuth(to, room, event)),
@@ -142,8 +142,8 @@ forEachDatabase((open) => {
         },
       ];
       await fc.assert(
-        fc.asyncProperty(body, fc.constantFrom(...questions), async (json, question) => {
-          const right = await ask(json, question).catch((error: unknown) => error);
+        fc.asyncProperty(body, fc.constantFrom(...calls), async (json, call) => {
+          const right = await ask(json, call).catch((error: unknown) => error);
           if (right instanceof Error) assert.equal(right.name, 'MalformedResponse', right.stack);
           else assert.equal((right as { given: boolean }).given, true);
         }),

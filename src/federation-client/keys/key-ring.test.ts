@@ -91,9 +91,9 @@ forEachDatabase((open) => {
       about: () => readonly JsonObject[],
       pause: () => Promise<void> = async () => undefined,
     ) {
-      const state = { name: '', questions: [] as unknown[] };
+      const state = { name: '', requests: [] as unknown[] };
       state.name = await serve('b.example', async (request, response) => {
-        state.questions.push(await json(request));
+        state.requests.push(await json(request));
         await pause();
         answer(response, { server_keys: about().map((one) => signJson(one, state.name, key)) });
       });
@@ -179,12 +179,12 @@ forEachDatabase((open) => {
         [aKey.keyId]: { minimum_valid_until_ts: clockStart },
         [strangersKey.keyId]: { minimum_valid_until_ts: 0 },
       };
-      for (const { questions } of [good, bad, empty]) {
-        assert.deepEqual(questions, [{ server_keys: { [dead]: criteria } }]);
+      for (const { requests } of [good, bad, empty]) {
+        assert.deepEqual(requests, [{ server_keys: { [dead]: criteria } }]);
       }
       await keys.findAll(wantedKeys);
       assert.equal(
-        good.questions.length,
+        good.requests.length,
         1,
         'keys that notaries did not have are not requested again at once',
       );
@@ -258,11 +258,11 @@ forEachDatabase((open) => {
       const wanted = { serverName: a.name, keyId: aKey.keyId, validUntil: 0 };
       const first = await here(options);
       assert.notEqual(await first.keys.find(wanted, 'request'), undefined);
-      assert.deepEqual([a.asked, other.questions.length], [1, 0]);
+      assert.deepEqual([a.asked, other.requests.length], [1, 0]);
       a.status = 500;
       const second = await here(options);
       assert.notEqual(await second.keys.find(wanted, 'request'), undefined);
-      assert.deepEqual([a.asked, other.questions.length], [2, 1]);
+      assert.deepEqual([a.asked, other.requests.length], [2, 1]);
     });
 
     it('rejects the response of a server about another server', async () => {

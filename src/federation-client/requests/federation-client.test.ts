@@ -116,9 +116,9 @@ forEachDatabase((open) => {
       assert.equal(clock.delays.length, 3);
       assert.ok(clock.delays.every((delay) => delay >= 400 && delay <= 700));
       times = -10;
-      const stubborn = await client({ federation: { max_short_retries: 1 } });
-      await assert.rejects(stubborn.requests.request(get(server.name)), { name: 'RemoteError', status: 502 });
-      assert.equal(stubborn.clock.delays.length, 1);
+      const retrying = await client({ federation: { max_short_retries: 1 } });
+      await assert.rejects(retrying.requests.request(get(server.name)), { name: 'RemoteError', status: 502 });
+      assert.equal(retrying.clock.delays.length, 1);
     });
 
     it('retries for a long time in the background [option: federation.max_long_retries, federation.max_long_retry_delay]', async () => {

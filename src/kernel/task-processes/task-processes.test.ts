@@ -14,10 +14,10 @@ import { type TaskLimits, TaskProcesses } from './index.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-tasks-'));
 after(() => rmSync(folder, { recursive: true }));
-const face = JSON.stringify(new URL('./index.ts', import.meta.url).href);
+const moduleUrl = JSON.stringify(new URL('./index.ts', import.meta.url).href);
 writeFileSync(
   join(folder, 'tasks.ts'),
-  `import { performTasks } from ${face};
+  `import { performTasks } from ${moduleUrl};
    await performTasks(async () => async ({ say }) => {
      if (say === 'crash') process.abort();
      if (say === 'throw') throw new Error('thrown by the test');
@@ -31,7 +31,7 @@ writeFileSync(
 );
 writeFileSync(
   join(folder, 'broken.ts'),
-  `import { performTasks } from ${face};
+  `import { performTasks } from ${moduleUrl};
    await performTasks(() => import('a-library-that-is-missing'));`,
 );
 

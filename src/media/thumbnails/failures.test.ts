@@ -19,11 +19,11 @@ const [hang, make, loseSource, refuse] = [1, 2, 3, 4];
 describe('Thumbnails that fail', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-failures-'));
   const journal = join(folder, 'journal');
-  const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
+  const moduleUrl = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
   writeFileSync(
     join(folder, 'program.ts'),
     `import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
-     import { performTasks } from ${face};
+     import { performTasks } from ${moduleUrl};
      const known = { format: 'jpeg', width: 1000, height: 1000, frames: 1 };
      const picture = { ...known, isAnimated: false, hasAlpha: false, isTurned: false };
      await performTasks(async () => async ({ kind, source, destination, target }) => {

@@ -102,13 +102,13 @@ describe('PictureTasks with untrusted pictures', () => {
   });
 
   it('loads the library in separate processes only', () => {
-    const face = JSON.stringify(new URL('../index.ts', import.meta.url).href);
+    const moduleUrl = JSON.stringify(new URL('../index.ts', import.meta.url).href);
     const list = 'console.log(JSON.stringify(process.report.getReport().sharedObjects))';
     const loaded = (of: string) =>
       execFileSync(process.execPath, ['--input-type=module', '-e', `await import(${of}); ${list}`], {
         encoding: 'utf8',
       });
-    assert.doesNotMatch(loaded(face), /vips/);
+    assert.doesNotMatch(loaded(moduleUrl), /vips/);
     const library = JSON.stringify(import.meta.resolve('sharp'));
     assert.match(loaded(library), /vips/);
   });
@@ -116,10 +116,10 @@ describe('PictureTasks with untrusted pictures', () => {
   describe('processes that crash', () => {
     const program = join(folder, 'program');
     before(() => {
-      const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
+      const moduleUrl = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
       writeFileSync(
         `${program}.ts`,
-        `import { performTasks } from ${face};
+        `import { performTasks } from ${moduleUrl};
          await performTasks(async () => async () => process.abort());`,
       );
     });
@@ -136,23 +136,23 @@ describe('PictureTasks with untrusted pictures', () => {
 
     it('refuses a picture for which the process answers nonsense', async () => {
       const good = { format: 'png', width: 1, height: 1, frames: 1 };
-      const sayings = [
+      const answers = [
         null,
         'picture',
         { kind: 'picture' },
         { kind: 'made' },
         { kind: 'picture', picture: good },
       ];
-      const face = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
+      const moduleUrl = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
       writeFileSync(
-        `${program}-raving.ts`,
-        `import { performTasks } from ${face};
-         const sayings = ${JSON.stringify(sayings)};
-         await performTasks(async () => async () => sayings.shift());`,
+        `${program}-malformed.ts`,
+        `import { performTasks } from ${moduleUrl};
+         const answers = ${JSON.stringify(answers)};
+         await performTasks(async () => async () => answers.shift());`,
       );
-      const raving = running(`${program}-raving`);
-      for (const _ of sayings) await assert.rejects(raving.examine(source, 'urgent'), NoThumbnail);
-      raving.stop();
+      const malformed = running(`${program}-malformed`);
+      for (const _ of answers) await assert.rejects(malformed.examine(source, 'urgent'), NoThumbnail);
+      malformed.stop();
     });
 
     it('does not blame the picture when no process can be started', async () => {

@@ -104,8 +104,8 @@ test('resolveState uses the auth chain index of a source that has one', () => {
     const resolved = resolveState(room.version, room.states, room.source);
     assert.deepEqual(sorted(resolveState(room.version, room.states, indexed)), sorted(resolved));
     const isForked = room.states.some((state) => sorted(state).join() !== sorted(room.states[0]!).join());
-    const questions = room.version.id === '12' ? ['difference', 'subgraph'] : ['difference'];
-    assert.deepEqual(asked, isForked ? questions : []);
+    const expected = room.version.id === '12' ? ['difference', 'subgraph'] : ['difference'];
+    assert.deepEqual(asked, isForked ? expected : []);
   }
 });
 

@@ -243,10 +243,10 @@ forServerDatabases(import.meta.url, (open) => {
           const failed: string[] = [];
           // How batches and the steps of later events interleave differs from run to run: one run is for the batch alone.
           for (let number = 0; ; number++) {
-            const deed = await prepare(under);
+            const operation = await prepare(under);
             await under.engine.settled();
             const fault = new Fault(under, Math.max(1, number), when, number === 0 ? 'batch' : undefined);
-            const outcome = await Promise.allSettled([deed.run()]);
+            const outcome = await Promise.allSettled([operation.run()]);
             await under.engine.settled();
             fault.end();
             assert.equal(under.streams.current, fault.reserved, fault.failed);
@@ -255,14 +255,14 @@ forServerDatabases(import.meta.url, (open) => {
               break;
             }
             failed.push(fault.failed);
-            if (deed.roomId !== undefined && (await under.engine.heads.get(deed.roomId)))
-              await assertHeadAsOnDisk(under, deed.roomId);
-            await deed.run();
+            if (operation.roomId !== undefined && (await under.engine.heads.get(operation.roomId)))
+              await assertHeadAsOnDisk(under, operation.roomId);
+            await operation.run();
             await under.engine.settled();
-            if (deed.roomId !== undefined) {
-              const position = await under.positionOf(await under.say(alice, deed.roomId, 'after it'));
+            if (operation.roomId !== undefined) {
+              const position = await under.positionOf(await under.say(alice, operation.roomId, 'after it'));
               assert.equal(under.streams.current, position);
-              await assertHeadAsOnDisk(under, deed.roomId);
+              await assertHeadAsOnDisk(under, operation.roomId);
             }
           }
           assert.ok(failed.includes('stage') && failed.includes('batch'), failed.join());

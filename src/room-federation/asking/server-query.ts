@@ -49,11 +49,11 @@ export class ServerQuery {
   }
 
   /**
-   * Records that a server is asked a question. @returns whether it has not been asked the same in this query:
-   * a server that has just answered does not get the same question again
+   * Records that a server gets a request. @returns whether it has not received the same one in this query: a
+   * server that has just answered does not get the same request again
    */
-  isNewQuestion(server: string, question: string): boolean {
-    const key = `${server} ${question}`;
+  isNewRequest(server: string, request: string): boolean {
+    const key = `${server} ${request}`;
     if (this.#asked.has(key)) return false;
     this.#asked.add(key);
     return true;
@@ -61,8 +61,8 @@ export class ServerQuery {
 
   /**
    * Asks one server after another until one helps. A server that does not help goes into backoff for this
-   * room, and one that helps leaves it. Leaves out servers that were asked the same question before.
-   * @param what the question: the endpoint and the events that it is about
+   * room, and one that helps leaves it. Leaves out servers that received the same request before.
+   * @param what the request: the endpoint and the events that it is about
    * @param ask returns `undefined` or throws when the server does not help
    * @returns `undefined` when no server helps
    */
@@ -70,7 +70,7 @@ export class ServerQuery {
     const { backoff, log } = this.#deps;
     for (const server of await this.servers()) {
       if (this.signal.aborted) return undefined;
-      if (!this.isNewQuestion(server, what)) continue;
+      if (!this.isNewRequest(server, what)) continue;
       try {
         const answer = await ask(server);
         if (answer !== undefined) {

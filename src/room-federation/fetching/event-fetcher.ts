@@ -36,7 +36,7 @@ export class EventFetcher {
     for (const server of await query.servers()) {
       if (missing.size === 0 || query.signal.aborted) break;
       const ids = [...missing].filter(
-        (id) => !this.#refused.has(server, id) && query.isNewQuestion(server, `event ${id}`),
+        (id) => !this.#refused.has(server, id) && query.isNewRequest(server, `event ${id}`),
       );
       for (let start = 0; start < ids.length; start += batchSize) {
         const part = ids.slice(start, start + batchSize);

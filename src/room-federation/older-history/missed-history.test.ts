@@ -44,8 +44,8 @@ forServerDatabases(import.meta.url, (open) => {
       const fates = await joined.fates(...said);
       assert.deepEqual(new Set(fates), new Set(['older', 'placed']));
       assert.equal(await gaps(joined), 0);
-      const questions = joined.peers.count('backfill');
-      assert.ok(questions <= 5, `${questions} questions`);
+      const requests = joined.peers.count('backfill');
+      assert.ok(requests <= 5, `${requests} requests`);
       const page = await joined.under.rooms.historyReader.messages(
         { userId: alice, deviceId: 'DEVICE' },
         joined.room.roomId,
@@ -100,7 +100,7 @@ forServerDatabases(import.meta.url, (open) => {
         joined.peers.count('backfill', 'a.example'),
         joined.peers.count('backfill', 'b.example'),
       ];
-      assert.ok(a > 5 && a <= 14 && b > 5 && b <= 14, `${a} and ${b} questions`);
+      assert.ok(a > 5 && a <= 14 && b > 5 && b <= 14, `${a} and ${b} requests`);
       joined.peers.scripts.clear();
       joined.under.clock.advance(day);
       assert.equal(joined.peers.count('backfill'), a + b);

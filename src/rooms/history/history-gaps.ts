@@ -7,7 +7,7 @@ export interface RemoteHistory {
   canBackfill(head: RoomHead): boolean;
   /** Backfills before the events. @returns whether events were added */
   backfill(roomId: string, eventIds: readonly string[], limit: number): Promise<boolean>;
-  eventByTime(head: RoomHead, question: TimestampQuery): Promise<StoredEvent | undefined>;
+  eventByTime(head: RoomHead, query: TimestampQuery): Promise<StoredEvent | undefined>;
 }
 
 /** Backfills the gaps that reading one page finds. Costs nothing in a room without remote servers. */

@@ -126,7 +126,7 @@ for (const database of serverDatabases(import.meta.url)) {
       };
       // The second client is woken by many events that its filter excludes.
       const following = [follow(60, ['*']), follow(12, ['org.example.rare'])];
-      const saying = speakers.map(async (speaker) => {
+      const sending = speakers.map(async (speaker) => {
         const ids: string[] = [];
         for (let round = 0; round < 4; round++) {
           const others = Array.from({ length: 4 }, (_, index) => speaker.say(roomId, `${round} ${index}`));
@@ -134,7 +134,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
         return ids;
       });
-      const said = (await Promise.all(saying)).flat().sort();
+      const said = (await Promise.all(sending)).flat().sort();
       const [all, rare] = await Promise.all(following);
       assert.deepEqual(all?.toSorted(), said);
       assert.deepEqual(

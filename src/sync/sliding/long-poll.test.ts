@@ -40,7 +40,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
         return ids;
       });
-      const saying = speakers.map(async (speaker) => {
+      const sending = speakers.map(async (speaker) => {
         const ids: string[] = [];
         for (let round = 0; round < 4; round++) {
           const texts = Array.from({ length: 5 }, (_, index) => `${round} ${index}`);
@@ -48,7 +48,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
         return ids;
       });
-      const said = (await Promise.all(saying)).flat().sort();
+      const said = (await Promise.all(sending)).flat().sort();
       const [first, ...others] = await Promise.all(told);
       assert.deepEqual(first?.toSorted(), said);
       for (const other of others) assert.deepEqual(other, first);

@@ -110,8 +110,8 @@ export class FakeRemoteKeys implements RemoteKeys {
     return this.devicesAnswer ? this.devicesAnswer(user) : user.deviceList();
   }
 
-  #recordRequest(question: string): void {
-    this.asked.push(question);
+  #recordRequest(request: string): void {
+    this.asked.push(request);
     if (this.isDown) throw new Error('no route to host');
   }
 }

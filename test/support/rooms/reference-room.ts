@@ -194,31 +194,31 @@ export class ReferenceRoom {
     return authorize(event, inAuth).allowed && authorize(event, inState).allowed;
   }
 
-  #build(deed: ReferenceDraft, prev: readonly string[], state: StateMap<string>): VerifiedEvent {
-    const content = deed.content ?? {};
-    const keys = selectAuthEventKeys({ ...deed, content, stateKey: deed.stateKey }, this.version);
-    const authEventIds = deed.auth ?? keys.map((key) => state.get(key)).filter((id) => id !== undefined);
+  #build(draft: ReferenceDraft, prev: readonly string[], state: StateMap<string>): VerifiedEvent {
+    const content = draft.content ?? {};
+    const keys = selectAuthEventKeys({ ...draft, content, stateKey: draft.stateKey }, this.version);
+    const authEventIds = draft.auth ?? keys.map((key) => state.get(key)).filter((id) => id !== undefined);
     const depth = 1 + Math.max(0, ...prev.map((eventId) => this.get(eventId).event.depth));
     this.#ts += 1_000;
     return buildEvent(
       {
-        type: deed.type,
-        sender: deed.sender,
+        type: draft.type,
+        sender: draft.sender,
         content,
-        stateKey: deed.stateKey,
-        redacts: deed.redacts,
+        stateKey: draft.stateKey,
+        redacts: draft.redacts,
         roomId: this.roomId === '' ? undefined : this.roomId,
         depth,
-        originServerTs: deed.ts ?? this.#ts,
+        originServerTs: draft.ts ?? this.#ts,
         authEventIds,
         prevEventIds: prev,
         ...(this.version.eventId === 'origin' && {
-          eventId: `$${this.#number}-${this.#ids++}:${serverOfUser(deed.sender)}`,
+          eventId: `$${this.#number}-${this.#ids++}:${serverOfUser(draft.sender)}`,
           referenceHash: (eventId: string) => referenceHash(this.get(eventId).event.pdu, this.version),
         }),
       },
       this.version,
-      this.#signer(serverOfUser(deed.sender)),
+      this.#signer(serverOfUser(draft.sender)),
     );
   }
 

@@ -52,11 +52,11 @@ export function createMissingFiles(
   randomness: Randomness,
   view: RuleView,
 ): void {
-  for (const { path, file, content, apply: settle } of missing) {
+  for (const { path, file, content, apply } of missing) {
     const text = content === 'secret' ? randomString(randomness, 64) : newSigningKey(randomness);
     try {
       writePrivate(file, text);
-      settle(text);
+      apply(text);
     } catch (error) {
       view.error(path, `cannot create the file ${file}: ${reason(error)}`);
     }
@@ -75,16 +75,16 @@ function readValueFile(
     view.error(path, `cannot be given together with ${target}`);
     return [];
   }
-  const settle = (content: string): void => {
+  const apply = (content: string): void => {
     if (target !== undefined) values[target] = content;
   };
   try {
     const content = readFileSync(file, 'utf8').trim();
     if (content === '') view.error(path, `the file ${file} is empty`);
-    else settle(content);
+    else apply(content);
   } catch (error) {
     const content = schema['x-created'];
-    if (content && isMissing(error)) return [{ path, file, content, apply: settle }];
+    if (content && isMissing(error)) return [{ path, file, content, apply }];
     view.error(path, `the file ${file} cannot be read: ${reason(error)}`);
   }
   return [];

@@ -31,7 +31,7 @@ const attempt = fc.record({
 
 type Attempt = typeof attempt extends fc.Arbitrary<infer T> ? T : never;
 
-function deedOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: Attempt): ReferenceDraft {
+function draftOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: Attempt): ReferenceDraft {
   const [sender, target] = [users[who]!, users[whom]!];
   const recent = [...room.events.keys()].slice(-8);
   const prev = [...new Set(after.map((back) => recent[Math.max(0, recent.length - 1 - back)]!))];
@@ -110,10 +110,10 @@ forEachDatabase((open) => {
         const entry = room.join(alice);
         const before = new Set(room.events.keys());
         for (const one of attempts) {
-          const deed = deedOf(room, one);
-          if (deed.prev?.every((eventId) => before.has(eventId) && eventId !== room.forwardExtremities[0])) {
-            room.add({ ...deed, prev: [entry.event.event.eventId] });
-          } else room.add(deed);
+          const draft = draftOf(room, one);
+          if (draft.prev?.every((eventId) => before.has(eventId) && eventId !== room.forwardExtremities[0])) {
+            room.add({ ...draft, prev: [entry.event.event.eventId] });
+          } else room.add(draft);
         }
         const news = [...room.events.keys()].filter((eventId) => !before.has(eventId));
         const late = news.filter((eventId) =>
