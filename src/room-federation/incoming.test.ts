@@ -112,6 +112,21 @@ forEachDatabase((open) => {
       assert.equal(head?.membership('@carol:c.example'), 'join');
     });
 
+    it('asks a server again at once when it sends another event after a response that did not help', async () => {
+      const { room, peers, send, fates } = await joinedRoom(open);
+      room.say(creator, 'lost');
+      const first = room.say(creator, 'first');
+      const second = room.say(creator, 'second');
+      const refuse = () => Promise.reject(new Error('M_FORBIDDEN'));
+      peers.scripts.set('a.example', { missingEvents: async () => [], stateIds: refuse });
+      peers.down.add('b.example');
+      await send('a.example', first);
+      assert.deepEqual(await fates(first), ['unknown']);
+      peers.scripts.clear();
+      await send('a.example', second);
+      assert.deepEqual(await fates(first, second), ['placed', 'placed']);
+    });
+
     it('fetches the whole state when much of it is missing', async () => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       for (let index = 0; index < 600; index++) room.join(`@user${index}:c.example`);

@@ -92,6 +92,8 @@ export class FederationClient {
         await destinations.recordSuccess(destination);
         return answer;
       } catch (error) {
+        // A request that this server gave up says nothing about the other one.
+        if (signal?.aborted) throw abortedBy(error);
         const delay = this.#retryDelay(retry, error, request);
         if (delay === undefined) {
           await this.#recordFailure(error, request, begunAt);
@@ -102,7 +104,7 @@ export class FederationClient {
         const pause = () =>
           isBusy ? sleep(clock, delay, signal) : destinations.waitForRetry(destination, delay, signal);
         await (request.duringRetryDelay?.(pause) ?? pause());
-        if (signal?.aborted) throw error;
+        if (signal?.aborted) throw abortedBy(error);
       }
     }
   }
@@ -218,6 +220,12 @@ function failureOf(destination: string, cause: OutboundError): FederationError {
   return failure === 'too-large' || failure === 'protocol'
     ? new MalformedResponse(destination, message, { cause })
     : new ServerUnavailable(destination, { cause });
+}
+
+/** The error of a request that its caller aborted, whatever the last attempt ended with. */
+function abortedBy(cause: unknown): OutboundError {
+  const isAborted = cause instanceof OutboundError && cause.failure === 'aborted';
+  return isAborted ? cause : new OutboundError('aborted', 'The request was aborted', { cause });
 }
 
 /** Whether the same request may succeed a little later. */

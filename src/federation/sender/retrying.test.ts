@@ -60,6 +60,27 @@ forServerDatabases(import.meta.url, (open) => {
       });
     });
 
+    it('leaves no backoff behind when this server stops between two attempts, and sends first what was in flight', async () => {
+      const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
+      const [a] = recipients;
+      await test.idle();
+      const before = a.arrived.length;
+      a.answer = () => 502;
+      await say('1');
+      await until(() => a.arrived.length > before);
+      await test.restart();
+      assert.equal(await test.client.destinations.backoffUntil('a.example'), undefined);
+      a.answer = () => 200;
+      const since = a.messages.length;
+      await until(() => {
+        test.clock.advance(100);
+        return a.messages.length > since;
+      });
+      await say('2');
+      await until(() => a.messages.includes('2'));
+      assert.deepEqual(a.messages.slice(since), ['1', '2']);
+    });
+
     it('increases the backoff with each failure [option: federation.destination_min_retry_interval, federation.destination_retry_multiplier, federation.destination_max_retry_interval]', async () => {
       const { test, recipients, say } = await start(['a.example'], {
         federation: {

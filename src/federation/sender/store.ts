@@ -77,11 +77,19 @@ export async function deleteOldestOutgoing(
     .execute();
 }
 
-/** Returns the servers with pending events or EDUs from the last run. */
+/**
+ * Returns the servers with pending events or EDUs from the last run. Those with the newest events come first: their
+ * transactions were in flight when this server stopped.
+ */
 export async function readUnfinished(
   reader: Reader<SenderTables>,
 ): Promise<{ readonly behind: string[]; readonly withEdus: string[] }> {
-  const behind = await reader.selectFrom('destination_rooms').select('destination').distinct().execute();
+  const behind = await reader
+    .selectFrom('destination_rooms')
+    .select('destination')
+    .groupBy('destination')
+    .orderBy((by) => by.fn.max('stream'), 'desc')
+    .execute();
   const withEdus = await reader.selectFrom('federation_outbox').select('destination').distinct().execute();
   return {
     behind: behind.map(({ destination }) => destination),

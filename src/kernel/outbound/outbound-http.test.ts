@@ -203,6 +203,21 @@ describe('OutboundHttp', () => {
     await assert.rejects(http.fetch(url(server), { ...limits, signal: already }), { failure: 'aborted' });
   });
 
+  it('aborts requests that are in flight when it is closed, also during the body', async () => {
+    for (const path of ['/silent', '/slow']) {
+      const arrived = Promise.withResolvers<void>();
+      const server = await serve((_request, response) => {
+        if (path === '/slow') response.write('a');
+        arrived.resolve();
+      });
+      const http = client();
+      const answer = assert.rejects(http.fetch(url(server, path), limits), { failure: 'aborted' }, path);
+      await arrived.promise;
+      await http.close();
+      await answer;
+    }
+  });
+
   it('streams the body, which fails only for a caller that reads it', async () => {
     const server = await serve((request, response) => {
       if (request.url === '/cut') response.write('a', () => request.socket.destroy());

@@ -57,6 +57,7 @@ export class OutboundHttp {
   readonly #pools: Pools;
   readonly #userAgent: string;
   readonly #tls: TlsSettings;
+  #isClosed = false;
 
   constructor({ config, clock, resolver = systemResolver, tls }: OutboundHttpOptions) {
     this.#clock = clock;
@@ -72,7 +73,7 @@ export class OutboundHttp {
   /** Sends a request to a URL and reads the response, whatever its status. @throws OutboundError */
   async fetch(url: URL, request: OutboundRequest): Promise<FetchedResponse> {
     const response = await this.open(url, request);
-    return { ...response, body: await readAll(response.body) };
+    return { ...response, body: await this.#read(response.body) };
   }
 
   /**
@@ -102,7 +103,7 @@ export class OutboundHttp {
   /** Sends a request to an already resolved target and reads the response. @throws OutboundError */
   async send(target: Target, request: OutboundRequest): Promise<OutboundResponse> {
     const response = await this.openTarget(target, request);
-    return { ...response, body: await readAll(response.body) };
+    return { ...response, body: await this.#read(response.body) };
   }
 
   /** Like `send`, with the body as a stream like that of `open`. */
@@ -110,9 +111,25 @@ export class OutboundHttp {
     return this.#withDeadline(request, (deadline) => this.#exchange(target, request, deadline));
   }
 
-  /** Closes all connections, also those in use. */
+  /** Closes all connections, also those in use: their requests fail as `aborted`. */
   close(): Promise<void> {
+    this.#isClosed = true;
     return this.#pools.close();
+  }
+
+  async #read(body: Readable): Promise<Buffer> {
+    try {
+      return await readAll(body);
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  /** The error of a request: when this server stops, that is no failure of the other server. */
+  #failure(error: unknown): OutboundError {
+    const failure = toOutboundError(error);
+    if (!this.#isClosed || failure.failure === 'aborted') return failure;
+    return new OutboundError('aborted', 'This server is stopping', { cause: error });
   }
 
   async #withDeadline<R extends OutboundResponse<Readable>>(
@@ -126,7 +143,7 @@ export class OutboundHttp {
       return response;
     } catch (error) {
       deadline.end();
-      throw toOutboundError(deadline.signal.aborted ? deadline.signal.reason : error);
+      throw this.#failure(deadline.signal.aborted ? deadline.signal.reason : error);
     }
   }
 

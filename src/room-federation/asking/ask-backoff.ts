@@ -52,6 +52,12 @@ export class AskBackoff {
     this.#backoffs.set(keyOf(roomId, server), { until: this.#clock.now() + length, length });
   }
 
+  /** Ends the backoff for now, since the server has sent something new; its next failure still lengthens it. */
+  endForNow(roomId: string, server: string): void {
+    const backoff = this.#backoffs.get(keyOf(roomId, server));
+    if (backoff) this.#backoffs.set(keyOf(roomId, server), { ...backoff, until: 0 });
+  }
+
   recordSuccess(roomId: string, server: string): void {
     this.#backoffs.delete(keyOf(roomId, server));
   }

@@ -169,11 +169,11 @@ export class PduReceiver {
       return;
     }
     await staging.add(roomId, origin, toStage, clock.now());
-    // The new ACL may admit this server again, so requests to the origin may succeed. This bypasses backoff, but events
-    // of a slow origin still use at most half of the room's time.
-    if (toStage.some(({ event }) => event.type === 'm.room.server_acl'))
-      backoff.recordSuccess(roomId, origin);
-    if (toStage.length > 0) workers.wake(roomId);
+    if (toStage.length === 0) return;
+    // A server that sends more may now have what it lacked, or admit this server again. This bypasses backoff, but
+    // events of a slow origin still use at most half of the room's time.
+    backoff.endForNow(roomId, origin);
+    workers.wake(roomId);
   }
 
   /** Returns whether an event is placed or staged already. */
