@@ -54,7 +54,9 @@ function selectedScenarios({ scenarios: names }: Options): readonly Scenario[] {
   for (const name of names) {
     if (!known.includes(name)) throw new TypeError(`no scenario "${name}"; there are ${known.join(', ')}`);
   }
-  return names.length === 0 ? scenarios : scenarios.filter(({ name }) => names.includes(name));
+  return names.length === 0
+    ? scenarios.filter(({ isLong }) => !isLong)
+    : scenarios.filter(({ name }) => names.includes(name));
 }
 
 /** Runs a scenario on new servers, so that it measures the same alone as among others. */

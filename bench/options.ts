@@ -18,7 +18,8 @@ export const usage = `npm run bench -- [options]
 
 Starts Hearth and the ceiling, runs the same load on both in alternating rounds, and reports how Hearth compares.
 
-  --scenario NAME      runs only this scenario; may be given several times
+  --scenario NAME      runs only this scenario; may be given several times. The scenario
+                       memory takes seven minutes and runs only when it is named
   --rounds N           number of rounds of each load (default 3)
   --seconds N          duration of each round in seconds (default 4)
   --quick              one round of one second, to check that everything works

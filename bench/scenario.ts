@@ -61,6 +61,8 @@ export interface Scenario<Setup = unknown> {
   readonly name: string;
   readonly targets: readonly TargetKind[];
   readonly loads: readonly Load<Setup>[];
+  /** Runs only when it is asked for by name. */
+  readonly isLong?: true;
   /** Creates the accounts, rooms and other data that the loads need. */
   prepare(target: Target): Promise<Setup>;
   /** Closes the connections. */

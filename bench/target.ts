@@ -1,7 +1,7 @@
 import type { Usage } from './load/process-usage.ts';
 
 /**
- * - `hearth`: started by the bench from source;
+ * - `hearth`: built and started by the bench;
  * - `ceiling`: the minimal cost of one event, see `ceiling/main.ts`;
  * - `peer`: a running homeserver, given with `--peer`.
  */

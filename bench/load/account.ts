@@ -8,7 +8,7 @@ export class Account {
   readonly userId: string;
   readonly connection: Connection;
   readonly #baseUrl: string;
-  readonly #token: string;
+  readonly token: string;
   readonly #transactionPrefix: string;
   #transactions = 0;
 
@@ -16,13 +16,13 @@ export class Account {
     this.userId = userId;
     this.#transactionPrefix = transactionPrefix;
     this.#baseUrl = baseUrl;
-    this.#token = token;
+    this.token = token;
     this.connection = new Connection(baseUrl, token);
   }
 
   /** Returns the same user on another connection, for concurrent requests, with separate transaction ids. */
   onSecondConnection(): Account {
-    return new Account(this.#baseUrl, this.userId, this.#token, 'twin');
+    return new Account(this.#baseUrl, this.userId, this.token, 'twin');
   }
 
   /** Creates a public room of version 10. @returns its id */

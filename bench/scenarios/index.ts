@@ -4,6 +4,7 @@ import { delivery } from './delivery.ts';
 import { idleSync } from './idle-sync.ts';
 import { initialSyncs } from './initial-sync.ts';
 import { joins } from './joins.ts';
+import { memory } from './memory.ts';
 import { sendsInManyRooms, sendsInOneRoom } from './sends.ts';
 import { stateResolution } from './state-resolution.ts';
 import { storage } from './storage.ts';
@@ -19,4 +20,5 @@ export const scenarios: readonly Scenario[] = [
   coldStart,
   storage,
   stateResolution,
+  memory,
 ];

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { HearthProcess, registrationSecret } from '../../test/clients/hearth-process.ts';
 import { usageOf } from '../load/process-usage.ts';
@@ -5,8 +6,11 @@ import type { Target } from '../target.ts';
 import { postgresDatabase } from './postgres.ts';
 import { settledSqliteBytes } from './sqlite-size.ts';
 
-/** Starts Hearth from source on an empty database. */
+const buildScript = join(import.meta.dirname, '../../scripts/build.ts');
+
+/** Builds Hearth, as an installed server is, and starts it on an empty database. */
 export async function startHearth(usePostgres: boolean): Promise<Target> {
+  execFileSync(process.execPath, [buildScript, '--if-changed']);
   const postgres = usePostgres ? await postgresDatabase() : undefined;
   // Without the cache of complete sync responses, which would be measured instead of the work.
   const settings = { caches: { sync_response_cache_duration: '0s' } };

@@ -78,7 +78,7 @@ export class RoomWriter extends RoomReader {
       clock: deps.clock,
       client: deps.policyServerClient,
     });
-    this.#signer = new BackgroundSigner(deps.signer.key.privateKey);
+    this.#signer = new BackgroundSigner(deps.signer.key.privateKey, deps.clock);
     this.#writer = new EventWriter({
       streams: deps.streams,
       stream: stores.stream,

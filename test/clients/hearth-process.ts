@@ -41,7 +41,10 @@ export class HearthProcess {
   #child: ChildProcess | undefined;
   readonly #killChild = () => void this.#child?.kill('SIGKILL');
 
-  private constructor(url: string, directory: string) {
+  readonly #program: string;
+
+  private constructor(url: string, directory: string, program: string) {
+    this.#program = program;
     this.url = url;
     this.directory = directory;
     process.once('exit', this.#killChild);
@@ -51,9 +54,11 @@ export class HearthProcess {
    * Makes the directory and the configuration, and does not start the process.
    * @param settings options of the configuration file that are added or replaced; a function gets the
    * directory and the port of `url`
+   * @param program the command line
    */
   static async create(
     settings: Settings | ((directory: string, port: number) => Settings) = {},
+    program = commandLine,
   ): Promise<HearthProcess> {
     const directory = await mkdtemp(join(tmpdir(), 'hearth-'));
     const port = await freePort();
@@ -61,7 +66,7 @@ export class HearthProcess {
     const merged = { ...configuration(directory, port), ...added };
     // JSON is YAML.
     await writeFile(join(directory, 'homeserver.yaml'), JSON.stringify(merged, undefined, 2));
-    return new HearthProcess(`http://127.0.0.1:${port}`, directory);
+    return new HearthProcess(`http://127.0.0.1:${port}`, directory, program);
   }
 
   /** Process id while it runs. */
@@ -80,7 +85,7 @@ export class HearthProcess {
     const startedAt = performance.now();
     const child = spawn(
       process.execPath,
-      [commandLine, 'serve', '-c', join(this.directory, 'homeserver.yaml')],
+      [this.#program, 'serve', '-c', join(this.directory, 'homeserver.yaml')],
       {
         cwd: this.directory,
         stdio: ['ignore', log, log],

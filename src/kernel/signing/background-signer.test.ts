@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync, verify } from 'node:crypto';
 import { test } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { BackgroundSigner } from './index.ts';
 
 test('BackgroundSigner returns the signatures in the order of the texts, for few and many texts', async () => {
@@ -58,5 +59,22 @@ test('close rejects waiting requests, and the next request starts another thread
   signer.close();
   await waiting;
   assert.equal((await signer.sign(texts.slice(0, 5))).length, 5);
+  signer.close();
+});
+
+test('BackgroundSigner gives its thread back after 30 seconds without a request, and signs again afterwards', async () => {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const clock = manualClock();
+  const signer = new BackgroundSigner(privateKey, clock);
+  const texts = Array.from({ length: 5 }, (_, index) => `text ${index}`);
+  await signer.sign(texts);
+  assert.equal(signer.hasThread, true);
+  clock.advance(20_000);
+  await signer.sign(texts);
+  clock.advance(10_000);
+  assert.equal(signer.hasThread, true);
+  clock.advance(30_000);
+  assert.equal(signer.hasThread, false);
+  assert.equal((await signer.sign(texts)).length, 5);
   signer.close();
 });

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { MessageChannel, type MessagePort, receiveMessageOnPort, type Worker } from 'node:worker_threads';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
 import { SpareThreads } from '../threads/spare-threads.ts';
 import { type SignText, signingWith } from './sign-text.ts';
 import type { SignerData } from './worker.ts';
@@ -17,21 +18,33 @@ const threads = new SpareThreads('./worker', import.meta.url);
  */
 const maxTextsHere = 2;
 
+/** Milliseconds without a request after which the thread is given back. */
+const idleTimeout = 30_000;
+
 /**
  * Signs many texts on another thread, so that the calling thread stays free. Takes the thread at the first
- * use. The port to the thread keeps the process alive only while requests wait.
+ * use, and gives it back when it has been idle for a while. The port to the thread keeps the process alive only while requests wait.
  */
 export class BackgroundSigner {
   readonly #key: KeyObject;
+  readonly #clock: Clock;
   readonly #waiting: Waiting[] = [];
   #signHere: SignText | undefined;
   #worker: Worker | undefined;
   /** This end of the message channel to the worker. */
   #port: MessagePort | undefined;
+  #idleCheck: Timer | undefined;
+  #wasUsed = false;
 
   /** @param key an Ed25519 private key */
-  constructor(key: KeyObject) {
+  constructor(key: KeyObject, clock = systemClock) {
     this.#key = key;
+    this.#clock = clock;
+  }
+
+  /** Whether another thread is in use. */
+  get hasThread(): boolean {
+    return this.#worker !== undefined;
   }
 
   /**
@@ -44,6 +57,7 @@ export class BackgroundSigner {
       return texts.map(this.#signHere);
     }
     const port = this.#connect();
+    this.#wasUsed = true;
     return new Promise((resolve, reject) => {
       this.#waiting.push({ resolve, reject });
       port.ref();
@@ -67,6 +81,7 @@ export class BackgroundSigner {
   /** Rejects waiting requests and gives the thread back. */
   close(): void {
     const worker = this.#worker;
+    this.#idleCheck?.cancel();
     if (worker === undefined) return;
     this.#disconnect(this.#port, new Error('the signing thread has ended'));
     threads.giveBack(worker);
@@ -85,7 +100,17 @@ export class BackgroundSigner {
     port.on('close', () => disconnect(new Error('the signing thread has ended')));
     this.#worker = worker;
     this.#port = port;
+    this.#checkIdle();
     return port;
+  }
+
+  /** Gives the thread back when no request came between two checks. */
+  #checkIdle(): void {
+    this.#wasUsed = false;
+    this.#idleCheck = this.#clock.setTimer(idleTimeout, () => {
+      if (this.#wasUsed || this.#waiting.length > 0) this.#checkIdle();
+      else this.close();
+    });
   }
 
   #answer(port: MessagePort, signatures: readonly string[]): void {
@@ -96,6 +121,7 @@ export class BackgroundSigner {
   /** Rejects waiting requests; the next request starts another thread. */
   #disconnect(port: MessagePort | undefined, error: Error): void {
     if (port !== this.#port) return;
+    this.#idleCheck?.cancel();
     this.#port?.close();
     this.#worker = undefined;
     this.#port = undefined;

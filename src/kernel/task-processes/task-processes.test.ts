@@ -55,6 +55,7 @@ function processes(
       waiting: { urgent: 3, background: 3 },
       taskTimeout: 60_000,
       idleTimeout: 60_000,
+      growAfter: 0,
       ...limits,
     },
     clock,
@@ -148,6 +149,19 @@ it('TaskProcesses keeps one process free of background tasks', async () => {
   for (const one of waiting) await failsAs(one, 'stopped');
 });
 
+it('TaskProcesses starts a second process only for a task that has waited', async () => {
+  const clock = manualClock();
+  const tasks = processes({ processes: 2, growAfter: 500 }, clock);
+  const pids = (await Promise.all(['a', 'b', 'c'].map((say) => tasks.run({ say }, 'urgent')))).map(pidOf);
+  assert.equal(new Set(pids).size, 1);
+  const hanging = tasks.run({ say: 'hang' }, 'urgent');
+  const second = tasks.run({ say: 'd' }, 'urgent');
+  clock.advance(500);
+  assert.notEqual(pidOf(await second), pids[0]);
+  tasks.stop();
+  await failsAs(hanging, 'stopped');
+});
+
 it('TaskProcesses ends idle processes, and all processes when it stops', async () => {
   const clock = manualClock();
   const tasks = processes({ idleTimeout: 1_000 }, clock);
@@ -169,7 +183,7 @@ it('TaskProcesses leaves no task process behind when its own process is killed',
     join(folder, 'parent.ts'),
     `import { TaskProcesses } from ${importing('./index.ts')};
      import { systemClock } from ${importing('../clock.ts')};
-     const limits = { processes: 1, waiting: { urgent: 9, background: 9 }, taskTimeout: 60_000, idleTimeout: 60_000 };
+     const limits = { processes: 1, waiting: { urgent: 9, background: 9 }, taskTimeout: 60_000, idleTimeout: 60_000, growAfter: 0 };
      const deps = { program: './tasks', importedFrom: import.meta.url, environment: {}, limits, clock: systemClock };
      const tasks = new TaskProcesses(deps);
      console.log(await tasks.run({ say: 'here' }, 'urgent'));

@@ -11,6 +11,8 @@ export interface TaskLimits {
   readonly taskTimeout: number;
   /** Milliseconds after which an idle process ends. */
   readonly idleTimeout: number;
+  /** Milliseconds that a task waits for the busy processes before a further one is started. */
+  readonly growAfter: number;
 }
 
 export interface TaskProcessesDeps {
@@ -42,6 +44,7 @@ export class TaskProcesses<T extends object, R> {
   readonly #busy = new Set<TaskProcess<T, R>>();
   readonly #spare = new Map<TaskProcess<T, R>, Timer>();
   #backgroundBusy = 0;
+  #growing: Timer | undefined;
   #isStopped = false;
 
   constructor(deps: TaskProcessesDeps) {
@@ -68,6 +71,7 @@ export class TaskProcesses<T extends object, R> {
   /** Kills all processes and rejects all tasks. */
   stop(): void {
     this.#isStopped = true;
+    this.#growing?.cancel();
     for (const { reject } of [...this.#urgent.splice(0), ...this.#background.splice(0)]) {
       reject(new TaskFailure('stopped'));
     }
@@ -76,15 +80,29 @@ export class TaskProcesses<T extends object, R> {
     this.#spare.clear();
   }
 
-  #startNext(): void {
+  /** @param mayGrow whether a process may be started beside the busy ones */
+  #startNext(mayGrow = this.#deps.limits.growAfter === 0): void {
     const { processes } = this.#deps.limits;
     while (this.#busy.size < processes) {
+      if (this.#busy.size > 0 && this.#spare.size === 0 && !mayGrow) {
+        this.#growLater();
+        return;
+      }
       const urgent = this.#urgent.shift();
       const mayRunBackground = this.#backgroundBusy < Math.max(1, processes - 1);
       const waiting = urgent ?? (mayRunBackground ? this.#background.shift() : undefined);
       if (waiting === undefined) return;
       void this.#perform(waiting, urgent === undefined);
     }
+  }
+
+  #growLater(): void {
+    const isWaiting = () => this.#urgent.length + this.#background.length > 0;
+    if (!isWaiting()) return;
+    this.#growing ??= this.#deps.clock.setTimer(this.#deps.limits.growAfter, () => {
+      this.#growing = undefined;
+      if (isWaiting()) this.#startNext(true);
+    });
   }
 
   async #perform({ task, resolve, reject }: Waiting<T, R>, isBackground: boolean): Promise<void> {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import type { Worker } from 'node:worker_threads';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { SpareThreads } from './spare-threads.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-threads-'));
@@ -17,7 +18,8 @@ writeFileSync(
      parentPort!.postMessage(threadId + ' ' + text);
    });`,
 );
-const echoThreads = () => new SpareThreads('./echo', pathToFileURL(join(folder, 'here.ts')).href);
+const echoThreads = (clock?: ManualClock) =>
+  new SpareThreads('./echo', pathToFileURL(join(folder, 'here.ts')).href, clock);
 
 async function ask(thread: Worker, text: string): Promise<string> {
   thread.ref();
@@ -67,4 +69,21 @@ test('SpareThreads keeps at most four spare threads', async () => {
   const again = Array.from({ length: 6 }, () => threads.take());
   assert.equal(again.filter((thread) => taken.includes(thread)).length, 4);
   await Promise.all(again.map((thread) => thread.terminate()));
+});
+
+test('SpareThreads ends a spare thread after 10 seconds, and not one that was taken again', async () => {
+  const clock = manualClock();
+  const threads = echoThreads(clock);
+  const [first, second] = [threads.take(), threads.take()];
+  await Promise.all([ask(first, 'one'), ask(second, 'two')]);
+  threads.giveBack(first);
+  threads.giveBack(second);
+  assert.equal(threads.take(), second);
+  const ended = endOf(first);
+  clock.advance(10_000);
+  await ended;
+  assert.match(await ask(second, 'still here'), / still here$/);
+  const third = threads.take();
+  assert.ok(third !== first && third !== second);
+  await Promise.all([second, third].map((thread) => thread.terminate()));
 });

@@ -1,22 +1,33 @@
 import { Worker } from 'node:worker_threads';
+import { type Clock, systemClock, type Timer } from '../clock.ts';
 
 /** Maximum number of spare threads of one kind. */
 const maxSpare = 4;
 
+/** Milliseconds after which a spare thread ends; each one takes about 10 MB. */
+const idleTimeout = 10_000;
+
+interface Spare {
+  readonly thread: Worker;
+  readonly ending: Timer;
+}
+
 /**
  * Threads that run one file and are reused: starting a thread takes longer than most tasks. The file must
  * serve several tasks, one after the other. A thread keeps the process alive only while its user has called
- * `ref`.
+ * `ref`. Threads without a user end after a while.
  */
 export class SpareThreads {
   readonly #entry: URL;
-  readonly #spare: Worker[] = [];
+  readonly #clock: Clock;
+  readonly #spare: Spare[] = [];
 
   /**
    * @param entry path of the file without `.ts` or `.js`; the extension is that of `importedFrom`
    * @param importedFrom `import.meta.url` of the caller, to which `entry` is relative
    */
-  constructor(entry: string, importedFrom: string) {
+  constructor(entry: string, importedFrom: string, clock = systemClock) {
+    this.#clock = clock;
     const extension = importedFrom.endsWith('.ts') ? '.ts' : '.js';
     this.#entry = new URL(entry + extension, importedFrom);
   }
@@ -24,8 +35,9 @@ export class SpareThreads {
   /** Returns a thread that has no other user and no listeners. */
   take(): Worker {
     const spare = this.#spare.pop();
-    if (spare) removeListeners(spare);
-    const thread = spare ?? new Worker(this.#entry);
+    spare?.ending.cancel();
+    if (spare) removeListeners(spare.thread);
+    const thread = spare?.thread ?? new Worker(this.#entry);
     thread.unref();
     return thread;
   }
@@ -40,12 +52,17 @@ export class SpareThreads {
     }
     thread.on('error', () => this.#forget(thread));
     thread.on('exit', () => this.#forget(thread));
-    this.#spare.push(thread);
+    const ending = this.#clock.setTimer(idleTimeout, () => {
+      this.#forget(thread);
+      void thread.terminate();
+    });
+    this.#spare.push({ thread, ending });
   }
 
   #forget(thread: Worker): void {
-    const place = this.#spare.indexOf(thread);
-    if (place >= 0) this.#spare.splice(place, 1);
+    const place = this.#spare.findIndex((spare) => spare.thread === thread);
+    const [spare] = place < 0 ? [] : this.#spare.splice(place, 1);
+    spare?.ending.cancel();
   }
 }
 

@@ -17,11 +17,15 @@ const limits = {
   processes: 2,
   waiting: { urgent: 200, background: 1_000 },
   taskTimeout: 20 * second,
-  idleTimeout: 60 * second,
+  idleTimeout: 15 * second,
+  growAfter: 500,
 };
 
-/** No temporary files, which a killed process would leave behind; the limit of pixels bounds the memory. */
-const environment = { VIPS_DISC_THRESHOLD: '8g' };
+/**
+ * No temporary files, which a killed process would leave behind; the limit of pixels bounds the memory. Few pools of memory of
+ * the C library.
+ */
+const environment = { VIPS_DISC_THRESHOLD: '8g', MALLOC_ARENA_MAX: '2' };
 
 /** Reads pictures and makes thumbnails in processes that may crash: see decision 0118. */
 export class PictureTasks {

@@ -1,3 +1,4 @@
+import type { Clock, Timer } from '../../clock.ts';
 import type { Logger } from '../../observability/logger.ts';
 import { DatabaseClosed } from '../errors.ts';
 import type { SqliteFile, Table } from './connection.ts';
@@ -7,21 +8,35 @@ import { WorkerClient } from './worker-client.ts';
 /** Maximum number of concurrent scans. */
 const maxScanners = 2;
 
-/** Read-only connections in worker threads, which are started on demand. */
+/** Milliseconds without a scan after which the threads end. */
+const idleTimeout = 15_000;
+
+/** Read-only connections in worker threads, which are started on demand and end when no scan has run for a while. */
 export class ScannerPool {
   readonly #file: SqliteFile;
   readonly #log: Logger;
+  readonly #clock: Clock;
   readonly #workers = new Set<WorkerClient>();
+  #ending: Timer | undefined;
   #closed = false;
 
-  constructor(file: SqliteFile, log: Logger) {
+  constructor(file: SqliteFile, log: Logger, clock: Clock) {
     this.#file = file;
     this.#log = log;
+    this.#clock = clock;
+  }
+
+  /** Number of threads. */
+  get threads(): number {
+    return this.#workers.size;
   }
 
   async run(sql: string, parameters: readonly unknown[]): Promise<Table> {
     if (this.#closed) throw new DatabaseClosed('the database is closed');
-    const [result] = await this.#pick().send([{ kind: 'query', sql, parameters }]);
+    this.#ending?.cancel();
+    const scanning = this.#pick().send([{ kind: 'query', sql, parameters }]);
+    this.#ending = this.#clock.setTimer(idleTimeout, () => this.#endIdle());
+    const [result] = await scanning;
     if (result?.error) throw typedError(result.error);
     return result!.table!;
   }
@@ -33,7 +48,17 @@ export class ScannerPool {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#ending?.cancel();
     await Promise.all([...this.#workers].map((worker) => worker.close()));
+  }
+
+  #endIdle(): void {
+    for (const worker of this.#workers) {
+      if (worker.load > 0) continue;
+      this.#workers.delete(worker);
+      void worker.close();
+    }
+    if (this.#workers.size > 0) this.#ending = this.#clock.setTimer(idleTimeout, () => this.#endIdle());
   }
 
   /** Returns the least busy worker, or a new one when all are busy and the maximum is not reached. */

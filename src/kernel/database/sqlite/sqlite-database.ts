@@ -68,7 +68,7 @@ export class SqliteDatabase implements Database {
     this.#clock = clock;
     this.#writing = writing;
     this.#reading = new SqliteConnection(file, 'reading');
-    this.#scanning = new ScannerPool(file, log);
+    this.#scanning = new ScannerPool(file, log, clock);
     this.#queue = new CommitQueue(writing, clock, { ...defaultGroup, ...options.group }, this.statistics);
     this.#reader = readerOver(sqliteGrammar, this.#read);
     this.#scanner = readerOver(sqliteGrammar, this.#scan);

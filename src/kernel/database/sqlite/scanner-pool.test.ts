@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
+import { silentLogger } from '../../observability/index.ts';
+import { ScannerPool } from './scanner-pool.ts';
+
+test('ScannerPool ends its threads after 15 seconds without a scan, and scans again afterwards', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-scans-'));
+  const path = join(folder, 'scans.db');
+  const database = new DatabaseSync(path);
+  database.exec('create table numbers (n integer); insert into numbers values (1), (2)');
+  database.close();
+  const clock = manualClock();
+  const pool = new ScannerPool({ path, flush: 'never' }, silentLogger, clock);
+  const sum = async () => (await pool.run('select sum(n) from numbers', [])).rows;
+  const first = await sum();
+  assert.equal(pool.threads, 1);
+  clock.advance(10_000);
+  assert.deepEqual(await sum(), first);
+  clock.advance(10_000);
+  assert.equal(pool.threads, 1);
+  clock.advance(10_000);
+  assert.equal(pool.threads, 0);
+  assert.deepEqual(await sum(), first);
+  assert.equal(pool.threads, 1);
+  await pool.close();
+  rmSync(folder, { recursive: true });
+});

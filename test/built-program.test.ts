@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import sharp from 'sharp';
+import { HearthProcess } from './clients/hearth-process.ts';
+
+const root = join(import.meta.dirname, '..');
+
+describe('a server that was built and installed without its source files', () => {
+  let folder: string;
+  let server: HearthProcess;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'hearth-built-'));
+    for (const part of ['bin', 'package.json'])
+      cpSync(join(root, part), join(folder, part), { recursive: true });
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    execFileSync(process.execPath, [join(root, 'scripts/build.ts'), '--output', join(folder, 'dist')]);
+    server = await HearthProcess.create({}, join(folder, 'bin/hearth.js'));
+    await server.start();
+  });
+  after(async () => {
+    await server.remove();
+    rmSync(folder, { recursive: true });
+  });
+
+  const call = async (method: string, path: string, token?: string, body?: unknown) => {
+    const isJson = body === undefined || !(body instanceof Uint8Array);
+    const response = await fetch(`${server.url}${path}`, {
+      method,
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(!isJson && { 'content-type': 'image/png' }),
+      },
+      ...(body !== undefined && { body: isJson ? JSON.stringify(body) : (body as Uint8Array<ArrayBuffer>) }),
+    });
+    assert.equal(response.status, 200, `${method} ${path}`);
+    return response;
+  };
+  const member = async (name: string, answer: Promise<Response>) => {
+    const json = (await (await answer).json()) as Record<string, unknown>;
+    return String(json[name]);
+  };
+
+  it('serves its page, accounts, signed messages and thumbnails', async () => {
+    assert.match(await (await call('GET', '/')).text(), /<html/);
+    const client = '/_matrix/client/v3';
+    const registration = { username: 'anna', password: 'correct horse', auth: { type: 'm.login.dummy' } };
+    const token = await member('access_token', call('POST', `${client}/register`, undefined, registration));
+    const roomId = await member('room_id', call('POST', `${client}/createRoom`, token, {}));
+    const path = `${client}/rooms/${encodeURIComponent(roomId)}/send/m.room.message`;
+    const messages = Array.from({ length: 20 }, (_, index) =>
+      call('PUT', `${path}/${index}`, token, { msgtype: 'm.text', body: `message ${index}` }),
+    );
+    await Promise.all(messages);
+    const picture = await sharp({ create: { width: 400, height: 300, channels: 3, background: 'red' } })
+      .png()
+      .toBuffer();
+    const upload = call('POST', '/_matrix/media/v3/upload', token, new Uint8Array(picture));
+    const id = (await member('content_uri', upload)).slice('mxc://'.length);
+    const thumbnail = await call(
+      'GET',
+      `/_matrix/client/v1/media/thumbnail/${id}?width=32&height=32&method=crop`,
+      token,
+    );
+    const { width } = await sharp(Buffer.from(await thumbnail.arrayBuffer())).metadata();
+    assert.equal(width, 32);
+  });
+
+  it('runs with a bounded young generation, in the process that was started', () => {
+    if (!process.execve) return;
+    const parameters = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8').split('\0');
+    assert.ok(parameters.includes('--max-semi-space-size=8'), parameters.join(' '));
+  });
+});
+
+describe('builtProgram', () => {
+  it('finds the built program as long as no source file is newer', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'hearth-built-'));
+    for (const part of ['bin', 'dist', 'src/kernel']) mkdirSync(join(folder, part), { recursive: true });
+    cpSync(join(root, 'bin/built-program.js'), join(folder, 'bin/built-program.js'));
+    const files = ['package.json', 'src/kernel/clock.ts', 'dist/main.js'].map((file) => join(folder, file));
+    for (const [index, file] of files.entries()) {
+      writeFileSync(file, file.endsWith('.json') ? '{"type":"module"}' : '');
+      utimesSync(file, 1000 + index, 1000 + index);
+    }
+    const { builtProgram } = await import(pathToFileURL(join(folder, 'bin/built-program.js')).href);
+    assert.equal(builtProgram(), files[2]);
+    utimesSync(files[1]!, 2000, 2000);
+    assert.equal(builtProgram(), undefined);
+    rmSync(join(folder, 'src'), { recursive: true });
+    assert.equal(builtProgram(), files[2]);
+    rmSync(files[2]!);
+    assert.equal(builtProgram(), undefined);
+    rmSync(folder, { recursive: true });
+  });
+});
