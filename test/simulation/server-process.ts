@@ -23,6 +23,7 @@ import {
 } from '../../src/federation/index.ts';
 import { openFederationClient, TransactionsApi } from '../../src/federation-client/index.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
+import { BodyReader } from '../../src/kernel/http/requests/body-reader.ts';
 import { createRouter } from '../../src/kernel/http/routing/router.ts';
 import { createLogger, silentLogger } from '../../src/kernel/observability/index.ts';
 import type { Resolver } from '../../src/kernel/outbound/index.ts';
@@ -205,6 +206,7 @@ export class ServerProcess implements Disk, Client, Host {
       [{ names: ['federation'], compress: false }],
       { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new Set() },
       {
+        bodies: new BodyReader(kernel.clock),
         authenticator: {
           authenticate: () => Promise.reject(new Error('the simulation has no client requests')),
         },

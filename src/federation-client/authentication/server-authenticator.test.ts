@@ -48,8 +48,14 @@ forEachDatabase((open) => {
       const here = await openTestFederation({ name: 'here.example', key: ownKey, authority, open, options });
       opened.push(server, here);
       const parts = { method: 'PUT', uri: '/_matrix/x?a=%7E', origin, destination: 'here.example' };
-      const check = (headers: readonly string[], body?: unknown, url = parts.uri) =>
-        here.serverAuthenticator.authenticateServer({ method: 'PUT', url, authorization: headers, body });
+      const check = async (headers: readonly string[], body?: unknown, url = parts.uri) => {
+        const head = { method: 'PUT', url, authorization: headers };
+        const signature = await here.serverAuthenticator.readSignature(head);
+        const content = body === undefined ? undefined : canonicalJson(body as JsonValue, 'as written');
+        await signature.verify(content);
+        if (content !== undefined) assert.equal(await signature.covers(Buffer.from(content)), true);
+        return signature.origin;
+      };
       return {
         ...here,
         origin,
@@ -126,6 +132,20 @@ forEachDatabase((open) => {
           origin,
         );
       }
+    });
+
+    it('verifies a long body on another thread', async () => {
+      const { parts, origin, serverAuthenticator } = await world();
+      const content = canonicalJson({ list: Array.from({ length: 100_000 }, (_, index) => index) });
+      const read = (header: string) =>
+        serverAuthenticator.readSignature({ method: 'PUT', url: parts.uri, authorization: [header] });
+      const signature = await read(authorize({ ...parts, content }, key));
+      assert.equal(signature.origin, origin);
+      assert.equal(await signature.covers(Buffer.from(content)), true);
+      assert.equal(await signature.covers(Buffer.from(`${content} `)), false);
+      const malformed = parseXMatrix(authorize({ ...parts, content }, key))!;
+      const short = await read(formatXMatrix({ ...malformed, signature: 'AAAA' }));
+      assert.equal(await short.covers(Buffer.from(content)), false);
     });
 
     it('accepts several signatures if those of known keys are valid', async () => {

@@ -1,10 +1,11 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { ServerAuthenticator, SignedRequest } from '../../kernel/http/index.ts';
-import { canonicalJson, isServerName, type JsonValue, MatrixError } from '../../protocol/index.ts';
+import type { RequestSignature, ServerAuthenticator, SignedRequestHead } from '../../kernel/http/index.ts';
+import { verifyInBackground } from '../../kernel/signing/index.ts';
+import { decodeBase64, isServerName, MatrixError, type VerifyKey } from '../../protocol/index.ts';
 import type { Destinations } from '../destinations/destinations.ts';
 import type { KeyRing } from '../keys/key-ring.ts';
 import type { DomainWhitelist } from '../requests/domain-whitelist.ts';
-import { signedText } from '../requests/request-signature.ts';
+import { type SignedParts, signedBytes, signedText } from '../requests/request-signature.ts';
 import { parseXMatrix, type XMatrix } from '../requests/x-matrix.ts';
 
 export interface ServerAuthenticatorDeps {
@@ -31,29 +32,27 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
   }
 
   /**
-   * Returns the name of the server that sent a request.
-   * @throws MatrixError M_UNAUTHORIZED, with 400 when the origin is not a server name; M_FORBIDDEN when `federation_domain_whitelist` excludes the server
+   * Reads the signatures of a request and finds their keys, which costs one request to the other server at most.
+   * @throws MatrixError M_UNAUTHORIZED; M_FORBIDDEN when `federation_domain_whitelist` excludes the server
    */
-  async authenticateServer(request: SignedRequest): Promise<string> {
-    const signatures = this.#signaturesOf(request);
+  async readSignature(head: SignedRequestHead): Promise<RequestSignature> {
+    const { whitelist, serverName, destinations } = this.#deps;
+    const signatures = this.#signaturesOf(head);
     const { origin } = signatures[0];
-    this.#deps.whitelist.check(origin);
-    const content = request.bodyText ?? canonicalText(request.body);
-    const { method, url: uri } = request;
-    const text = signedText({ method, uri, origin, destination: this.#deps.serverName, content });
-    let isProven = false;
+    whitelist.check(origin);
+    const known: KnownSignature[] = [];
     for (const { key: keyId, signature } of signatures) {
       const key = await this.#currentKey(origin, keyId);
-      if (key === undefined) continue;
-      if (!key.verifies(text, signature)) throw unauthorized('The signature is invalid');
-      isProven = true;
+      if (key !== undefined) known.push({ key, signature });
     }
-    if (!isProven) throw unauthorized(`The keys that signed this request are not known as keys of ${origin}`);
-    await this.#deps.destinations.recordSuccess(origin);
-    return origin;
+    if (known.length === 0) {
+      throw unauthorized(`The keys that signed this request are not known as keys of ${origin}`);
+    }
+    const parts = { method: head.method, uri: head.url, origin, destination: serverName };
+    return new RequestSignatures(parts, known, () => destinations.recordSuccess(origin));
   }
 
-  #signaturesOf({ authorization }: SignedRequest): readonly [XMatrix, ...XMatrix[]] {
+  #signaturesOf({ authorization }: SignedRequestHead): readonly [XMatrix, ...XMatrix[]] {
     const [first, ...more] = authorization.flatMap((header) => parseXMatrix(header) ?? []);
     if (first === undefined) throw unauthorized('The request is not signed with X-Matrix');
     if (more.length >= maxSignatures) throw unauthorized('The request has too many signatures');
@@ -81,8 +80,50 @@ export class XMatrixAuthenticator implements ServerAuthenticator {
   }
 }
 
-const canonicalText = (body: unknown) =>
-  body === undefined ? undefined : canonicalJson(body as JsonValue, 'as written');
+/** A signature whose key is known. */
+interface KnownSignature {
+  readonly key: VerifyKey;
+  readonly signature: string;
+}
+
+/** The signatures of one request: all of them must be valid. */
+class RequestSignatures implements RequestSignature {
+  readonly origin: string;
+  readonly #parts: Omit<SignedParts, 'content'>;
+  readonly #signatures: readonly KnownSignature[];
+  readonly #verified: () => Promise<void>;
+
+  /** @param verified is called when the signatures have turned out to be valid */
+  constructor(
+    parts: Omit<SignedParts, 'content'>,
+    signatures: readonly KnownSignature[],
+    verified: () => Promise<void>,
+  ) {
+    this.origin = parts.origin;
+    this.#parts = parts;
+    this.#signatures = signatures;
+    this.#verified = verified;
+  }
+
+  async verify(content: string | undefined): Promise<void> {
+    const text = signedText({ ...this.#parts, content });
+    const areValid = this.#signatures.every(({ key, signature }) => key.verifies(text, signature));
+    if (!areValid) throw unauthorized('The signature is invalid');
+    await this.#verified();
+  }
+
+  async covers(content: Buffer): Promise<boolean> {
+    const text = signedBytes(this.#parts, content);
+    for (const { key, signature } of this.#signatures) {
+      const bytes = decodeBase64(signature);
+      if (bytes === undefined) return false;
+      const [isValid] = await verifyInBackground([{ key: key.publicKey, text, signature: bytes }]);
+      if (!isValid) return false;
+    }
+    await this.#verified();
+    return true;
+  }
+}
 
 const keyIdPattern = /^ed25519:[^\s\p{Cc}]{1,200}$/u;
 

@@ -64,7 +64,7 @@ export class FederationClient {
   requestPair(request: FederationRequest): Promise<JsonObject> {
     return this.#withRetries(request, async (target, signed) => {
       const response = await this.#deps.http.send(target, signed);
-      return readPairResponse(request.destination, response);
+      return readPairResponse(request.destination, response, this.#deps.clock);
     });
   }
 

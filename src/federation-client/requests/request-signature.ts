@@ -19,6 +19,12 @@ export function signedText({ method, uri, origin, destination, content }: Signed
   return `{${[...(content === undefined ? [] : [`"content":${content}`]), ...texts].join(',')}}`;
 }
 
+/** Returns the bytes of `signedText` for a body that is given as bytes of canonical JSON. */
+export function signedBytes(parts: Omit<SignedParts, 'content'>, content: Buffer): Buffer {
+  const rest = signedText({ ...parts, content: undefined });
+  return Buffer.concat([Buffer.from('{"content":'), content, Buffer.from(`,${rest.slice(1)}`)]);
+}
+
 /** Returns the `Authorization` header of a request. Source: server-server API, "Request Authentication". */
 export function authorize(parts: SignedParts, key: SigningKey): string {
   const { origin, destination } = parts;

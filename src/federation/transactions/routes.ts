@@ -3,6 +3,9 @@ import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { Transactions } from './transactions.ts';
 
+/** Maximum bytes of a transaction: 50 events of 64 KiB, and 100 EDUs of like size. */
+const bodyLimit = 200 * 65_536;
+
 /** Source: server-server API, "Transactions". */
 export function transactionRoutes(transactions: Transactions): Route[] {
   return [
@@ -13,6 +16,7 @@ export function transactionRoutes(transactions: Transactions): Route[] {
         path: '/_proto/federation/v1/send/:txnId',
         auth: 'server',
         body: Type.Object({}),
+        bodyLimit,
         response: Type.Object({ pdus: Type.Record(Type.String(), Type.Object({})) }),
       },
       async ({ params: { txnId }, origin, body }) =>

@@ -12,9 +12,10 @@ export type {
   AuthenticationContext,
   Authenticator,
   Requester,
+  RequestSignature,
   ServerAdmission,
   ServerAuthenticator,
-  SignedRequest,
+  SignedRequestHead,
 } from './requests/requester.ts';
 export type { ErrorPage } from './routing/endpoint.ts';
 export { toDocumentsSpelling, toEcosystemSpelling } from './routing/namespaces.ts';

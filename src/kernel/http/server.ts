@@ -2,6 +2,7 @@ import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
 import { type ListenerOptions, listen, type OpenListener } from './listeners/listeners.ts';
 import { observeRequests } from './monitoring/request-metrics.ts';
+import { BodyReader } from './requests/body-reader.ts';
 import type { Exchange } from './requests/exchange.ts';
 import type { Authenticator, ServerAdmission, ServerAuthenticator } from './requests/requester.ts';
 import type { EndpointDeps, ErrorPage } from './routing/endpoint.ts';
@@ -83,6 +84,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
   const count = options.metrics && observeRequests(options.metrics);
   return {
+    bodies: new BodyReader(options.clock),
     authenticator: options.authenticator,
     serverAuthenticator: options.serverAuthenticator,
     serverAdmission: options.serverAdmission,

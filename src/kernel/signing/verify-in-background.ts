@@ -1,9 +1,9 @@
 import { type KeyObject, verify } from 'node:crypto';
 
-/** A signature over a text in UTF-8, and the Ed25519 public key to verify it with. */
+/** A signature over bytes, or over a text in UTF-8, and the Ed25519 public key to verify it with. */
 export interface SignatureToVerify {
   readonly key: KeyObject;
-  readonly text: string;
+  readonly text: string | Buffer;
   readonly signature: Uint8Array;
 }
 
@@ -32,6 +32,7 @@ export async function verifyInBackground(signatures: readonly SignatureToVerify[
 
 function isValidSignature({ key, text, signature }: SignatureToVerify): Promise<boolean> {
   return new Promise((resolve) => {
-    verify(null, Buffer.from(text), key, signature, (error, isValid) => resolve(!error && isValid));
+    const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+    verify(null, bytes, key, signature, (error, isValid) => resolve(!error && isValid));
   });
 }

@@ -114,7 +114,7 @@ export class Verifier {
       checkIntegrity(one, keyOf, now, note);
     }
     const right = await verifyInBackground(asked);
-    const verified = new Map<string, { readonly key: object; readonly text: string }>();
+    const verified = new Map<string, Pick<SignatureToVerify, 'key' | 'text'>>();
     for (const [index, one] of asked.entries()) if (right[index]) verified.set(one.signature64, one);
     return (key, text, signature64) => {
       const found = verified.get(signature64);

@@ -5,6 +5,7 @@ import type { Logger } from '../../observability/index.ts';
 import { parseCookies } from '../cookies.ts';
 import type { Authenticate } from '../routing/route.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
+import type { UnparsedBody } from './body-reader.ts';
 import { clientAddress, isSecure } from './client-address.ts';
 import type { AuthenticationContext, Requester } from './requester.ts';
 
@@ -34,6 +35,8 @@ export class Exchange implements AuthenticationContext {
   readonly started: number;
   query: unknown;
   body: unknown;
+  /** The body of another server that has been verified and not parsed yet. */
+  unparsedBody: UnparsedBody | undefined;
   requester: Requester | undefined;
   authenticate: Authenticate | undefined;
   origin: string | undefined;

@@ -55,6 +55,11 @@ export interface ServerBody {
 const itemLevel = 3;
 
 /**
+ * Maximum bytes of an item: no event or EDU needs as many, and one item is processed without a pause for other work.
+ */
+const maxItemBytes = 1024 * 1024;
+
+/**
  * Parses the body of a request from another server. An item of a list (an event, for instance) that is nested
  * too deeply becomes null, so that it does not block the other items.
  * @throws MatrixError as `parseJson` does
@@ -63,18 +68,27 @@ export function parseServerBody(bytes: Buffer): ServerBody {
   if (bytes.length <= serverJsonLimits.depth * 2 || !nestsDeeperThan(bytes, serverJsonLimits.depth)) {
     return { value: parseJson(bytes, serverJsonLimits), text: undefined };
   }
-  const shallow = withoutDeepItems(bytes, serverJsonLimits.depth);
-  return { value: parseJson(shallow, serverJsonLimits), text: bytes.toString('utf8') };
+  const shortening = withoutUnusableItems(bytes, serverJsonLimits.depth);
+  let step = shortening.next();
+  while (!step.done) step = shortening.next();
+  return { value: parseJson(step.value, serverJsonLimits), text: bytes.toString('utf8') };
 }
 
+/** Bytes that are looked through between two yields. */
+const bytesAtOnce = 256 * 1024;
+
 /**
- * Returns the text with null in place of each object or array at `itemLevel` that is nested deeper than
- * `limit`.
+ * Returns the text with null in place of each object or array at `itemLevel` that is nested deeper than `limit` or has
+ * more than `maxItemBytes`: the same bytes where there are none.
  */
-function withoutDeepItems(bytes: Buffer, limit: number): Buffer {
+export function* withoutUnusableItems(bytes: Buffer, limit: number): Generator<void, Buffer> {
   const pieces: Buffer[] = [];
-  let [depth, deepest, start, copied] = [0, 0, 0, 0];
+  let [depth, deepest, start, copied, yielded] = [0, 0, 0, 0, 0];
   for (let i = 0; i < bytes.length; i++) {
+    if (i - yielded >= bytesAtOnce) {
+      yielded = i;
+      yield;
+    }
     const byte = bytes[i]!;
     if (byte === jsonQuote) i = endOfString(bytes, i + 1);
     else if ((byte | 0x20) === 0x7b) {
@@ -82,14 +96,14 @@ function withoutDeepItems(bytes: Buffer, limit: number): Buffer {
       if (depth === itemLevel) [start, deepest] = [i, depth];
       deepest = Math.max(deepest, depth);
     } else if ((byte | 0x20) === 0x7d) {
-      if (depth === itemLevel && deepest > limit) {
+      if (depth === itemLevel && (deepest > limit || i - start >= maxItemBytes)) {
         pieces.push(bytes.subarray(copied, start), nullBytes);
         copied = i + 1;
       }
       depth--;
     }
   }
-  return Buffer.concat([...pieces, bytes.subarray(copied)]);
+  return copied === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(copied)]);
 }
 
 const nullBytes = Buffer.from('null');

@@ -12,19 +12,31 @@ export function hasBody(request: IncomingMessage): boolean {
 /**
  * Reads the whole body.
  * @param limit in bytes
- * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client disconnects before the end
+ * @param examine is called with each part of the body as it arrives; when it throws, the rest is not kept
+ * @throws MatrixError M_TOO_LARGE; M_BAD_JSON when the client disconnects before the end; what `examine` throws
  */
-export function readBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+export function readBody(
+  request: IncomingMessage,
+  limit: number,
+  examine?: (chunk: Buffer) => void,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     if (declaredLength(request) > limit) return reject(bodyTooLarge(limit));
     const chunks: Buffer[] = [];
     let length = 0;
+    const refuse = (error: unknown) => {
+      request.removeAllListeners('data');
+      chunks.length = 0;
+      reject(error);
+    };
     request.on('data', (chunk: Buffer) => {
       length += chunk.length;
-      if (length <= limit) chunks.push(chunk);
-      else {
-        request.removeAllListeners('data');
-        reject(bodyTooLarge(limit));
+      if (length > limit) return refuse(bodyTooLarge(limit));
+      chunks.push(chunk);
+      try {
+        examine?.(chunk);
+      } catch (error) {
+        refuse(error);
       }
     });
     request.on('end', () => resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)));
@@ -56,6 +68,6 @@ export function limitBody(request: IncomingMessage, limit: number): Readable {
   return request.pipe(bounded);
 }
 
-const declaredLength = (request: IncomingMessage) => Number(request.headers['content-length'] ?? 0);
+export const declaredLength = (request: IncomingMessage) => Number(request.headers['content-length'] ?? 0);
 
 const bodyTooLarge = (limit: number) => tooLarge(`The body is larger than ${limit} bytes`);

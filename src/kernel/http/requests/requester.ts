@@ -35,10 +35,25 @@ export interface AuthenticationContext {
 /** Checks signatures of requests from other servers; supplied by the federation slice at composition. */
 export interface ServerAuthenticator {
   /**
-   * @returns the name of the server
+   * Checks what can be checked before the body is read: the header, the destination, whether the server is allowed,
+   * and whether the keys are known.
+   * @throws MatrixError 401 M_UNAUTHORIZED, 403 M_FORBIDDEN
+   */
+  readSignature(head: SignedRequestHead): Promise<RequestSignature>;
+}
+
+/** The signature of a request whose body has not been verified. */
+export interface RequestSignature {
+  /** The name of the server that is claimed to have sent the request. */
+  readonly origin: string;
+  /**
+   * Verifies the signature over the body.
+   * @param content the body as canonical JSON; `undefined` without a body
    * @throws MatrixError 401 M_UNAUTHORIZED
    */
-  authenticateServer(request: SignedRequest): Promise<string>;
+  verify(content: string | undefined): Promise<void>;
+  /** Like `verify`, for a long body: verifies on another thread. @returns whether the signature covers these bytes */
+  covers(content: Buffer): Promise<boolean>;
 }
 
 /** Limits how many requests of each remote server are processed at once; supplied at composition. */
@@ -51,13 +66,10 @@ export interface ServerAdmission {
   admit(serverName: string, signal: AbortSignal): Promise<() => void>;
 }
 
-export interface SignedRequest {
+/** What a signature covers beside the body. */
+export interface SignedRequestHead {
   readonly method: string;
   /** The URI exactly as sent. */
   readonly url: string;
   readonly authorization: readonly string[];
-  /** The parsed JSON body; `undefined` without a body. */
-  readonly body: unknown;
-  /** The body as sent, if `body` does not contain all of it. */
-  readonly bodyText?: string | undefined;
 }

@@ -1,9 +1,9 @@
 import { MatrixError, suspended, unknown } from '../../../protocol/index.ts';
 import { redactUrl } from '../../observability/index.ts';
 import { accessTokenOf, authenticate, type ClientAuth } from '../requests/authentication.ts';
+import type { BodyReader, UnparsedBody } from '../requests/body-reader.ts';
 import type { Exchange } from '../requests/exchange.ts';
 import { parseForm, requireFormType } from '../requests/form-body.ts';
-import { clientJsonLimits, parseJson, parseServerBody } from '../requests/json-body.ts';
 import { hasBody, limitBody, readBody } from '../requests/read-body.ts';
 import type {
   Authenticator,
@@ -21,11 +21,8 @@ import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
  */
 const maxClientBodyBytes = 4 * 1024 * 1024;
 
-/**
- * Maximum bytes of another server's body: a full transaction of 50 events of 64 KiB and 100 EDUs of like
- * size.
- */
-const maxServerBodyBytes = 200 * 65_536;
+/** Maximum bytes of another server's body unless the route says otherwise: several times an event. */
+const maxServerBodyBytes = 1024 * 1024;
 
 /** Maximum bytes of a form unless the route says otherwise: room for a signed assertion. */
 const maxFormBytes = 64 * 1024;
@@ -34,6 +31,7 @@ const maxFormBytes = 64 * 1024;
 export type Observer = (route: Route, exchange: Exchange, milliseconds: number) => void;
 
 export interface EndpointDeps {
+  readonly bodies: BodyReader;
   readonly authenticator: Authenticator;
   readonly serverAuthenticator: ServerAuthenticator | undefined;
   /** Absent: all requests are processed at once. */
@@ -103,6 +101,7 @@ export class Endpoint {
       if (failing) await failing;
     } finally {
       finished?.();
+      exchange.unparsedBody?.counted.release();
       exchange.stream?.destroy();
       this.#deps.observe(this.#route, exchange, this.#deps.monotonic() - exchange.started);
     }
@@ -132,24 +131,19 @@ export class Endpoint {
     if (this.#route.contract.refuseSuspended && requester?.isSuspended) throw suspended();
   }
 
-  /** Reads the body first, since the signature covers it. */
+  /** Checks the header first, then reads the body, which the signature covers. */
   async #authenticateServer(exchange: Exchange): Promise<void> {
-    let bodyText: string | undefined;
-    if (hasBody(exchange.raw)) {
-      const { value, text } = parseServerBody(await readBody(exchange.raw, this.#bodyLimit));
-      exchange.body = value;
-      bodyText = text;
-    }
-    if (this.#deps.serverAuthenticator === undefined) {
+    const { serverAuthenticator, bodies } = this.#deps;
+    if (serverAuthenticator === undefined) {
       throw new MatrixError(401, 'M_UNAUTHORIZED', 'This server does not federate');
     }
-    exchange.origin = await this.#deps.serverAuthenticator.authenticateServer({
+    const signature = await serverAuthenticator.readSignature({
       method: exchange.method,
       url: exchange.url,
       authorization: exchange.raw.headersDistinct['authorization'] ?? [],
-      body: exchange.body,
-      bodyText,
     });
+    exchange.unparsedBody = await bodies.readSigned(exchange, this.#bodyLimit, signature);
+    exchange.origin = signature.origin;
   }
 
   #read(exchange: Exchange): Promise<void> | undefined {
@@ -160,6 +154,8 @@ export class Endpoint {
       if (hasBody(exchange.raw)) return this.#readForm(exchange, this.#form);
       exchange.body = this.#form.check({});
     } else if (this.#body !== undefined) {
+      const { unparsedBody } = exchange;
+      if (unparsedBody) return this.#parseBody(exchange, unparsedBody, this.#body);
       if (contract.auth !== 'server' && hasBody(exchange.raw)) return this.#readBody(exchange, this.#body);
       exchange.body = this.#body.check(exchange.body);
     }
@@ -167,7 +163,11 @@ export class Endpoint {
   }
 
   async #readBody(exchange: Exchange, checker: BodyChecker): Promise<void> {
-    exchange.body = checker.check(parseJson(await readBody(exchange.raw, this.#bodyLimit), clientJsonLimits));
+    exchange.body = checker.check(await this.#deps.bodies.read(exchange.raw, this.#bodyLimit));
+  }
+
+  async #parseBody(exchange: Exchange, unparsed: UnparsedBody, checker: BodyChecker): Promise<void> {
+    exchange.body = checker.check(await this.#deps.bodies.parse(unparsed));
   }
 
   async #readForm(exchange: Exchange, checker: ParameterChecker): Promise<void> {

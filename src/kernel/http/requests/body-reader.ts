@@ -1,0 +1,122 @@
+import type { IncomingMessage } from 'node:http';
+import { canonicalJson, canonicalJsonSteps, type JsonValue, MatrixError } from '../../../protocol/index.ts';
+import type { Clock } from '../../clock.ts';
+import { JsonScan } from '../../json/index.ts';
+import { KeyedMutex } from '../../keyed-mutex.ts';
+import { TimeSlices } from '../../time-slices.ts';
+import type { Exchange } from './exchange.ts';
+import { clientJsonLimits, parseJson, parseServerBody, type ServerBody } from './json-body.ts';
+import {
+  clientJsonBounds,
+  maxShortBytes,
+  parseLongJson,
+  parseLongServerBody,
+  serverJsonBounds,
+} from './long-json.ts';
+import { declaredLength, hasBody, readBody } from './read-body.ts';
+import type { RequestSignature } from './requester.ts';
+import { UnverifiedBodies, type UnverifiedBody } from './unverified-bodies.ts';
+
+/** The body of a request whose signature was verified before the body was parsed. */
+export interface UnparsedBody {
+  readonly bytes: Buffer;
+  readonly scan: JsonScan;
+  readonly counted: UnverifiedBody;
+}
+
+/**
+ * Reads JSON bodies. A short one is parsed at once. A long one is measured while it arrives, and parsed in slices, so
+ * that no body keeps other requests waiting.
+ */
+export class BodyReader {
+  readonly #clock: Clock;
+  readonly #unverified: UnverifiedBodies;
+  /** Long bodies that must be parsed before they can be verified are parsed one at a time. */
+  readonly #parsing = new KeyedMutex();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+    this.#unverified = new UnverifiedBodies(clock);
+  }
+
+  /**
+   * Reads the body of a client.
+   * @param limit in bytes
+   * @throws MatrixError M_TOO_LARGE, M_NOT_JSON, M_BAD_JSON
+   */
+  async read(request: IncomingMessage, limit: number): Promise<unknown> {
+    if (isShort(request)) return parseJson(await readBody(request, limit), clientJsonLimits);
+    const scan = new JsonScan(clientJsonBounds);
+    const bytes = await readBody(request, limit, (chunk) => scan.add(chunk));
+    return parseLongJson(bytes, scan, new TimeSlices(this.#clock));
+  }
+
+  /**
+   * Reads the body of another server and verifies its signature.
+   * @param limit in bytes
+   * @returns a long body that is yet to be parsed; undefined when it has been parsed to `exchange.body`
+   * @throws MatrixError 401 M_UNAUTHORIZED, M_LIMIT_EXCEEDED, M_TOO_LARGE, M_NOT_JSON, M_BAD_JSON
+   */
+  async readSigned(
+    exchange: Exchange,
+    limit: number,
+    signature: RequestSignature,
+  ): Promise<UnparsedBody | undefined> {
+    const request = exchange.raw;
+    if (!hasBody(request)) await signature.verify(undefined);
+    else if (!isShort(request)) return this.#readLong(exchange, limit, signature);
+    else {
+      const { value, text } = parseServerBody(await readBody(request, limit));
+      exchange.body = value;
+      await signature.verify(text ?? canonicalJson(value as JsonValue, 'as written'));
+    }
+    return undefined;
+  }
+
+  /** Parses a body that has been verified. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
+  async parse({ bytes, scan, counted }: UnparsedBody): Promise<unknown> {
+    const { value } = await parseLongServerBody(bytes, scan, new TimeSlices(this.#clock));
+    counted.release();
+    return value;
+  }
+
+  async #readLong(
+    { raw, ip }: Exchange,
+    limit: number,
+    signature: RequestSignature,
+  ): Promise<UnparsedBody | undefined> {
+    const counted = this.#unverified.open(ip);
+    const scan = new JsonScan(serverJsonBounds);
+    try {
+      const bytes = await readBody(raw, limit, (chunk) => {
+        counted.add(chunk.length);
+        scan.add(chunk);
+      });
+      // Most servers send canonical JSON: then the bytes are what the signature covers.
+      if (!(await signature.covers(bytes))) await this.#verifyParsed(bytes, scan, signature);
+      return { bytes, scan, counted };
+    } catch (error) {
+      if (error instanceof MatrixError && error.status === 401) counted.failed();
+      counted.release();
+      throw error;
+    }
+  }
+
+  /** Verifies a body that is not sent as canonical JSON. @throws MatrixError */
+  async #verifyParsed(bytes: Buffer, scan: JsonScan, signature: RequestSignature): Promise<void> {
+    this.#unverified.checkParsing();
+    const slices = new TimeSlices(this.#clock);
+    const canonical = await this.#parsing.run('', async () => {
+      const body: ServerBody = await parseLongServerBody(bytes, scan, slices);
+      return body.text ?? slices.run(canonicalJsonSteps(body.value as JsonValue, 'as written'));
+    });
+    if (!(await signature.covers(Buffer.from(canonical)))) {
+      throw new MatrixError(401, 'M_UNAUTHORIZED', 'The signature is invalid');
+    }
+  }
+}
+
+/** Whether a body is so short that it need not be measured. */
+function isShort(request: IncomingMessage): boolean {
+  return request.headers['content-length'] !== undefined && declaredLength(request) <= maxShortBytes;
+}

@@ -1,0 +1,58 @@
+import { badJson, type JsonValue } from '../../../protocol/index.ts';
+import { type JsonBounds, type JsonScan, parseInSlices } from '../../json/index.ts';
+import type { TimeSlices } from '../../time-slices.ts';
+import {
+  clientJsonLimits,
+  type JsonLimits,
+  parseJson,
+  parseServerBody,
+  type ServerBody,
+  serverJsonLimits,
+  withoutUnusableItems,
+} from './json-body.ts';
+
+/** Bytes up to which a body is parsed at once, whatever it contains: a few milliseconds of work. */
+export const maxShortBytes = 64 * 1024;
+
+/** Bytes and values up to which a body that has been measured is parsed at once. */
+const [maxBytesAtOnce, maxValuesAtOnce] = [256 * 1024, 15_000];
+
+/** Bounds of a client's JSON: the largest upload of room keys has some 200,000 values. */
+export const clientJsonBounds: JsonBounds = { values: 1_000_000, containers: 500_000 };
+
+/**
+ * Bounds of another server's JSON. Events of 64 KiB may consist of numbers or of empty lists, and a transaction has 50
+ * events that its sender did not write: it must not be refused for what is in them.
+ */
+export const serverJsonBounds: JsonBounds = { values: 2_000_000, containers: 1_200_000, members: 50_000 };
+
+const isShort = ({ bytes, values }: JsonScan) => bytes <= maxBytesAtOnce && values <= maxValuesAtOnce;
+
+/** Parses the body of a client that has been measured. @throws MatrixError as `parseJson` */
+export async function parseLongJson(bytes: Buffer, scan: JsonScan, slices: TimeSlices): Promise<unknown> {
+  if (isShort(scan)) return parseJson(bytes, clientJsonLimits);
+  if (scan.maxDepth > clientJsonLimits.depth) {
+    throw badJson(`The body is nested deeper than ${clientJsonLimits.depth} levels`);
+  }
+  return inSlices(bytes, clientJsonLimits, slices);
+}
+
+/**
+ * Parses the body of another server that has been measured. Items that are too deep or too long become null.
+ * @throws MatrixError as `parseJson`
+ */
+export async function parseLongServerBody(
+  bytes: Buffer,
+  scan: JsonScan,
+  slices: TimeSlices,
+): Promise<ServerBody> {
+  if (isShort(scan)) return parseServerBody(bytes);
+  const usable = await slices.run(withoutUnusableItems(bytes, serverJsonLimits.depth));
+  const value = await inSlices(usable, serverJsonLimits, slices);
+  return { value, text: usable === bytes ? undefined : bytes.toString('utf8') };
+}
+
+function inSlices(bytes: Buffer, limits: JsonLimits, slices: TimeSlices): Promise<unknown> {
+  const parse = (piece: Buffer) => parseJson(piece, limits) as JsonValue;
+  return parseInSlices(bytes, { parse, maxDepth: limits.depth, slices });
+}

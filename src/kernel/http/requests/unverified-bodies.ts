@@ -1,0 +1,94 @@
+import { isIPv6 } from 'node:net';
+import { limitExceeded } from '../../../protocol/index.ts';
+import type { Clock } from '../../clock.ts';
+import { RateLimiter } from '../../rate-limits/index.ts';
+
+/**
+ * Maximum bytes of long bodies that wait for their verification, of one client address and in all. One address may
+ * send two of the largest transactions at a time; other servers send one.
+ */
+const [maxBytesOfAddress, maxBytes] = [32 * 1024 * 1024, 128 * 1024 * 1024];
+
+/** Long bodies of one client address, and of all, whose signatures turned out to be invalid. */
+const failuresOfAddress = { per_second: 0.02, burst_count: 3 };
+const failuresOfAll = { per_second: 0.5, burst_count: 30 };
+
+/** Milliseconds after which a request that found no space may be repeated. */
+const retryAfter = 5_000;
+
+/** A body that is in memory and has not been verified. */
+export interface UnverifiedBody {
+  /** Counts bytes that have arrived. @throws MatrixError M_LIMIT_EXCEEDED when too many wait */
+  add(bytes: number): void;
+  /** Counts a signature that turned out to be invalid. */
+  failed(): void;
+  /** The body has been processed, or dropped. */
+  release(): void;
+}
+
+/**
+ * Bounds the bytes of long bodies of other servers that are in memory before it is known which server sent them, and
+ * how often one client address may send such bodies with invalid signatures.
+ */
+export class UnverifiedBodies {
+  readonly #bytes = new Map<string, number>();
+  readonly #failures: RateLimiter;
+  readonly #allFailures: RateLimiter;
+  #total = 0;
+
+  constructor(clock: Clock) {
+    this.#failures = new RateLimiter(failuresOfAddress, clock);
+    this.#allFailures = new RateLimiter(failuresOfAll, clock, 1);
+  }
+
+  /** Bytes that wait, of all addresses. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Begins to count the bytes of a body. @throws MatrixError M_LIMIT_EXCEEDED after too many failures */
+  open(ip: string): UnverifiedBody {
+    const address = networkOf(ip);
+    this.#failures.check(address);
+    let size = 0;
+    return {
+      add: (bytes) => {
+        const ofAddress = (this.#bytes.get(address) ?? 0) + bytes;
+        if (ofAddress > maxBytesOfAddress || this.#total + bytes > maxBytes) throw limitExceeded(retryAfter);
+        size += bytes;
+        this.#bytes.set(address, ofAddress);
+        this.#total += bytes;
+      },
+      failed: () => {
+        this.#failures.tryTake(address);
+        this.#allFailures.tryTake('');
+      },
+      release: () => {
+        const left = (this.#bytes.get(address) ?? 0) - size;
+        if (left > 0) this.#bytes.set(address, left);
+        else this.#bytes.delete(address);
+        this.#total -= size;
+        size = 0;
+      },
+    };
+  }
+
+  /**
+   * Checks whether a long body may be parsed before its signature is known to be valid. @throws MatrixError
+   * M_LIMIT_EXCEEDED after too many failures, of all client addresses
+   */
+  checkParsing(): void {
+    this.#allFailures.check('');
+  }
+}
+
+/** Addresses of IPv6 are counted by their first 64 bits, because a client can choose the others. */
+function networkOf(ip: string): string {
+  if (!isIPv6(ip)) return ip;
+  const [head = '', tail] = ip.split('::');
+  const first = head.split(':').filter((group) => group !== '');
+  if (tail === undefined || first.length >= 4) return first.slice(0, 4).join(':');
+  const last = tail.split(':');
+  const zeros = Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
+  return [...first, ...zeros, ...last].slice(0, 4).join(':');
+}

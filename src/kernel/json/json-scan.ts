@@ -1,0 +1,126 @@
+import { jsonQuote, tooLarge } from '../../protocol/index.ts';
+
+/** Bounds of a JSON text beside its bytes. An absent one does not apply. */
+export interface JsonBounds {
+  /** Maximum number of values; keys of objects are not counted, and the first item of a list is not either. */
+  readonly values?: number;
+  /** Maximum number of objects and arrays: each costs far more memory than a number. */
+  readonly containers?: number;
+  /** Maximum number of members of one object: they are sorted for canonical JSON. */
+  readonly members?: number;
+  /** Maximum number of items of one list that is a member of the outermost object, for example of events. */
+  readonly items?: number;
+}
+
+const [comma, backslash] = [0x2c, 0x5c];
+/** `[` is 0x5b and `{` is 0x7b, `]` is 0x5d and `}` is 0x7d: they differ in the bit 0x20 only. */
+const [opening, closing, openingObject] = [0x7b, 0x7d, 0x7b];
+
+/** Levels up to which the members of each object are counted. */
+const maxCountedDepth = 1_024;
+
+/**
+ * Measures a JSON text while its bytes arrive, without parsing it: a small part of the time and none of the memory of
+ * a parser.
+ */
+export class JsonScan {
+  readonly #bounds: JsonBounds;
+  /** Commas at each open level, and whether the level is an object. */
+  readonly #commas: number[] = [];
+  readonly #isObject: boolean[] = [];
+  #depth = 0;
+  #inString = false;
+  #isEscaped = false;
+  #bytes = 0;
+  #containers = 0;
+  #values = 0;
+  #maxDepth = 0;
+
+  constructor(bounds: JsonBounds = {}) {
+    this.#bounds = bounds;
+  }
+
+  /** Number of bytes so far. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Number of values so far, as it is bounded. */
+  get values(): number {
+    return this.#values;
+  }
+
+  /** The deepest nesting of objects and arrays so far. */
+  get maxDepth(): number {
+    return this.#maxDepth;
+  }
+
+  /**
+   * Measures the next bytes of the text.
+   * @throws MatrixError M_TOO_LARGE as soon as a bound is exceeded
+   */
+  add(chunk: Buffer): void {
+    this.#bytes += chunk.length;
+    for (let i = this.#inString ? this.#endOfString(chunk, 0) : 0; i < chunk.length; i++) {
+      const byte = chunk[i]!;
+      if (byte === jsonQuote) {
+        this.#inString = true;
+        i = this.#endOfString(chunk, i + 1) - 1;
+      } else if (byte === comma) this.#next();
+      else if ((byte | 0x20) === opening) this.#open(byte === openingObject);
+      else if ((byte | 0x20) === closing && this.#depth > 0) this.#depth--;
+    }
+    const { values = Number.POSITIVE_INFINITY, containers = Number.POSITIVE_INFINITY } = this.#bounds;
+    if (this.#values > values) throw tooLarge(`The JSON has more than ${values} values`);
+    if (this.#containers > containers)
+      throw tooLarge(`The JSON has more than ${containers} objects and arrays`);
+  }
+
+  /** Returns the index after the end of a string that continues at `start`; the chunk may end before. */
+  #endOfString(chunk: Buffer, start: number): number {
+    let from = start;
+    if (this.#isEscaped && from < chunk.length) {
+      this.#isEscaped = false;
+      from++;
+    }
+    for (let end = chunk.indexOf(jsonQuote, from); end !== -1; end = chunk.indexOf(jsonQuote, from)) {
+      if (backslashesBefore(chunk, end, from) % 2 === 0) {
+        this.#inString = false;
+        return end + 1;
+      }
+      from = end + 1;
+    }
+    this.#isEscaped = from < chunk.length && backslashesBefore(chunk, chunk.length, from) % 2 === 1;
+    return chunk.length;
+  }
+
+  #open(isObject: boolean): void {
+    this.#containers++;
+    this.#values++;
+    this.#depth++;
+    if (this.#depth > this.#maxDepth) this.#maxDepth = this.#depth;
+    if (this.#depth > maxCountedDepth) return;
+    this.#commas[this.#depth] = 0;
+    this.#isObject[this.#depth] = isObject;
+  }
+
+  #next(): void {
+    this.#values++;
+    if (this.#depth > maxCountedDepth || this.#depth === 0) return;
+    const commas = this.#commas[this.#depth]! + 1;
+    this.#commas[this.#depth] = commas;
+    const { members, items } = this.#bounds;
+    if (members !== undefined && commas >= members && this.#isObject[this.#depth]) {
+      throw tooLarge(`An object of the JSON has more than ${members} members`);
+    }
+    if (items !== undefined && commas >= items && this.#depth === 2 && !this.#isObject[2]) {
+      throw tooLarge(`A list of the JSON has more than ${items} items`);
+    }
+  }
+}
+
+function backslashesBefore(bytes: Buffer, index: number, start: number): number {
+  let first = index;
+  while (first > start && bytes[first - 1] === backslash) first--;
+  return index - first;
+}

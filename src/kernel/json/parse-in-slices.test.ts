@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { canonicalObject, canonicalValue } from '../../../test/protocol/arbitrary.ts';
+import { type JsonValue, MatrixError, parseJson } from '../../protocol/index.ts';
+import { systemClock } from '../clock.ts';
+import { TimeSlices } from '../time-slices.ts';
+import { JsonScan } from './json-scan.ts';
+import { parseInSlices } from './parse-in-slices.ts';
+
+const options = { numbers: 'as written', maxDepth: 100 } as const;
+
+/** Returns the value of a parser, or that it rejects the text. */
+async function outcome(parse: () => JsonValue | Promise<JsonValue>): Promise<unknown> {
+  try {
+    return { value: await parse() };
+  } catch (error) {
+    if (!(error instanceof MatrixError)) throw error;
+    return 'rejected';
+  }
+}
+
+async function assertSame(text: string | Buffer, pieceBytes?: number): Promise<void> {
+  const bytes = Buffer.from(text as string);
+  const slices = new TimeSlices(systemClock, 0);
+  const parse = (piece: Buffer) => parseJson(piece, options);
+  const large = await outcome(() =>
+    parseInSlices(bytes, { parse, maxDepth: options.maxDepth, slices, pieceBytes }),
+  );
+  assert.deepEqual(large, await outcome(() => parseJson(bytes, options)), bytes.toString().slice(0, 200));
+}
+
+describe('parseInSlices', () => {
+  it('returns the same as parseJson (property)', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        canonicalObject,
+        canonicalValue,
+        fc.array(canonicalValue),
+        async (object, value, list) => {
+          for (const pieceBytes of [1, 10, 100]) {
+            await assertSame(JSON.stringify(object), pieceBytes);
+            await assertSame(JSON.stringify(value, null, 1), pieceBytes);
+            await assertSame(JSON.stringify({ list, value, deep: [{ list, object }] }), pieceBytes);
+          }
+          await assertSame(
+            JSON.stringify({ ...object, list, other: [list, object], deep: { list } }, null, 1),
+          );
+        },
+      ),
+    );
+  });
+
+  it('returns the same as parseJson for long lists and rejects malformed ones', async () => {
+    const items = Array.from({ length: 3_000 }, (_, n) => ({
+      n,
+      text: `"],[{${'x'.repeat(200)}\\`,
+      list: [n],
+    }));
+    await assertSame(JSON.stringify({ state: items, room: 'x', auth_chain: items.slice(0, 700), none: [] }));
+    await assertSame(`{"state":[${'1.50,'.repeat(100_000)}-0,1e400]}`);
+    for (const wrong of [',', ',,', '', ']', '}', ',]', '[', '{', '"', '\\', 'x']) {
+      const many = JSON.stringify(items).slice(1, -1);
+      await assertSame(`{"state":[${many}${wrong}]}`);
+      await assertSame(`{"state":[${wrong}${many}]}`);
+      await assertSame(`{"state":[${many}]${wrong}}`);
+      await assertSame(`{"state":[${many},${wrong}`);
+      await assertSame(`{"state":[${many}${' '.repeat(200_000)},${wrong}]}`);
+    }
+  });
+
+  it('returns the same as parseJson for arbitrary fragments of JSON (property)', async () => {
+    const pieces = fc.constantFrom(
+      '{',
+      '}',
+      '[',
+      ']',
+      ',',
+      ':',
+      '"',
+      '\\',
+      '"a"',
+      '1',
+      '-',
+      ' ',
+      '"__proto__":',
+      'null',
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(pieces, { maxLength: 20 }), async (some) => {
+        for (const pieceBytes of [0, 1, 3, 8]) await assertSame(some.join(''), pieceBytes);
+        await assertSame(`{"a":[${some.join('')}]}`);
+        await assertSame(`{"a":${some.join('')}}`);
+      }),
+      { numRuns: 1_000 },
+    );
+    await assertSame(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x5b, 0x5d, 0x7d]));
+    await assertSame(`{"a":[${'['.repeat(99)}${']'.repeat(99)}]}`);
+    await assertSame(`{"a":[${'['.repeat(5)}${']'.repeat(5)}]}`);
+  });
+
+  it('returns the same as parseJson for long objects, and for long values at any depth', async () => {
+    const members = Object.fromEntries(items(2_000).map((item, n) => [`key "${n}\\`, item]));
+    const deep = JSON.stringify({
+      a: [[{ members }], { b: members, __proto: 1 }],
+      'x"': { 'y\\': [members] },
+    });
+    await assertSame(deep);
+    await assertSame(deep.replaceAll('"__proto"', '"__proto__"'));
+    await assertSame(`{"__proto__":${JSON.stringify(members)},"n":1.50}`);
+    const many = JSON.stringify(members).slice(1, -1);
+    for (const wrong of [
+      ',',
+      ':',
+      '"a"',
+      '"a":',
+      ':1',
+      '"a":1,',
+      ',"a":1',
+      '1:2',
+      '{}',
+      '"a" "b":1',
+      '"a":"b":1',
+      ']',
+    ]) {
+      await assertSame(`{"o":{${many}${wrong}}}`);
+      await assertSame(`{"o":{${wrong}${many}}}`);
+      await assertSame(`{${wrong}{${many}}}`);
+      await assertSame(`[${wrong}{${many}}]`);
+      await assertSame(`{"o":{${many}}${wrong}}`);
+      await assertSame(`[{${many}}${wrong}]`);
+      await assertSame(`[{${many}},${wrong}]`);
+    }
+  });
+});
+
+const items = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({ n, text: `"],[{${'x'.repeat(100)}\\`, list: [n, {}] }));
+
+describe('JsonScan', () => {
+  /** The scan of a text that arrives in chunks of so many bytes. */
+  const scanned = (text: string, bytes: number, bounds = {}) => {
+    const scan = new JsonScan(bounds);
+    const all = Buffer.from(text);
+    for (let start = 0; start < all.length; start += bytes) scan.add(all.subarray(start, start + bytes));
+    return scan;
+  };
+
+  it('counts depth and values in the same way however the bytes are divided (property)', () => {
+    fc.assert(
+      fc.property(canonicalValue, fc.integer({ min: 1, max: 7 }), (value, bytes) => {
+        const text = JSON.stringify([value, '\\', '"[{,']);
+        const [whole, parts] = [scanned(text, 1_000_000), scanned(text, bytes)];
+        assert.deepEqual([parts.values, parts.maxDepth], [whole.values, whole.maxDepth]);
+        assert.equal(whole.maxDepth, depthOf([value]));
+        assert.equal(whole.bytes, Buffer.byteLength(text));
+      }),
+    );
+  });
+
+  it('rejects a text as soon as it exceeds a bound', () => {
+    const tooLarge = { errcode: 'M_TOO_LARGE', status: 413 };
+    for (const [text, bounds] of [
+      ['[1,2,3,4]', { values: 3 }],
+      ['[[],{},[', { containers: 3 }],
+      ['{"list":[{"a":1,"b":2,"c":3', { members: 2 }],
+      ['{"list":[1,2,3', { items: 2 }],
+    ] as const) {
+      assert.throws(() => scanned(text, 1, bounds), tooLarge, text);
+      assert.throws(() => scanned(text, 100, bounds), tooLarge, text);
+    }
+    scanned('{"list":[1,2,{"a":[1,2,3,4]}],"other":[1,2,3]}', 2, {
+      values: 20,
+      containers: 5,
+      members: 2,
+      items: 3,
+    });
+  });
+});
+
+function depthOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+}
