@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { text } from 'node:stream/consumers';
 import { after, afterEach, before, describe, it } from 'node:test';
 import type { TlsOptions } from 'node:tls';
+import { cheapestCost } from '../../../test/support/clocks/longest-turn.ts';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import type { Overrides } from '../../../test/support/inputs/section-defaults.ts';
 import type { FakeResolver } from '../../../test/support/network/loopback.ts';
@@ -82,6 +83,39 @@ forEachDatabase((open) => {
       for (const path of ['text', 'list', 'long'])
         await assert.rejects(at(path), { name: 'MalformedResponse' }, path);
       await assert.rejects(at('moved'), { name: 'RemoteError', status: 302 });
+    });
+
+    it('rejects too many values before it parses a large response, and errors that are too large', async () => {
+      const junk = Buffer.from(`{"state":[${Array(20_000_000).fill('{}').join(',')}]}`);
+      const deep = Buffer.from(
+        `{"a":[${Array(200).fill('{}'.padEnd(1_000)).join(',')}${'['.repeat(3_000_000)}`,
+      );
+      const large = { state: Array.from({ length: 50_000 }, (_, n) => ({ n, a: [{}, 'x'.repeat(20)] })) };
+      const answers: Record<string, [number, Buffer]> = {
+        '/_matrix/junk': [200, junk],
+        '/_matrix/deep': [200, deep],
+        '/_matrix/large': [200, Buffer.from(JSON.stringify(large))],
+        '/_matrix/error': [400, Buffer.from(`{"errcode":"M_NOT_FOUND","a":[${'{},'.repeat(100_000)}1]}`)],
+      };
+      const server = await serve((request, response) => {
+        const [status, body] = answers[request.url!]!;
+        response.writeHead(status, { 'content-type': 'application/json' }).end(body);
+      });
+      const { requests } = await client();
+      const at = (path: string) =>
+        requests.request({
+          ...get(server.name),
+          path: `/_proto/${path}`,
+          maxBody: 64_000_000,
+          retry: 'none',
+        });
+      const cost = await cheapestCost({ longest: 1_000, total: 1_000 }, () =>
+        assert.rejects(at('junk'), { name: 'MalformedResponse' }),
+      );
+      assert.ok(cost.total < 1_000, `${cost.total} ms, with sending and receiving 60 MB`);
+      await assert.rejects(at('deep'), { name: 'MalformedResponse' });
+      await assert.rejects(at('error'), { name: 'RemoteError', status: 400, errcode: 'M_UNKNOWN' });
+      assert.deepEqual(await at('large'), large);
     });
 
     it('passes on the error of the other server', async () => {

@@ -5,6 +5,7 @@ import { canonicalValue } from '../../../test/protocol/arbitrary.ts';
 import { MatrixError } from '../errors.ts';
 import type { JsonValue } from '../json.ts';
 import { canonicalJson, compareCodePoints, MAX_JSON_DEPTH } from './canonical-json.ts';
+import { canonicalJsonPieces } from './canonical-pieces.ts';
 import { parseJson } from './parse-json.ts';
 
 const badJson = { name: 'MatrixError', errcode: 'M_BAD_JSON' };
@@ -100,6 +101,26 @@ test('canonicalJson accepts MAX_JSON_DEPTH levels and refuses one more', () => {
   assert.throws(() => canonicalJson(nested(100_000)), badJson);
 });
 
+test('canonicalJsonPieces writes long values in pieces, and refuses what canonicalJson refuses', () => {
+  const value = {
+    list: Array.from({ length: 3_000 }, (_, index) => ({ index, a: [], b: {}, c: null, d: 'é"' })),
+  };
+  const pieces = [...canonicalJsonPieces(value)];
+  assert.ok(pieces.length > 10);
+  assert.equal(pieces.join(''), canonicalJson(value));
+  const written = parseJson('{"b":[1.0,-0,1e3,{"x":12345678901234567890}],"a":1.50}', {
+    numbers: 'as written',
+  });
+  assert.equal(
+    [...canonicalJsonPieces(written, 'as written')].join(''),
+    canonicalJson(written, 'as written'),
+  );
+  const deep = parseJson('['.repeat(1_001) + ']'.repeat(1_001), { maxDepth: 2_000 });
+  for (const refused of [written, ['\ud800'], { '\ud800': 1 }, deep]) {
+    assert.throws(() => [...canonicalJsonPieces(refused)], badJson);
+  }
+});
+
 suite('canonicalJson: properties', () => {
   test('gives the parsed value back and is a fixed point', () => {
     fc.assert(
@@ -109,6 +130,7 @@ suite('canonicalJson: properties', () => {
         assert.deepEqual(JSON.parse(text), JSON.parse(JSON.stringify(value)));
         assert.equal(canonicalJson(again), text);
         assert.equal(canonicalJson(value, 'as written'), text);
+        assert.equal([...canonicalJsonPieces(value)].join(''), text);
       }),
       { numRuns: 2000 },
     );

@@ -5,7 +5,7 @@ export {
   canonicalString,
   compareCodePoints,
 } from './canonical-json.ts';
-export { canonicalJsonSteps } from './canonical-steps.ts';
+export { canonicalJsonPieces } from './canonical-pieces.ts';
 export { exceedsDepth } from './depth.ts';
 export { endOfString, jsonQuote } from './end-of-string.ts';
 export { type ParseOptions, parseJson, parseJsonObject } from './parse-json.ts';

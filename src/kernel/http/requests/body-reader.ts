@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { canonicalJson, canonicalJsonSteps, type JsonValue, MatrixError } from '../../../protocol/index.ts';
+import { canonicalJson, canonicalJsonPieces, type JsonValue, MatrixError } from '../../../protocol/index.ts';
 import type { Clock } from '../../clock.ts';
 import { JsonScan } from '../../json/index.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { TimeSlices } from '../../time-slices.ts';
 import type { Exchange } from './exchange.ts';
-import { clientJsonLimits, parseJson, parseServerBody, type ServerBody } from './json-body.ts';
+import { clientJsonLimits, parseJson, parseServerBody } from './json-body.ts';
 import {
   clientJsonBounds,
   maxShortBytes,
@@ -16,6 +16,9 @@ import {
 import { declaredLength, hasBody, readBody } from './read-body.ts';
 import type { RequestSignature } from './requester.ts';
 import { UnverifiedBodies, type UnverifiedBody } from './unverified-bodies.ts';
+
+/** Milliseconds within which a long body of another server must arrive: it takes the space of others. */
+const longBodyTimeout = 60_000;
 
 /** The body of a request whose signature was verified before the body was parsed. */
 export interface UnparsedBody {
@@ -87,15 +90,20 @@ export class BodyReader {
   ): Promise<UnparsedBody | undefined> {
     const counted = this.#unverified.open(ip);
     const scan = new JsonScan(serverJsonBounds);
+    const timer = this.#clock.setTimer(longBodyTimeout, () =>
+      raw.destroy(new Error('The body came too slowly')),
+    );
     try {
       const bytes = await readBody(raw, limit, (chunk) => {
         counted.add(chunk.length);
         scan.add(chunk);
       });
+      timer.cancel();
       // Most servers send canonical JSON: then the bytes are what the signature covers.
       if (!(await signature.covers(bytes))) await this.#verifyParsed(bytes, scan, signature);
       return { bytes, scan, counted };
     } catch (error) {
+      timer.cancel();
       if (error instanceof MatrixError && error.status === 401) counted.failed();
       counted.release();
       throw error;
@@ -107,13 +115,24 @@ export class BodyReader {
     this.#unverified.checkParsing();
     const slices = new TimeSlices(this.#clock);
     const canonical = await this.#parsing.run('', async () => {
-      const body: ServerBody = await parseLongServerBody(bytes, scan, slices);
-      return body.text ?? slices.run(canonicalJsonSteps(body.value as JsonValue, 'as written'));
+      const { value, isWhole } = await parseLongServerBody(bytes, scan, slices);
+      return isWhole ? canonicalBytes(value as JsonValue, slices) : bytes;
     });
-    if (!(await signature.covers(Buffer.from(canonical)))) {
+    if (canonical === bytes || !(await signature.covers(canonical))) {
       throw new MatrixError(401, 'M_UNAUTHORIZED', 'The signature is invalid');
     }
   }
+}
+
+/** Writes canonical JSON in slices. */
+async function canonicalBytes(value: JsonValue, slices: TimeSlices): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (const text of canonicalJsonPieces(value, 'as written')) {
+    pieces.push(Buffer.from(text));
+    const pause = slices.pauseIfDue();
+    if (pause) await pause;
+  }
+  return Buffer.concat(pieces);
 }
 
 /** Whether a body is so short that it need not be measured. */

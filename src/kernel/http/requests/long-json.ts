@@ -6,7 +6,6 @@ import {
   type JsonLimits,
   parseJson,
   parseServerBody,
-  type ServerBody,
   serverJsonLimits,
   withoutUnusableItems,
 } from './json-body.ts';
@@ -37,6 +36,13 @@ export async function parseLongJson(bytes: Buffer, scan: JsonScan, slices: TimeS
   return inSlices(bytes, clientJsonLimits, slices);
 }
 
+/** The body of another server. */
+export interface LongServerBody {
+  readonly value: unknown;
+  /** Whether `value` contains all of the body. */
+  readonly isWhole: boolean;
+}
+
 /**
  * Parses the body of another server that has been measured. Items that are too deep or too long become null.
  * @throws MatrixError as `parseJson`
@@ -45,11 +51,14 @@ export async function parseLongServerBody(
   bytes: Buffer,
   scan: JsonScan,
   slices: TimeSlices,
-): Promise<ServerBody> {
-  if (isShort(scan)) return parseServerBody(bytes);
+): Promise<LongServerBody> {
+  if (isShort(scan)) {
+    const { value, text } = parseServerBody(bytes);
+    return { value, isWhole: text === undefined };
+  }
   const usable = await slices.run(withoutUnusableItems(bytes, serverJsonLimits.depth));
   const value = await inSlices(usable, serverJsonLimits, slices);
-  return { value, text: usable === bytes ? undefined : bytes.toString('utf8') };
+  return { value, isWhole: usable === bytes };
 }
 
 function inSlices(bytes: Buffer, limits: JsonLimits, slices: TimeSlices): Promise<unknown> {

@@ -13,34 +13,37 @@ import { isRawNumber } from './raw-number.ts';
 const valuesAtOnce = 200;
 
 /**
- * Like `canonicalJson`, for values that take long to write: yields after every few hundred values.
+ * Like `canonicalJson`, for values that take long to write: yields the text in pieces of a few hundred values.
  * @throws MatrixError as `canonicalJson`
  */
-export function* canonicalJsonSteps(
+export function* canonicalJsonPieces(
   value: JsonValue,
   numbers: CanonicalNumbers = 'strict',
-): Generator<void, string> {
-  const writer = new Writer(numbers);
+): Generator<string> {
+  const writer = new PieceWriter(numbers);
   yield* writer.write(value, MAX_JSON_DEPTH);
-  return writer.text();
+  yield writer.take();
 }
 
-class Writer {
+class PieceWriter {
   readonly #numbers: CanonicalNumbers;
-  readonly #parts: string[] = [];
-  #written = 0;
+  #text = '';
+  #values = 0;
 
   constructor(numbers: CanonicalNumbers) {
     this.#numbers = numbers;
   }
 
-  text(): string {
-    return this.#parts.join('');
+  /** Returns what was written since the last call. */
+  take(): string {
+    const text = this.#text;
+    this.#text = '';
+    return text;
   }
 
-  *write(value: JsonValue, depth: number): Generator<void> {
+  *write(value: JsonValue, depth: number): Generator<string> {
     if (typeof value !== 'object' || value === null || isRawNumber(value)) {
-      this.#parts.push(canonicalJson(value, this.#numbers));
+      this.#text += canonicalJson(value, this.#numbers);
       return;
     }
     if (depth === 0) throw badJson('JSON is nested too deeply');
@@ -49,14 +52,14 @@ class Writer {
     for (const name of members) {
       const member = (value as Readonly<Record<string, JsonValue | undefined>>)[name];
       if (member === undefined) continue;
-      this.#parts.push(before);
+      this.#text += before;
       before = ',';
-      if (typeof name === 'string') this.#parts.push(canonicalString(name), ':');
+      if (typeof name === 'string') this.#text += `${canonicalString(name)}:`;
       if (typeof member === 'object') yield* this.write(member, depth - 1);
-      else this.#parts.push(canonicalJson(member, this.#numbers));
-      if (++this.#written % valuesAtOnce === 0) yield;
+      else this.#text += canonicalJson(member, this.#numbers);
+      if (++this.#values % valuesAtOnce === 0) yield this.take();
     }
-    if (before !== ',') this.#parts.push(before);
-    this.#parts.push(Array.isArray(value) ? ']' : '}');
+    if (before !== ',') this.#text += before;
+    this.#text += Array.isArray(value) ? ']' : '}';
   }
 }

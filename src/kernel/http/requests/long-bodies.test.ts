@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type ClientRequest, request } from 'node:http';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { Type } from 'typebox';
+import { eventually } from '../../../../test/clients/eventually.ts';
+import { cheapestCost } from '../../../../test/support/clocks/longest-turn.ts';
+import { canonicalJson, type JsonValue, MatrixError } from '../../../protocol/index.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import { silentLogger } from '../../observability/index.ts';
+import { createHttpServer, type HttpServer, route } from '../index.ts';
+
+const maxBytes = 200 * 65_536;
+const unauthorized = () => new MatrixError(401, 'M_UNAUTHORIZED', 'The signature is invalid');
+
+/** A body of so many bytes whose list consists of one text, again and again. */
+const bodyOf = (item: string, bytes: number) =>
+  `{"list":[${Array(Math.floor(bytes / (item.length + 1)))
+    .fill(item)
+    .join(',')}]}`;
+
+/** So many of an item that their values stay within the bounds. */
+const itemsIn = (item: string) => Math.floor(1_100_000 / Math.max(1, item.match(/[[{,]/g)?.length ?? 1));
+
+describe('bodies of other servers that are long', () => {
+  let http: HttpServer;
+  let base: URL;
+  /** Milliseconds by which the clock is ahead of the machine's. */
+  let ahead: number;
+  const timers = new Set<() => void>();
+  const clock: Clock = {
+    ...systemClock,
+    monotonic: () => systemClock.monotonic() + ahead,
+    setTimer: (_delay, callback) => {
+      timers.add(callback);
+      return { cancel: () => void timers.delete(callback) };
+    },
+  };
+  /** Lets the time of all timers come. */
+  const elapse = () => {
+    for (const callback of timers) callback();
+  };
+  let bodies: unknown[];
+  /** What the signature covers; undefined: nothing. */
+  let covered: string | undefined;
+  let isKnown: boolean;
+  let asked: { content: Buffer | string | undefined }[];
+  beforeEach(async () => {
+    [bodies, asked, covered, isKnown, ahead] = [[], [], undefined, true, 0];
+    const isCovered = (content: Buffer | string | undefined) => {
+      asked.push({ content });
+      return (
+        covered !== undefined && content !== undefined && Buffer.from(covered).equals(Buffer.from(content))
+      );
+    };
+    const contract = { auth: 'server', body: Type.Any(), bodyLimit: maxBytes } as const;
+    http = createHttpServer({
+      listeners: [
+        {
+          name: 'test',
+          bind: { kind: 'tcp', port: 0, addresses: ['127.0.0.1'], tls: undefined },
+          resources: [{ names: ['federation', 'client'], compress: false }],
+          forwarded: true,
+          requestIdHeader: undefined,
+        },
+      ],
+      routes: [
+        route({ method: 'PUT', path: '/_proto/federation/v1/send/x', ...contract }, ({ body }) => {
+          bodies.push(body);
+          return {};
+        }),
+        route(
+          {
+            method: 'POST',
+            path: '/_proto/client/v3/any',
+            auth: 'none',
+            body: Type.Any(),
+            bodyLimit: maxBytes,
+          },
+          ({ body }) => {
+            bodies.push(body);
+            return {};
+          },
+        ),
+      ],
+      authenticator: { authenticate: () => Promise.reject(new Error('no users')) },
+      serverAuthenticator: {
+        async readSignature() {
+          if (!isKnown) throw unauthorized();
+          return {
+            origin: 'a.example',
+            async verify(content) {
+              if (!isCovered(content)) throw unauthorized();
+            },
+            covers: async (content) => isCovered(content),
+          };
+        },
+      },
+      log: silentLogger,
+      clock,
+    });
+    base = new URL((await http.start())[0]!);
+  });
+  afterEach(() => http.stop(0));
+
+  function begin(length: number | undefined, address = '192.0.2.1', method = 'PUT'): ClientRequest {
+    const path = method === 'PUT' ? '/_matrix/federation/v1/send/x' : '/_matrix/client/v3/any';
+    const headers = {
+      'x-forwarded-for': address,
+      'content-type': 'application/json',
+      ...(length !== undefined && { 'content-length': String(length) }),
+    };
+    const sent = request({ host: base.hostname, port: base.port, method, path, headers, agent: false });
+    sent.on('error', () => undefined);
+    return sent;
+  }
+
+  async function answerTo(sent: ClientRequest): Promise<{ status: number; errcode: unknown }> {
+    const [response] = await once(sent, 'response');
+    const { errcode } = JSON.parse(await text(response)) as { errcode?: string };
+    return { status: response.statusCode, errcode };
+  }
+
+  async function send(body: string | Buffer, address?: string, method?: string) {
+    const bytes = Buffer.from(body as string);
+    const sent = begin(bytes.length, address, method);
+    sent.end(bytes);
+    return answerTo(sent);
+  }
+
+  const ok = { status: 200, errcode: undefined };
+  const forged = { status: 401, errcode: 'M_UNAUTHORIZED' };
+  const limited = { status: 429, errcode: 'M_LIMIT_EXCEEDED' };
+
+  it('rejects a request without a valid header before it reads the body', async () => {
+    isKnown = false;
+    const sent = begin(maxBytes);
+    sent.write('{');
+    assert.deepEqual(await answerTo(sent), forged);
+    sent.destroy();
+    assert.deepEqual(asked, []);
+  });
+
+  it('accepts a long body that is canonical JSON, and one that is not', async () => {
+    const value = { list: Array.from({ length: 30_000 }, (_, index) => ({ index, text: `"é\\${index}` })) };
+    covered = canonicalJson(value as JsonValue);
+    assert.deepEqual(await send(covered), ok);
+    assert.equal(asked.length, 1);
+    assert.deepEqual(await send(JSON.stringify(value, null, 1)), ok);
+    assert.deepEqual(bodies, [value, value]);
+    const chunked = begin(undefined);
+    chunked.end(covered);
+    assert.deepEqual(await answerTo(chunked), ok);
+    assert.deepEqual(await send(covered.replace('"index":7,', '"index":8,')), forged);
+    assert.equal(bodies.length, 3);
+  });
+
+  for (const item of [
+    '[]',
+    '{"a":{}}',
+    '1',
+    '1.5',
+    '"\\u00e9"',
+    '[[[[[[[[[[{"a":[1,2,3,"text"]}]]]]]]]]]]',
+  ]) {
+    it(`keeps other requests waiting for a few milliseconds only while it reads megabytes of ${item}`, async () => {
+      const body = bodyOf(item, Math.min(maxBytes - 100, itemsIn(item) * item.length));
+      covered = body;
+      const allowed = { longest: 50, total: 10_000 };
+      const signed = await cheapestCost(allowed, async () => assert.deepEqual(await send(body), ok));
+      assert.ok(signed.longest <= allowed.longest, `${signed.longest} ms for canonical JSON`);
+      const spaced = body.replace(':', ' : ');
+      covered = canonicalJson(JSON.parse(body) as JsonValue, 'as written');
+      const other = await cheapestCost(allowed, async () => assert.deepEqual(await send(spaced), ok));
+      assert.ok(other.longest <= allowed.longest, `${other.longest} ms for other JSON`);
+    });
+  }
+
+  it('keeps other requests waiting for a few milliseconds only while it reads long bodies of clients', async () => {
+    for (const item of ['[]', '{"a":{}}', '1', '"\\u00e9"']) {
+      const body = bodyOf(item, Math.min(4_000_000, item.length * 190_000));
+      const cost = await cheapestCost({ longest: 50, total: 10_000 }, async () =>
+        assert.deepEqual(await send(body, undefined, 'POST'), ok),
+      );
+      assert.ok(cost.longest <= 50, `${cost.longest} ms for ${item}`);
+    }
+    assert.deepEqual(bodies.at(-1), JSON.parse(bodyOf('"\\u00e9"', '"\\u00e9"'.length * 190_000)));
+  });
+
+  it('rejects more values than bodies may have before the body has ended', async () => {
+    for (const item of ['1', '[]']) {
+      const sent = begin(maxBytes);
+      sent.write(bodyOf(item, 8_000_000));
+      assert.deepEqual(await answerTo(sent), { status: 413, errcode: 'M_TOO_LARGE' });
+      sent.destroy();
+    }
+    const members = Array.from({ length: 60_000 }, (_, index) => `"${index}":1`).join();
+    assert.deepEqual(await send(`{"a":{${members}}}`), { status: 413, errcode: 'M_TOO_LARGE' });
+    assert.deepEqual(asked, []);
+  });
+
+  it('leaves out items that are too deep or too long', async () => {
+    const [deep, long] = [
+      `${'['.repeat(2_000)}${']'.repeat(2_000)}`,
+      JSON.stringify({ a: 'x'.repeat(1_100_000) }),
+    ];
+    const body = `{"list":[${deep},1,${long},{"b":2},${'[],'.repeat(50_000)}3]}`;
+    covered = body;
+    assert.deepEqual(await send(body), ok);
+    const [{ list }] = bodies as [{ list: unknown[] }];
+    assert.deepEqual([list.length, ...list.slice(0, 4), list.at(-1)], [50_005, null, 1, null, { b: 2 }, 3]);
+  });
+
+  it('rejects what is not JSON although the signature covers it', async () => {
+    for (const body of [bodyOf('[}', 300_000), bodyOf('"\u{d800}', 300_000), bodyOf('1 1', 300_000)]) {
+      covered = body;
+      assert.deepEqual(await send(body), { status: 400, errcode: 'M_NOT_JSON' });
+    }
+    assert.deepEqual(bodies, []);
+  });
+
+  it('stops reading the long bodies of an address that sent some with invalid signatures', async () => {
+    const body = bodyOf('{}', 300_000);
+    for (let count = 0; count < 3; count++) assert.deepEqual(await send(body), forged);
+    const unread = begin(maxBytes);
+    unread.write('{');
+    assert.deepEqual(await answerTo(unread), limited);
+    unread.destroy();
+    covered = body;
+    assert.deepEqual(await send(body, '192.0.2.2'), ok);
+    covered = '{}';
+    assert.deepEqual(await send('{}'), ok);
+    covered = body;
+    ahead = 100_000;
+    assert.deepEqual(await send(body), ok);
+  });
+
+  it('counts the addresses of one IPv6 network as one', async () => {
+    const body = bodyOf('{}', 300_000);
+    for (const address of ['2001:db8::1', '2001:db8:0:0:1::', '2001:db8::ffff:0:0:2']) {
+      assert.deepEqual(await send(body, address), forged);
+    }
+    assert.deepEqual(await send(body, '2001:db8::77'), limited);
+    assert.deepEqual(await send(body, '2001:db8:0:1::77'), forged);
+  });
+
+  it('bounds the bytes that wait for their verification, by address and in all', async () => {
+    const part = Buffer.from(bodyOf(`"${'x'.repeat(1_000)}"`, 12_000_000).slice(0, -2));
+    const waiting: ClientRequest[] = [];
+    const beginLong = (address: string) => {
+      const sent = begin(maxBytes, address);
+      waiting.push(sent);
+      sent.write(part);
+      return sent;
+    };
+    let answers = 0;
+    for (let count = 0; count < 3; count++) {
+      beginLong('192.0.2.1').once('response', () => answers++);
+    }
+    await eventually('an answer to one of three long bodies of one address', () => answers === 1);
+    for (let address = 2; address < 8; address++) {
+      for (let count = 0; count < 2; count++)
+        beginLong(`192.0.2.${address}`).once('response', () => answers++);
+    }
+    await eventually('answers when the bodies of all addresses are too many', () => answers >= 3);
+    assert.ok(answers <= 6, `${answers} of 15 bodies were rejected`);
+    covered = '{}';
+    assert.deepEqual(await send('{}', '192.0.2.100'), ok, 'a short body is read all the same');
+    let closed = 0;
+    for (const sent of waiting) sent.once('close', () => closed++);
+    elapse();
+    await eventually('the end of bodies that come too slowly', () => closed + answers >= waiting.length);
+    const body = bodyOf('{}', 300_000);
+    covered = body;
+    await eventually(
+      'space after the others have gone',
+      async () => (await send(body, '192.0.2.1')).status === 200,
+    );
+  });
+});
