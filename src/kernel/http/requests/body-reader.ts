@@ -4,7 +4,6 @@ import type { Clock } from '../../clock.ts';
 import { JsonScan } from '../../json/index.ts';
 import { KeyedMutex } from '../../keyed-mutex.ts';
 import { TimeSlices } from '../../time-slices.ts';
-import type { Exchange } from './exchange.ts';
 import { clientJsonLimits, parseJson, parseServerBody } from './json-body.ts';
 import {
   clientJsonBounds,
@@ -25,6 +24,22 @@ export interface UnparsedBody {
   readonly bytes: Buffer;
   readonly scan: JsonScan;
   readonly counted: UnverifiedBody;
+}
+
+/** A request of another server that was not read yet. */
+export interface SignedRequest {
+  readonly raw: IncomingMessage;
+  /** Address of the client. */
+  readonly ip: string;
+  /** Maximum bytes of the body. */
+  readonly limit: number;
+  readonly signature: RequestSignature;
+}
+
+/** A body whose signature has been verified: its value, or a long body that is yet to be parsed. */
+export interface SignedBody {
+  readonly value?: unknown;
+  readonly unparsed?: UnparsedBody;
 }
 
 /**
@@ -56,24 +71,18 @@ export class BodyReader {
 
   /**
    * Reads the body of another server and verifies its signature.
-   * @param limit in bytes
-   * @returns a long body that is yet to be parsed; undefined when it has been parsed to `exchange.body`
+   * @returns the body, or a long body that is yet to be parsed
    * @throws MatrixError 401 M_UNAUTHORIZED, M_LIMIT_EXCEEDED, M_TOO_LARGE, M_NOT_JSON, M_BAD_JSON
    */
-  async readSigned(
-    exchange: Exchange,
-    limit: number,
-    signature: RequestSignature,
-  ): Promise<UnparsedBody | undefined> {
-    const request = exchange.raw;
-    if (!hasBody(request)) await signature.verify(undefined);
-    else if (!isShort(request)) return this.#readLong(exchange, limit, signature);
-    else {
-      const { value, text } = parseServerBody(await readBody(request, limit));
-      exchange.body = value;
-      await signature.verify(text ?? canonicalJson(value as JsonValue, 'as written'));
+  async readSigned({ raw, ip, limit, signature }: SignedRequest): Promise<SignedBody> {
+    if (!hasBody(raw)) {
+      await signature.verify(undefined);
+      return {};
     }
-    return undefined;
+    if (!isShort(raw)) return { unparsed: await this.#readLong({ raw, ip, limit, signature }) };
+    const { value, text } = parseServerBody(await readBody(raw, limit));
+    await signature.verify(text ?? canonicalJson(value as JsonValue, 'as written'));
+    return { value };
   }
 
   /** Parses a body that has been verified. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
@@ -83,11 +92,7 @@ export class BodyReader {
     return value;
   }
 
-  async #readLong(
-    { raw, ip }: Exchange,
-    limit: number,
-    signature: RequestSignature,
-  ): Promise<UnparsedBody | undefined> {
+  async #readLong({ raw, ip, limit, signature }: SignedRequest): Promise<UnparsedBody> {
     const counted = this.#unverified.open(ip);
     const scan = new JsonScan(serverJsonBounds);
     const timer = this.#clock.setTimer(longBodyTimeout, () =>

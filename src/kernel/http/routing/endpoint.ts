@@ -142,7 +142,10 @@ export class Endpoint {
       url: exchange.url,
       authorization: exchange.raw.headersDistinct['authorization'] ?? [],
     });
-    exchange.unparsedBody = await bodies.readSigned(exchange, this.#bodyLimit, signature);
+    const { raw, ip } = exchange;
+    const read = await bodies.readSigned({ raw, ip, limit: this.#bodyLimit, signature });
+    exchange.body = read.value;
+    exchange.unparsedBody = read.unparsed;
     exchange.origin = signature.origin;
   }
 
