@@ -122,8 +122,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         'M_INVALID_PARAM',
       );
       await anna.setState(roomId, 'm.room.topic', { topic: 'while you were away' });
-      // No server is named in the request: the room's other server is remembered.
-      const { status, raw } = await join(ben, roomId);
+      // The servers that were in the room are not asked unless the user names them.
+      await isRefused(join(ben, roomId), 404, 'M_NOT_FOUND');
+      const { status, raw } = await join(ben, roomId, ['a.test']);
       assert.equal(status, 200, raw);
       const topic = await ben.do('GET', `/rooms/${enc(roomId)}/state/m.room.topic`);
       assert.equal(topic['topic'], 'while you were away');

@@ -2,7 +2,7 @@ import { forbidden, invalidParam, type JsonObject, notFound } from '../../protoc
 import type { RoomHead, RoomReader, ServerAcls } from '../../room-engine/index.ts';
 import { describeRoom, type RoomDescription } from '../room-stats/room-description.ts';
 import { childrenOf, type SpaceChild } from './children.ts';
-import type { RemoteRooms } from './remote-rooms.ts';
+import type { PagedHierarchy, RemoteRooms } from './remote-rooms.ts';
 import { RemoteWalk } from './remote-walk.ts';
 import { maySeeRemote, maySeeSummary, serverMaySee } from './room-access.ts';
 import { summaryJson } from './summary-json.ts';
@@ -56,7 +56,8 @@ export class SpaceHierarchy {
     const size = Math.min(limit, maxRooms);
     const rooms: TreeRoom[] = [];
     let seen = 0;
-    for await (const room of this.#walk(userId, roomId, suggestedOnly, depth)) {
+    const paged = { userId, isContinued: request.from !== undefined };
+    for await (const room of this.#walk(paged, roomId, suggestedOnly, depth)) {
       if (seen++ >= skip) rooms.push(room);
       if (rooms.length > size) break;
     }
@@ -97,12 +98,13 @@ export class SpaceHierarchy {
 
   /** Yields the rooms that the user may see, each once, depth first. */
   async *#walk(
-    userId: string,
+    paged: PagedHierarchy,
     rootId: string,
     suggestedOnly: boolean,
     maxDepth: number,
   ): AsyncGenerator<TreeRoom> {
-    const remote = new RemoteWalk(this.#remote, suggestedOnly);
+    const { userId } = paged;
+    const remote = new RemoteWalk(this.#remote, suggestedOnly, paged);
     /** Depths at which rooms were visited: a shorter path may lead further. */
     const depths = new Map<string, number>();
     const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];

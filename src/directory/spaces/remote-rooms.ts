@@ -28,13 +28,23 @@ export interface RemoteTree {
   readonly inaccessible: ReadonlySet<string>;
 }
 
-/** Cached responses, and the milliseconds for which they are valid. */
-const [maxCached, cacheTime] = [500, 5 * 60_000];
+/** Responses that are cached for the next pages of a hierarchy, and the milliseconds for which they are valid. */
+const [maxCached, cacheTime] = [500, 60_000];
 
 /** Maximum number of servers that are asked for one room. */
 const maxServers = 5;
 
-/** Requests and caches hierarchies of rooms without local members. */
+/** The reader of a hierarchy that is returned page by page. */
+export interface PagedHierarchy {
+  readonly userId: string;
+  /** Whether this page follows another one, whose responses it may use. */
+  readonly isContinued: boolean;
+}
+
+/**
+ * Requests hierarchies of rooms without local members. Responses are reused only for the next pages of the same user:
+ * access may change at any time, and other users may see something else.
+ */
 export class RemoteRooms {
   readonly #remote: RemoteHierarchies | undefined;
   readonly #clock: Clock;
@@ -50,15 +60,20 @@ export class RemoteRooms {
     this.#clock = clock;
   }
 
-  /** Returns `undefined` when no server knows the room. */
-  async tree(roomId: string, via: readonly string[], suggestedOnly = false): Promise<RemoteTree | undefined> {
+  /** Returns `undefined` when no server knows the room. @param paged absent: nothing is cached */
+  async tree(
+    roomId: string,
+    via: readonly string[],
+    suggestedOnly = false,
+    paged?: PagedHierarchy,
+  ): Promise<RemoteTree | undefined> {
     if (!this.#remote || !isRoomId(roomId) || via.length === 0) return undefined;
-    const key = `${suggestedOnly ? '+' : '-'}${roomId}`;
-    const known = this.#answers.get(key);
+    const key = JSON.stringify([paged?.userId, suggestedOnly, roomId]);
+    const known = paged?.isContinued ? this.#answers.get(key) : undefined;
     if (known && known.until > this.#clock.monotonic()) return known.tree;
     const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly);
     const tree = answer && treeFromJson(roomId, answer);
-    this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree });
+    if (paged) this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree });
     return tree;
   }
 }

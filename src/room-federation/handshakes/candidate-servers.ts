@@ -1,4 +1,10 @@
-import { isServerName, parseUserId, type StrippedState, serverOfUser } from '../../protocol/index.ts';
+import {
+  isServerName,
+  parseUserId,
+  type StrippedState,
+  serverOfUser,
+  stateMapKey,
+} from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, UserRoom } from '../../room-engine/index.ts';
 import { allowedRoomIds } from '../../room-engine/index.ts';
 import type { LeaveRecipients } from './leaving/send-leave.ts';
@@ -22,6 +28,9 @@ const maxEarlier = 20;
 /** Servers that may receive a leave when none of the inviting servers accepts it. */
 const maxOthers = 12;
 
+/** Spaces of the user whose `via` for the room is considered. */
+const maxSpaces = 10;
+
 /** Rooms in the `allow` list of a restricted room whose servers are considered. */
 const maxAllowRooms = 10;
 
@@ -36,24 +45,23 @@ export class CandidateServers {
     this.#deps = deps;
   }
 
-  /** The servers to ask, best first. @param via servers from the client's `via`, or from the room alias */
+  /**
+   * The servers to ask for a join or knock, in this order: those that the client or the room alias names, those that
+   * invited the user, and those that a space of the user names. No other server is asked, whatever this server knows
+   * about the room: it may have left the room long ago, and its users did not choose those servers.
+   * @param via servers from the client's `via`, or from the room alias
+   */
   async of(userId: string, roomId: string, via: readonly string[] = []): Promise<string[]> {
-    const { engine, serverName } = this.#deps;
-    const found = new Set<string>();
-    const add = (servers: Iterable<string>) => {
-      for (const server of servers) {
-        if (server !== serverName && isServerName(server)) found.add(server);
-        if (found.size >= maxCandidates) return;
-      }
-    };
-    add(via.slice(0, maxNamed));
-    add(await this.#relatedServers(userId, roomId));
-    const head = await engine.heads.get(roomId);
-    if (head) {
-      add(serversByMembers(head));
-      add(await this.#serversOfAllowRooms(head));
-    }
-    return [...found];
+    return this.#distinct([
+      ...via.slice(0, maxNamed),
+      ...(await this.#invitingServers(userId, roomId)),
+      ...(await this.#serversOfSpaces(userId, roomId)),
+    ]);
+  }
+
+  #distinct(servers: readonly string[]): string[] {
+    const isOther = (server: string) => server !== this.#deps.serverName && isServerName(server);
+    return [...new Set(servers.filter(isOther))].slice(0, maxCandidates);
   }
 
   /**
@@ -64,13 +72,25 @@ export class CandidateServers {
     const asked = await this.#deps.engine.events.outOfBandServers(room.roomNid, userId, maxEarlier);
     const isOther = (server: string) => server !== this.#deps.serverName && isServerName(server);
     const each = asked.map(({ server }) => server).filter(isOther);
-    const all = await this.of(userId, room.roomId);
+    const all = await this.#leaveCandidates(userId, room.roomId);
     return { each, others: all.filter((server) => !each.includes(server)).slice(0, maxOthers) };
   }
 
-  /** The servers that invited the user or accepted their knock, and the senders of the stripped state. */
-  async #relatedServers(userId: string, roomId: string): Promise<string[]> {
+  /** The servers that may be in the room: a leave is sent to more servers than a join. */
+  async #leaveCandidates(userId: string, roomId: string): Promise<string[]> {
     const { engine, strippedState } = this.#deps;
+    const stripped = await strippedState(roomId, userId);
+    const head = await engine.heads.get(roomId);
+    return this.#distinct([
+      ...(await this.#invitingServers(userId, roomId)),
+      ...stripped.flatMap(({ sender }) => parseUserId(sender)?.serverName ?? []),
+      ...(head ? [...serversByMembers(head), ...(await this.#serversOfAllowRooms(head))] : []),
+    ]);
+  }
+
+  /** The servers that invited the user or accepted their knock. */
+  async #invitingServers(userId: string, roomId: string): Promise<string[]> {
+    const { engine } = this.#deps;
     const room = (await engine.userRooms.of(userId)).get(roomId);
     if (!room) return [];
     // The latest inviting server may be unrelated to the room, which cannot be checked from outside.
@@ -78,12 +98,25 @@ export class CandidateServers {
     const earlier = inviters.map(({ server }) => server);
     if (room.membership !== 'invite' && room.membership !== 'knock') return earlier;
     const stored = await engine.events.get(room.eventNid);
-    const stripped = await strippedState(roomId, userId);
-    return [
-      ...(stored ? [serverOfUser(stored.event.sender)] : []),
-      ...earlier,
-      ...stripped.flatMap(({ sender }) => parseUserId(sender)?.serverName ?? []),
-    ];
+    return [...(stored ? [serverOfUser(stored.event.sender)] : []), ...earlier];
+  }
+
+  /** The servers that `m.space.child` in rooms of the user names for a room. */
+  async #serversOfSpaces(userId: string, roomId: string): Promise<string[]> {
+    const { engine } = this.#deps;
+    const key = stateMapKey('m.space.child', roomId);
+    // Most rooms are in no space that this server knows.
+    if ((await engine.stateKeys.find(key)) === undefined) return [];
+    const servers: string[] = [];
+    let spaces = 0;
+    for (const joined of await engine.userRooms.withMembership(userId, 'join')) {
+      const entry = (await engine.heads.get(joined))?.state.get(key);
+      const via = entry && (await engine.events.get(entry.nid))?.event.content['via'];
+      if (!Array.isArray(via)) continue;
+      servers.push(...via.slice(0, maxNamed).filter((server) => typeof server === 'string'));
+      if (++spaces >= maxSpaces) break;
+    }
+    return servers;
   }
 
   /** Servers in the rooms of the `allow` list: they are likely to be in the restricted room, too. */
