@@ -46,8 +46,8 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(senders(first), []);
       const waiting = sync(bob, { set_presence: 'offline', since: first.next_batch, timeout: 10_000 });
       await sync(alice, {});
-      const told = await waiting;
-      assert.deepEqual(senders(told), [alice.userId]);
+      const answer = await waiting;
+      assert.deepEqual(senders(answer), [alice.userId]);
       const { body } = await status(bob, alice);
       assert.deepEqual([body['presence'], body['currently_active']], ['online', true]);
       assert.equal((await status(bob, bob)).body['presence'], 'offline');
@@ -61,8 +61,8 @@ for (const database of serverDatabases(import.meta.url)) {
     it('is set by its user, with a status message', async () => {
       const { next_batch: since } = await sync(bob, { set_presence: 'offline' });
       assert.equal((await set(alice, alice, { presence: 'unavailable', status_msg: 'Tea' })).status, 200);
-      const told = await sync(bob, { set_presence: 'offline', since, timeout: 10_000 });
-      const { last_active_ago, ...content } = (told.presence?.events[0]?.content ?? {}) as Record<
+      const answer = await sync(bob, { set_presence: 'offline', since, timeout: 10_000 });
+      const { last_active_ago, ...content } = (answer.presence?.events[0]?.content ?? {}) as Record<
         string,
         unknown
       >;
@@ -103,7 +103,9 @@ for (const database of serverDatabases(import.meta.url)) {
       work: (
         users: { alice: TestUser; bob: TestUser; carol: TestUser },
         api: TestServer['api'],
-        told: (more?: Record<string, string | number | boolean>) => Promise<Record<string, unknown>>,
+        presenceInSync: (
+          more?: Record<string, string | number | boolean>,
+        ) => Promise<Record<string, unknown>>,
       ) => Promise<void>,
     ) => {
       const server = await startTestServer({ database, config: { presence: { presence } } });
@@ -117,7 +119,7 @@ for (const database of serverDatabases(import.meta.url)) {
           await server.api('POST', `${v3}/join/${made.body['room_id']}`, { token, body: {} });
         }
         let since: string | undefined;
-        const told = async (more: Record<string, string | number | boolean> = {}) => {
+        const presenceInSync = async (more: Record<string, string | number | boolean> = {}) => {
           const query = { set_presence: 'offline', ...(since === undefined ? {} : { since }), ...more };
           const { body } = await server.api('GET', `${v3}/sync`, { token: bob.token, query });
           const { next_batch, presence: part } = body as unknown as SyncBody;
@@ -127,7 +129,7 @@ for (const database of serverDatabases(import.meta.url)) {
             events.map(({ sender, content }) => [sender, (content as { presence: string }).presence]),
           );
         };
-        await work({ alice, bob, carol }, server.api, told);
+        await work({ alice, bob, carol }, server.api, presenceInSync);
       } finally {
         await server.stop();
       }
@@ -138,16 +140,16 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const include_offline_users_on_sync of [false, true]) {
         await during(
           { enabled: true, include_offline_users_on_sync },
-          async ({ alice, carol }, api, told) => {
+          async ({ alice, carol }, api, presenceInSync) => {
             for (const presence of ['online', 'offline']) {
               await api('PUT', path(alice), { token: alice.token, body: { presence } });
             }
             const expected = include_offline_users_on_sync
               ? { [alice.userId]: 'offline', [carol.userId]: 'offline' }
               : {};
-            assert.deepEqual(await told(), expected, 'initial');
-            assert.deepEqual(await told(), {}, 'incremental');
-            assert.deepEqual(await told({ full_state: true }), expected, 'full_state');
+            assert.deepEqual(await presenceInSync(), expected, 'initial');
+            assert.deepEqual(await presenceInSync(), {}, 'incremental');
+            assert.deepEqual(await presenceInSync({ full_state: true }), expected, 'full_state');
           },
         );
       }
@@ -155,15 +157,18 @@ for (const database of serverDatabases(import.meta.url)) {
 
     it('[presence.enabled] accepts but ignores presence of clients when presence is off or untracked', async () => {
       for (const enabled of [false, 'untracked'] as const) {
-        await during({ enabled, include_offline_users_on_sync: false }, async ({ alice, bob }, api, told) => {
-          const body = { presence: 'online', status_msg: 'Here' };
-          const { status } = await api('PUT', path(alice), { token: alice.token, body });
-          assert.equal(status, 200);
-          await api('GET', `${v3}/sync`, { token: alice.token });
-          assert.deepEqual(await told(), {});
-          const seen = await api('GET', path(alice), { token: bob.token });
-          assert.deepEqual([seen.status, seen.body], [200, { presence: 'offline' }]);
-        });
+        await during(
+          { enabled, include_offline_users_on_sync: false },
+          async ({ alice, bob }, api, presenceInSync) => {
+            const body = { presence: 'online', status_msg: 'Here' };
+            const { status } = await api('PUT', path(alice), { token: alice.token, body });
+            assert.equal(status, 200);
+            await api('GET', `${v3}/sync`, { token: alice.token });
+            assert.deepEqual(await presenceInSync(), {});
+            const seen = await api('GET', path(alice), { token: bob.token });
+            assert.deepEqual([seen.status, seen.body], [200, { presence: 'offline' }]);
+          },
+        );
       }
     });
   });

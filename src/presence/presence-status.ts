@@ -28,7 +28,7 @@ export const offline: PresenceStatus = {
 };
 
 /** Whether a change is sent to other users; a changed `lastActive` alone is not. */
-export const isNews = (before: PresenceStatus, now: PresenceStatus): boolean =>
+export const mustBeSent = (before: PresenceStatus, now: PresenceStatus): boolean =>
   before.presence !== now.presence ||
   before.statusMsg !== now.statusMsg ||
   before.currentlyActive !== now.currentlyActive;

@@ -8,7 +8,7 @@ import type { RoomFact, RoomReader } from '../room-engine/index.ts';
 import { Announcements } from './announcements.ts';
 import type { PresenceConfig } from './config.ts';
 import {
-  isNews,
+  mustBeSent,
   offline,
   type PresenceSource,
   type PresenceState,
@@ -245,7 +245,7 @@ export class Presence {
   /** Tells others if there is something to tell, and looks again when there may be. */
   #update(user: Present): void {
     const status = user.source.at(this.#deps.clock.now());
-    if (isNews(user.announced, status)) {
+    if (mustBeSent(user.announced, status)) {
       user.announced = status;
       this.announcements.add(user.userId, status);
       this.#writer.put(user.userId, status);

@@ -198,10 +198,10 @@ forEachDatabase((open) => {
         assert.deepEqual(found.get(roomId), [{ [`$${index}`]: { 'm.read': { [bob]: { ts: index } } } }]);
       }
       const [content] = found.get(large) ?? [];
-      const told = Object.keys(content ?? {}).map((eventId) => Number(eventId.slice(1)));
+      const eventNumbers = Object.keys(content ?? {}).map((eventId) => Number(eventId.slice(1)));
       const expected = [0, ...Array.from({ length: 500 }, (_, index) => index + 2)];
       assert.deepEqual(
-        told.sort((one, other) => one - other),
+        eventNumbers.sort((one, other) => one - other),
         expected,
         'the newest, and her own',
       );

@@ -51,8 +51,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('does not send server notices to remote servers', async () => {
       await notify('a secret of this server');
       await anna!.say(shared, 'everybody reads this');
-      const heard = () => visitor.received.some(({ content }) => content['body'] === 'everybody reads this');
-      await until(heard);
+      const isReceived = () =>
+        visitor.received.some(({ content }) => content['body'] === 'everybody reads this');
+      await until(isReceived);
       await notify('another');
       const last = await anna!.say(shared, 'and this');
       await until(() => visitor.received.some(({ eventId }) => eventId === last));

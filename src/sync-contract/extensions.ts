@@ -33,7 +33,7 @@ export interface ExtensionAnswer {
   /** JSON object as text. */
   readonly text: string;
   /** Whether the response is sent at once because of it. */
-  readonly isNews: boolean;
+  readonly hasNewData: boolean;
 }
 
 /** A sliding sync extension with data of the user, not of rooms. */

@@ -119,13 +119,13 @@ export interface DeviceSection {
    * Returns the members of a response, in the same form.
    * @param after `undefined` for a first sync
    * @param hasFacts whether the feed says that the source has new data
-   * @returns with `isNews`, whether they are a reason to respond at all
+   * @returns with `hasNewData`, whether they are a reason to respond at all
    */
   members(
     device: DeviceRef,
     range: { readonly after: number | undefined; readonly upTo: number },
     hasFacts: boolean,
-  ): Promise<{ readonly text: string; readonly isNews: boolean }>;
+  ): Promise<{ readonly text: string; readonly hasNewData: boolean }>;
 }
 
 /** Unread counts in the entry of a joined room. */

@@ -50,7 +50,7 @@ function stateAfterIn(query: {
 }
 
 /**
- * Client-server API, "Syncing". A sync without news, the most frequent request of all, is answered without
+ * Client-server API, "Syncing". A sync without new data, the most frequent request of all, is answered without
  * awaiting anything when everything is in memory.
  * @param maxEvents the largest timeline (`filter_timeline_limit`)
  */

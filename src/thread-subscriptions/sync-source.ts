@@ -22,7 +22,7 @@ export const threadSubscriptionSyncSource = (threads: ThreadSubscriptions): Sync
           ...changes?.sections,
           ...(changes?.older !== undefined && { prev_batch: changes.older }),
         }),
-        isNews: changes !== undefined,
+        hasNewData: changes !== undefined,
       };
     },
   }),

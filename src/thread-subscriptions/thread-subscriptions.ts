@@ -88,10 +88,10 @@ export class ThreadSubscriptions {
     if (after >= this.#latest.of(userId)) return undefined;
     const entries = await readChangedThreads(this.#reader, userId, { after, upTo, limit: limit + 1 });
     if (entries.length === 0) return undefined;
-    const told = entries.slice(0, limit);
-    const oldest = told.at(-1)?.position ?? 0;
+    const returned = entries.slice(0, limit);
+    const oldest = returned.at(-1)?.position ?? 0;
     return {
-      sections: sectionsOf(told),
+      sections: sectionsOf(returned),
       older: entries.length > limit ? encodePosition(oldest - 1) : undefined,
     };
   }

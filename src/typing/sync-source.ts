@@ -50,8 +50,8 @@ export function typingSyncSource(typing: Typing, ignoring: IgnoredUserLists): Sy
           const events = new Map<string, string>();
           for (const { roomId, after } of rooms) {
             const userIds = typing.inRoom(roomId, ignored);
-            const isNews = after === undefined ? userIds.length > 0 : typing.changedSince(roomId, after);
-            if (isNews) events.set(roomId, textOf(userIds));
+            const hasNewData = after === undefined ? userIds.length > 0 : typing.changedSince(roomId, after);
+            if (hasNewData) events.set(roomId, textOf(userIds));
           }
           return events;
         },

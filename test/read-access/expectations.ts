@@ -99,8 +99,11 @@ export function threadList(access: Access): string[] {
   const seen = visiblePhases(access);
   const last = seen.at(-1) ?? 0;
   return seen.flatMap((phase) => {
-    const news: readonly Kind[] = phase === 0 && last > 0 ? ['late', 'edit'] : ['reply'];
-    return [markOf(access.visibility, phase, 'root'), ...marks(access, phase === 0 ? [last] : [phase], news)];
+    const newKinds: readonly Kind[] = phase === 0 && last > 0 ? ['late', 'edit'] : ['reply'];
+    return [
+      markOf(access.visibility, phase, 'root'),
+      ...marks(access, phase === 0 ? [last] : [phase], newKinds),
+    ];
   });
 }
 

@@ -193,17 +193,17 @@ forEachDatabase((open) => {
         initial_state: [{ type: 'm.room.join_rules', content: join_rule }],
       });
       for (const child of [open_, closed, club, '!unknown:far.example']) await contain(root, child);
-      const told = async () => {
+      const children = async () => {
         const body = await hierarchy.forServer('far.example', root, false);
         const ids = (body['children'] as { room_id: string }[]).map(({ room_id }) => room_id);
         return { ids: ids.sort(), inaccessible: [...(body['inaccessible_children'] as string[])].sort() };
       };
-      assert.deepEqual(await told(), { ids: [open_], inaccessible: [closed, club].sort() });
+      assert.deepEqual(await children(), { ids: [open_], inaccessible: [closed, club].sort() });
       await under.join('@dora:far.example', open_);
-      assert.deepEqual(await told(), { ids: [open_, club].sort(), inaccessible: [closed] });
+      assert.deepEqual(await children(), { ids: [open_, club].sort(), inaccessible: [closed] });
       await assert.rejects(hierarchy.forServer('far.example', closed, false), { errcode: 'M_NOT_FOUND' });
       await under.rooms.memberships.invite(alice, closed, '@dora:far.example');
-      assert.deepEqual((await told()).inaccessible, []);
+      assert.deepEqual((await children()).inaccessible, []);
     });
   });
 });

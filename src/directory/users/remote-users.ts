@@ -110,13 +110,13 @@ export class RemoteUsers {
     const reader = database.reader<DirectoryTables>();
     const ids = users.map(({ userId }) => userId);
     const known = new Map((await readUsersById(reader, ids)).map((entry) => [entry.userId, entry]));
-    const news = users.filter((user) => {
+    const newUsers = users.filter((user) => {
       const entry = known.get(user.userId);
       return entry?.displayName !== user.displayName || entry?.avatarUrl !== user.avatarUrl || !entry;
     });
-    if (news.length === 0) return;
+    if (newUsers.length === 0) return;
     await database.transaction<DirectoryTables, void>(async (writer) => {
-      for (const user of news) await writeUser(writer, this.#texts, user);
+      for (const user of newUsers) await writeUser(writer, this.#texts, user);
     });
   }
 }

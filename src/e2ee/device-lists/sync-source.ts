@@ -35,8 +35,8 @@ export function deviceListSyncSource(deps: DeviceListSyncDeps): SyncSource {
         // An initial sync needs no list, as the client queries all keys anyway.
         const isQuiet = after === undefined || deviceLists.isQuiet(after);
         const lists = isQuiet ? undefined : await deviceLists.changes(userId, after, upTo);
-        const isNews = lists !== undefined && lists.changed.length + lists.left.length > 0;
-        return { text: isNews ? `,"device_lists":${JSON.stringify(lists)}` : '', isNews };
+        const hasNewData = lists !== undefined && lists.changed.length + lists.left.length > 0;
+        return { text: hasNewData ? `,"device_lists":${JSON.stringify(lists)}` : '', hasNewData };
       },
     },
   };

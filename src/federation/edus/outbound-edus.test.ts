@@ -6,7 +6,7 @@ import type { Presence } from '../../presence/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import type { EphemeralEdu } from '../sender/edus/pending-edus.ts';
 import { combine } from './receipt-edu-sender.ts';
-import { dora, far, settle, startEdus } from './test/edus-under-test.ts';
+import { dora, far, startEdus, untilIdle } from './test/edus-under-test.ts';
 
 forEachDatabase((open) => {
   describe('EDUs to other servers', () => {
@@ -17,15 +17,15 @@ forEachDatabase((open) => {
       const { typing, sent, roomId, clock, senders } = await startEdus(open);
       typing.set(alice, roomId, true, 60_000);
       typing.set(dora, roomId, true, 60_000);
-      await settle();
+      await untilIdle();
       const expected = { room_id: roomId, user_id: alice, typing: true };
       assert.deepEqual(contents(sent, 'm.typing'), [expected]);
       assert.deepEqual(sent[0]?.to.toSorted(), ['evil.example', far]);
       clock.advance(30_000);
-      await settle();
+      await untilIdle();
       assert.deepEqual(contents(sent, 'm.typing'), [expected, expected]);
       clock.advance(30_000);
-      await settle();
+      await untilIdle();
       assert.deepEqual(contents(sent, 'm.typing').at(-1), { ...expected, typing: false });
       for (const one of senders) one.stop();
     });
@@ -36,7 +36,7 @@ forEachDatabase((open) => {
       for (let i = 0; i < 4; i++) events.push(await under.say(alice, roomId, String(i)));
       const read = async (userId: string, index: number, type: 'm.read' | 'm.read.private' = 'm.read') => {
         await receipts.give({ userId, roomId, type, eventId: events[index]!, threadId: undefined });
-        await settle();
+        await untilIdle();
       };
       const sentReceipts = () =>
         contents(sent, 'm.receipt').map((content) => {
@@ -55,10 +55,10 @@ forEachDatabase((open) => {
       assert.equal(sentReceipts().length, 1);
       // Two servers and four transactions per second: one round takes 500 ms.
       clock.advance(499);
-      await settle();
+      await untilIdle();
       assert.equal(sentReceipts().length, 1);
       clock.advance(1);
-      await settle();
+      await untilIdle();
       assert.deepEqual(sentReceipts().slice(1), [[[alice, 2]], [[bob, 1]]]);
       clock.advance(500);
       await read(bob, 2);
@@ -93,7 +93,7 @@ forEachDatabase((open) => {
       await reportRemotePresence(presence);
       clock.advance(1_000);
       await presence.announcements.idle();
-      await settle();
+      await untilIdle();
       const online = sent.filter(({ edu }) => edu.type === 'm.presence');
       assert.deepEqual(
         online.map(({ edu }) => edu.key),
@@ -106,7 +106,7 @@ forEachDatabase((open) => {
         [alice, 'online', 'here'],
       );
       await under.join('@new:late.example', roomId);
-      await settle();
+      await untilIdle();
       assert.deepEqual(sent.at(-1)?.to, ['late.example']);
       assert.equal(sent.at(-1)?.edu.key, alice);
       await presence.stop();

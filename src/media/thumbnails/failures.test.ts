@@ -31,7 +31,7 @@ describe('Thumbnails that fail', () => {
        appendFileSync(${JSON.stringify(journal)}, target.width + '\\n');
        if (target.width === ${hang}) await new Promise(() => undefined);
        if (target.width === ${loseSource}) rmSync(source);
-       if (target.width === ${refuse}) return { kind: 'refused', why: 'as it was told' };
+       if (target.width === ${refuse}) return { kind: 'refused', why: 'for this test' };
        writeFileSync(destination, 'a thumbnail');
        return { kind: 'made' };
      });`,

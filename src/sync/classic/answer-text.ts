@@ -32,7 +32,7 @@ export function answerText(
     if (ofSection.length > 0) entries += `${entries === '' ? '' : ','}"${section}":{${ofSection.join(',')}}`;
   }
   if (entries !== '') text += `,"rooms":{${entries}}`;
-  if (text === '' && !devices.isNews && since !== undefined) return undefined;
+  if (text === '' && !devices.hasNewData && since !== undefined) return undefined;
   const nextBatch = encodeSyncPosition({ position: upTo, toDevice: devices.toDevice });
   return `{"next_batch":"${nextBatch}"${text}${devices.text}}`;
 }
@@ -48,7 +48,7 @@ function accountDataTexts(filter: Filter, accountData: readonly AccountDataItem[
 const noTexts: readonly string[] = [];
 
 /**
- * Returns an answer without news.
+ * Returns an answer without new data.
  * @param keys members as JSON text, each with a comma in front
  */
 export const quietAnswerText = (position: number, keys: string) =>

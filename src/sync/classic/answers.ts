@@ -12,7 +12,7 @@ import type { AnswerRange, Recipient } from './recipient.ts';
 import type { RoomEntries, RoomSections } from './rooms/room-entries.ts';
 
 /**
- * JSON text; `undefined` when there is no news; `outdated` when a membership has changed after the range, so
+ * JSON text; `undefined` when there is no new data; `outdated` when a membership has changed after the range, so
  * that the caller must choose a new range.
  */
 export type Answer = string | 'outdated' | undefined;
@@ -25,7 +25,7 @@ export interface AnswersDeps {
 }
 
 /**
- * Makes answers. It asks only the sources that may have news and awaits nothing that is in memory, so that
+ * Makes answers. It asks only the sources that may have new data and awaits nothing that is in memory, so that
  * the answer for a client that follows its rooms closely is made without a turn of the event loop.
  */
 export class Answers {
@@ -97,7 +97,7 @@ export class Answers {
     const text = deviceMembers.quietMembers(recipient, feed);
     return text === undefined
       ? deviceMembers.render(recipient, from, upTo, changes)
-      : { text, isNews: false, toDevice: upTo };
+      : { text, hasNewData: false, toDevice: upTo };
   }
 }
 

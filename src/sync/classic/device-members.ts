@@ -8,7 +8,7 @@ export interface DeviceAnswer {
   /** JSON text of the members, each with a comma in front. */
   readonly text: string;
   /** Whether the members are a reason to answer a long poll. */
-  readonly isNews: boolean;
+  readonly hasNewData: boolean;
   /** The position up to which the device has received its messages. */
   readonly toDevice: number;
 }
@@ -31,7 +31,7 @@ export class DeviceMembers {
     this.bits = bitsOf(sources.device);
   }
 
-  /** Whether it is certain, without a query, that there is no news after a token. */
+  /** Whether it is certain, without a query, that there is no new data after a token. */
   isQuiet(since: SyncPosition): boolean {
     if (since.toDevice !== since.position) return false;
     for (const { section } of this.#sources.device) if (!section.isQuiet(since.position)) return false;
@@ -101,7 +101,7 @@ export class DeviceMembers {
     ]);
     const messages = pending?.messages ?? [];
     return {
-      isNews: messages.length > 0 || sections.some(({ isNews }) => isNews),
+      hasNewData: messages.length > 0 || sections.some(({ hasNewData }) => hasNewData),
       toDevice: pending?.position ?? upTo,
       text:
         (messages.length > 0 ? `,"to_device":{"events":[${messages.join(',')}]}` : '') +

@@ -55,7 +55,7 @@ const [peopleCount, clientCount] = [5, 11];
 /** A client that syncs often. */
 interface Follower {
   readonly parameters: SyncParameters;
-  readonly told: ReceivedRooms;
+  readonly received: ReceivedRooms;
   since: string;
   /** Number of answers with an entry that took the fast path. */
   fastAnswers: number;
@@ -115,14 +115,14 @@ for (const database of serverDatabases(import.meta.url)) {
       /** Syncs until that many events have been returned. */
       const follow = async (count: number, types: string[]) => {
         const filter = { room: { timeline: { limit: 60, types } } };
-        const told: string[] = [];
-        for (let since = next_batch; told.length < count; ) {
+        const received: string[] = [];
+        for (let since = next_batch; received.length < count; ) {
           const sync = await leo.sync(since, { filter, timeout: 200_000 });
           since = sync.next_batch;
           const { events = [] } = sync.rooms?.join?.[roomId]?.timeline ?? {};
-          told.push(...events.map(({ event_id }) => event_id));
+          received.push(...events.map(({ event_id }) => event_id));
         }
-        return told;
+        return received;
       };
       // The second client is woken by many events that its filter excludes.
       const following = [follow(60, ['*']), follow(12, ['org.example.rare'])];
@@ -150,7 +150,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const followers = await Promise.all(
         parameters.map(async (parameters): Promise<Follower> => {
           const { next_batch } = await first!.sync(undefined, parameters);
-          return { parameters, told: new ReceivedRooms(), since: next_batch, fastAnswers: 0 };
+          return { parameters, received: new ReceivedRooms(), since: next_batch, fastAnswers: 0 };
         }),
       );
       for (const step of steps) {
@@ -172,7 +172,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
     /** Syncs, and compares an answer of the fast path with one without it for the same range. */
     const follow = async (person: TestClient, follower: Follower) => {
-      const { since, parameters, told } = follower;
+      const { since, parameters, received } = follower;
       for (;;) {
         const { answer, fastRooms } = await fastPath.observe(() => person.sync(since, parameters));
         if (fastRooms.size > 0) {
@@ -182,7 +182,7 @@ for (const database of serverDatabases(import.meta.url)) {
           assert.deepEqual(actual, expected, JSON.stringify(parameters));
           follower.fastAnswers++;
         }
-        told.apply(answer);
+        received.apply(answer);
         follower.since = answer.next_batch;
         return;
       }
@@ -226,12 +226,12 @@ function comparable(answer: SyncJson, fastRooms: ReadonlySet<string>): unknown {
 
 /** Compares all that does not depend on the time of the sync, as the events of users who were ignored for a while do. */
 function agree(
-  { told, parameters }: Follower,
+  { received, parameters }: Follower,
   late: ReceivedRooms,
   roomId: string,
   everIgnored: ReadonlySet<string>,
 ): void {
-  const [close, back] = [told.in(roomId), late.in(roomId)];
+  const [close, back] = [received.in(roomId), late.in(roomId)];
   const how = JSON.stringify(parameters);
   if (!dependsOnTime(parameters)) {
     agreeOnEvents(close, back, how, everIgnored);

@@ -48,28 +48,28 @@ for (const database of serverDatabases(import.meta.url)) {
 
     it('are in a first sync if the user was kicked or banned, or if the filter includes left rooms', async () => {
       const { anna, ben, roomId } = await two();
-      const told = async (filter: object = {}) =>
+      const leftRooms = async (filter: object = {}) =>
         Object.keys((await ben.sync(undefined, { filter })).rooms?.leave ?? {});
       const stranger = await anna.createRoom();
       await anna.membership('ban', stranger, ben);
       const refused = await anna.createRoom({ preset: 'private_chat', invite: [ben.id] });
       await anna.membership('kick', refused, ben);
-      assert.deepEqual(await told(), []);
+      assert.deepEqual(await leftRooms(), []);
       for (const action of ['kick', 'ban'] as const) {
         await anna.membership(action, roomId, ben);
-        assert.deepEqual(await told(), [roomId], action);
-        assert.deepEqual(await told({ room: { not_rooms: [roomId] } }), []);
+        assert.deepEqual(await leftRooms(), [roomId], action);
+        assert.deepEqual(await leftRooms({ room: { not_rooms: [roomId] } }), []);
         if (action === 'kick') await ben.join(roomId);
       }
       await anna.membership('unban', roomId, ben);
       await ben.join(roomId);
       await ben.leave(roomId);
-      assert.deepEqual(await told(), []);
-      assert.ok((await told({ room: { include_leave: true } })).includes(roomId));
+      assert.deepEqual(await leftRooms(), []);
+      assert.ok((await leftRooms({ room: { include_leave: true } })).includes(roomId));
       await ben.join(roomId);
       await anna.membership('kick', roomId, ben);
       await ben.do('POST', `/rooms/${enc(roomId)}/forget`, {});
-      assert.deepEqual(await told(), []);
+      assert.deepEqual(await leftRooms(), []);
     });
 
     it('have the leave event unless the timeline filter excludes it', async () => {

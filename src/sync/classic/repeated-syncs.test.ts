@@ -109,7 +109,7 @@ describe('identical sync requests at the same time', () => {
     const { answers, syncs } = slow(0);
     const all = [syncs.sync(request()), syncs.sync(request()), syncs.sync(request({ timeout: 0 }))];
     assert.equal(answers.length, 2);
-    for (const [index, answer] of answers.entries()) answer({ text: `${index}`, isNews: true });
+    for (const [index, answer] of answers.entries()) answer({ text: `${index}`, hasNewData: true });
     assert.deepEqual(await Promise.all(all), ['0', '0', '1']);
     void syncs.sync(request());
     assert.equal(answers.length, 3);
@@ -121,19 +121,19 @@ describe('identical sync requests at the same time', () => {
     const first = syncs.sync(request({ client: controller }));
     const second = syncs.sync(request());
     controller.abort();
-    answers[0]!({ text: 'cut short', isNews: false });
+    answers[0]!({ text: 'cut short', hasNewData: false });
     assert.equal(await first, 'cut short');
     await new Promise(setImmediate);
-    answers[1]!({ text: 'whole', isNews: true });
+    answers[1]!({ text: 'whole', hasNewData: true });
     assert.equal(await second, 'whole');
   });
 
-  it('get a new answer when the last one had no news', async () => {
+  it('get a new answer when the last one had no new data', async () => {
     const { answers, syncs } = slow();
-    for (const isNews of [false, true]) {
+    for (const hasNewData of [false, true]) {
       const answer = syncs.sync(request({ since: 's1_1' }));
-      answers.at(-1)!({ text: `${isNews}`, isNews });
-      assert.equal(await answer, `${isNews}`);
+      answers.at(-1)!({ text: `${hasNewData}`, hasNewData });
+      assert.equal(await answer, `${hasNewData}`);
     }
     assert.equal(await syncs.sync(request({ since: 's1_1' })), 'true');
   });
@@ -143,13 +143,13 @@ describe('identical sync requests at the same time', () => {
     const ask = async (wasSent: boolean) => {
       const before = answers.length;
       const answer = syncs.sync(request({ client: client(wasSent) }));
-      answers[before]?.({ text: `${before}`, isNews: true });
+      answers[before]?.({ text: `${before}`, hasNewData: true });
       return answer;
     };
     assert.deepEqual([await ask(false), await ask(false), await ask(false)], ['0', '0', '0']);
     const { answers: others, syncs: second } = slow();
     const first = second.sync(request({ client: client(true) }));
-    others[0]!({ text: 'first', isNews: true });
+    others[0]!({ text: 'first', hasNewData: true });
     assert.equal(await first, 'first');
     void second.sync(request());
     assert.equal(others.length, 2);
@@ -160,7 +160,7 @@ describe('identical sync requests at the same time', () => {
     const ask = async (since: string, length: number) => {
       const before = answers.length;
       const answer = syncs.sync(request({ since }));
-      answers[before]?.({ text: 'x'.repeat(length), isNews: true });
+      answers[before]?.({ text: 'x'.repeat(length), hasNewData: true });
       await answer;
       return answers.length > before;
     };

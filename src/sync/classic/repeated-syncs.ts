@@ -84,8 +84,8 @@ export class RepeatedSyncs {
     const answer = this.#sync.sync(request);
     this.#running.set(runningKey, { request, answer });
     try {
-      const { text, isNews } = await answer;
-      if (isNews) this.#remember(request, key, text);
+      const { text, hasNewData } = await answer;
+      if (hasNewData) this.#remember(request, key, text);
       return text;
     } finally {
       this.#running.delete(runningKey);

@@ -25,8 +25,8 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const text of ['one', 'two']) await anna.say(roomId, text);
       const room = (await ben.sync(since, { ...lazy, full_state: true })).rooms?.join?.[roomId];
       assert.equal(room?.timeline.limited, true);
-      const told = room?.state?.events.find(({ state_key }) => state_key === gone.id);
-      assert.equal(told?.content['membership'], 'leave');
+      const leave = room?.state?.events.find(({ state_key }) => state_key === gone.id);
+      assert.equal(leave?.content['membership'], 'leave');
       const unneeded = people[6]?.id;
       assert.equal(
         room?.state?.events.some(({ state_key }) => state_key === unneeded),
@@ -60,12 +60,12 @@ for (const database of serverDatabases(import.meta.url)) {
       await cleo.say(roomId, 'after');
       const { rooms } = await dora.sync(undefined, { filter: { room: { timeline: { limit: 3 } } } });
       const room = rooms?.join?.[roomId];
-      const told = (events: readonly ClientEventJson[] = []) =>
+      const membershipsOf = (events: readonly ClientEventJson[] = []) =>
         events.map(({ unsigned }) => unsigned?.['membership']);
-      assert.deepEqual(told(room?.timeline.events), ['leave', 'join', 'join']);
-      assert.deepEqual([...new Set(told(room?.state?.events))], [undefined]);
+      assert.deepEqual(membershipsOf(room?.timeline.events), ['leave', 'join', 'join']);
+      assert.deepEqual([...new Set(membershipsOf(room?.state?.events))], [undefined]);
       const { chunk } = await dora.do('GET', `/rooms/${encodeURIComponent(roomId)}/members`);
-      assert.deepEqual(told(chunk as ClientEventJson[]), [undefined, undefined]);
+      assert.deepEqual(membershipsOf(chunk as ClientEventJson[]), [undefined, undefined]);
     });
 
     it('returns the state after the timeline under the stable or unstable name of state_after that the client asks for', async () => {

@@ -10,7 +10,7 @@ import type { Recipient } from './recipient.ts';
 
 export interface SyncRequest extends Recipient {
   readonly since: string | undefined;
-  /** Milliseconds to wait while there is no news. */
+  /** Milliseconds to wait while there is no new data. */
   readonly timeout: number;
   readonly fullState: boolean;
   /** The signal aborts when the client disconnects; it is created only for requests that wait. */
@@ -20,8 +20,8 @@ export interface SyncRequest extends Recipient {
 export interface SyncAnswer {
   /** JSON. */
   readonly text: string;
-  /** Whether the answer has any news. */
-  readonly isNews: boolean;
+  /** Whether the answer has any new data. */
+  readonly hasNewData: boolean;
 }
 
 export interface SyncDeps {
@@ -44,8 +44,8 @@ export class Sync {
   }
 
   /**
-   * Returns the answer without news for a client that does not want to wait, at once and from memory;
-   * `undefined` when there may be news.
+   * Returns the answer without new data for a client that does not want to wait, at once and from memory;
+   * `undefined` when there may be new data.
    * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
   quietAnswer({ since, timeout, fullState, userId, deviceId }: SyncRequest): string | undefined {
@@ -75,11 +75,11 @@ export class Sync {
       const answer = this.#answer(request, feed, since, upTo);
       const text = answer instanceof Promise ? await answer : answer;
       if (text === 'outdated') continue;
-      if (text !== undefined) return { text, isNews: true };
+      if (text !== undefined) return { text, hasNewData: true };
       const remaining = deadline - clock.monotonic();
       if (remaining <= 0 || request.fullState || request.client.signal.aborted) {
         const members = await deviceMembers.constant(request);
-        return { text: quietAnswerText(upTo, members), isNews: false };
+        return { text: quietAnswerText(upTo, members), hasNewData: false };
       }
       // A change may have come while the answer was being made.
       const meanwhile = feed.changes(upTo, streams.current);

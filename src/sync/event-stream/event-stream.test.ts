@@ -163,12 +163,12 @@ forServerDatabases(import.meta.url, (open) => {
       const { end: from } = await events(emil, {});
       const waiting = events(emil, { from, timeout: 30_000 });
       const invited = await fay.createRoom({ preset: 'private_chat', invite: [emil.id] });
-      const told = await waiting;
-      assert.deepEqual(membershipsIn(told), [[invited, 'invite']]);
+      const answer = await waiting;
+      assert.deepEqual(membershipsIn(answer), [[invited, 'invite']]);
       await fay.say(room, 'last words');
       await fay.membership('kick', room, emil);
       await fay.say(room, 'behind his back');
-      const kicked = await events(emil, { from: told.end, timeout: 30_000 });
+      const kicked = await events(emil, { from: answer.end, timeout: 30_000 });
       assert.deepEqual(bodies(kicked.chunk), ['last words']);
       assert.deepEqual(membershipsIn(kicked), [[room, 'leave']]);
       const path = `/user/${enc(emil.id)}/account_data/m.ignored_user_list`;

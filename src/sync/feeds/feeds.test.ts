@@ -85,11 +85,11 @@ forEachDatabase((open) => {
       await waiting;
       // A request that has read the feed before it was dropped starts to wait.
       await feeds.wait(feed, 1e6, signal);
-      const anew = await feeds.open(bob);
-      assert.notEqual(anew, feed);
-      const news = feeds.wait(anew, 1e6, signal);
+      const reopened = await feeds.open(bob);
+      assert.notEqual(reopened, feed);
+      const woken = feeds.wait(reopened, 1e6, signal);
       await under.say(alice, roomId, 'hello');
-      await news;
+      await woken;
     });
   });
 });

@@ -48,8 +48,8 @@ export interface Answer {
   readonly lists: string;
   readonly rooms: string;
   readonly extensions: string;
-  /** Whether there is any news. */
-  readonly isNews: boolean;
+  /** Whether there is any new data. */
+  readonly hasNewData: boolean;
   readonly sent: SentChanges;
   readonly relevant: readonly RelevantRoom[];
 }
@@ -98,14 +98,18 @@ export class Answers {
       body.extensions ?? {},
       devices,
     );
-    const withNews = relevant.filter(({ result }) => result.text !== undefined);
+    const changedRooms = relevant.filter(({ result }) => result.text !== undefined);
     const counts = [...selection.counts].map(([name, count]) => [name, { count }]);
     return {
       upTo,
       lists: JSON.stringify(Object.fromEntries(counts)),
-      rooms: objectText(withNews.map(({ request: { room }, result }) => [room.roomId, result.text ?? ''])),
-      extensions: extensionsText(extensions.filter((answer) => answer.isNews || devices.includes(answer))),
-      isNews: withNews.length > 0 || extensions.some((answer) => answer.isNews),
+      rooms: objectText(
+        changedRooms.map(({ request: { room }, result }) => [room.roomId, result.text ?? '']),
+      ),
+      extensions: extensionsText(
+        extensions.filter((answer) => answer.hasNewData || devices.includes(answer)),
+      ),
+      hasNewData: changedRooms.length > 0 || extensions.some((answer) => answer.hasNewData),
       sent: sentAfter(connection, { listed, relevant, extensions }, roomChanges, sources.extensionBits),
       relevant,
     };
@@ -156,8 +160,8 @@ export class Answers {
     const { room } = selected;
     const request = this.#roomRequest(context, recipient, selected);
     const parts = context.roomChanges.partsOf(room);
-    const mayHaveNews = request.sent === undefined || hasNews(request);
-    const head = mayHaveNews ? await engine.heads.get(room.roomId) : undefined;
+    const isRead = request.sent === undefined || mayHaveChanged(request);
+    const head = isRead ? await engine.heads.get(room.roomId) : undefined;
     const renderer = room.membership === 'join' ? joinedRoom : unjoinedRoom;
     const result = head ? await renderer.render(head, request) : nothingNew(request);
     return { request, result, parts, isSubscribed: selected.isSubscribed };
@@ -199,8 +203,8 @@ interface AnswerContext {
   isDirect(roomId: string): boolean;
 }
 
-/** Whether there may be news of a room that the client knows. */
-function hasNews({ hasGrown, isTouched, config, sent, room, after }: RoomRequest): boolean {
+/** Whether a room that the client knows may have new data. */
+function mayHaveChanged({ hasGrown, isTouched, config, sent, room, after }: RoomRequest): boolean {
   if (hasGrown || isTouched || after === undefined || room.stream > after) return true;
   return config.state.text !== sent?.state || config.timelineLimit > sent.timelineLimit;
 }

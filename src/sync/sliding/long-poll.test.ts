@@ -32,7 +32,7 @@ for (const database of serverDatabases(import.meta.url)) {
       // Several clients, so that they are not all woken in the same turn of the event loop.
       const clients = Array.from({ length: 3 }, (_, index) => new SlidingClient(reader, `client${index}`));
       for (const client of clients) await client.sync(body);
-      const told = clients.map(async (client) => {
+      const receiving = clients.map(async (client) => {
         const ids: string[] = [];
         while (ids.length < 60) {
           const { rooms } = await client.sync(body, { timeout });
@@ -49,7 +49,7 @@ for (const database of serverDatabases(import.meta.url)) {
         return ids;
       });
       const said = (await Promise.all(sending)).flat().sort();
-      const [first, ...others] = await Promise.all(told);
+      const [first, ...others] = await Promise.all(receiving);
       assert.deepEqual(first?.toSorted(), said);
       for (const other of others) assert.deepEqual(other, first);
     });
@@ -63,8 +63,8 @@ for (const database of serverDatabases(import.meta.url)) {
         for (;;) {
           const { extensions } = await client.sync(body, { timeout });
           const rooms = extensions[name]?.['rooms'] as Record<string, { content: unknown }> | undefined;
-          const told = rooms?.[roomId];
-          if (told) return told.content;
+          const entry = rooms?.[roomId];
+          if (entry) return entry.content;
         }
       };
       for (const typing of [true, false]) {

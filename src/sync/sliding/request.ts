@@ -108,7 +108,7 @@ export interface SlidingSyncRequest {
   readonly deviceId: string | undefined;
   readonly body: SlidingSyncBody;
   readonly pos: string | undefined;
-  /** Milliseconds to wait while there is no news. */
+  /** Milliseconds to wait while there is no new data. */
   readonly timeout: number;
   readonly signal: AbortSignal;
 }

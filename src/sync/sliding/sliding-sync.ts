@@ -98,7 +98,7 @@ export class SlidingSync {
       const answer =
         this.#quietAnswer(request, range, devices) ?? (await answers.make(request, range, devices));
       if (answer === 'outdated') continue;
-      if (answer.isNews || since === undefined) return answer;
+      if (answer.hasNewData || since === undefined) return answer;
       const hasMore = await this.#waitForMore(feed, upTo, deadline, signal);
       if (!hasMore) return answer;
     }
@@ -108,7 +108,7 @@ export class SlidingSync {
     return this.#deps.extensions.ofDevice({ ...range, userId, deviceId }, body.extensions ?? {});
   }
 
-  /** Returns the answer without news for a client that repeats its last request. */
+  /** Returns the answer without new data for a client that repeats its last request. */
   #quietAnswer(
     request: SlidingSyncRequest,
     { connection: { lastAnswer }, upTo, changes }: AnswerRange,
@@ -120,7 +120,7 @@ export class SlidingSync {
       lists: lastAnswer.lists,
       rooms: '{}',
       extensions: extensionsText(devices),
-      isNews: devices.some(({ isNews }) => isNews),
+      hasNewData: devices.some(({ hasNewData }) => hasNewData),
       sent: new Map(),
       relevant: [],
     };

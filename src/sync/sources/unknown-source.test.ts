@@ -72,7 +72,7 @@ class Moods implements SyncSource {
     extension: 'org.example.device',
     isQuiet: () => true,
     constant: ({ deviceId }) => `,"org.example.device":${JSON.stringify(deviceId ?? null)}`,
-    members: async (device) => ({ text: this.device.constant(device) as string, isNews: false }),
+    members: async (device) => ({ text: this.device.constant(device) as string, hasNewData: false }),
   };
 
   readonly extension = defineExtension({
@@ -80,7 +80,7 @@ class Moods implements SyncSource {
     request: Type.Object({ unit: Type.String() }),
     answer: async (_userId, _range, { unit }) => ({
       text: JSON.stringify({ count: `${this.#rooms.size} ${unit}` }),
-      isNews: true,
+      hasNewData: true,
     }),
   });
 }

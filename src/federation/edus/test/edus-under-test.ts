@@ -22,7 +22,7 @@ export const dora = `@dora:${far}`;
 export const eve = '@eve:evil.example';
 
 /** Waits for pending asynchronous work. */
-export async function settle(): Promise<void> {
+export async function untilIdle(): Promise<void> {
   for (let i = 0; i < 20; i++) await new Promise(setImmediate);
 }
 

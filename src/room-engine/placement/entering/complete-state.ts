@@ -72,8 +72,8 @@ export class CompleteState {
         }
         // An event that is added from here on changes the extremities, and the loop runs again.
         const [extremities, group] = [head.extremities, head.chain.id];
-        const news = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
-        for (const stored of news) await revision.revise(stored);
+        const newEvents = head.recent.filter(({ stream = 0 }) => stream > revision.upTo);
+        for (const stored of newEvents) await revision.revise(stored);
         const ends = await revision.extremities();
         // Resolving takes a while; its result stays valid while only message events are sent.
         revised = await this.#resolveCurrentState(head, revision, ends, revised);

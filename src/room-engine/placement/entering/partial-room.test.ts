@@ -111,9 +111,9 @@ forEachDatabase((open) => {
           [...room.stateAfter([event.eventId]).keys()].sort(),
         );
       }
-      const told = facts.find(({ onTimeline }) => !onTimeline);
+      const fact = facts.find(({ onTimeline }) => !onTimeline);
       assert.deepEqual(
-        told?.membershipChanges.map(({ userId, to }) => [userId, to]).sort(),
+        fact?.membershipChanges.map(({ userId, to }) => [userId, to]).sort(),
         [ann, ben, cat].map((userId) => [userId, 'join']),
       );
       assert.deepEqual(await check(await under.restart(open)), [await during]);

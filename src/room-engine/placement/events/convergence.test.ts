@@ -115,8 +115,8 @@ forEachDatabase((open) => {
             room.add({ ...draft, prev: [entry.event.event.eventId] });
           } else room.add(draft);
         }
-        const news = [...room.events.keys()].filter((eventId) => !before.has(eventId));
-        const late = news.filter((eventId) =>
+        const newEvents = [...room.events.keys()].filter((eventId) => !before.has(eventId));
+        const late = newEvents.filter((eventId) =>
           room
             .get(eventId)
             .event.prevEventIds.some((id) => before.has(id) && id !== entry.event.event.eventId),
@@ -125,9 +125,11 @@ forEachDatabase((open) => {
         for (const [index, under] of servers.entries()) {
           const { placement } = under.engine;
           await placement.enter(room.room, entry);
-          for (const eventId of deliveryOrder(room, news, orders[index] ?? [0])) {
-            const told = late.includes(eventId) ? { stateBefore: await knowState(under, room, eventId) } : {};
-            await placement.place(room.roomId, room.get(eventId), told);
+          for (const eventId of deliveryOrder(room, newEvents, orders[index] ?? [0])) {
+            const options = late.includes(eventId)
+              ? { stateBefore: await knowState(under, room, eventId) }
+              : {};
+            await placement.place(room.roomId, room.get(eventId), options);
           }
           const head = await under.engine.heads.get(room.roomId);
           const ends = head?.extremities.map(({ eventId }) => eventId) ?? [];
@@ -135,7 +137,7 @@ forEachDatabase((open) => {
           const state = await stateIn(under, room.roomId);
           assert.deepEqual(state, sorted(room.stateAfter(ends)), 'the current state');
           states.push(state);
-          for (const eventId of news) {
+          for (const eventId of newEvents) {
             const stored = await under.engine.events.getById(eventId);
             assert.ok(stored);
             assert.equal(stored.rejected, room.rejected.has(eventId), 'rejected');

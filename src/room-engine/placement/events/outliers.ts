@@ -33,14 +33,14 @@ export class Outliers {
     const head = await this.headOf(room);
     const result = new Map<string, StoredEvent>();
     const known = await this.#deps.events.getManyById(given.map(({ event }) => event.eventId));
-    const news: VerifiedEvent[] = [];
+    const newEvents: VerifiedEvent[] = [];
     await slices.each(given, (one) => {
       const stored = known.get(one.event.eventId);
       if (stored && stored.roomNid !== head.roomNid) throw forbidden('The event is of another room');
       if (stored) result.set(one.event.eventId, stored);
-      else news.push(one);
+      else newEvents.push(one);
     });
-    const ordered = await slices.run(inAuthOrder(news));
+    const ordered = await slices.run(inAuthOrder(newEvents));
     const named = await this.#named(ordered, result);
     for (let start = 0; start < ordered.length; start += eventsAtOnce) {
       const some = ordered.slice(start, start + eventsAtOnce);

@@ -143,10 +143,10 @@ forEachDatabase((open) => {
       const room = large(150);
       const { under } = await opened();
       await under.engine.placement.enter(room.room, room.join(alice));
-      const unheard = room.member('@late:s1.example', 'join');
-      const last = room.say(ann, [unheard]);
+      const unreceived = room.member('@late:s1.example', 'join');
+      const last = room.say(ann, [unreceived]);
       const state = [...room.stateBefore(last).values()];
-      await under.engine.placement.addOutliers(room.room, [room.get(unheard)]);
+      await under.engine.placement.addOutliers(room.room, [room.get(unreceived)]);
       const placing = under.engine.placement.place(room.roomId, room.get(last), { stateBefore: state });
       const renamed = rename(under, room, 'Alice');
       const stored = await placing;

@@ -34,7 +34,7 @@ export interface JoinedRoomsDeps {
 /** The timeline of a room's entry with the members that depend on it. */
 type RoomEvents = Pick<JoinedRoomPieces, 'timeline' | 'state' | 'summary'> & {
   /** Whether it is a reason to include the room in the answer. */
-  readonly isNews: boolean;
+  readonly hasNewData: boolean;
 };
 
 const noTexts: readonly string[] = [];
@@ -43,7 +43,7 @@ const noEvents: RoomEvents = {
   timeline: timelineText(undefined, []),
   state: noTexts,
   summary: undefined,
-  isNews: false,
+  hasNewData: false,
 };
 
 /** Whether the client gets the room as if it did not know it. */
@@ -58,7 +58,7 @@ export class JoinedRooms {
   }
 
   /**
-   * Returns the entry of a room as JSON text; `undefined` when there is no news. Returns at once for clients
+   * Returns the entry of a room as JSON text; `undefined` when there is no new data. Returns at once for clients
    * that follow the room closely, because everything is in memory.
    */
   render(
@@ -73,7 +73,7 @@ export class JoinedRooms {
     ]);
     return whenReady(pieces, ([events, ephemeral, counts]) => {
       const accountData = accountDataIn(recipient, head.roomId, range.accountData);
-      const isQuiet = !events.isNews && ephemeral.length + accountData.length === 0;
+      const isQuiet = !events.hasNewData && ephemeral.length + accountData.length === 0;
       if (isQuiet && !isWhole(range)) return undefined;
       const { timeline, state, summary } = events;
       const { stateAfter } = recipient;
@@ -89,7 +89,7 @@ export class JoinedRooms {
     return whenReady(plain, (timeline) =>
       timeline === undefined
         ? this.#readEvents(head, recipient, range)
-        : { timeline, state: noTexts, summary: undefined, isNews: true },
+        : { timeline, state: noTexts, summary: undefined, hasNewData: true },
     );
   }
 
@@ -109,7 +109,7 @@ export class JoinedRooms {
       timeline: timelineText(timeline, timelineTexts),
       state: stateTexts,
       summary,
-      isNews: timeline.limited || timelineTexts.length + stateTexts.length > 0,
+      hasNewData: timeline.limited || timelineTexts.length + stateTexts.length > 0,
     };
   }
 
@@ -194,8 +194,8 @@ export class JoinedRooms {
   ): Promise<StateNids> {
     const showsState = timeline.events.some(({ stored }) => stored.event.stateKey !== undefined);
     if (!timeline.hidesState && !(stateAfter && showsState)) return new Map();
-    const { changes, news } = await changesWithin(this.#deps.engine, head, after, upTo);
-    if (!stateAfter) rewind(changes, timeline, news);
+    const { changes, unknownNids } = await changesWithin(this.#deps.engine, head, after, upTo);
+    if (!stateAfter) rewind(changes, timeline, unknownNids);
     return changes;
   }
 

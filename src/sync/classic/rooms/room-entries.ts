@@ -111,7 +111,7 @@ export class RoomEntries {
   }
 
   /**
-   * Returns the entry of a room as JSON text, `undefined` when there is no news; at once when it takes no
+   * Returns the entry of a room as JSON text, `undefined` when there is no new data; at once when it takes no
    * query.
    */
   #entry(room: UserRoom, context: EntryContext): string | undefined | Promise<string | undefined> {
@@ -135,7 +135,7 @@ export class RoomEntries {
     const { since, upTo, fullState } = range;
     const { roomId } = room;
     const isLazy = recipient.filter.room.state.lazyLoadMembers;
-    // A client that does not load members lazily would take those that are known for all.
+    // A client that does not load members lazily would take the known members for all members.
     if (!isLazy && isPartialAt(head, upTo)) return undefined;
     const isComplete = !isLazy && since !== undefined && !isNewTo(room, since) && head.completedAt > since;
     const isNew = isComplete || isNewTo(room, since);
@@ -189,8 +189,8 @@ export class RoomEntries {
   }
 
   /**
-   * Whether a client gets a room that the user has left: if its filter includes left rooms, or if leaving is
-   * news.
+   * Whether a client gets a room that the user has left: if its filter includes left rooms, or if the
+   * leave is new to it.
    */
   async #isLeftRoomShown(
     { userId, filter }: Recipient,

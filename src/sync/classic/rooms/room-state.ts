@@ -52,16 +52,16 @@ export async function changesWithin(
   head: RoomHead,
   after: number,
   upTo: number,
-): Promise<{ readonly changes: StateNids; readonly news: ReadonlySet<number> }> {
+): Promise<{ readonly changes: StateNids; readonly unknownNids: ReadonlySet<number> }> {
   const deltas = await engine.stateDeltas(head.roomNid, after, upTo);
   const keys = await engine.stateKeys.names(deltas.map(({ keyNid }) => keyNid));
   const changes: StateNids = new Map();
-  const news = new Set<number>();
+  const unknownNids = new Set<number>();
   for (const [index, { eventNid, passing }] of deltas.entries()) {
     if (eventNid !== undefined) changes.set(keys[index] ?? '', eventNid);
-    for (const nid of passing) news.add(nid);
+    for (const nid of passing) unknownNids.add(nid);
   }
-  return { changes, news };
+  return { changes, unknownNids };
 }
 
 /**
@@ -69,9 +69,9 @@ export async function changesWithin(
  * timeline: an entry that the timeline sets is replaced by its value before the timeline. Entries whose last
  * change is not in the timeline stay as they are at the end, so that the client arrives at the right state
  * whatever was left out.
- * @param news nids that the client cannot know; by default it knows no event
+ * @param unknownNids nids that the client cannot know; by default it knows no event
  */
-export function rewind(state: StateNids, { events }: Timeline, news?: ReadonlySet<number>): void {
+export function rewind(state: StateNids, { events }: Timeline, unknownNids?: ReadonlySet<number>): void {
   const first = new Map<string, StoredEvent>();
   const shown = new Set<number>();
   for (const { stored } of events) {
@@ -83,7 +83,7 @@ export function rewind(state: StateNids, { events }: Timeline, news?: ReadonlySe
   }
   for (const [key, { replaces }] of first) {
     if (!shown.has(state.get(key) ?? 0)) continue;
-    if (replaces !== undefined && (!news || news.has(replaces))) state.set(key, replaces);
+    if (replaces !== undefined && (!unknownNids || unknownNids.has(replaces))) state.set(key, replaces);
     else state.delete(key);
   }
 }

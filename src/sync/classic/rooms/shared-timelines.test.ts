@@ -10,22 +10,22 @@ async function openTimelines(open: OpenDatabase, tuning: RoomsTuning = {}) {
   const under = await RoomsUnderTest.open(open, [], tuning);
   const { streams, clock, engine } = under;
   const text = new EventText(under.rooms.clientEvents, clock);
-  const news = new SharedTimelines(text);
+  const timelines = new SharedTimelines(text);
   const roomId = await under.room(alice, bob);
   const head = await engine.heads.get(roomId);
   assert.ok(head);
-  const find = async (after: number, upTo = streams.current) => news.find(head, { after, upTo });
+  const find = async (after: number, upTo = streams.current) => timelines.find(head, { after, upTo });
   const say = (body: string) => under.say(alice, roomId, body);
-  return { under, roomId, head, news, find, say };
+  return { under, roomId, head, timelines, find, say };
 }
 
 /** Returns the events of a timeline as clients get them. */
-const eventsOf = (news: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
-  assert.ok(news instanceof SharedTimeline);
-  return JSON.parse(news.text(0)).events;
+const eventsOf = (found: unknown): { content: { body?: string }; unsigned: Record<string, unknown> }[] => {
+  assert.ok(found instanceof SharedTimeline);
+  return JSON.parse(found.text(0)).events;
 };
 
-const bodies = (news: unknown) => eventsOf(news).map(({ content }) => content.body);
+const bodies = (found: unknown) => eventsOf(found).map(({ content }) => content.body);
 
 forEachDatabase((open) => {
   describe('SharedTimelines', () => {
@@ -35,10 +35,10 @@ forEachDatabase((open) => {
       await say('one');
       const second = after();
       await say('two');
-      const news = await find(first);
-      assert.deepEqual(bodies(news), ['one', 'two']);
+      const timeline = await find(first);
+      assert.deepEqual(bodies(timeline), ['one', 'two']);
       assert.deepEqual(bodies(await find(second)), ['two']);
-      assert.equal(await find(first), news);
+      assert.equal(await find(first), timeline);
       await say('three');
       assert.deepEqual(bodies(await find(first)), ['one', 'two', 'three']);
     });
@@ -104,14 +104,14 @@ forEachDatabase((open) => {
     });
 
     it('finds no timeline when its events cannot be rendered', async () => {
-      const { under, roomId, head, news, say } = await openTimelines(open, { eventCacheSize: 2 });
+      const { under, roomId, head, timelines, say } = await openTimelines(open, { eventCacheSize: 2 });
       const before = under.streams.current;
       const target = await say('one');
       await under.redact(alice, roomId, target);
       for (const body of ['two', 'three', 'four']) await say(body);
       await under.database.close();
       for (let time = 0; time < 2; time++) {
-        const found = news.find(head, { after: before, upTo: under.streams.current });
+        const found = timelines.find(head, { after: before, upTo: under.streams.current });
         assert.ok(found instanceof Promise);
         assert.equal(await found, undefined);
       }

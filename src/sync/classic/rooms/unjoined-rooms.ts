@@ -158,10 +158,10 @@ export class UnjoinedRooms {
     const since = fullState ? undefined : after;
     if (since !== undefined && departure.stream <= since) return new Map();
     const wasThere = since !== undefined && view.membershipAt(since) === 'join';
-    const { changes: state, news } = wasThere
+    const { changes: state, unknownNids } = wasThere
       ? await changesWithin(this.#engine, head, since, departure.stream)
-      : { changes: await stateOfGroup(this.#engine, departure.event?.stateGroup), news: undefined };
-    if (!stateAfter) rewind(state, timeline, news);
+      : { changes: await stateOfGroup(this.#engine, departure.event?.stateGroup), unknownNids: undefined };
+    if (!stateAfter) rewind(state, timeline, unknownNids);
     if (!filter.room.state.lazyLoadMembers) return state;
     const needed = neededMembers(timeline, []);
     if (!wasThere) removeUnneeded(state, userId, needed);

@@ -19,7 +19,7 @@ export async function accountDataExtension(
     roomEntries(sources, context, covered),
   ]);
   const text = `{"global":${listText(global)},"rooms":${roomsText(byRoom)}}`;
-  return { name: 'account_data', text, isNews: global.length > 0 || byRoom.size > 0, covered };
+  return { name: 'account_data', text, hasNewData: global.length > 0 || byRoom.size > 0, covered };
 }
 
 async function globalEntries(

@@ -28,7 +28,7 @@ export async function toDeviceExtension(
     limit: Math.min(limit ?? defaultMessages, maxMessages),
   });
   const text = `{"next_batch":"${encodePosition(position)}","events":[${messages.join(',')}]}`;
-  return { name: 'to_device', text, isNews: messages.length > 0 };
+  return { name: 'to_device', text, hasNewData: messages.length > 0 };
 }
 
 /** Returns an extension with the members of all sections that belong to it. */
@@ -43,5 +43,5 @@ export async function deviceExtension(
     sections.map(({ bit, section }) => section.members({ userId, deviceId }, range, (bits & bit) !== 0)),
   );
   const text = members.map((one) => one.text).join('');
-  return { name, text: `{${text.slice(1)}}`, isNews: members.some(({ isNews }) => isNews) };
+  return { name, text: `{${text.slice(1)}}`, hasNewData: members.some(({ hasNewData }) => hasNewData) };
 }

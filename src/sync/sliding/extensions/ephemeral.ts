@@ -21,7 +21,12 @@ export async function ephemeralExtension(
     ...progress(extension.name, bit, context, room),
   }));
   const events = await extension.inRooms(context.userId, rooms, context.upTo);
-  return { name: extension.name, text: `{"rooms":${roomsText(events)}}`, isNews: events.size > 0, covered };
+  return {
+    name: extension.name,
+    text: `{"rooms":${roomsText(events)}}`,
+    hasNewData: events.size > 0,
+    covered,
+  };
 }
 
 /**

@@ -23,7 +23,7 @@ export interface ExtensionAnswer {
   /** JSON. */
   readonly text: string;
   /** Whether it ends a long poll. */
-  readonly isNews: boolean;
+  readonly hasNewData: boolean;
   /** The rooms of which the client has all data of the extension after this answer. */
   readonly covered?: readonly RelevantRoom[];
 }

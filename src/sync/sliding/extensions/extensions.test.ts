@@ -51,8 +51,8 @@ for (const database of serverDatabases(import.meta.url)) {
       const client = new SlidingClient(anna);
       const ask = async (ranges?: number[][]) => {
         const { extensions } = await client.sync(asking({ account_data: { enabled: true } }, ranges));
-        const told = extensions['account_data'] ?? { global: [], rooms: {} };
-        return told as unknown as { global: Entry[] } & InRooms<Entry[]>;
+        const extension = extensions['account_data'] ?? { global: [], rooms: {} };
+        return extension as unknown as { global: Entry[] } & InRooms<Entry[]>;
       };
       const first = await ask();
       assert.deepEqual(first.global.map(({ type }) => type).sort(), ['m.push_rules', 'org.example']);
@@ -84,8 +84,8 @@ for (const database of serverDatabases(import.meta.url)) {
       const client = new SlidingClient(anna);
       const ask = async () => {
         const { extensions } = await client.sync(asking({ receipts: { enabled: true } }));
-        const told = extensions['receipts'] as unknown as InRooms<Entry> | undefined;
-        const content = (told?.rooms[roomId]?.content ?? {}) as Record<string, Record<string, object>>;
+        const extension = extensions['receipts'] as unknown as InRooms<Entry> | undefined;
+        const content = (extension?.rooms[roomId]?.content ?? {}) as Record<string, Record<string, object>>;
         return Object.entries(content).map(([id, types]) => [id, Object.keys(types['m.read'] ?? {})]);
       };
       assert.deepEqual(await ask(), [[old, [anna.id]]]);
@@ -120,8 +120,8 @@ for (const database of serverDatabases(import.meta.url)) {
       const client = new SlidingClient(anna);
       const ask = async (options: object = {}) => {
         const { extensions } = await client.sync(asking({ typing: { enabled: true, ...options } }));
-        const told = extensions['typing'] as unknown as InRooms<Entry> | undefined;
-        return told?.rooms[roomId]?.content['user_ids'];
+        const extension = extensions['typing'] as unknown as InRooms<Entry> | undefined;
+        return extension?.rooms[roomId]?.content['user_ids'];
       };
       assert.equal(await ask(), undefined);
       const path = `/rooms/${enc(roomId)}/typing/${enc(ben.id)}`;
@@ -150,8 +150,8 @@ for (const database of serverDatabases(import.meta.url)) {
           room_subscriptions: { [roomId]: config },
           extensions: { typing: { enabled: true, ...selection } },
         });
-        const told = extensions['typing'] as unknown as InRooms<Entry> | undefined;
-        return Object.keys(told?.rooms ?? {}).sort();
+        const extension = extensions['typing'] as unknown as InRooms<Entry> | undefined;
+        return Object.keys(extension?.rooms ?? {}).sort();
       };
       const both = [roomId, other].sort();
       assert.deepEqual(await ask({}), both);

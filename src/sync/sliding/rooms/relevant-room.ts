@@ -1,6 +1,6 @@
 import type { RoomRequest, RoomResult } from './room-request.ts';
 
-/** A room that an answer may contain, with or without news. */
+/** A room that an answer may contain, with or without new data. */
 export interface RelevantRoom {
   readonly request: RoomRequest;
   readonly result: RoomResult;

@@ -30,7 +30,7 @@ export interface RoomRequest {
 
 /** The entry of a room in an answer, and what it changes of the sent state. */
 export interface RoomResult {
-  /** JSON; `undefined` without news. */
+  /** JSON; `undefined` without new data. */
   readonly text: string | undefined;
   /** The timeline and state that the client has after the answer. */
   readonly sent: Pick<SentRoom, 'timelineLimit' | 'state'>;
@@ -42,7 +42,7 @@ export interface RoomResult {
   readonly details: RoomDetails | undefined;
 }
 
-/** The result for a room without news. */
+/** The result for a room without new data. */
 export function nothingNew({ sent }: RoomRequest): RoomResult {
   const { timelineLimit = 0, state = '[]' } = sent ?? {};
   return {
