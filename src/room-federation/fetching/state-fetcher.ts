@@ -18,8 +18,7 @@ export const defaultMaxMissing = 0.1;
 /** How a state is fetched. */
 export interface StateOptions {
   /**
-   * The share of a state, from 0 to 1, that may be missing in addition to events that this server has
-   * rejected. Callers that retry start with less than the default, since keys may become available; the last
+   * The share of a state, from 0 to 1, that may be missing. Callers that retry start with less than the default, since keys may become available; the last
    * attempts accept more.
    */
   readonly maxMissing?: number;
@@ -104,7 +103,7 @@ export class StateFetcher {
 
   /**
    * Fetches the state before an event with a request for that event, and stores all of its events. The response cannot be checked for
-   * completeness, only each event can. Leaves out events that this server has rejected, and events that no
+   * completeness, only each event can. Leaves out events that no
    * server provides, up to the share `maxMissing`.
    * @returns event ids
    * @throws FetchFailed when no server provides enough of the state
@@ -163,7 +162,7 @@ export class StateFetcher {
     const known = await this.#deps.known.find(ids);
     const usable = ids.filter((id) => {
       const event = known.get(id);
-      return event?.roomNid === roomNid && !event.rejected;
+      return event?.roomNid === roomNid;
     });
     const missing = ids.filter((id) => !known.has(id)).length;
     return usable.length > 0 && missing <= ids.length * maxMissing ? usable : undefined;

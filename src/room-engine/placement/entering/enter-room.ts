@@ -11,7 +11,7 @@ import { MissingEvents } from '../missing-events.ts';
 import type { JoinResponse } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 import { authIdsOf, withMembersFromAuthEvents } from '../states/auth-state.ts';
-import { type BeforeStates, type ReceivedState, stateMapOf } from '../states/before-state.ts';
+import type { BeforeStates, ReceivedState } from '../states/before-state.ts';
 import { applyCurrentStateChange } from '../states/current-state.ts';
 import { PreparedCurrentState } from '../states/prepared-current-state.ts';
 import { readOutOfBandMembers } from '../store.ts';
@@ -126,7 +126,7 @@ export class EnterRoom {
     const lacking = authIdsOf(event).filter((eventId) => !named.has(eventId));
     if (lacking.length > 0) throw new MissingEvents(lacking);
     const found = await events.getManyById(stateIds);
-    const state = await stateMapOf(found.values(), head.roomNid, this.#deps.slices);
+    const state = await this.#deps.before.acceptedState(head, found.values());
     if (!state.has(stateMapKey('m.room.create', ''))) throw forbidden('The state has no create event');
     const authState = isPartial ? withMembersFromAuthEvents(state, named.values()) : state;
     const rejection = rejectionByAuthEvents(event, named) ?? rejectionByState(event, authState);

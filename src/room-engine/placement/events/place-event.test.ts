@@ -9,6 +9,7 @@ import {
   ReferenceRoom,
 } from '../../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { stateMapKey } from '../../../protocol/index.ts';
 import type { RoomFact } from '../../stored-event.ts';
 
 const levels = (users: Record<string, number>): Pick<ReferenceDraft, 'type' | 'stateKey' | 'content'> => ({
@@ -229,6 +230,30 @@ forEachDatabase((open) => {
   });
 
   describe('Placement.place with the state before the event', () => {
+    it('takes what a rejected event replaced in place of that event, also after a restart', async () => {
+      const { under, room } = await entered();
+      const powerLevels = stateMapKey('m.room.power_levels', '');
+      room.member(cat, 'join');
+      const before = room.stateAfter(room.forwardExtremities).get(powerLevels);
+      const content = { users: { [cat]: 100 } };
+      const coup = room.add({ type: 'm.room.power_levels', sender: cat, stateKey: '', content });
+      const topic = room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } });
+      const claimed = new Map([...room.stateBefore(topic), [powerLevels, coup]]);
+      const { state, authChain } = room.stateAndAuthChain(claimed);
+      const { placement } = under.engine;
+      const outliers = await placement.addOutliers(room.room, [...authChain, ...state]);
+      assert.equal(outliers.get(coup)?.rejected, true);
+      const stateBefore = [...claimed.values()];
+      const stored = await placement.place(room.roomId, room.get(topic), { stateBefore });
+      assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
+      const group = await under.engine.stateAt(stored, 'before');
+      const levels = await under.engine.events.get(group?.get(powerLevels) ?? 0);
+      assert.equal(levels?.event.eventId, before);
+      const head = await (await under.restart(open)).engine.heads.get(room.roomId);
+      assert.equal(head?.entry('m.room.power_levels', '')?.eventId, before);
+      assert.equal(head?.entry('m.room.topic', '')?.eventId, topic);
+    });
+
     it('places the event by the state that a remote server supplied, and fills the gap later', async () => {
       const { under, room, send, check, facts } = await entered();
       const lost = room.member(cat, 'join');

@@ -1,4 +1,3 @@
-import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import { type RoomVersion, stateMapKey } from '../../../protocol/index.ts';
 import { GroupChain, type GroupRows } from '../../state/group-chain.ts';
 import type { StoredEvent } from '../../stored-event.ts';
@@ -6,6 +5,9 @@ import type { WritableHead } from '../../timeline/writable-head.ts';
 import { MissingEvents } from '../missing-events.ts';
 import type { StateAfterEvent, SuppliedState } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
+
+/** Rejected events that are passed over in search of the event that they replaced. */
+const maxRejectedInRow = 20;
 
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
 
@@ -76,7 +78,50 @@ export class BeforeStates {
     const found = await events.getManyById(eventIds);
     const missing = eventIds.filter((eventId) => !found.has(eventId));
     if (missing.length > 0) throw new MissingEvents(missing);
-    return this.ofState(head, await stateMapOf(found.values(), head.roomNid, this.#deps.slices));
+    return this.ofState(head, await this.acceptedState(head, found.values()));
+  }
+
+  /**
+   * Returns the state that consists of these events. In place of each rejected one it has what that event replaced,
+   * as far as this is known: a rejected event does not change the state.
+   * Source: server-server API, "Rejection".
+   */
+  async acceptedState(head: WritableHead, events: Iterable<StoredEvent>): Promise<Map<string, StoredEvent>> {
+    const { slices } = this.#deps;
+    const state = new Map<string, StoredEvent>();
+    const rejected = new Map<string, StoredEvent>();
+    await slices.each(events, (stored) => {
+      const { type, stateKey } = stored.event;
+      if (stateKey === undefined || stored.roomNid !== head.roomNid) return;
+      (stored.rejected ? rejected : state).set(stateMapKey(type, stateKey), stored);
+    });
+    for (const [key, stored] of rejected) {
+      const replaced = state.has(key) ? undefined : await this.#replaced(head, stored, key);
+      if (replaced) state.set(key, replaced);
+    }
+    return state;
+  }
+
+  /**
+   * Returns the accepted event that a rejected one replaced: in the state before it, or among its auth events, or
+   * else in the current state.
+   */
+  async #replaced(head: WritableHead, rejected: StoredEvent, key: string): Promise<StoredEvent | undefined> {
+    const { events } = this.#deps;
+    let stored: StoredEvent | undefined = rejected;
+    for (let steps = 0; stored?.rejected && steps < maxRejectedInRow; steps++) {
+      if (stored.stateBefore !== undefined) {
+        stored = stored.replaces === undefined ? undefined : await events.get(stored.replaces);
+        continue;
+      }
+      const auth = await events.getManyById(stored.event.authEventIds);
+      stored = [...auth.values()].find(
+        ({ event: { type, stateKey } }) => stateKey !== undefined && stateMapKey(type, stateKey) === key,
+      );
+    }
+    if (stored && !stored.rejected) return stored;
+    const entry = head.state.get(key);
+    return entry && (await events.get(entry.nid));
   }
 
   /**
@@ -115,12 +160,14 @@ export class BeforeStates {
     const found = await this.#deps.events.getManyById([...before, eventId]);
     const missing = before.filter((id) => !found.has(id));
     if (missing.length > 0) throw new MissingEvents(missing);
-    const { slices } = this.#deps;
     const own = found.get(eventId);
     found.delete(eventId);
-    const state = await stateMapOf(found.values(), head.roomNid, slices);
-    const change = await stateMapOf(own ? [own] : [], head.roomNid, slices);
-    return this.ofState(head, new Map([...state, ...change]));
+    const state = await this.acceptedState(head, found.values());
+    const { type, stateKey } = own?.event ?? {};
+    const changes =
+      own?.roomNid === head.roomNid && !own.rejected && type !== undefined && stateKey !== undefined;
+    if (changes) state.set(stateMapKey(type, stateKey), own);
+    return this.ofState(head, state);
   }
 
   /**
@@ -198,21 +245,6 @@ export class BeforeStates {
     const chain = async () => (head?.chain.id === id ? head.chain.fork() : await this.#deps.groups.chain(id));
     return { id, chain, newGroups: [], newGroupKeys: [], resolvedFrom: [] };
   }
-}
-
-/** Returns the state that consists of these events, without rejected events and events of other rooms. */
-export async function stateMapOf(
-  events: Iterable<StoredEvent>,
-  roomNid: number,
-  slices: TimeSlices,
-): Promise<Map<string, StoredEvent>> {
-  const state = new Map<string, StoredEvent>();
-  await slices.each(events, (stored) => {
-    const { type, stateKey } = stored.event;
-    if (stateKey === undefined || stored.rejected || stored.roomNid !== roomNid) return;
-    state.set(stateMapKey(type, stateKey), stored);
-  });
-  return state;
 }
 
 /** The distinct state groups of a room's forward extremities. */
