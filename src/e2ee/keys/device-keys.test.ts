@@ -79,31 +79,24 @@ forEachDatabase((open) => {
       assert.equal(await claim(alice, alice), undefined);
     });
 
-    it("rejects device keys that belong to another device, are malformed or lack the device's signature", async () => {
+    it('rejects device keys that belong to another device or are malformed with M_BAD_JSON', async () => {
       await start();
       const alice = await server.user('alice');
       const { client } = alice;
-      const other = new ClientDevice(alice.userId, alice.deviceId);
       const foreign = new ClientDevice(alice.userId, 'OTHER');
       const valid = client.deviceKeys();
       const keys = valid['keys'] as Record<string, string>;
       const cases: [JsonObject, string][] = [
-        [client.deviceKeys({ user_id: '@bob:test' }), 'M_INVALID_PARAM'],
-        [client.deviceKeys({ device_id: 'OTHER' }), 'M_INVALID_PARAM'],
-        [foreign.deviceKeys(), 'M_INVALID_PARAM'],
-        [client.deviceKeys({ keys: {} }), 'M_INVALID_PARAM'],
-        [client.deviceKeys({ keys: 'none' }), 'M_INVALID_PARAM'],
-        [client.deviceKeys({ keys: { ...keys, 'ed25519:OTHER': publicKey() } }), 'M_INVALID_PARAM'],
-        [client.deviceKeys({ keys: { ...keys, [`ed25519:${alice.deviceId}`]: 'AAAA' } }), 'M_INVALID_PARAM'],
-        [
-          client.deviceKeys({ keys: { [`ed25519:${alice.deviceId}`]: client.key.publicKey.base64 } }),
-          'M_INVALID_PARAM',
-        ],
-        [client.deviceKeys({ algorithms: 'all' }), 'M_INVALID_PARAM'],
-        [client.deviceKeys({ algorithms: [1] }), 'M_INVALID_PARAM'],
-        [{ ...valid, algorithms: [] }, 'M_INVALID_SIGNATURE'],
-        [{ ...valid, signatures: other.deviceKeys().signatures! }, 'M_INVALID_SIGNATURE'],
-        [{ ...valid, signatures: { '@bob:test': {} } }, 'M_INVALID_SIGNATURE'],
+        [client.deviceKeys({ user_id: '@bob:test' }), 'M_BAD_JSON'],
+        [client.deviceKeys({ device_id: 'OTHER' }), 'M_BAD_JSON'],
+        [foreign.deviceKeys(), 'M_BAD_JSON'],
+        [client.deviceKeys({ keys: 'none' }), 'M_BAD_JSON'],
+        [client.deviceKeys({ keys: { ...keys, 'ed25519:OTHER': publicKey() } }), 'M_BAD_JSON'],
+        [client.deviceKeys({ keys: { ...keys, [`ed25519:${alice.deviceId}`]: 'AAAA' } }), 'M_BAD_JSON'],
+        [client.deviceKeys({ algorithms: 'all' }), 'M_BAD_JSON'],
+        [client.deviceKeys({ algorithms: [1] }), 'M_BAD_JSON'],
+        [{ ...valid, signatures: 'mine' }, 'M_BAD_JSON'],
+        [{ ...valid, signatures: { [alice.userId]: { 'ed25519:x': 5 } } }, 'M_BAD_JSON'],
         [client.deviceKeys({ padding: 'x'.repeat(20_000) }), 'M_TOO_LARGE'],
       ];
       for (const [device_keys, code] of cases) {
@@ -115,6 +108,29 @@ forEachDatabase((open) => {
       assert.deepEqual(codeOf(tooLarge), [413, 'M_TOO_LARGE']);
       const { body } = await query(alice, { [alice.userId]: [] });
       assert.deepEqual(body['device_keys'], { [alice.userId]: { [alice.deviceId]: alice.deviceKeys } });
+    });
+
+    it('accepts device keys without a valid signature, and returns no signatures that were not uploaded', async () => {
+      await start();
+      const login = await server.server.register('unsigned', { device_id: 'DEVICE' });
+      const client = new ClientDevice(login.userId, 'DEVICE');
+      const user = { ...login, deviceId: 'DEVICE', client, deviceKeys: client.deviceKeys() };
+      const { signatures, ...unsignedKeys } = client.deviceKeys();
+      const other = new ClientDevice(login.userId, 'DEVICE').deviceKeys().signatures!;
+      const curveOnly = { keys: { 'curve25519:DEVICE': publicKey() } };
+      for (const [sent, returned] of [
+        [unsignedKeys, {}],
+        [{ ...unsignedKeys, signatures: {}, algorithms: [] }, {}],
+        [{ ...unsignedKeys, signatures: { [login.userId]: {} }, algorithms: ['a'] }, {}],
+        [{ ...unsignedKeys, signatures: other, algorithms: ['b'] }, other],
+        [{ ...unsignedKeys, ...curveOnly }, {}],
+        [{ ...unsignedKeys, signatures }, signatures],
+      ] as [JsonObject, JsonObject][]) {
+        assert.equal((await upload(user, { device_keys: sent })).status, 200);
+        const { body } = await query(user, { [login.userId]: [] });
+        const found = (body['device_keys'] as Record<string, Record<string, JsonObject>>)[login.userId];
+        assert.deepEqual(found, { DEVICE: { ...sent, signatures: returned } });
+      }
     });
 
     it('accepts the device id __proto__', async () => {

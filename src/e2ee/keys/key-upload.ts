@@ -64,25 +64,22 @@ export class KeyUpload {
 
   /**
    * @returns the number of unclaimed one-time keys of the device by algorithm
-   * @throws MatrixError M_INVALID_PARAM, M_INVALID_SIGNATURE, M_TOO_LARGE, M_FORBIDDEN, M_NOT_FOUND
+   * @throws MatrixError M_BAD_JSON, M_INVALID_PARAM, M_TOO_LARGE, M_FORBIDDEN, M_NOT_FOUND
    */
   async upload(userId: string, deviceId: string, body: KeyUploadBody): Promise<Record<string, number>> {
     const device = { userId, deviceId };
-    const checked = await this.check(device, body);
+    const checked = this.check(device, body);
     return this.#deps.streams.write<E2eeTables, Record<string, number>>((writer, publish) =>
       this.uploadIn(writer, publish, device, checked),
     );
   }
 
-  /** Parses and checks the keys of an upload, before the transaction. */
-  async check({ userId, deviceId }: DeviceAddress, body: KeyUploadBody): Promise<CheckedUpload> {
-    const deviceKeys = body.device_keys && parseDeviceKeys(body.device_keys, userId, deviceId);
-    const signingKey = deviceKeys?.signingKey ?? (await this.#storedSigningKey(userId, deviceId));
-    const owner = { userId, deviceId, signingKey };
+  /** Parses the keys of an upload, before the transaction. @throws MatrixError M_BAD_JSON, M_TOO_LARGE */
+  check({ userId, deviceId }: DeviceAddress, body: KeyUploadBody): CheckedUpload {
     return {
-      deviceKeys,
-      oneTimeKeys: parseOneTimeKeys(body.one_time_keys ?? {}, owner),
-      fallbackKeys: parseFallbackKeys(body.fallback_keys ?? {}, owner),
+      deviceKeys: body.device_keys && parseDeviceKeys(body.device_keys, userId, deviceId),
+      oneTimeKeys: parseOneTimeKeys(body.one_time_keys ?? {}),
+      fallbackKeys: parseFallbackKeys(body.fallback_keys ?? {}),
     };
   }
 
@@ -108,11 +105,6 @@ export class KeyUpload {
     return withDefaultAlgorithm(counts);
   }
 
-  async #storedSigningKey(userId: string, deviceId: string): Promise<VerifyKey | undefined> {
-    const stored = await readDeviceKeys(this.#deps.database.reader<E2eeTables>(), userId, deviceId);
-    return stored && signingKeyOf(stored, deviceId);
-  }
-
   async #putDeviceKeys(
     writer: Writer<E2eeTables>,
     publish: Publish,
@@ -134,7 +126,8 @@ export class KeyUpload {
       const isValid = name === deviceId || (key !== undefined && isSignedBy(object, userId, keyId, key));
       if (isValid) signatures[keyId] = signature;
     }
-    const trustedObject = withSignatures(object, userId, signatures);
+    // The specification requires `signatures` in responses.
+    const trustedObject = withSignatures({ signatures: {}, ...object }, userId, signatures);
     if (isUnchanged && JSON.stringify(signaturesBy(stored, userId)) === JSON.stringify(signatures)) return;
     if (stored && !haveSameIdentity(stored, object)) {
       await deleteOneTimeKeysOfDevices(writer, userId, [deviceId]);

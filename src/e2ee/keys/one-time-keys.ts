@@ -1,14 +1,13 @@
 import { createHash } from 'node:crypto';
 import {
+  badJson,
   canonicalJson,
-  invalidParam,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   tooLarge,
-  type VerifyKey,
 } from '../../protocol/index.ts';
-import { coveredText, invalidSignature, isPublicKey, isSignedBy } from './signed-object.ts';
+import { coveredText, isPublicKey } from './signed-object.ts';
 
 /** A parsed one-time or fallback key. */
 export interface OneTimeKey {
@@ -21,60 +20,50 @@ export interface OneTimeKey {
   readonly digest: string;
 }
 
-/** The device that uploads keys. */
-export interface KeyOwner {
-  readonly userId: string;
-  readonly deviceId: string;
-  /** The Ed25519 key of the device; `undefined` until it has uploaded identity keys. */
-  readonly signingKey: VerifyKey | undefined;
-}
-
 /** Maximum of characters of a key name, and of UTF-16 units of a key. A signed key has about 200. */
 const [maxNameLength, maxKeyLength] = [255, 4_096];
 
 /**
- * Parses one-time keys, `<algorithm>:<key id>` to key, and checks their signatures.
+ * Parses one-time keys, `<algorithm>:<key id>` to key. The devices that claim them verify their signatures.
  * Source: client-server API, "Key algorithms" and "One-time and fallback keys".
- * @throws MatrixError M_INVALID_PARAM, M_INVALID_SIGNATURE, M_TOO_LARGE
+ * @throws MatrixError M_BAD_JSON, M_TOO_LARGE
  */
-export function parseOneTimeKeys(keys: JsonObject, owner: KeyOwner): OneTimeKey[] {
-  return Object.entries(keys).map(([name, key]) => parseKey(name, key, owner));
+export function parseOneTimeKeys(keys: JsonObject): OneTimeKey[] {
+  return Object.entries(keys).map(([name, key]) => parseKey(name, key));
 }
 
 /** Parses fallback keys in the same way; there may be one for each algorithm. */
-export function parseFallbackKeys(keys: JsonObject, owner: KeyOwner): OneTimeKey[] {
-  const parsed = parseOneTimeKeys(keys, owner);
+export function parseFallbackKeys(keys: JsonObject): OneTimeKey[] {
+  const parsed = parseOneTimeKeys(keys);
   const algorithms = new Set(parsed.map(({ algorithm }) => algorithm));
   if (algorithms.size < parsed.length) {
-    throw invalidParam('There may be only one fallback key for each algorithm');
+    throw badJson('There may be only one fallback key for each algorithm');
   }
   return parsed;
 }
 
-function parseKey(name: string, key: JsonValue | undefined, owner: KeyOwner): OneTimeKey {
+function parseKey(name: string, key: JsonValue | undefined): OneTimeKey {
   const colon = name.indexOf(':');
   const [algorithm, keyId] = [name.slice(0, colon), name.slice(colon + 1)];
   const isName = colon > 0 && keyId !== '' && name.length <= maxNameLength && !name.includes('\0');
-  if (!isName) throw invalidParam('The name of a one-time key must be <algorithm>:<key id>');
-  if (algorithm === 'signed_curve25519') checkSigned(name, key, owner);
+  if (!isName) throw badJson('The name of a one-time key must be <algorithm>:<key id>');
+  if (algorithm === 'signed_curve25519') checkSigned(name, key);
   else if (algorithm === 'curve25519') {
-    if (!isPublicKey(key)) throw invalidParam(`${name} is not a base64 key of 32 bytes`);
+    if (!isPublicKey(key)) throw badJson(`${name} is not a base64 key of 32 bytes`);
   } else if (typeof key !== 'string' && !(isJsonObject(key) && typeof key['key'] === 'string')) {
-    throw invalidParam(`${name} must be a string or an object with a string "key"`);
+    throw badJson(`${name} must be a string or an object with a string "key"`);
   }
   const text = JSON.stringify(key);
   if (text.length > maxKeyLength) throw tooLarge(`${name} is too large`);
   return { algorithm, keyId, key: text, digest: digestOf(key) };
 }
 
-function checkSigned(name: string, key: JsonValue | undefined, owner: KeyOwner): void {
-  if (!isJsonObject(key) || !isPublicKey(key['key']) || !isJsonObject(key['signatures'])) {
-    throw invalidParam(`${name} must be an object with a key and signatures`);
-  }
-  const { userId, deviceId, signingKey } = owner;
-  if (signingKey && !isSignedBy(key, userId, `ed25519:${deviceId}`, signingKey)) {
-    throw invalidSignature(`${name}: a valid signature by the ed25519 key of the device is missing`);
-  }
+function checkSigned(name: string, key: JsonValue | undefined): void {
+  const isWellFormed =
+    isJsonObject(key) &&
+    isPublicKey(key['key']) &&
+    (key['signatures'] === undefined || isJsonObject(key['signatures']));
+  if (!isWellFormed) throw badJson(`${name} must be an object with a key and signatures`);
 }
 
 function digestOf(key: JsonValue | undefined): string {

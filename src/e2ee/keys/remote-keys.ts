@@ -1,5 +1,5 @@
 import { exceedsDepth, isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
-import { isPublicKey, signaturesBy } from './signed-object.ts';
+import { isPublicKey, signaturesBy, withSignatures } from './signed-object.ts';
 
 /** The time limit of a request to another server. */
 export interface RemoteRequest {
@@ -127,7 +127,7 @@ export function validDeviceKeys(keys: JsonObject, userId: string, deviceId: stri
   }
   const name = objectProperty(keys, 'unsigned')?.['device_display_name'];
   const unsigned = typeof name === 'string' ? { device_display_name: name.slice(0, maxTextLength) } : {};
-  return { ...keys, signatures: { [userId]: signaturesBy(keys, userId) }, unsigned };
+  return { ...withSignatures({ signatures: {}, ...keys }, userId, signaturesBy(keys, userId)), unsigned };
 }
 
 /** Returns a master or self-signing key like `validDeviceKeys`. It must contain one key, named by itself. */
@@ -142,8 +142,7 @@ export function validCrossSigningKey(
   if (!Array.isArray(key['usage']) || !key['usage'].includes(usage)) return undefined;
   const keys = Object.entries(key['keys']);
   if (keys.length !== 1 || keys.some(([id, text]) => id !== `ed25519:${String(text)}`)) return undefined;
-  const { unsigned: _unsigned, ...rest } = key;
-  return { ...rest, signatures: { [userId]: signaturesBy(key, userId) } };
+  return withSignatures(key, userId, signaturesBy(key, userId));
 }
 
 export const isDeviceId = (id: unknown): id is string =>

@@ -38,10 +38,14 @@ export function isSignedBy(object: JsonObject, userId: string, keyId: string, ke
   return verifyJson(object, userId, (id) => (id === keyId ? key : undefined));
 }
 
-/** Returns the object with only the given signatures of a user, and without `unsigned`. */
+/**
+ * Returns the object with only the given signatures of a user, and without `unsigned`. An object without `signatures`
+ * gets none when there are none.
+ */
 export function withSignatures(object: JsonObject, userId: string, signatures: UserSignatures): JsonObject {
-  const { signatures: _signatures, unsigned: _unsigned, ...covered } = object;
-  return { ...covered, signatures: { [userId]: signatures } };
+  const { signatures: before, unsigned: _unsigned, ...covered } = object;
+  if (Object.keys(signatures).length > 0) return { ...covered, signatures: { [userId]: signatures } };
+  return before === undefined ? covered : { ...covered, signatures: {} };
 }
 
 /** Reports whether text is base64 for 32 bytes, the length of Curve25519 and Ed25519 keys. */
