@@ -51,6 +51,7 @@ export interface AccountTables {
     /** Null for a registration. */
     user_id: string | null;
     created_at: number;
+    /** SHA-256 of the operation, base64url. */
     operation: string;
     body_digest: string;
     /** The parameters of the request; after the operation its result. */

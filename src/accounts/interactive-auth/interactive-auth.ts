@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
@@ -264,7 +265,7 @@ export class InteractiveAuth {
       id_hash,
       user_id: requester?.userId ?? null,
       created_at: progress.createdAt,
-      operation,
+      operation: digestOperation(operation),
       body_digest: digestBody(progress.body),
       sealed_body,
       completed: JSON.stringify(Object.fromEntries(progress.completed)),
@@ -310,10 +311,13 @@ function resultIn(
 }
 
 function checkOperation(row: SessionRow, { operation, requester }: InteractiveAuthRequest): void {
-  if (row.operation !== operation || row.user_id !== (requester?.userId ?? null)) {
+  if (row.operation !== digestOperation(operation) || row.user_id !== (requester?.userId ?? null)) {
     throw forbidden('This authentication session is for another operation');
   }
 }
+
+/** Sessions outlive the devices that an operation names. */
+const digestOperation = (operation: string) => hash('sha256', operation, 'base64url');
 
 /** A request may leave out the parameters of its session. */
 const isSameBody = (row: SessionRow, parameters: JsonObject) =>
