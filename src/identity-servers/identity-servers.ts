@@ -60,13 +60,13 @@ export class IdentityServers {
     if (!Array.isArray(algorithms) || typeof pepper !== 'string') throw invalidResponse();
     const isHashed = algorithms.includes('sha256');
     if (!isHashed && !algorithms.includes('none')) throw invalidResponse();
-    const sought = isHashed
+    const key = isHashed
       ? hash('sha256', `${address} ${medium} ${pepper}`, 'base64url')
       : `${address} ${medium}`;
-    const body = { addresses: [sought], algorithm: isHashed ? 'sha256' : 'none', pepper };
+    const body = { addresses: [key], algorithm: isHashed ? 'sha256' : 'none', pepper };
     const { mappings } = await this.#request(server, accessToken, '/lookup', body);
     if (!isJsonObject(mappings)) throw invalidResponse();
-    const userId = Object.hasOwn(mappings, sought) ? mappings[sought] : undefined;
+    const userId = Object.hasOwn(mappings, key) ? mappings[key] : undefined;
     // Some identity servers answer null for an address without an owner.
     if (userId === undefined || userId === null) return undefined;
     if (!isUserId(userId)) throw invalidResponse();

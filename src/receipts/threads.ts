@@ -6,7 +6,7 @@ import type { RoomReader, StoredEvent } from '../room-engine/index.ts';
  * they are known and in the same room. Source: client-server API, "Threaded read receipts": at most three
  * relations are followed.
  */
-async function lineage(engine: RoomReader, stored: StoredEvent): Promise<StoredEvent[]> {
+async function relationChain(engine: RoomReader, stored: StoredEvent): Promise<StoredEvent[]> {
   const found = [stored];
   let relation = relationOf(stored.event.content);
   while (relation && relation.relType !== 'm.thread' && found.length <= MAX_THREAD_HOPS) {
@@ -21,7 +21,7 @@ async function lineage(engine: RoomReader, stored: StoredEvent): Promise<StoredE
 /** Returns the thread of an event: the id of the thread's root, or `main`. */
 export async function threadIdOf(engine: RoomReader, stored: StoredEvent): Promise<string> {
   if (relationOf(stored.event.content) === undefined) return MAIN_TIMELINE;
-  return threadOfLast(await lineage(engine, stored));
+  return threadOfLast(await relationChain(engine, stored));
 }
 
 /**
@@ -33,7 +33,7 @@ export async function belongsToThread(
   stored: StoredEvent,
   threadId: string,
 ): Promise<boolean> {
-  const events = await lineage(engine, stored);
+  const events = await relationChain(engine, stored);
   return threadOfLast(events) === threadId || events.some(({ event }) => event.eventId === threadId);
 }
 

@@ -88,8 +88,8 @@ export class RelationIndex implements EventIndex {
 
   #apply({ stored }: RoomFact): void {
     const { eventId, sender } = stored.event;
-    // No event can relate to a new local event before its id is known; remote ones may have been overtaken, and so may
-    // local ones that were purged and received again.
+    // No event can relate to a new local event before its id is known. Relations to remote events may arrive before
+    // them, and so may those to local events that were purged and received again.
     const isNew = stored.stream === stored.nid && serverOfUser(sender) === this.#serverName;
     if (isNew && !this.#children.has(eventId)) {
       this.#children.set(eventId, none);

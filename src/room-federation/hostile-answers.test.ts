@@ -233,8 +233,8 @@ forServerDatabases(import.meta.url, (open) => {
               eventAuth: async () => events,
             });
           }
-          const needy = room.say(creator, 'needy', { prev: ['$nothing'] });
-          await incoming.receive('a.example', [...pdus, room.pdu(needy)]);
+          const incomplete = room.say(creator, 'incomplete', { prev: ['$nothing'] });
+          await incoming.receive('a.example', [...pdus, room.pdu(incomplete)]);
           await incoming.settled();
           under.clock.advance(1_000_000);
         },

@@ -110,7 +110,7 @@ export class NoticeRooms {
   }
 
   /**
-   * Tags the room, and invites the user in spite of `block_non_admin_invites` and of the invites that the
+   * Tags the room, and invites the user despite `block_non_admin_invites` and of the invites that the
    * user blocks.
    */
   async #bring(userId: string, roomId: string): Promise<void> {

@@ -62,13 +62,13 @@ export class MediaApi {
     destination: string,
     path: string,
     query: { readonly allow_remote?: boolean },
-    { uploadTimeout: patience, maxBody, signal }: MediaDownload,
+    { uploadTimeout, maxBody, signal }: MediaDownload,
   ): Promise<OutboundResponse<Readable>> {
     return this.#client.open({
       destination,
       method: 'GET',
       path,
-      query: { timeout_ms: patience, ...query },
+      query: { timeout_ms: uploadTimeout, ...query },
       retry: 'none',
       timeout: downloadTimeout,
       maxBody,

@@ -42,14 +42,14 @@ forEachDatabase((open) => {
 
     it('does not verify the certificates of exempt hosts [option: federation_certificate_verification_whitelist]', async () => {
       const server = await serve(ok, makeSelfSigned());
-      const excepted = async (pattern: string) => {
+      const requestWith = async (pattern: string) => {
         const { requests } = await client({ federation_certificate_verification_whitelist: [pattern] });
         return requests.request(once(server.name));
       };
       for (const pattern of ['a.example', '*.example', 'A.Example'])
-        assert.deepEqual(await excepted(pattern), {});
+        assert.deepEqual(await requestWith(pattern), {});
       for (const pattern of ['example', '*.a.example', 'b.example'])
-        await assert.rejects(excepted(pattern), tlsFailure);
+        await assert.rejects(requestWith(pattern), tlsFailure);
     });
 
     it('rejects servers with an older TLS version [option: federation_client_minimum_tls_version]', async () => {

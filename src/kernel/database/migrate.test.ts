@@ -28,16 +28,16 @@ const index: Migration = {
 forEachDatabase((open) => {
   test('migrate runs each migration once, in order', async () => {
     const ran: string[] = [];
-    const spied = [things, index].map((migration) => ({
+    const recorded = [things, index].map((migration) => ({
       name: migration.name,
       up: async (schema: Parameters<Migration['up']>[0]) => {
         ran.push(migration.name);
         await migration.up(schema);
       },
     }));
-    const database = await open(spied.slice(0, 1));
-    await migrate(database, spied);
-    await migrate(database, spied);
+    const database = await open(recorded.slice(0, 1));
+    await migrate(database, recorded);
+    await migrate(database, recorded);
     assert.deepEqual(ran, ['test/0001-things', 'test/0002-index']);
     await database.transaction(async (writer: Writer<Schema>) => {
       await writer.insertInto('things').values({ room: 'a', position: 1, name: 'x' }).execute();

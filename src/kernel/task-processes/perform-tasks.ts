@@ -14,7 +14,7 @@ export type ProcessMessage<R> =
  * and ends the process
  */
 export async function performTasks<T, R>(prepare: () => Promise<(task: T) => Promise<R>>): Promise<void> {
-  // SIGKILL instead of an orderly exit: a library may be inside an endless computation.
+  // SIGKILL instead of a normal exit: a library may be inside an endless computation.
   process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'));
   lowerPriority();
   let perform: (task: T) => Promise<R>;

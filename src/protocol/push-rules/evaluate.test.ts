@@ -253,11 +253,11 @@ describe('evaluateRules with hostile rules', () => {
     const room = { ...ROOM, ...MODERATOR };
     const event = new PushEvent(message({ body: `@room ${body}` }), room);
     const defaults = effectiveRuleset('', NO_USER_RULES);
-    const wasteful = Array.from({ length: 1000 }, (_, i) => ({
+    const slow = Array.from({ length: 1000 }, (_, i) => ({
       ...rule(i),
       conditions: [{ kind: 'event_match', key: 'content.body', pattern: rule(i).pattern }],
     }));
-    const spent = compileRuleset(json({ ...defaults, override: [...wasteful, ...defaults.override] }));
+    const spent = compileRuleset(json({ ...defaults, override: [...slow, ...defaults.override] }));
     assert.equal(evaluateRules(spent, event, ALICE).ruleId, '.m.rule.roomnotif');
     assert.equal(evaluateRules(compileRuleset(defaults), event, ALICE).ruleId, '.m.rule.roomnotif');
   });

@@ -140,7 +140,7 @@ const placing =
     };
   };
 
-const deeds: Readonly<Record<string, Prepare>> = {
+const operations: Readonly<Record<string, Prepare>> = {
   'sending a message': async (under) => {
     const roomId = await under.room(alice);
     return { roomId, run: () => under.say(alice, roomId, 'hello') };
@@ -236,7 +236,7 @@ async function assertHeadAsOnDisk(under: RoomsUnderTest, roomId: string): Promis
 
 forServerDatabases(import.meta.url, (open) => {
   describe('a write that fails between the reservation of a position and the commit', () => {
-    for (const [name, prepare] of Object.entries(deeds)) {
+    for (const [name, prepare] of Object.entries(operations)) {
       for (const when of ['before', 'after'] as const) {
         it(`holds up no stream and leaves the room as it is on disk: ${name}, ${when} the step`, async () => {
           const under = await RoomsUnderTest.open(open);

@@ -7,9 +7,10 @@ import { defaultMaxMissing, type StateOptions } from '../fetching/state-fetcher.
 import type { StagedEvent, Staging } from './staging.ts';
 
 /**
- * Attempts, within a minute, that require the full state where it has to be fetched, and attempts, within about an hour,
- * that require most of it. If the keys of a server cannot be fetched for a moment, its users would otherwise be missing
- * in that state for ever, and their events be rejected; keys of servers that are gone will never be available.
+ * Number of attempts that require the full state if it has to be fetched (they take about a minute), and number of
+ * attempts that require at least most of it (about an hour). Without them, the users of a server whose keys cannot be
+ * fetched for a moment would be missing in that state for ever, and their events would be rejected. Later attempts need
+ * less, because keys of servers that are gone will never be available.
  */
 const [fullStateAttempts, defaultAttempts] = [2, 6];
 
@@ -114,8 +115,8 @@ export class StagedEventProcessor {
   ): Promise<boolean> {
     const { policies, processor } = this.#deps;
     if (!policies.isLoaded(head)) await policies.load(head);
-    const isVouched = policies.isLoaded(head) && policies.hasRequiredSignature(head, event.event);
-    return isVouched && processor.isComplete(event, isUnderWay);
+    const isSigned = policies.isLoaded(head) && policies.hasRequiredSignature(head, event.event);
+    return isSigned && processor.isComplete(event, isUnderWay);
   }
 }
 

@@ -86,7 +86,7 @@ export class RoomCreation {
     creator: string,
     request: RoomRequest,
     requester?: RequestingUser,
-    nature: RoomOverrides = {},
+    overrides: RoomOverrides = {},
   ): Promise<string> {
     const { aliases, published, throttle, memberships } = this.#deps;
     const version = this.#version(request);
@@ -98,7 +98,7 @@ export class RoomCreation {
     const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
     checkInitialState(request.initial_state ?? [], alias, this.#deps.serverName);
     throttle.creation(requester, invitees.length);
-    const roomId = await this.#makeRoom(creator, request, { ...nature, version, preset, alias, invitees });
+    const roomId = await this.#makeRoom(creator, request, { ...overrides, version, preset, alias, invitees });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);
     if (request.visibility === 'public') await published.publishNew(creator, roomId);
     const others = invitees.filter((userId) => !this.#isLocal(userId));

@@ -32,8 +32,8 @@ export function checkInitialState(
 }
 
 function checkAliases(content: JsonObject, alias: string | undefined): void {
-  const stray = checkedAliases(content).find((one) => one !== alias);
-  if (stray !== undefined) throw badAlias(stray);
+  const invalid = checkedAliases(content).find((one) => one !== alias);
+  if (invalid !== undefined) throw badAlias(invalid);
 }
 
 export const invalidRoomState = (reason: string) =>

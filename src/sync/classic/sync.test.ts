@@ -109,8 +109,8 @@ for (const database of serverDatabases(import.meta.url)) {
       const { next_batch } = await ben.sync();
       assert.equal((await ben.sync(next_batch, { timeout: 20 })).rooms, undefined);
       assert.notEqual((await ben.sync(next_batch, { timeout: 60_000, full_state: true })).rooms, undefined);
-      const lonely = await TestClient.register(server, 'somebody');
-      await lonely.sync((await lonely.sync()).next_batch, { timeout: 60_000, full_state: true });
+      const user = await TestClient.register(server, 'roomless');
+      await user.sync((await user.sync()).next_batch, { timeout: 60_000, full_state: true });
     });
 
     it('continues from its token after a restart', async () => {

@@ -27,7 +27,7 @@ const sendAndWait = (port: number, bytes: string) => {
   return text(socket);
 };
 
-const impatient = { headersTimeout: 50, requestTimeout: 150, connectionsCheckingInterval: 20 };
+const shortTimeouts = { headersTimeout: 50, requestTimeout: 150, connectionsCheckingInterval: 20 };
 
 describe('connection limits', () => {
   afterEach(() => {
@@ -36,14 +36,14 @@ describe('connection limits', () => {
   });
 
   it('answers 408 when the head of a request does not arrive within the timeout', async () => {
-    const answer = await sendAndWait(await start(impatient), 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+    const answer = await sendAndWait(await start(shortTimeouts), 'GET / HTTP/1.1\r\nHost: x\r\nX-Slow: ');
     assert.match(answer, /^HTTP\/1.1 408 .*"errcode":"M_UNKNOWN","error":"The request took too long/s);
     assert.match(answer, /\r\nConnection: close\r\n/);
   });
 
   it('answers 408 when the body of a request does not arrive within the timeout', async () => {
     const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{';
-    assert.match(await sendAndWait(await start(impatient), head), /^HTTP\/1.1 408 /);
+    assert.match(await sendAndWait(await start(shortTimeouts), head), /^HTTP\/1.1 408 /);
   });
 
   it('keeps idle connections for 75 seconds, and waits 60 seconds for a head and 300 for a whole request', async () => {

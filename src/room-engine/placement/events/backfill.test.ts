@@ -92,13 +92,13 @@ forEachDatabase((open) => {
       const from = under.streams.current;
       await under.engine.placement.backfill(room.roomId, await older(past));
       const upTo = under.streams.current;
-      const learnt = await under.engine.events.betweenWithBackfill(from, upTo, 100);
+      const found = await under.engine.events.betweenWithBackfill(from, upTo, 100);
       assert.deepEqual(
-        learnt.map(({ stored }) => stored.event.eventId),
+        found.map(({ stored }) => stored.event.eventId),
         past,
       );
-      assert.deepEqual(await under.engine.events.betweenWithBackfill(learnt[1]?.position ?? 0, upTo, 1), [
-        learnt[2],
+      assert.deepEqual(await under.engine.events.betweenWithBackfill(found[1]?.position ?? 0, upTo, 1), [
+        found[2],
       ]);
       assert.deepEqual(await under.engine.events.between(from, upTo, 100), []);
       const head = await under.engine.heads.get(room.roomId);

@@ -45,7 +45,7 @@ function draftOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: At
   const privileged = room.version.privilegedCreators;
   const users_ = { ...(privileged ? {} : { [ann]: 100 }), [ben]: 50, [target]: level };
   if (privileged) delete users_[ann];
-  const deeds: ReferenceDraft[] = [
+  const drafts: ReferenceDraft[] = [
     member(sender, 'join'),
     member(sender, 'leave'),
     member(target, 'leave'),
@@ -62,7 +62,7 @@ function draftOf(room: ReferenceRoom, { who, whom, what, level, after, lag }: At
     { ...common, type: 'm.room.message', content: { body: String(lag) } },
     { ...common, type: 'm.room.name', stateKey: '', content: { name: String(lag) } },
   ];
-  return deeds[what]!;
+  return drafts[what]!;
 }
 
 /**

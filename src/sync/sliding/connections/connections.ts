@@ -71,7 +71,7 @@ export class Connections {
   }
 
   /**
-   * Begins the next generation of a connection with what an answer sends.
+   * Begins the next generation of a connection, with the data that an answer sends.
    * @returns its number, after its changes are on disk if there are any
    */
   async save(connection: Connection, changes: SentChanges): Promise<number> {
