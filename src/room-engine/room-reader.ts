@@ -8,7 +8,12 @@ import { type Erasures, noErasures } from './erasure/erasures.ts';
 import { type IgnoredUserLists, noIgnoredUsers } from './ignored-user-lists.ts';
 import { type UserRoom, UserRooms, type UserRoomsReader } from './membership/user-rooms.ts';
 import type { PartialRoom } from './placement/entering/partial-state.ts';
-import { readAllBackwardExtremities, readPartialRooms, readStrippedState } from './placement/store.ts';
+import {
+  readAllBackwardExtremities,
+  readPartialRooms,
+  readRoomsCompletedSince,
+  readStrippedState,
+} from './placement/store.ts';
 import { RoomFactCodec } from './room-fact-codec.ts';
 import { authChain } from './state/auth-chains.ts';
 import { AuthEdges } from './state/auth-edges.ts';
@@ -172,6 +177,11 @@ export class RoomReader {
   async backwardExtremities(roomId: string): Promise<string[]> {
     const head = await this.heads.get(roomId);
     return head ? [...(await readAllBackwardExtremities(this.#reader, head.roomNid)).keys()] : [];
+  }
+
+  /** Returns the rooms whose partial state became complete after a position on the stream. */
+  roomsCompletedSince(after: number): Promise<string[]> {
+    return readRoomsCompletedSince(this.#reader, after);
   }
 
   /** Returns the rooms that were joined with `omit_members` and whose state is still partial. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
@@ -101,6 +102,46 @@ forServerDatabases(import.meta.url, (open) => {
         [second.deviceId, true, undefined, [previous]],
       );
     });
+
+    for (const isStopped of [false, true]) {
+      it(`repeats the last update for servers found in a room that was joined without its members, ${isStopped ? 'also after a restart' : 'when it is complete'}`, async () => {
+        await start();
+        const room = new ReferenceRoom();
+        for (const userId of ['@found:found.example', '@gone:gone.example', '@known:known.example'])
+          room.member(userId, 'join');
+        const { engine } = server.rooms;
+        const { event, state, authChain } = room.join(alice.userId);
+        const isMember = (one: (typeof state)[number]) => one.event.type === 'm.room.member';
+        await engine.placement.enter(room.room, {
+          event,
+          state: state.filter((one) => !isMember(one)),
+          authChain: [...authChain, ...state.filter((one) => isMember(one) && one.event.stateKey === ann)],
+          partial: { servers: ['a.example', 'known.example'], from: 'a.example' },
+        });
+        await takeSentEdus();
+        await login();
+        const first = await takeSentEdus();
+        assert.deepEqual(new Set(first.map(([name]) => name)), new Set(['a.example', 'known.example']));
+        await engine.placement.addOutliers(room.room, [...authChain, ...state]);
+        await engine.placement.place(room.roomId, room.get(room.member('@gone:gone.example', 'leave')));
+        const complete = async () => {
+          const stateBefore = state.map((one) => one.event.eventId);
+          await engine.placement.completeState(room.roomId, { stateBefore });
+        };
+        if (isStopped) await announcer.stop();
+        await complete();
+        if (isStopped) await startAnnouncer();
+        const later = await takeSentEdus();
+        assert.deepEqual(
+          new Set(later.map(([name]) => name)),
+          new Set(['b.example', 'found.example', 'gone.example']),
+        );
+        assert.deepEqual(
+          new Set(later.map(([, , content]) => content['stream_id'])),
+          new Set([first.at(-1)![2]['stream_id']]),
+        );
+      });
+    }
 
     it('counts updates that no server receives, so that a server that returns notices the gap', async () => {
       await start();

@@ -61,7 +61,9 @@ export class DeviceListAnnouncer {
     this.#ids = ids;
     this.#servers = new ServersSharingRooms(deps.engine, deps.serverName);
     this.#localJoins = new LocalJoins(deps, ({ roomId, userId }) =>
-      this.#announceToNewServers(roomId, userId),
+      userId === undefined
+        ? this.#announceToFoundServers(roomId)
+        : this.#announceToNewServers(roomId, userId),
     );
   }
 
@@ -162,8 +164,23 @@ export class DeviceListAnnouncer {
    * sent too.
    */
   async #announceToNewServers(roomId: string, userId: string): Promise<void> {
+    await this.#announceTo(await this.#servers.inRoom(roomId), roomId, userId);
+  }
+
+  /**
+   * Repeats the last update of each local user of a room for the servers that were found to be in it when its partial
+   * state became complete, also those that left meanwhile: they did not get the updates of that time.
+   */
+  async #announceToFoundServers(roomId: string): Promise<void> {
+    const servers = await this.#servers.foundIn(roomId);
+    if (servers.size === 0) return;
+    for (const userId of await this.#servers.localUsersOf(roomId))
+      await this.#announceTo(servers, roomId, userId);
+  }
+
+  /** Repeats the last update of a user for those of some servers in a room that share no other room with the user. */
+  async #announceTo(servers: ReadonlySet<string>, roomId: string, userId: string): Promise<void> {
     const { database, outbox } = this.#deps;
-    const servers = await this.#servers.inRoom(roomId);
     if (servers.size === 0) return;
     const others = await this.#servers.of(userId, roomId);
     const newServers = [...servers].filter((server) => !others.has(server));

@@ -14,13 +14,17 @@ export interface LocalJoinsDeps {
   readonly serverName: string;
 }
 
-/** A local user has joined a room. */
+/** A local user has joined a room, or the state of a room that local users joined without its members is complete. */
 interface LocalJoin {
   readonly roomId: string;
-  readonly userId: string;
+  /** `undefined` when the state is complete. */
+  readonly userId: string | undefined;
 }
 
-/** Follows joins of local users to rooms, including joins from just before this server stopped. */
+/**
+ * Follows joins of local users to rooms, and the completion of rooms that they joined without the members, including
+ * what happened just before this server stopped.
+ */
 export class LocalJoins {
   readonly #deps: LocalJoinsDeps;
   readonly #onJoin: (join: LocalJoin) => Promise<void>;
@@ -35,7 +39,9 @@ export class LocalJoins {
     this.#deps = deps;
     this.#onJoin = onJoin;
     this.#bufferedFrom = deps.streams.current;
-    deps.engine.stream.subscribe(({ roomId, membershipChanges }) => {
+    deps.engine.stream.subscribe(({ roomId, position, onTimeline, membershipChanges }) => {
+      const isCompletion = !onTimeline && deps.engine.heads.peek(roomId)?.completedAt === position;
+      if (isCompletion) this.#pending.push({ roomId, userId: undefined });
       for (const { userId, from, to } of membershipChanges) {
         if (to === 'join' && from !== 'join' && this.#isLocal(userId)) this.#pending.push({ roomId, userId });
       }
@@ -79,7 +85,8 @@ export class LocalJoins {
   /** Returns the joins after a position that were not buffered. */
   async #joinsSince(after: number): Promise<LocalJoin[]> {
     const { engine } = this.#deps;
-    const joins: LocalJoin[] = [];
+    const completed = await engine.roomsCompletedSince(after);
+    const joins: LocalJoin[] = completed.map((roomId) => ({ roomId, userId: undefined }));
     for (const roomId of await engine.events.roomsChangedBetween(after, this.#bufferedFrom)) {
       const head = await engine.heads.get(roomId);
       const local = [...(head?.members ?? [])].filter(

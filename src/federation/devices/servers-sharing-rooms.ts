@@ -1,3 +1,4 @@
+import { serverOfUser } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
 /** Finds the servers that share rooms with a local user. */
@@ -28,6 +29,33 @@ export class ServersSharingRooms {
     const head = await this.#engine.heads.get(roomId);
     if (head) this.#add(servers, head);
     return servers;
+  }
+
+  /**
+   * Returns the other servers that were found in a room when its partial state became complete, also those that left
+   * meanwhile, without those that the response to the join named.
+   */
+  async foundIn(roomId: string): Promise<Set<string>> {
+    const head = await this.#engine.heads.get(roomId);
+    const servers = await this.inRoom(roomId);
+    if (!head?.formerPartial) return new Set();
+    const { joinedAt, servers: known } = head.formerPartial;
+    for (const [userId, membership] of head.members) {
+      const { stream = 0 } = head.entry('m.room.member', userId) ?? {};
+      const hasLeft = membership !== 'join' && stream > joinedAt && stream < head.completedAt;
+      const server = serverOfUser(userId);
+      if (hasLeft && server !== this.#serverName) servers.add(server);
+    }
+    for (const server of known) servers.delete(server);
+    return servers;
+  }
+
+  /** Returns the joined local users of a room. */
+  async localUsersOf(roomId: string): Promise<string[]> {
+    const members = [...((await this.#engine.heads.get(roomId))?.members ?? [])];
+    return members
+      .filter(([userId, membership]) => membership === 'join' && serverOfUser(userId) === this.#serverName)
+      .map(([userId]) => userId);
   }
 
   #add(servers: Set<string>, head: RoomHead): void {

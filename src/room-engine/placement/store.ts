@@ -61,6 +61,18 @@ export async function readPendingRedactionsOf(
   return found;
 }
 
+/** Reads the rooms whose partial state became complete after a position. */
+export async function readRoomsCompletedSince(reader: Reader<RoomTables>, after: number): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('rooms')
+    .select(['room_id', 'partial_state'])
+    .where('partial_state', 'is not', null)
+    .execute();
+  return rows
+    .filter((row) => parsePartialState(row.partial_state).completedAt > after)
+    .map((row) => row.room_id);
+}
+
 /** Reads the rooms whose state is partial. */
 export async function readPartialRooms(reader: Reader<RoomTables>): Promise<PartialRoom[]> {
   const rows = await reader

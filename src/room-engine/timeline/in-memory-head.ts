@@ -1,5 +1,5 @@
 import { type Membership, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
-import type { PartialState } from '../placement/entering/partial-state.ts';
+import type { FormerPartialState, PartialState } from '../placement/entering/partial-state.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { Extremity } from './extremity.ts';
 import type { HeadState, StateEntry } from './head-state.ts';
@@ -18,6 +18,7 @@ export interface InMemoryHeadDeps {
   readonly changedAt?: number;
   readonly partial?: PartialState | undefined;
   readonly completedAt?: number;
+  readonly formerPartial?: FormerPartialState | undefined;
   readonly formerExtremities?: readonly number[];
 }
 
@@ -27,6 +28,7 @@ export abstract class InMemoryHead implements RoomHead {
   readonly roomId: string;
   partial: PartialState | undefined;
   completedAt: number;
+  formerPartial: FormerPartialState | undefined;
   formerExtremities: readonly number[];
   protected currentVersion: RoomVersion;
   protected currentState: HeadState;
@@ -47,6 +49,7 @@ export abstract class InMemoryHead implements RoomHead {
     this.newestChange = deps.changedAt ?? 0;
     this.partial = deps.partial;
     this.completedAt = deps.completedAt ?? 0;
+    this.formerPartial = deps.formerPartial;
     this.formerExtremities = deps.formerExtremities ?? [];
   }
 

@@ -1,5 +1,5 @@
 import type { Membership, RoomVersion } from '../../protocol/index.ts';
-import type { PartialState } from '../placement/entering/partial-state.ts';
+import type { FormerPartialState, PartialState } from '../placement/entering/partial-state.ts';
 import type { StoredEvent } from '../stored-event.ts';
 import type { Extremity } from './extremity.ts';
 import type { StateEntry } from './head-state.ts';
@@ -30,6 +30,8 @@ export interface RoomHead {
    * Position on the stream at which the partial state became complete; 0 where the state was never partial.
    */
   readonly completedAt: number;
+  /** Set after the partial state became complete. */
+  readonly formerPartial: FormerPartialState | undefined;
   /**
    * Nids of the forward extremities of earlier stays in the room, which no newer event leads to
    * (`rooms.loose_ends`); newest last.

@@ -164,9 +164,10 @@ export class CompleteState {
     const applied = prepared?.apply(head, cause, position) ?? { stateChanges: [], membershipChanges: [] };
     const { membershipChanges, stripped } = endOutOfBandMemberships(head, outOfBandMembers, applied, cause);
     head.setExtremities(ends);
+    head.formerPartial = { joinedAt: join.stream ?? position, servers: head.partial?.servers ?? [] };
     head.partial = undefined;
     head.completedAt = position;
-    const column: PartialStateColumn = { completedAt: position };
+    const column: PartialStateColumn = { completedAt: position, ...head.formerPartial };
     const write: PreparedWrite = {
       ...emptyWrite,
       head,

@@ -13,17 +13,32 @@ export interface PartialRoom extends PartialState {
   readonly roomId: string;
 }
 
+/** What is remembered of a partial state after it became complete. */
+export interface FormerPartialState {
+  /** Position on the stream of the join. */
+  readonly joinedAt: number;
+  /** The servers that were taken to be in the room meanwhile. */
+  readonly servers: readonly string[];
+}
+
 /**
  * The JSON of `rooms.partial_state`: the partial state, or the position at which the state became complete.
  */
-export type PartialStateColumn = PartialState | { readonly completedAt: number };
+export type PartialStateColumn =
+  | PartialState
+  | ({ readonly completedAt: number } & Partial<FormerPartialState>);
 
-export function parsePartialState(json: string | null): {
+/** A room whose state became complete. */
+interface StateCompleteness {
   readonly partial: PartialState | undefined;
+  /** 0 where the state was never partial. */
   readonly completedAt: number;
-} {
+  readonly formerPartial?: FormerPartialState | undefined;
+}
+
+export function parsePartialState(json: string | null): StateCompleteness {
   const column = json === null ? { completedAt: 0 } : (JSON.parse(json) as PartialStateColumn);
-  return 'completedAt' in column
-    ? { partial: undefined, completedAt: column.completedAt }
-    : { partial: column, completedAt: 0 };
+  if (!('completedAt' in column)) return { partial: column, completedAt: 0 };
+  const { completedAt, joinedAt = completedAt, servers } = column;
+  return { partial: undefined, completedAt, formerPartial: servers && { joinedAt, servers } };
 }
