@@ -1,18 +1,14 @@
 import {
   EduHandlers,
-  type EduHandlersByType,
-  EduRates,
+  ephemeralEduHandlers,
   FederationSender,
   PresenceEduSender,
-  presenceHandler,
   ReceiptEduSender,
-  receiptHandler,
   TrafficMetrics,
   Transactions,
   TypingEduSender,
   transactionRoutes,
   trimOutboxHourly,
-  typingHandler,
 } from '../federation/index.ts';
 import { TransactionsApi } from '../federation-client/index.ts';
 import { knownServers } from '../room-engine/index.ts';
@@ -54,7 +50,10 @@ export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): 
   const transactions = new Transactions({
     ...kernel,
     incoming: rooms.incoming,
-    eduHandlers: new EduHandlers(log, [...opened.eduHandlers, ephemeralEduHandlers(deps)]),
+    eduHandlers: new EduHandlers(log, [
+      ...opened.eduHandlers,
+      ephemeralEduHandlers({ ...kernel, ...rooms, ...deps.conversations }),
+    ]),
     ...(metrics && { observer: metrics }),
   });
   trimOutboxHourly(kernel.jobs, kernel);
@@ -73,17 +72,6 @@ function openMetrics({ metrics, clock, configuration, database, serverName }: Ke
     traffic.watchServers(async () => (await knownServers(database, serverName)).size);
   }
   return traffic;
-}
-
-/** Returns the handlers for EDUs of remote servers about typing, receipts and presence. */
-export function ephemeralEduHandlers({ kernel, rooms, conversations }: EduDeps): EduHandlersByType {
-  const rates = new EduRates(kernel.clock);
-  const shared = { ...kernel, ...rooms, ...conversations, rates };
-  return {
-    'm.typing': typingHandler(shared),
-    'm.receipt': receiptHandler(shared),
-    'm.presence': presenceHandler(shared),
-  };
 }
 
 /** Starts to send EDUs about typing, receipts and presence to remote servers. */

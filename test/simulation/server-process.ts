@@ -1,6 +1,6 @@
 import type { Federation } from '../../src/composition/federation.ts';
 import { otherServers } from '../../src/composition/federation-rooms.ts';
-import { ephemeralEduHandlers, sendEdus } from '../../src/composition/federation-traffic.ts';
+import { sendEdus } from '../../src/composition/federation-traffic.ts';
 import { handshakeRoutes, remoteMemberships } from '../../src/composition/handshakes.ts';
 import { type Kernel, openKernel } from '../../src/composition/kernel.ts';
 import { OpenedSlices } from '../../src/composition/opened-slices.ts';
@@ -12,6 +12,7 @@ import type { HearthConfiguration } from '../../src/configuration.ts';
 import {
   EduHandlers,
   EduOutbox,
+  ephemeralEduHandlers,
   FederationSender,
   historyRoutes,
   keyRoutes,
@@ -184,7 +185,10 @@ export class ServerProcess implements Disk, Client, Host {
     });
     const deps = { kernel, federation, rooms, conversations: services };
     sendEdus(deps, sender, opened);
-    const eduHandlers = new EduHandlers(kernel.log, [...opened.eduHandlers, ephemeralEduHandlers(deps)]);
+    const eduHandlers = new EduHandlers(kernel.log, [
+      ...opened.eduHandlers,
+      ephemeralEduHandlers({ ...kernel, ...rooms, ...services }),
+    ]);
     const transactions = new Transactions({ ...kernel, incoming: rooms.incoming, eduHandlers });
     trimOutboxHourly(kernel.jobs, kernel);
     shutdown.add('federation sender', () => sender.stop());

@@ -8,12 +8,9 @@ import { Receipts, receiptMigrations } from '../../../receipts/index.ts';
 import { Typing } from '../../../typing/index.ts';
 import type { EphemeralEdu } from '../../sender/edus/pending-edus.ts';
 import { EduHandlers } from '../edu-handlers.ts';
-import { EduRates } from '../edu-rates.ts';
-import { presenceHandler } from '../presence-edu-handler.ts';
+import { ephemeralEduHandlers } from '../ephemeral-edu-handlers.ts';
 import { PresenceEduSender } from '../presence-edu-sender.ts';
-import { receiptHandler } from '../receipt-edu-handler.ts';
 import { ReceiptEduSender } from '../receipt-edu-sender.ts';
-import { typingHandler } from '../typing-edu-handler.ts';
 import { TypingEduSender } from '../typing-edu-sender.ts';
 
 /** A remote server with users in the room. */
@@ -38,14 +35,8 @@ export async function startEdus(
   const receipts = new Receipts({ database, streams, clock, engine, markers });
   const limiter = new RateLimiter({ per_second: 1e6, burst_count: 1e6 }, clock);
   const presence = new Presence({ database, streams, clock, engine, limiter, log: silentLogger }, enabled);
-  const shared = { ...under.rooms, engine, typing, receipts, presence, clock, rates: new EduRates(clock) };
-  const edus = new EduHandlers(silentLogger, [
-    {
-      'm.typing': typingHandler(shared),
-      'm.receipt': receiptHandler(shared),
-      'm.presence': presenceHandler(shared),
-    },
-  ]);
+  const shared = { ...under.rooms, engine, typing, receipts, presence, clock };
+  const edus = new EduHandlers(silentLogger, [ephemeralEduHandlers(shared)]);
   const sent: { to: string[]; edu: EphemeralEdu; lazy: boolean }[] = [];
   const sender = {
     sendEdu: (to: Iterable<string>, edu: EphemeralEdu, { lazy = false } = {}) => {
