@@ -1,4 +1,4 @@
-import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Stream } from '../../kernel/streams/index.ts';
 import type { E2eeTables } from '../tables.ts';
@@ -28,7 +28,11 @@ export class KeyCounts {
 
   constructor(database: Database, caches: CacheRegistry, keyStream: Stream<DeviceAddress>) {
     this.#database = database;
-    this.#cache = caches.create('device_key_counts', { size: cachedDevices });
+    this.#cache = caches.create('device_key_counts', {
+      size: cachedDevices,
+      maxBytes: 10 * MiB,
+      sizeOf: () => 200,
+    });
     keyStream.subscribe(({ userId, deviceId }) => this.#cache.delete(`${userId} ${deviceId}`));
   }
 

@@ -1,4 +1,4 @@
-import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -39,7 +39,11 @@ export class Destinations {
 
   constructor(deps: DestinationsDeps) {
     this.#deps = deps;
-    this.#known = deps.caches.create('federation_destinations', { size: cacheSize });
+    this.#known = deps.caches.create('federation_destinations', {
+      size: cacheSize,
+      maxBytes: 3 * MiB,
+      sizeOf: () => 120,
+    });
   }
 
   /** Returns the known facts about a server. */

@@ -1,4 +1,4 @@
-import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -35,7 +35,11 @@ export class KeyRing {
 
   constructor(deps: KeyRingDeps) {
     this.#deps = deps;
-    this.#known = deps.caches.create('server_keys', { size: cacheSize });
+    this.#known = deps.caches.create('server_keys', {
+      size: cacheSize,
+      maxBytes: 6 * MiB,
+      sizeOf: () => 200,
+    });
     this.#fetcher = new KeyFetcher({
       ...deps,
       notaries: deps.keyServers.filter(({ server_name }) => server_name !== deps.own.serverName),

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { createMetrics } from '../observability/index.ts';
-import { CacheRegistry, cachesSection } from './index.ts';
+import { CacheRegistry, cachesSection, maxCacheBytes } from './index.ts';
 
 const factors = (global_factor: number, per_cache_factors: Record<string, number> = {}, ttl?: number) =>
   sectionDefaults(cachesSection, {
@@ -84,7 +84,99 @@ describe('Cache', () => {
   });
 });
 
+describe('Cache bounded by bytes', () => {
+  const cacheOf = (maxBytes: number, factor = 1) =>
+    new CacheRegistry(manualClock(), factors(factor)).create<number, string>('texts', {
+      maxBytes,
+      sizeOf: (text) => text.length,
+    });
+
+  it('evicts the least recently used entries when the estimated bytes exceed the maximum', () => {
+    const cache = cacheOf(10_000);
+    for (let i = 0; i < 9; i++) cache.set(i, 'x'.repeat(1_000));
+    assert.deepEqual([cache.size, cache.evictions], [8, 1]);
+    assert.equal(cache.bytes, 8 * 1_120);
+    cache.set(9, 'x'.repeat(5_000));
+    assert.deepEqual(
+      [...cache.values()].map((text) => text.length),
+      [5_000, 1_000, 1_000, 1_000, 1_000],
+    );
+    assert.ok(cache.bytes <= 10_000);
+  });
+
+  it('does not store a value that is larger than the whole cache, and drops the value that it replaces', () => {
+    const cache = cacheOf(10_000);
+    cache.set(1, 'small');
+    cache.set(2, 'small');
+    cache.set(1, 'x'.repeat(10_000));
+    assert.deepEqual([cache.get(1), cache.get(2), cache.bytes], [undefined, 'small', 125]);
+  });
+
+  it('measures an entry again whose value has grown', () => {
+    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number[]>('lists', {
+      maxBytes: 1_000,
+      sizeOf: (list) => 8 * list.length,
+    });
+    const list = [1];
+    cache.set('a', []);
+    cache.set('b', list);
+    for (let i = 0; i < 99; i++) list.push(i);
+    cache.remeasure('b');
+    assert.deepEqual([cache.has('a'), cache.has('b')], [false, true]);
+    assert.equal(cache.bytes, 120 + 24 + 1 + 8 * 100);
+  });
+
+  it('multiplies the maximum bytes by the factor [option: caches.global_factor]', () => {
+    assert.deepEqual(
+      [cacheOf(1_000_000, 0.5).maxBytes, cacheOf(1_000_000, 2).maxBytes],
+      [500_000, 2_000_000],
+    );
+  });
+
+  it('calls onRemove for evicted and deleted entries, but not for replaced ones', () => {
+    const removed: unknown[] = [];
+    const cache = new CacheRegistry(manualClock(), factors(1)).create<string, number>('a', {
+      size: 2,
+      onRemove: (value, key, isEvicted) => removed.push([key, value, isEvicted]),
+    });
+    cache.set('a', 1);
+    cache.set('a', 2);
+    cache.set('b', 3);
+    cache.set('c', 4);
+    cache.delete('c');
+    cache.clear();
+    assert.deepEqual(removed, [
+      ['a', 2, true],
+      ['c', 4, false],
+      ['b', 3, false],
+    ]);
+  });
+
+  it('removes values that are expired by a timer, and does not return them before', () => {
+    const clock = manualClock();
+    const cache = new CacheRegistry(clock, factors(1)).create<string, number>('until', {
+      size: 9,
+      isExpired: (until) => until <= clock.monotonic(),
+    });
+    cache.set('a', 30_000);
+    cache.set('b', 90_000);
+    clock.advance(30_000);
+    assert.deepEqual(
+      [cache.get('a'), cache.peek('a'), cache.has('b'), cache.size],
+      [undefined, undefined, true, 2],
+    );
+    clock.advance(30_000);
+    assert.equal(cache.size, 1);
+  });
+});
+
 describe('CacheRegistry', () => {
+  it('rejects a cache that does not fit into the budget of all caches', () => {
+    const registry = new CacheRegistry(manualClock(), factors(1));
+    registry.create('a', { maxBytes: maxCacheBytes - 1_000 });
+    assert.throws(() => registry.create('b', { maxBytes: 1_001 }), /budget/);
+  });
+
   it('changes cache sizes at run time and keeps the entries that fit [option: caches.global_factor, caches.per_cache_factors]', () => {
     const registry = new CacheRegistry(manualClock(), factors(1, { getUsersInRoom: 2 }));
     const cache = registry.create<number, number>('get_users_in_room', { size: 10 });
@@ -144,5 +236,7 @@ describe('CacheRegistry', () => {
     const text = await metrics.render();
     assert.match(text, /server_cache_hits\{name="users"\} 1\n/);
     assert.match(text, /server_cache_max_size\{name="users"\} 3\n/);
+    assert.match(text, /server_cache_bytes\{name="users"\} 145\n/);
+    assert.match(text, /server_cache_max_bytes\{name="users"\} 600\n/);
   });
 });

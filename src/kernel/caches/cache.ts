@@ -1,49 +1,89 @@
 import { LoadOnce } from '../load-once.ts';
-import { RecentlyUsed } from './recently-used.ts';
 
 export interface CacheSettings {
-  /** Multiplies the size that the owner of the cache requested. */
+  /** Multiplies the bounds that the owner of the cache requested. */
   readonly factor: number;
   /** Milliseconds without use after which an entry expires; `undefined`: never. */
   readonly ttl: number | undefined;
-  /** Records when each entry was last used, for `dropOldest`. */
-  readonly tracksUse?: boolean;
 }
 
-interface Entry<V> {
-  readonly value: V;
+/** Bounds of a cache at factor 1, and how it measures and removes entries. */
+export interface CacheBounds<K, V> {
+  /** Maximum number of entries; by default only bytes bound the cache. */
+  readonly size?: number;
+  /** Maximum estimated bytes of all entries; by default enough for `size` entries without `sizeOf`. */
+  readonly maxBytes?: number;
+  /**
+   * Estimates the bytes of a value, called when it is stored. Without it, values count nothing: numbers, `true`, and
+   * objects that others hold.
+   */
+  readonly sizeOf?: (value: V, key: K) => number;
+  /** Whether a value must not be used any more: it is removed by a timer, and `get` does not return it. */
+  readonly isExpired?: (value: V) => boolean;
+  /** Called for each removed entry, but not when a value is replaced. `isEvicted`: removed by the cache itself. */
+  readonly onRemove?: (value: V, key: K, isEvicted: boolean) => void;
+}
+
+/** The current time of the registry, in monotonic milliseconds; read instead of the clock, which is slower. */
+export interface CacheTime {
+  now: number;
+}
+
+/** Estimated bytes of an entry besides its key and its value, and of a key besides its characters. */
+const [entryBytes, keyBytes] = [120, 24];
+
+/** Bytes per entry in caches that bound only the number of entries: with a key of some 50 characters. */
+const smallEntryBytes = 200;
+
+/** Minimum number of bytes of a cache, whatever its factor is. */
+const minBytes = 65_536;
+
+/** Returns the maximum bytes of a cache at factor 1. */
+export function maxBytesOf({ size, maxBytes }: Pick<CacheBounds<never, never>, 'size' | 'maxBytes'>): number {
+  if (maxBytes !== undefined) return maxBytes;
+  if (size === undefined) throw new TypeError('A cache needs a maximum number of bytes or entries');
+  return size * smallEntryBytes;
+}
+
+interface Entry<K, V> {
+  readonly key: K;
+  value: V;
+  bytes: number;
   usedAt: number;
+  newer: Entry<K, V> | undefined;
+  older: Entry<K, V> | undefined;
 }
 
-// `lru-cache` does not store `undefined`. Values are never `undefined`, so that a missing entry differs from
-// null (known to be absent).
+// Values are never `undefined`, so that a missing entry differs from null (known to be absent).
 type Value = NonNullable<unknown> | null;
 
 /**
- * Caches the most recently used entries, up to a maximum. Values are anything but `undefined`.
- * Created by `CacheRegistry.create`.
+ * Caches the most recently used entries, up to a maximum number and a maximum of estimated bytes. Values are
+ * anything but `undefined`. Memory grows with the entries. Created by `CacheRegistry.create`.
  */
 export class Cache<K extends NonNullable<unknown>, V extends Value> {
   readonly name: string;
   hits = 0;
   misses = 0;
   evictions = 0;
-  readonly #size: number;
-  readonly #now: () => number;
+  readonly #bounds: CacheBounds<K, V>;
+  readonly #isExpired: ((value: V) => boolean) | undefined;
+  readonly #time: CacheTime;
   readonly #loading = new LoadOnce<K, V>();
-  #entries: RecentlyUsed<K, Entry<V>>;
-  #tracksUse: boolean;
+  readonly #entries = new Map<K, Entry<K, V>>();
+  #newest: Entry<K, V> | undefined;
+  #oldest: Entry<K, V> | undefined;
+  #bytes = 0;
+  #maxEntries = 0;
+  #maxBytes = 0;
+  #ttl: number | undefined;
 
-  /**
-   * @param size maximum number of entries at factor 1
-   * @param now monotonic milliseconds
-   */
-  constructor(name: string, size: number, settings: CacheSettings, now: () => number) {
+  constructor(name: string, bounds: CacheBounds<K, V>, settings: CacheSettings, time: CacheTime) {
     this.name = name;
-    this.#size = size;
-    this.#now = now;
-    this.#tracksUse = settings.tracksUse === true;
-    this.#entries = this.#build(settings);
+    this.#bounds = bounds;
+    this.#isExpired = bounds.isExpired;
+    this.#time = time;
+    this.configure(settings);
   }
 
   /** Number of entries. */
@@ -53,44 +93,104 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
 
   /** Maximum number of entries. */
   get capacity(): number {
-    return this.#entries.maxSize;
+    return this.#maxEntries;
   }
 
-  /** Returns the entry and counts a hit or a miss. */
+  /** Estimated bytes of all entries. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Maximum estimated bytes of all entries. */
+  get maxBytes(): number {
+    return this.#maxBytes;
+  }
+
+  /** Returns the entry, counts a hit or a miss, and makes it the most recently used one. */
   get(key: K): V | undefined {
     const entry = this.#entries.get(key);
-    if (entry === undefined) {
+    if (entry === undefined || this.#isExpired?.(entry.value)) {
       this.misses++;
       return undefined;
     }
     this.hits++;
-    if (this.#tracksUse) entry.usedAt = this.#now();
+    entry.usedAt = this.#time.now;
+    if (entry !== this.#newest) this.#moveToNewest(entry);
     return entry.value;
   }
 
-  /** Stores an entry. The result of a running load of the same key is discarded. */
+  /** Returns the entry without counting it as used. */
+  peek(key: K): V | undefined {
+    const entry = this.#entries.get(key);
+    return entry === undefined || this.#isExpired?.(entry.value) ? undefined : entry.value;
+  }
+
+  has(key: K): boolean {
+    return this.peek(key) !== undefined;
+  }
+
+  /**
+   * Stores an entry, unless it is larger than the whole cache. The result of a running load of the same key is
+   * discarded.
+   */
   set(key: K, value: V): void {
     this.#loading.forget(key);
-    this.#entries.set(key, { value, usedAt: this.#tracksUse ? this.#now() : 0 });
+    const bytes = this.#measure(value, key);
+    let entry = this.#entries.get(key);
+    if (bytes > this.#maxBytes) {
+      if (entry) this.#remove(entry, true);
+      return;
+    }
+    if (entry) {
+      entry.value = value;
+      this.#bytes += bytes - entry.bytes;
+      entry.bytes = bytes;
+      entry.usedAt = this.#time.now;
+      if (entry !== this.#newest) this.#moveToNewest(entry);
+    } else {
+      entry = { key, value, bytes, usedAt: this.#time.now, newer: undefined, older: this.#newest };
+      if (this.#newest) this.#newest.newer = entry;
+      else this.#oldest = entry;
+      this.#newest = entry;
+      this.#entries.set(key, entry);
+      this.#bytes += bytes;
+    }
+    this.#evictAboveBounds();
+  }
+
+  /** Measures an entry again whose value has grown or shrunk. */
+  remeasure(key: K): void {
+    const entry = this.#entries.get(key);
+    if (!entry) return;
+    const bytes = this.#measure(entry.value, key);
+    this.#bytes += bytes - entry.bytes;
+    entry.bytes = bytes;
+    this.#evictAboveBounds();
   }
 
   /** Removes an entry. The result of a running load of the same key is discarded. */
   delete(key: K): void {
     this.#loading.forget(key);
-    this.#entries.delete(key);
+    const entry = this.#entries.get(key);
+    if (entry) this.#remove(entry, false);
   }
 
   /** Removes the entries that `isStale` selects; looks at all of them. The results of running loads are discarded. */
-  deleteWhere(isStale: (value: V) => boolean): void {
+  deleteWhere(isStale: (value: V, key: K) => boolean): void {
     this.#loading.forgetAll();
-    for (const [key, { value }] of [...this.#entries.entries()])
-      if (isStale(value)) this.#entries.delete(key);
+    this.#removeWhere(isStale, false);
   }
 
   /** Removes all entries. The results of running loads are discarded. */
   clear(): void {
-    this.#loading.forgetAll();
-    this.#entries.clear();
+    this.deleteWhere(() => true);
+  }
+
+  /** Returns all values, the most recently used first, without counting them as used. */
+  values(): V[] {
+    const values: V[] = [];
+    for (let entry = this.#newest; entry; entry = entry.older) values.push(entry.value);
+    return values;
   }
 
   /**
@@ -107,45 +207,74 @@ export class Cache<K extends NonNullable<unknown>, V extends Value> {
     );
   }
 
-  /** Changes maximum size and lifetime; keeps the entries that still fit. */
-  configure(settings: CacheSettings): void {
-    const entries = this.#entries.dump();
-    this.#tracksUse = settings.tracksUse === true;
-    this.#entries = this.#build(settings);
-    // `dump` lists the most recently used entries last.
-    this.#entries.load(entries.slice(-this.capacity));
+  /** Changes bounds and lifetime; keeps the entries that still fit. */
+  configure({ factor, ttl }: CacheSettings): void {
+    const { size = Number.POSITIVE_INFINITY } = this.#bounds;
+    const maxBytes = maxBytesOf(this.#bounds);
+    this.#maxEntries = factor > 0 ? Math.max(1, Math.floor(size * factor)) : 1;
+    this.#maxBytes = Math.max(Math.min(minBytes, maxBytes), Math.floor(maxBytes * factor));
+    this.#ttl = ttl;
+    this.#evictAboveBounds();
   }
 
-  /** Removes expired entries, which otherwise stay in memory until they are read. */
-  dropStale(): void {
-    this.#entries.purgeStale();
+  /** Removes expired entries, which otherwise stay in memory until they are evicted. */
+  dropExpired(): void {
+    if (this.#isExpired) this.#removeWhere(this.#isExpired, true);
+    if (this.#ttl === undefined) return;
+    const usedBefore = this.#time.now - this.#ttl;
+    while (this.#oldest && this.#oldest.usedAt < usedBefore) this.#remove(this.#oldest, true);
   }
 
   /**
    * Drops the least recently used entries.
    * @param share maximum share of all entries to drop, from 0 to 1
-   * @param usedBefore keeps entries used after this time, on the clock of the cache
+   * @param usedBefore keeps entries used after this time, in milliseconds of `CacheTime`
    */
   dropOldest(share: number, usedBefore: number): void {
-    let left = Math.ceil(this.size * share);
-    for (const key of this.#entries.rkeys()) {
-      const entry = this.#entries.peek(key);
-      if (left-- <= 0 || (entry && entry.usedAt > usedBefore)) return;
-      this.#entries.delete(key);
-      this.evictions++;
+    for (let left = Math.ceil(this.size * share); left > 0; left--) {
+      if (!this.#oldest || this.#oldest.usedAt > usedBefore) return;
+      this.#remove(this.#oldest, true);
     }
   }
 
-  #build({ factor, ttl }: CacheSettings): RecentlyUsed<K, Entry<V>> {
-    // `lru-cache` takes a start time of 0 as "no age", hence the 1.
-    return new RecentlyUsed({
-      max: Math.max(1, Math.floor(this.#size * factor)),
-      ...(ttl === undefined
-        ? {}
-        : { ttl, updateAgeOnGet: true, ttlResolution: 0, perf: { now: () => this.#now() + 1 } }),
-      dispose: (_value, _key, reason) => {
-        if (reason === 'evict' || reason === 'expire') this.evictions++;
-      },
-    });
+  #measure(value: V, key: K): number {
+    const { sizeOf } = this.#bounds;
+    return (
+      entryBytes + (typeof key === 'string' ? keyBytes + key.length : 0) + (sizeOf ? sizeOf(value, key) : 0)
+    );
+  }
+
+  #evictAboveBounds(): void {
+    while (this.#bytes > this.#maxBytes || this.#entries.size > this.#maxEntries)
+      this.#remove(this.#oldest!, true);
+  }
+
+  #moveToNewest(entry: Entry<K, V>): void {
+    this.#unlink(entry);
+    entry.newer = undefined;
+    entry.older = this.#newest;
+    if (this.#newest) this.#newest.newer = entry;
+    else this.#oldest = entry;
+    this.#newest = entry;
+  }
+
+  #unlink({ newer, older }: Entry<K, V>): void {
+    if (newer) newer.older = older;
+    else this.#newest = older;
+    if (older) older.newer = newer;
+    else this.#oldest = newer;
+  }
+
+  #removeWhere(isSelected: (value: V, key: K) => boolean, isEvicted: boolean): void {
+    for (const entry of this.#entries.values())
+      if (isSelected(entry.value, entry.key)) this.#remove(entry, isEvicted);
+  }
+
+  #remove(entry: Entry<K, V>, isEvicted: boolean): void {
+    this.#entries.delete(entry.key);
+    this.#unlink(entry);
+    this.#bytes -= entry.bytes;
+    if (isEvicted) this.evictions++;
+    this.#bounds.onRemove?.(entry.value, entry.key, isEvicted);
   }
 }

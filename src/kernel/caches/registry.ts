@@ -1,53 +1,65 @@
 import type { Clock, Timer } from '../clock.ts';
 import type { Metrics } from '../observability/index.ts';
 import { Autotuning, autotuningInterval, memoryInUse } from './autotuning.ts';
-import { Cache, type CacheSettings } from './cache.ts';
+import { maxCacheBytes } from './budget.ts';
+import { Cache, type CacheBounds, type CacheSettings, maxBytesOf } from './cache.ts';
 import { type CachesConfig, cacheFactor } from './config.ts';
 
-export interface CacheOptions {
-  /** Maximum number of entries at factor 1. */
-  readonly size: number;
-  /** For caches whose size must not depend on factors, or whose entries must not expire. */
+export interface CacheOptions<K, V> extends CacheBounds<K, V> {
+  /** For caches whose size must not depend on factors, or whose entries must not expire without use. */
   readonly fixed?: boolean;
 }
 
 /** Milliseconds between two removals of expired entries. */
 const sweepInterval = 60_000;
 
-/** All caches of the process: creates them, resizes them at run time and exposes their metrics. */
+/**
+ * All caches of the process: creates them, resizes them at run time, removes expired entries and exposes their
+ * metrics. Together they ask for at most `maxCacheBytes`.
+ */
 export class CacheRegistry {
   readonly #clock: Clock;
   readonly #caches = new Map<string, { cache: AnyCache; fixed: boolean }>();
   readonly #memoryInUse: () => number;
+  readonly #time: { now: number };
+  /** Bytes that the caches hold at most at factor 1. */
+  #requestedBytes = 0;
   #config: CachesConfig;
   readonly #autotuning: Autotuning | undefined;
-  #sweep: Timer | undefined;
-  #tuning: Timer | undefined;
+  #timer: Timer | undefined;
 
   /** @param measure returns the bytes of memory in use by the process */
   constructor(clock: Clock, config: CachesConfig, metrics?: Metrics, measure = memoryInUse) {
     this.#clock = clock;
+    this.#time = { now: clock.monotonic() };
     this.#config = config;
     this.#autotuning = Autotuning.of(config);
     this.#memoryInUse = measure;
     if (metrics) this.#exposeAsMetrics(metrics);
-    this.#scheduleSweep();
-    if (this.#autotuning) this.#scheduleTuning();
+    this.#scheduleTick(0);
   }
 
   /**
    * Creates a cache.
    * @param name unique, for metrics and `caches.per_cache_factors`
-   * @throws Error when a cache of this name exists
+   * @throws Error when a cache of this name exists, or the caches ask for more than `maxCacheBytes`
    */
   create<K extends NonNullable<unknown>, V extends NonNullable<unknown> | null>(
     name: string,
-    { size, fixed = false }: CacheOptions,
+    { fixed = false, ...bounds }: CacheOptions<K, V>,
   ): Cache<K, V> {
     if (this.#caches.has(name)) throw new Error(`There is already a cache named ${name}`);
-    const cache = new Cache<K, V>(name, size, this.#settings(name, fixed), () => this.#clock.monotonic());
+    this.#requestedBytes += maxBytesOf(bounds);
+    if (this.#requestedBytes > maxCacheBytes)
+      throw new Error(`The cache ${name} does not fit into the budget of all caches`);
+    const cache = new Cache<K, V>(name, bounds, this.#settings(name, fixed), this.#time);
     this.#caches.set(name, { cache, fixed });
     return cache;
+  }
+
+  /** Returns the names of all caches. */
+  get names(): string[] {
+    return [...this.#caches.keys()];
   }
 
   /** Applies new factors and a new lifetime to all caches that are not fixed. */
@@ -58,34 +70,29 @@ export class CacheRegistry {
     }
   }
 
-  /** Cancels the timers. */
+  /** Cancels the timer. */
   close(): void {
-    this.#sweep?.cancel();
-    this.#tuning?.cancel();
+    this.#timer?.cancel();
   }
 
   #settings(name: string, fixed: boolean): CacheSettings {
     if (fixed) return { factor: 1, ttl: undefined };
     const { expire_caches, cache_entry_ttl } = this.#config.caches;
-    return {
-      factor: cacheFactor(this.#config, name),
-      ttl: expire_caches ? cache_entry_ttl : undefined,
-      tracksUse: this.#autotuning !== undefined,
-    };
+    return { factor: cacheFactor(this.#config, name), ttl: expire_caches ? cache_entry_ttl : undefined };
   }
 
-  #scheduleSweep(): void {
-    this.#sweep = this.#clock.setTimer(sweepInterval, () => {
-      for (const { cache } of this.#caches.values()) cache.dropStale();
-      this.#scheduleSweep();
-    });
-  }
-
-  #scheduleTuning(): void {
-    this.#tuning = this.#clock.setTimer(autotuningInterval, () => {
-      const shrinkable = [...this.#caches.values()].filter(({ fixed }) => !fixed).map(({ cache }) => cache);
-      this.#autotuning?.check(this.#memoryInUse(), this.#clock.monotonic(), shrinkable);
-      this.#scheduleTuning();
+  /** @param elapsed milliseconds since expired entries were removed */
+  #scheduleTick(elapsed: number): void {
+    this.#timer = this.#clock.setTimer(autotuningInterval, () => {
+      const now = this.#clock.monotonic();
+      this.#time.now = now;
+      const sweeps = elapsed + autotuningInterval >= sweepInterval;
+      if (sweeps) for (const { cache } of this.#caches.values()) cache.dropExpired();
+      if (this.#autotuning) {
+        const shrinkable = [...this.#caches.values()].filter(({ fixed }) => !fixed).map(({ cache }) => cache);
+        this.#autotuning.check(this.#memoryInUse(), now, shrinkable);
+      }
+      this.#scheduleTick(sweeps ? 0 : elapsed + autotuningInterval);
     });
   }
 
@@ -107,12 +114,28 @@ export class CacheRegistry {
 /** The members of a cache that do not depend on the types of its entries. */
 type AnyCache = Pick<
   Cache<string, string>,
-  'name' | 'size' | 'capacity' | 'hits' | 'misses' | 'evictions' | 'configure' | 'dropStale' | 'dropOldest'
+  | 'name'
+  | 'size'
+  | 'capacity'
+  | 'bytes'
+  | 'maxBytes'
+  | 'hits'
+  | 'misses'
+  | 'evictions'
+  | 'configure'
+  | 'dropExpired'
+  | 'dropOldest'
 >;
 
 const metricsOfCaches: readonly { name: string; help: string; read: (cache: AnyCache) => number }[] = [
   { name: 'server_cache_size', help: 'Entries in the cache', read: (cache) => cache.size },
   { name: 'server_cache_max_size', help: 'Maximum number of entries', read: (cache) => cache.capacity },
+  { name: 'server_cache_bytes', help: 'Estimated bytes of the entries', read: (cache) => cache.bytes },
+  {
+    name: 'server_cache_max_bytes',
+    help: 'Maximum estimated bytes of the entries',
+    read: (cache) => cache.maxBytes,
+  },
   { name: 'server_cache_hits', help: 'Lookups that found an entry', read: (cache) => cache.hits },
   { name: 'server_cache_misses', help: 'Lookups that found no entry', read: (cache) => cache.misses },
   {

@@ -1,4 +1,4 @@
-import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB, sizeOfJson } from '../../kernel/caches/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../../kernel/streams/index.ts';
 import { whenReady } from '../../kernel/when-ready.ts';
@@ -48,7 +48,12 @@ export class PushRules {
 
   constructor(deps: PushRulesDeps) {
     this.#deps = deps;
-    this.#known = deps.caches.create('push_rules_by_user', { size: maxCachedUsers });
+    this.#known = deps.caches.create('push_rules_by_user', {
+      size: maxCachedUsers,
+      maxBytes: 24 * MiB,
+      // The rules, and what is compiled from them.
+      sizeOf: ({ rules }) => (rules === NO_USER_RULES ? 100 : 4 * sizeOfJson(rules)),
+    });
     this.pushRulesStream.subscribe(({ userId }) => this.#known.delete(userId));
   }
 

@@ -1,4 +1,4 @@
-import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
@@ -14,6 +14,7 @@ import {
   type TimelineRange,
 } from './event-queries.ts';
 import { type EventRow, type OutOfBandRow, outOfBandEventOf, storedEventOf } from './event-row.ts';
+import { sizeOfEvent } from './event-size.ts';
 import { isStorableText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
 import {
@@ -76,8 +77,8 @@ export class EventStore {
     this.#reader = reader;
     this.#slices = slices;
     this.#freezes = freezes;
-    this.#byNid = caches.create('events', { size });
-    this.#nids = caches.create('event_ids', { size });
+    this.#byNid = caches.create('events', { size, maxBytes: 96 * MiB, sizeOf: sizeOfEvent });
+    this.#nids = caches.create('event_ids', { size, maxBytes: 8 * MiB });
   }
 
   /** Adds an event that is about to be written; it stays in memory until `markSaved` or `forget`. */
