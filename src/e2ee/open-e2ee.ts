@@ -65,7 +65,7 @@ export async function openE2ee(deps: E2eeDeps) {
     query,
     backups: new KeyBackups(database),
     dehydrated: new DehydratedDevices({ ...deps, upload }),
-    crossSigning: new CrossSigning(deps),
+    crossSigning: new CrossSigning({ ...deps, signatureStream }),
     signatures: new SignatureUpload({ ...deps, query, signatureStream }),
     claiming: new KeyClaiming({ ...deps, remote, claims: new LocalKeyClaims(database, streams, keyStream) }),
     /** Absent when device lists of remote users are not stored. */

@@ -4,6 +4,7 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { codeOf, E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 import type { JsonObject } from '../../protocol/index.ts';
+import { DeviceLists } from '../device-lists/device-lists.ts';
 
 forEachDatabase((open) => {
   let server: E2eeServer;
@@ -87,6 +88,35 @@ forEachDatabase((open) => {
       assert.deepEqual(keys['self_signing_keys'], { [alice.userId]: other.selfSigningKey() });
       const { changed } = await server.e2ee.deviceLists.changes(alice.userId, since, server.position);
       assert.deepEqual(changed, [alice.userId]);
+    });
+
+    it('names the user of a new user-signing key to that user only', async () => {
+      await setUp();
+      const bob = await server.user('bob');
+      await server.room(alice, bob);
+      const facts: string[] = [];
+      server.server.slice.devices.deviceListStream.subscribe(({ userId }) => facts.push(userId));
+      const since = server.position;
+      const other = new ClientIdentity(alice.userId);
+      const { user_signing_key } = other.keys();
+      const signed = identity.signAs(identity.master, withoutSignatures(user_signing_key));
+      assert.equal((await uploadWithPassword({ user_signing_key: signed })).status, 200);
+      assert.deepEqual((await query(alice))['user_signing_keys'], { [alice.userId]: signed });
+      const { deviceLists } = server.e2ee;
+      const smallMemory = new DeviceLists({
+        database: server.server.database,
+        streams: server.server.streams,
+        devices: server.server.slice.devices,
+        engine: server.rooms.engine,
+        signatureStream: server.e2ee.signatureStream,
+        capacity: 1,
+      });
+      for (const lists of [deviceLists, smallMemory]) {
+        const changesOf = (userId: string) => lists.changes(userId, since, server.position);
+        assert.deepEqual(await changesOf(alice.userId), { changed: [alice.userId], left: [] });
+        assert.deepEqual(await changesOf(bob.userId), { changed: [], left: [] });
+      }
+      assert.deepEqual(facts, []);
     });
 
     it('stores one of several first key sets that are uploaded in parallel, and asks the others for the password', async () => {

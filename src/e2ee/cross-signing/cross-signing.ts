@@ -2,7 +2,7 @@ import type { AccountConfirmation } from '../../accounts/index.ts';
 import type { Devices } from '../../devices/index.ts';
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
-import type { Publish, StreamWriter } from '../../kernel/streams/index.ts';
+import type { Publish, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import {
   forbidden,
   invalidParam,
@@ -10,6 +10,7 @@ import {
   missingParam,
   type VerifyKey,
 } from '../../protocol/index.ts';
+import type { SignatureChange } from '../device-lists/device-lists.ts';
 import { readDeviceKeysOf, writeDeviceKeys } from '../keys/device-key-store.ts';
 import { signingKeyOf } from '../keys/key-upload.ts';
 import { signaturesBy, withSignatures } from '../keys/signed-object.ts';
@@ -23,7 +24,7 @@ import {
   type StoredKeys,
 } from './key-set.ts';
 import { deleteCrossSigningKey, readCrossSigningKeys, writeCrossSigningKey } from './store.ts';
-import { deleteSignaturesBy, deleteSignaturesOf } from './user-signatures.ts';
+import { deleteSignaturesBy, deleteSignaturesOf, writeUserSignature } from './user-signatures.ts';
 
 /** The body of `POST /keys/device_signing/upload`. */
 export interface CrossSigningBody {
@@ -43,6 +44,7 @@ export interface CrossSigningDeps {
   readonly streams: StreamWriter;
   readonly devices: Devices;
   readonly reauthenticator: Reauthenticator;
+  readonly signatureStream: Stream<SignatureChange>;
 }
 
 /** Stores the cross-signing keys that users upload. Source: client-server API, "Cross-signing". */
@@ -118,11 +120,23 @@ export class CrossSigning {
       const object = await this.#withTrustedSignatures(writer, userId, key, sent, stored);
       await writeCrossSigningKey(writer, userId, key.usage, { publicKey: key.publicKey, object });
     }
-    await this.#deps.devices.recordListChange(writer, publish, userId, {
-      deviceIds,
-      crossSigning: changesDeviceSignatures,
-    });
+    if (!changesDeviceSignatures) await this.#recordUserSigningKey(writer, publish, userId, added[0]);
+    else
+      await this.#deps.devices.recordListChange(writer, publish, userId, { deviceIds, crossSigning: true });
     return true;
+  }
+
+  /** Notifies the user's own devices only: no other user may see a user-signing key. */
+  async #recordUserSigningKey(
+    writer: Writer<E2eeTables>,
+    publish: Publish,
+    userId: string,
+    key: CrossSigningKey | undefined,
+  ): Promise<void> {
+    if (!key) return;
+    const position = publish(this.#deps.signatureStream, { userId, targetUserId: userId });
+    const change = { targetUserId: userId, targetKey: key.publicKey, keyId: '', signature: '' };
+    await writeUserSignature(writer, userId, change, position);
   }
 
   /** Returns the key with the signatures that are valid and that every user may see. */

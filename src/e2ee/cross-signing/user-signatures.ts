@@ -1,7 +1,10 @@
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { E2eeTables } from '../tables.ts';
 
-/** A user's signature of another user's master key. */
+/**
+ * A user's signature of another user's master key. Where the target is the user, the row only records that the
+ * user-signing key has changed.
+ */
 export interface UserSignature {
   readonly targetUserId: string;
   /** The master key that was signed. */

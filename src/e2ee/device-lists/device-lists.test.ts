@@ -81,7 +81,11 @@ forEachDatabase((open) => {
       assert.deepEqual(await changes(alice), nothing);
       await join(bob, room);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
-      assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
+      // A joining user is named, too.
+      assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
+      await uploadKeys(bob);
+      await uploadKeys(alice);
+      assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
       since = server.position;
       await server.room(alice, bob);
       assert.deepEqual(await changes(alice), nothing);
@@ -112,7 +116,7 @@ forEachDatabase((open) => {
       await leave(bob, room);
       await join(bob, room);
       assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
-      assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
+      assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
       assert.deepEqual(await changes(carol), nothing);
       since = server.position;
       const secondRoom = await server.room(alice, bob);
@@ -122,8 +126,8 @@ forEachDatabase((open) => {
       await leave(alice, secondRoom);
       await join(bob, room);
       await join(alice, secondRoom);
-      assert.deepEqual(await changes(alice), { changed: [bob.userId], left: [] });
-      assert.deepEqual(await changes(bob), { changed: [alice.userId], left: [] });
+      assert.deepEqual(await changes(alice), { changed: [alice.userId, bob.userId], left: [] });
+      assert.deepEqual(await changes(bob), { changed: [alice.userId, bob.userId], left: [] });
     });
 
     it('does not return users who left and joined one of several shared rooms', async () => {

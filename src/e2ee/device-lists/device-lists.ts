@@ -18,8 +18,8 @@ export interface DeviceListChanges {
 }
 
 /**
- * A user has signed another user's master key. The user's own devices get the target user as a device list
- * change.
+ * A user has signed another user's master key, or has a new user-signing key, which only its owner may see: then
+ * the target is the user. The user's own devices get the target user as a device list change.
  */
 export interface SignatureChange {
   readonly userId: string;
@@ -113,7 +113,10 @@ export class DeviceLists {
       // While no room was shared, the other server sent no device list updates to this one.
       const stoppedSharing = () =>
         affected.has(other) && usersSharingRooms.stoppedSharing(other, rooms.get(other)!, after, end);
-      if (shareNow && (!sharedBefore || updated.has(other) || stoppedSharing())) changed.add(other);
+      const isMet = shareNow && (!sharedBefore || stoppedSharing());
+      if (isMet || (shareNow && updated.has(other))) changed.add(other);
+      // As in the reference server, the joining user is named beside the users who were met by joining.
+      if (isMet && usersSharingRooms.metByJoining(other, rooms.get(other)!, after, end)) changed.add(userId);
       if (!shareNow && sharedBefore && affected.has(other)) left.push(other);
     }
     return { changed: [...changed], left };

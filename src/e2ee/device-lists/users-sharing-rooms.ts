@@ -37,6 +37,16 @@ export class UsersSharingRooms {
     );
   }
 
+  /** Reports whether the user has joined a room, in `(after, upTo]`, that the other user was in then. */
+  metByJoining(other: string, rooms: Rooms, after: number, upTo: number): boolean {
+    return [...(this.#transitions.get(this.#userId)?.entries() ?? [])].some(([roomId, transitions]) =>
+      transitions.some(
+        ({ joined, position }) =>
+          joined && position > after && position <= upTo && this.#wasJoined(other, rooms, roomId, position),
+      ),
+    );
+  }
+
   /** Reports whether there was a position in `(after, upTo]` at which the two users shared no room. */
   stoppedSharing(other: string, rooms: Rooms, after: number, upTo: number): boolean {
     return [other, this.#userId]

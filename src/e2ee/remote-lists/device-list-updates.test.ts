@@ -29,6 +29,24 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(remoteServer.asked, []);
     });
 
+    it('names the user of an update after a gap, also while the server does not answer /user/devices', async () => {
+      const { bob, changedSince, remoteServer, fetchesDone, lists, query } = await startSharingRoom();
+      remoteServer.isDown = true;
+      let since = server.position;
+      for (const more of [{ prev_id: [77] }, { prev_id: [] }, {}]) {
+        await lists.receiveUpdate('elsewhere', bob.addDeviceUpdate(more));
+        await fetchesDone();
+        assert.deepEqual(await changedSince(since), [bob.userId]);
+        since = server.position;
+      }
+      assert.deepEqual((await query()).failures, ['elsewhere']);
+      remoteServer.isDown = false;
+      await lists.serverIsBack('elsewhere');
+      await fetchesDone();
+      assert.deepEqual(await changedSince(since), [bob.userId]);
+      assert.equal(Object.keys((await query()).devices).length, 4);
+    });
+
     it('applies an update that follows several others, and a repeated update once', async () => {
       const { bob, changedSince, remoteServer, fetchesDone, deviceIds, lists } = await startSharingRoom();
       const [update, other] = [bob.addDeviceUpdate(), { ...bob.addDeviceUpdate(), prev_id: [1] }];
