@@ -19,6 +19,7 @@ import { UnjoinedRooms } from './classic/rooms/unjoined-rooms.ts';
 import { Sync } from './classic/sync.ts';
 import { EventStream } from './event-stream/event-stream.ts';
 import { InitialSync } from './event-stream/initial-sync.ts';
+import { OtherEvents } from './event-stream/other-events.ts';
 import { RoomInfos } from './event-stream/room-info.ts';
 import { RoomWaiters } from './event-stream/room-waiters.ts';
 import type { EventStreamServices } from './event-stream/routes.ts';
@@ -106,17 +107,19 @@ function openEventStream(
 ): EventStreamServices {
   const { rooms, streams, clock, sources } = deps;
   const { engine, clientEvents } = rooms;
-  const roomInfos = new RoomInfos(deps);
+  const otherEvents = new OtherEvents(engine, sources);
+  const roomInfos = new RoomInfos({ rooms, otherEvents });
   return {
     rooms,
     streams,
     sources,
     roomInfos,
-    initialSync: new InitialSync({ ...deps, engine, clientEvents, roomInfos }),
+    initialSync: new InitialSync({ ...deps, engine, clientEvents, roomInfos, otherEvents }),
     eventStream: new EventStream({
       ...deps,
       engine,
       clientEvents,
+      otherEvents,
       waiters: new RoomWaiters(engine, streams, clock),
     }),
   };

@@ -149,6 +149,90 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
+    it('carry receipts, typing, presence, tags and account data', async () => {
+      const [gina, hugo] = [
+        await TestClient.register(server, 'gina'),
+        await TestClient.register(server, 'hugo'),
+      ];
+      const room = await gina.createRoom();
+      await hugo.join(room);
+      const eventId = await gina.say(room, 'hello');
+      let from = (await events(gina, {})).end;
+      const next = async (act: () => Promise<unknown>) => {
+        const waiting = events(gina, { from, timeout: 30_000 });
+        await act();
+        const { chunk, end } = (await waiting) as unknown as { end: string; chunk: object[] };
+        from = end;
+        return chunk;
+      };
+      const receipt = `/rooms/${enc(room)}/receipt/m.read/${enc(eventId)}`;
+      const [read] = (await next(() => hugo.do('POST', receipt, {}))) as {
+        content: Record<string, Record<string, object>>;
+      }[];
+      assert.deepEqual(
+        [read!.content[eventId]?.['m.read'] && Object.keys(read!.content[eventId]!['m.read'])],
+        [[hugo.id]],
+      );
+      assert.deepEqual({ ...read, content: {} }, { type: 'm.receipt', room_id: room, content: {} });
+      const typing = `/rooms/${enc(room)}/typing/${enc(hugo.id)}`;
+      assert.deepEqual(await next(() => hugo.do('PUT', typing, { typing: true, timeout: 30_000 })), [
+        { type: 'm.typing', room_id: room, content: { user_ids: [hugo.id] } },
+      ]);
+      const note = { type: 'org.example.note', content: { n: 1 } };
+      assert.deepEqual(
+        await next(() => gina.do('PUT', `/user/${enc(gina.id)}/account_data/${note.type}`, note.content)),
+        [note],
+      );
+      const ofRoom = `/user/${enc(gina.id)}/rooms/${enc(room)}`;
+      assert.deepEqual(
+        await next(() => gina.do('PUT', `${ofRoom}/account_data/${note.type}`, note.content)),
+        [{ ...note, room_id: room }],
+      );
+      assert.deepEqual(await next(() => gina.do('PUT', `${ofRoom}/tags/u.work`, {})), [
+        { type: 'm.tag', room_id: room, content: { tags: { 'u.work': {} } } },
+      ]);
+      const status = `/presence/${enc(hugo.id)}/status`;
+      const present = (await next(() =>
+        hugo.do('PUT', status, { presence: 'online', status_msg: 'here' }),
+      )) as { type: string; sender: string; content: { status_msg: string } }[];
+      assert.deepEqual(
+        present.map(({ type, sender, content }) => [type, sender, content.status_msg]),
+        [['m.presence', hugo.id, 'here']],
+      );
+      await server.restart();
+      const again = (await events(gina, { from })).chunk;
+      assert.ok(again.every(({ type }) => type === 'm.presence'));
+      for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
+        const initial = (await gina.do('GET', path)) as unknown as {
+          receipts: { type: string; room_id: string; content: object }[];
+          presence: { sender: string }[];
+          rooms?: RoomInfoJson[];
+        } & RoomInfoJson;
+        assert.deepEqual(
+          initial.receipts.map(({ type, room_id, content }) => [type, room_id, Object.keys(content)]),
+          [['m.receipt', room, [eventId]]],
+        );
+        assert.ok(initial.presence.some(({ sender }) => sender === hugo.id));
+        const info = initial.rooms?.[0] ?? initial;
+        assert.deepEqual(info.account_data?.map(({ type }) => type).sort(), ['m.tag', 'org.example.note']);
+      }
+    });
+
+    it('refuse limits that are no numbers or negative, and always say where messages start', async () => {
+      const room = await anna!.createRoom();
+      for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
+        for (const limit of ['-1', 'many', '1.5']) {
+          const { status, body } = await anna!.call('GET', path, undefined, { limit });
+          assert.deepEqual([status, body['errcode']], [400, 'M_INVALID_PARAM'], `${path} ${limit}`);
+        }
+      }
+      for (const limit of [0, 1, 100]) {
+        const { messages } = await roomInfo(anna!, room, limit);
+        assert.equal(messages!.chunk.length > 0, limit > 0);
+        assert.equal(typeof messages!.start, 'string', `limit ${limit}`);
+      }
+    });
+
     it('return invites and leave events of the user', async () => {
       const [emil, fay] = [
         await TestClient.register(server, 'emil'),
@@ -174,7 +258,12 @@ forServerDatabases(import.meta.url, (open) => {
       const path = `/user/${enc(emil.id)}/account_data/m.ignored_user_list`;
       await emil.do('PUT', path, { ignored_users: { [fay.id]: {} } });
       await fay.membership('invite', ignored, emil);
-      assert.deepEqual((await events(emil, { from: kicked.end })).chunk, []);
+      const { chunk: rest } = await events(emil, { from: kicked.end });
+      assert.deepEqual(
+        rest.map(({ type }) => type),
+        ['m.ignored_user_list'],
+        'the invite is ignored',
+      );
       await server.restart();
       const again = await events(emil, { from });
       assert.deepEqual(membershipsIn(again), [[room, 'leave']]);

@@ -1,12 +1,13 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { decodePosition, encodePosition, type StreamReader } from '../../kernel/streams/index.ts';
-import { type ClientEvent, invalidParam } from '../../protocol/index.ts';
+import { invalidParam, type JsonObject } from '../../protocol/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import { type ClientEvents, RoomView, type Viewer, type VisibleEvent } from '../../rooms/index.ts';
 import type { Changes } from '../feeds/feed.ts';
 import type { Feeds } from '../feeds/feeds.ts';
 import type { ShownInvites } from '../shown-invites.ts';
 import { timelineBit } from '../sources/source-list.ts';
+import type { OtherEvents } from './other-events.ts';
 import type { RoomWaiters } from './room-waiters.ts';
 
 export interface EventStreamDeps {
@@ -17,6 +18,7 @@ export interface EventStreamDeps {
   readonly waiters: RoomWaiters;
   readonly feeds: Feeds;
   readonly shownInvites: ShownInvites;
+  readonly otherEvents: OtherEvents;
   /** Rooms that are left out of every sync. */
   readonly excludedRooms: ReadonlySet<string>;
 }
@@ -31,7 +33,7 @@ export interface EventStreamRequest {
 export interface EventChunk {
   readonly start: string;
   readonly end: string;
-  readonly chunk: readonly ClientEvent[];
+  readonly chunk: readonly JsonObject[];
 }
 
 /** Maximum wait in milliseconds, whatever the client asks for. */
@@ -49,6 +51,8 @@ interface Found {
 
 /** The events of a range, and how to wait for later ones. */
 interface Followed extends Found {
+  /** Returns what is on no timeline, up to a position of the range. */
+  others?(upTo: number): Promise<readonly JsonObject[]>;
   wait(remaining: number): Promise<void>;
 }
 
@@ -77,15 +81,16 @@ export class EventStream {
   }
 
   /**
-   * Returns the next events of all rooms that the user is joined to, and invites and leave events of the user
-   * in other rooms.
+   * Returns the next events of all rooms that the user is joined to, invites and leave events of the user in
+   * other rooms, and after them receipts, typing, presence, tags and account data.
    * @throws MatrixError M_INVALID_PARAM for an unknown token
    */
   ofUser(viewer: Viewer, request: EventStreamRequest): Promise<EventChunk> {
-    const { feeds, streams } = this.#deps;
+    const { feeds, streams, otherEvents } = this.#deps;
     return this.#follow(viewer, request, async (after, upTo) => {
       const feed = await feeds.open(viewer.userId);
-      const rooms = await this.#changedRooms(viewer.userId, after, feed.changes(after, upTo));
+      const changes = feed.changes(after, upTo);
+      const rooms = await this.#changedRooms(viewer.userId, after, changes);
       const events: VisibleEvent[] = [];
       let reached = upTo;
       for (const room of rooms) {
@@ -94,12 +99,13 @@ export class EventStream {
         reached = Math.min(reached, found.reached);
       }
       events.sort((one, other) => (one.stored.stream ?? 0) - (other.stored.stream ?? 0));
+      const others = (to: number) => otherEvents.since(viewer.userId, { after, upTo: to }, changes);
       const wait = async (remaining: number) => {
-        // Only a change in a room is a reason to read again.
         const meanwhile = feed.changes(upTo, streams.current);
-        if (meanwhile && meanwhile.rooms.size === 0) await feeds.wait(feed, remaining, request.signal);
+        const isQuiet = meanwhile && meanwhile.rooms.size === 0 && meanwhile.user === 0;
+        if (isQuiet) await feeds.wait(feed, remaining, request.signal);
       };
-      return { events, reached, wait };
+      return { events, reached, others, wait };
     });
   }
 
@@ -154,15 +160,17 @@ export class EventStream {
     const deadline = clock.monotonic() + Math.min(Math.max(0, timeout), maxWait);
     for (;;) {
       const upTo = streams.current;
-      const { events, reached, wait } = await read(after, upTo);
+      const { events, reached, others, wait } = await read(after, upTo);
+      const shown = events.filter(({ stored }) => (stored.stream ?? 0) <= reached).slice(0, maxEvents);
+      const last = shown.length < events.length ? shown.at(-1)?.stored.stream : undefined;
+      const end = last ?? reached;
+      const besides = end > after ? ((await others?.(end)) ?? []) : [];
       const remaining = deadline - clock.monotonic();
-      if (events.length > 0 || reached < upTo || remaining <= 0 || signal.aborted) {
-        const shown = events.filter(({ stored }) => (stored.stream ?? 0) <= reached).slice(0, maxEvents);
-        const last = shown.length < events.length ? shown.at(-1)?.stored.stream : undefined;
+      if (events.length + besides.length > 0 || end < upTo || remaining <= 0 || signal.aborted) {
         return {
           start: encodePosition(after),
-          end: encodePosition(last ?? reached),
-          chunk: await clientEvents.render(shown, viewer),
+          end: encodePosition(end),
+          chunk: [...(await clientEvents.render(shown, viewer)), ...besides],
         };
       }
       await wait(remaining);

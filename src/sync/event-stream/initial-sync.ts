@@ -1,4 +1,3 @@
-import { noFilter } from '../../filters/index.ts';
 import { encodePosition, type StreamReader } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
@@ -6,6 +5,7 @@ import type { ClientEvents, Viewer } from '../../rooms/index.ts';
 import type { ShownInvites } from '../shown-invites.ts';
 import { clientDataOf } from '../sources/client-data.ts';
 import type { SourceList } from '../sources/source-list.ts';
+import type { OtherEvents } from './other-events.ts';
 import type { RoomInfo, RoomInfos } from './room-info.ts';
 
 export interface InitialSyncDeps {
@@ -13,7 +13,8 @@ export interface InitialSyncDeps {
   readonly streams: StreamReader;
   readonly clientEvents: ClientEvents;
   readonly roomInfos: RoomInfos;
-  readonly sources: Pick<SourceList, 'accountData' | 'presence'>;
+  readonly sources: Pick<SourceList, 'accountData'>;
+  readonly otherEvents: OtherEvents;
   readonly shownInvites: ShownInvites;
   /** Rooms that are left out of every sync. */
   readonly excludedRooms: ReadonlySet<string>;
@@ -31,6 +32,8 @@ export interface InitialState {
   readonly end: string;
   readonly rooms: readonly (RoomInfo | InvitedRoom)[];
   readonly presence: readonly JsonObject[];
+  /** As other servers return them: one `m.receipt` event for each room. */
+  readonly receipts: readonly JsonObject[];
   readonly account_data: readonly JsonObject[];
 }
 
@@ -50,7 +53,7 @@ export class InitialSync {
     viewer: Viewer,
     { limit, archived }: { limit: number; archived: boolean },
   ): Promise<InitialState> {
-    const { engine, streams, sources } = this.#deps;
+    const { engine, streams, sources, otherEvents, excludedRooms } = this.#deps;
     const { userId } = viewer;
     const upTo = streams.current;
     const accountData = await clientDataOf(sources, userId);
@@ -64,12 +67,15 @@ export class InitialSync {
           : await this.#deps.roomInfos.of(viewer, roomId, { limit, upTo, accountData }),
       );
     }
-    const request = { userId, after: undefined, upTo, filter: noFilter.presence };
-    const presence = await Promise.all(sources.presence.map(({ section }) => section.events(request)));
+    const joined = await engine.userRooms.withMembership(userId, 'join');
     return {
       end: encodePosition(upTo),
       rooms,
-      presence: presence.flat(),
+      presence: await otherEvents.presence(userId, upTo),
+      receipts: await otherEvents.receipts(
+        userId,
+        joined.filter((roomId) => !excludedRooms.has(roomId)),
+      ),
       account_data: accountData
         .filter(({ roomId }) => roomId === undefined)
         .map(({ type, content }) => ({ type, content })),

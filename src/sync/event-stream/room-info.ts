@@ -3,31 +3,39 @@ import { encodePosition } from '../../kernel/streams/index.ts';
 import type { ClientEvent, JsonObject } from '../../protocol/index.ts';
 import type { ReadingRooms, Viewer } from '../../rooms/index.ts';
 import type { AccountDataItem } from '../../sync-contract/index.ts';
+import type { OtherEvents } from './other-events.ts';
 
 /** A room as `/initialSync` returns it, to members and for room previews. */
 export interface RoomInfo {
   readonly room_id: string;
   readonly membership?: string;
   readonly messages: {
-    readonly start?: string;
+    readonly start: string;
     readonly end: string;
     readonly chunk: readonly ClientEvent[];
   };
   readonly state: readonly ClientEvent[];
   readonly visibility: 'public' | 'private';
   readonly account_data: readonly JsonObject[];
+  /** Of the joined members. */
+  readonly presence: readonly JsonObject[];
+  /** At most one `m.receipt` event. */
+  readonly receipts: readonly JsonObject[];
 }
 
 export interface RoomInfosDeps {
   readonly rooms: Pick<ReadingRooms, 'engine' | 'historyReader' | 'stateReader' | 'published'>;
+  readonly otherEvents: OtherEvents;
 }
 
 /** Returns all of a room at once. Source: client-server API, `GET /rooms/{roomId}/initialSync`. */
 export class RoomInfos {
   readonly #rooms: RoomInfosDeps['rooms'];
+  readonly #otherEvents: OtherEvents;
 
-  constructor({ rooms }: RoomInfosDeps) {
+  constructor({ rooms, otherEvents }: RoomInfosDeps) {
     this.#rooms = rooms;
+    this.#otherEvents = otherEvents;
   }
 
   /**
@@ -55,7 +63,7 @@ export class RoomInfos {
       // The specification does not list knocks here.
       ...(membership && membership !== 'knock' && { membership }),
       messages: {
-        ...(page.end === undefined ? undefined : { start: page.end }),
+        start: page.end ?? end,
         end,
         chunk: page.chunk.toReversed(),
       },
@@ -64,6 +72,24 @@ export class RoomInfos {
       account_data: accountData
         .filter((entry) => entry.roomId === roomId)
         .map(({ type, content }) => ({ type, content })),
+      ...(membership === 'join' ? await this.#whileJoined(viewer.userId, roomId, upTo) : nothing),
+    };
+  }
+
+  /** Returns what only members of the room receive. */
+  async #whileJoined(
+    userId: string,
+    roomId: string,
+    upTo: number,
+  ): Promise<Pick<RoomInfo, 'presence' | 'receipts'>> {
+    const head = await this.#rooms.engine.heads.get(roomId);
+    const presence = await this.#otherEvents.presence(userId, upTo);
+    const isMember = ({ sender }: JsonObject) => head?.membership(String(sender)) === 'join';
+    return {
+      presence: presence.filter(isMember),
+      receipts: await this.#otherEvents.receipts(userId, [roomId]),
     };
   }
 }
+
+const nothing: Pick<RoomInfo, 'presence' | 'receipts'> = { presence: [], receipts: [] };

@@ -29,7 +29,7 @@ const paths = (rest: string) => [`/_proto/client/v3${rest}`, `/_proto/client/r0$
  * @param maxEvents the largest page (`filter_timeline_limit`)
  */
 export function eventStreamRoutes(services: EventStreamServices, maxEvents: number): Route[] {
-  const limitOf = (asked = defaultLimit) => Math.max(1, Math.min(asked, maxEvents));
+  const limitOf = (asked = defaultLimit) => Math.min(asked, maxEvents);
   return [...initialRoutes(services, limitOf), ...streamRoutes(services)];
 }
 
@@ -37,7 +37,7 @@ function initialRoutes(
   { initialSync, roomInfos, streams, sources }: EventStreamServices,
   limitOf: (asked: number | undefined) => number,
 ): Route[] {
-  const limit = Type.Optional(Type.Integer());
+  const limit = Type.Optional(Type.Integer({ minimum: 0 }));
   return [
     route(
       {
@@ -79,7 +79,7 @@ function streamRoutes({ eventStream, rooms }: EventStreamServices): Route[] {
         auth: 'guest',
         query: Type.Object({
           from: Type.Optional(Type.String()),
-          timeout: Type.Optional(Type.Integer()),
+          timeout: Type.Optional(Type.Integer({ minimum: 0 })),
           room_id: Type.Optional(Type.String()),
         }),
       },

@@ -16,10 +16,17 @@ const asSpecified: Readonly<Record<string, (body: Record<string, unknown>) => un
   // Unknown fields of devices are null.
   getDevices: ({ devices, ...rest }) => ({ ...rest, devices: (devices as object[]).map(withoutNulls) }),
   getDevice: withoutNulls,
+  // Events that are on no timeline have neither sender nor id.
+  getEvents: onlyTimelineEvents,
+  peekEvents: onlyTimelineEvents,
   // Avatars may be any URL.
   getUserProfile: withoutForeignAvatar,
   getProfileField: withoutForeignAvatar,
 };
+
+function onlyTimelineEvents({ chunk, ...rest }: Record<string, unknown>) {
+  return { ...rest, chunk: (chunk as object[]).filter((event) => 'event_id' in event) };
+}
 
 function withoutForeignAvatar({ avatar_url: avatar, ...rest }: Record<string, unknown>) {
   const isForeign = typeof avatar === 'string' && !avatar.startsWith('mxc://');
