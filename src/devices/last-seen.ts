@@ -92,7 +92,7 @@ export class LastSeen {
     this.#flushing = this.#flushing
       .then(() => this.#write(seen))
       .catch((error: unknown) =>
-        this.#log.warn({ err: error }, 'could not write the last activity of devices'),
+        this.#log.warn({ err: error }, 'Failed to write the last activity of devices'),
       );
     return this.#flushing;
   }

@@ -43,7 +43,7 @@ export class RelationIndex implements EventIndex {
     stream.subscribe((fact) => this.#apply(fact));
   }
 
-  /** As `follow`, in a process that does not write the rows: takes the changes from the facts. */
+  /** Like `follow`, in a process that does not write the rows: takes the changes from the facts. */
   followRemote({ stream, events }: RoomReader): void {
     stream.subscribe((fact) => {
       const { stored, redacts } = fact;

@@ -1,6 +1,6 @@
 import type { Stream } from '../kernel/streams/index.ts';
 
-/** The following half of a stream. */
+/** The part of a stream that followers of its facts need. */
 export type FactStream<F> = Pick<Stream<F>, 'subscribe'>;
 
 /** Writes to the feeds of users, at the position of each fact, that one source may have new data for them. */

@@ -74,7 +74,7 @@ export class TrackedUsers {
       .catch((error: unknown) =>
         log.error(
           { err: error, roomId },
-          'could not update device lists of remote users after membership changes',
+          'Failed to update device lists of remote users after membership changes',
         ),
       );
   }

@@ -50,7 +50,7 @@ forServerDatabases(import.meta.url, (open) => {
       await say('1');
       await until(() => a.arrived.length === before + 1);
       a.answer = () => 200;
-      // Without a sign of the server the next attempt comes after more than three seconds.
+      // Without a request from the server, the next attempt comes after more than three seconds.
       let passed = 0;
       await until(async () => {
         await test.client.destinations.recordSuccess('a.example');
@@ -60,7 +60,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('leaves no backoff behind when this server stops between two attempts, and sends first what was in flight', async () => {
+    it('leaves no backoff when this server stops between two attempts, and sends the unacknowledged transaction first', async () => {
       const { test, recipients, say } = await start(['a.example'], { federation: { max_long_retries: 2 } });
       const [a] = recipients;
       await test.idle();

@@ -78,30 +78,30 @@ export class JobRunner {
   /** Starts as many due jobs as may run. Resolves with the time of the next poll. */
   async #takeDue(): Promise<number> {
     const { database, clock } = this.#deps;
-    const kinds = [...this.#deps.handlers.keys()].filter((kind) => this.#room(kind) > 0);
+    const kinds = [...this.#deps.handlers.keys()].filter((kind) => this.#freeSlots(kind) > 0);
     const slots = runnerLimits.parallel - this.#running.size;
     if (slots <= 0 || kinds.length === 0) return Number.POSITIVE_INFINITY;
     const reader = database.reader<JobTables>();
     const now = clock.now();
     const due = await store.dueJobs(reader, kinds, now, slots);
     if (due.length === 0) return (await store.nextDue(reader, kinds, now)) ?? Number.POSITIVE_INFINITY;
-    for (const job of await this.#claim(this.#withRoom(due))) this.#begin(job);
+    for (const job of await this.#claim(this.#startable(due))) this.#begin(job);
     return 0;
   }
 
   /** Returns how many more jobs of `kind` may run. */
-  #room(kind: string): number {
+  #freeSlots(kind: string): number {
     const running = [...this.#running.values()].filter((job) => job.kind === kind).length;
     return (this.#deps.handlers.get(kind)?.handler.parallel ?? runnerLimits.parallel) - running;
   }
 
   /** Returns the first of `due`, at most as many of each kind as may run. */
-  #withRoom(due: readonly ClaimedJob[]): ClaimedJob[] {
+  #startable(due: readonly ClaimedJob[]): ClaimedJob[] {
     const chosen = new Map<string, number>();
     return due.filter(({ kind }) => {
       const count = (chosen.get(kind) ?? 0) + 1;
       chosen.set(kind, count);
-      return count <= this.#room(kind);
+      return count <= this.#freeSlots(kind);
     });
   }
 

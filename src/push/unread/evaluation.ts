@@ -12,22 +12,22 @@ import { isHidden, type RoomHead, type RoomReader, type StoredEvent } from '../.
 import type { PreparedEvent, PushEvents } from './push-events.ts';
 import { maxMarks, type NewMarks, type UnreadMark } from './tally.ts';
 
-/** Whose unread events are looked for, and where. */
+/** The user whose unread events are counted, and the room. */
 export interface Reader {
   readonly head: RoomHead;
   readonly member: PushMember;
   readonly rules: CompiledRuleset;
   readonly read: ReadUpTo;
-  /** Whose events never notify the user. */
+  /** Users whose events never notify the user. */
   readonly ignored: ReadonlySet<string>;
 }
 
-/** Events that are evaluated before others get their turn. */
+/** Number of events that are evaluated before other requests are processed. */
 const slice = 100;
 
 /**
- * Evaluates the events of a room that are new to one user, newest first, as many as are counted: for users who were
- * away for longer, older events are left out.
+ * Evaluates the events of a room since the last evaluation for one user, newest first, and at most as many as are
+ * counted: for users who were away for longer, older events are left out.
  * Source: client-server API, "Receiving notifications" and "Marking notifications as read".
  */
 export class Evaluation implements NewMarks {
@@ -48,14 +48,14 @@ export class Evaluation implements NewMarks {
   }
 
   /**
-   * Looks at the events in `(after, upTo]`, without stopping other requests for long. Returns at once when everything
-   * that it takes is in memory, as it is for all members of a room but the first who look.
+   * Evaluates the events in `(after, upTo]`, without stopping other requests for long. Returns at once when everything
+   * that it needs is in memory, as it is for all members of a room but the first one.
    */
   run(after: number, upTo: number): void | Promise<void> {
     return whenReady(this.#page(after, upTo + 1), (events) => this.#lookAt(events, after));
   }
 
-  /** Looks at a page of events from an index on, and then at the older pages. */
+  /** Evaluates a page of events from an index on, and then the older pages. */
   #lookAt(events: readonly StoredEvent[], after: number, from = 0): void | Promise<void> {
     for (let index = from; index < events.length && !this.startsAnew; index++) {
       const waiting = this.#look(events[index]!);
@@ -72,14 +72,14 @@ export class Evaluation implements NewMarks {
     await this.run(after, before - 1);
   }
 
-  /** The newest events between two positions, newest first. */
+  /** Returns the newest events between two positions, newest first. */
   #page(after: number, before: number): readonly StoredEvent[] | Promise<StoredEvent[]> {
     const { head } = this.#reader;
     const range = { after, before, limit: slice, direction: 'backward' } as const;
     return this.#recent(after, before) ?? this.#engine.events.timeline(head.roomNid, range);
   }
 
-  /** A page from memory, when all events between the two positions are there. */
+  /** Returns a page from memory if all events between the two positions are there. */
   #recent(after: number, before: number): StoredEvent[] | undefined {
     const { recent } = this.#reader.head;
     const first = recent[0];
@@ -116,14 +116,14 @@ export class Evaluation implements NewMarks {
     if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
   }
 
-  /** Whether it is plain that the event is read: it is on the main timeline, before the receipt. */
+  /** Whether the event is certainly read: it is on the main timeline, before the receipt. */
   #isRead({ event, stream = 0 }: StoredEvent): boolean {
     return stream <= this.#reader.read.thread() && relationOf(event.content) === undefined;
   }
 
   /**
-   * Who says something has read what was said before. Other events about one's own membership than a join, for
-   * instance a new display name that goes to all rooms, and redactions say nothing about what was read.
+   * A user who sends an event has read the events before it. Exceptions are redactions and the user's own membership
+   * events, for instance one with a new display name, which is sent to all rooms.
    */
   #count(stored: StoredEvent, { event, threadId }: PreparedEvent): void {
     const { stream = 0 } = stored;

@@ -4,10 +4,10 @@ import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../pro
 import { threadIdOf } from '../../receipts/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
-/** How many events stay prepared for rules; each is as large as the event. */
+/** Number of prepared events in the cache; each is as large as the event. */
 const remembered = 256;
 
-/** What of an event is the same for all members. */
+/** The properties of an event for push rules that are the same for all members. */
 export interface PreparedEvent {
   readonly event: PushEvent;
   /** The root of its thread; `undefined` for the main timeline. */
@@ -15,12 +15,12 @@ export interface PreparedEvent {
 }
 
 interface Levels {
-  /** What they were made from. */
+  /** The events from which they were made. */
   readonly nids: readonly (number | undefined)[];
   readonly levels: PowerLevels;
 }
 
-/** New events prepared for push rules, once for all members who look at them. */
+/** Prepares new events for push rules, once for all members. */
 export class PushEvents {
   readonly #engine: RoomReader;
   readonly #events = new RecentlyUsed<number, PreparedEvent>({ max: remembered });
@@ -31,7 +31,7 @@ export class PushEvents {
     this.#engine = engine;
   }
 
-  /** The event with the facts about the room as they are now; at once when it is prepared already. */
+  /** Returns the event with the current facts about the room; at once when it is in the cache. */
   get(head: RoomHead, stored: StoredEvent): PreparedEvent | Promise<PreparedEvent> {
     const known = this.#events.get(stored.nid);
     if (known) return known;

@@ -2,7 +2,7 @@ import type { Database, Reader } from '../../kernel/database/index.ts';
 import type { PushTables } from '../tables.ts';
 import { Tally, type UnreadMark } from './tally.ts';
 
-/** A tally and whose it is. */
+/** A tally with its user and room. */
 export interface OwnedTally {
   readonly userId: string;
   readonly roomId: string;
@@ -12,7 +12,7 @@ export interface OwnedTally {
 /** A mark as it is stored. */
 type Row = [stream: number, highlight: 0 | 1, threadId?: string];
 
-/** The tally as it was saved last; one that begins at 0 if it never was. */
+/** Returns the tally that was saved last, or one that begins at position 0. */
 export async function readTally(reader: Reader<PushTables>, userId: string, roomId: string): Promise<Tally> {
   const row = await reader
     .selectFrom('unread_tallies')

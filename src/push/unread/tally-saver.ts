@@ -4,24 +4,24 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { type OwnedTally, saveTallies } from './store.ts';
 
 /**
- * A tally is saved when so many events were evaluated since; so many at most are evaluated again after a restart,
- * besides those that were not evaluated at all.
+ * A tally is saved when this number of events was evaluated since it was saved last. After a restart at most this
+ * number is evaluated again.
  */
 const worthSaving = 200;
 
 /**
- * Milliseconds until tallies are saved: those to which events were added one by one, and those for which so many
- * events were evaluated at once that doing it again would cost a returning user.
+ * Milliseconds until a tally is saved after an event was added, and after many events were evaluated at once, which
+ * would take long if they had to be evaluated again.
  */
 const [interval, soon] = [60_000, 1_000];
 
 /** Number of waiting tallies that are saved at once. */
 const maxWaiting = 1_000;
 
-/** How many tallies go into one transaction. */
+/** Number of tallies in one transaction. */
 const batch = 500;
 
-/** Saves tallies now and then, so that a restart does not cost the evaluation of all that is unread. */
+/** Saves tallies from time to time, so that a restart does not cause the evaluation of all unread events. */
 export class TallySaver {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -57,7 +57,7 @@ export class TallySaver {
     this.#timer = this.#clock.setTimer(time, () => this.#begin());
   }
 
-  /** Saves everything that waits. */
+  /** Saves all waiting tallies. */
   async stop(): Promise<void> {
     this.#begin();
     await this.#saving;
@@ -81,8 +81,8 @@ export class TallySaver {
           await saveTallies(this.#database, tallies.slice(start, start + batch));
         }
       } catch (error) {
-        // Nothing is lost: what was not saved is evaluated again.
-        this.#log.warn({ err: error }, 'unread tallies could not be saved');
+        // Nothing is lost: events after the saved position are evaluated again.
+        this.#log.warn({ err: error }, 'Unread tallies could not be saved');
       }
     }
   }

@@ -17,7 +17,7 @@ const found = (marks: readonly UnreadMark[], more: Partial<NewMarks> = {}): NewM
 });
 
 describe('a tally', () => {
-  it('holds a thousand marks: the oldest go first, and highlights last', () => {
+  it('holds a thousand marks: drops the oldest first, and highlights last', () => {
     const tally = new Tally(0, []);
     tally.add(found([mark(1, true)]), 1, unread);
     for (let stream = 2; stream <= 1500; stream++) tally.add(found([mark(stream)]), stream, unread);
@@ -37,14 +37,14 @@ describe('a tally', () => {
     assert.equal(tally.counts(1).highlight_count, 0);
   });
 
-  it('begins anew after a join', () => {
+  it('starts from zero after a join', () => {
     const tally = new Tally(2, [mark(1), mark(2)]);
     tally.add(found([mark(4)], { startsAnew: true }), 5, unread);
     assert.deepEqual(tally.marks, [mark(4)]);
     assert.equal(tally.upTo, 5);
   });
 
-  it('drops what was read, also when it was counted by an older receipt', () => {
+  it('drops marks of events that were read, also when they were counted by an older receipt', () => {
     const tally = new Tally(5, [mark(1), mark(5)]);
     const read = new ReadUpTo([{ threadId: undefined, stream: 6 }]);
     tally.drop(read);
@@ -54,7 +54,7 @@ describe('a tally', () => {
     assert.deepEqual(tally.marks, [mark(7)]);
   });
 
-  it('counts the same as it goes along as all at once', () => {
+  it('has the same counts after many small evaluations as after one of all events', () => {
     const kind = fc.record({
       highlight: fc.boolean(),
       threadId: fc.option(fc.constantFrom('$a', '$b'), { nil: undefined, freq: 2 }),

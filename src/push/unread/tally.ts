@@ -1,8 +1,8 @@
 import type { ReadUpTo } from '../../receipts/index.ts';
 
-/** An event that notifies a user and that they have not read. */
+/** An event that notifies a user and is unread. */
 export interface UnreadMark {
-  /** Where it is on the stream of rooms. */
+  /** Its position on the stream of rooms. */
   readonly stream: number;
   readonly highlight: boolean;
   /** The root of its thread; `undefined` for the main timeline. */
@@ -11,39 +11,39 @@ export interface UnreadMark {
 
 export interface UnreadCount {
   readonly notification_count: number;
-  /** How many of them are highlights. */
+  /** Number of highlights among them. */
   readonly highlight_count: number;
 }
 
-/** What a user has not read of a room: the members of `UnreadCount` are about the main timeline only. */
+/** The unread events of a user in a room: the members of `UnreadCount` are about the main timeline only. */
 export interface UnreadCounts extends UnreadCount {
-  /** What of it is in threads, by the id of their root; threads without are left out. */
+  /** The counts of threads by the id of their root; threads without unread events are left out. */
   readonly threads: ReadonlyMap<string, UnreadCount>;
 }
 
-/** What an evaluation of newer events has found. */
+/** The result of an evaluation of newer events. */
 export interface NewMarks {
   /** Newest first. */
   readonly marks: readonly UnreadMark[];
-  /** Marks that were there before are void: the user has joined since, or there was too much to look at. */
+  /** Older marks are dropped: the user has joined since, or there were too many events to evaluate. */
   readonly startsAnew: boolean;
-  /** Threads (`undefined` for the main timeline) in which the user has said something since. */
+  /** Threads (`undefined` for the main timeline) in which the user has sent an event since. */
   readonly ownThreads: ReadonlySet<string | undefined>;
-  /** Places on the stream of events that were redacted. */
+  /** Positions on the stream of events that were redacted. */
   readonly redacted: ReadonlySet<number>;
 }
 
-/** How many unread events of a room are counted: clients show "99+", and the memory of a tally is bounded. */
+/** Maximum number of unread events of a room that are counted: clients show "99+", and memory is limited. */
 export const maxMarks = 1_000;
 
-/** What is unread for one user in one room, as far as it was looked at. */
+/** The unread events of one user in one room, among those that were evaluated. */
 export class Tally {
-  /** How many events were evaluated since the tally was saved. */
+  /** Number of events that were evaluated since the tally was saved. */
   unsaved = 0;
   #upTo: number;
   /** Oldest first. */
   #marks: UnreadMark[];
-  /** What was dropped last, so that the same need not be looked for again. */
+  /** The argument of the last `drop`, so that the same one does nothing again. */
   #dropped: ReadUpTo | undefined;
   /** The counts of all marks. */
   #counts: UnreadCounts | undefined;
@@ -62,7 +62,7 @@ export class Tally {
     return this.#marks;
   }
 
-  /** Takes over what was found in events after `upTo` by a user who had read so far. */
+  /** Adds the marks of an evaluation of the events after the old `upTo`. @param read the receipts at that evaluation */
   add(found: NewMarks, upTo: number, read: ReadUpTo): void {
     const { marks, startsAnew, ownThreads, redacted } = found;
     if (startsAnew) {
@@ -81,7 +81,7 @@ export class Tally {
     this.#upTo = upTo;
   }
 
-  /** Drops what the user has read. */
+  /** Drops the marks of events that the user has read. */
   drop(read: ReadUpTo): void {
     if (this.#dropped === read) return;
     this.#keep(({ stream, threadId }) => stream > read.thread(threadId));
@@ -95,7 +95,7 @@ export class Tally {
     return this.#counts;
   }
 
-  /** Where nobody reads there is one mark more with each event, and nothing is counted or copied anew. */
+  /** Adds a mark without counting or copying the others again, because users who do not read get one with each event. */
   #push(mark: UnreadMark): void {
     this.#marks.push(mark);
     this.#counts &&= recounted(this.#counts, mark, 1);
@@ -127,7 +127,7 @@ function countsOf(marks: readonly UnreadMark[]): UnreadCounts {
   return { notification_count, highlight_count, threads };
 }
 
-/** Counts with a mark more or less; `undefined` when they must be counted anew. */
+/** Returns the counts with one mark more or less; `undefined` when all marks must be counted again. */
 function recounted(counts: UnreadCounts, mark: UnreadMark, change: 1 | -1): UnreadCounts | undefined {
   if (mark.threadId !== undefined) return undefined;
   return {
@@ -147,7 +147,7 @@ class Count implements UnreadCount {
   }
 }
 
-/** As many marks as are counted: the oldest go first, and highlights last. */
+/** Returns the `maxMarks` marks to keep: drops the oldest first, and highlights last. */
 function newest(marks: readonly UnreadMark[]): UnreadMark[] {
   let excess = marks.length - maxMarks;
   return marks.filter(({ highlight }) => highlight || excess-- <= 0).slice(-maxMarks);

@@ -12,7 +12,7 @@ const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
 
 forEachDatabase((open) => {
   describe('unread counts', () => {
-    it('count what notifies, highlights among it, and reset with a receipt', async () => {
+    it('count notifying events and highlights, and are reset by a receipt', async () => {
       const { under, roomId, counts, read } = await openUnread(open);
       assert.equal(await counts(bob, roomId), '0/0 0/0');
       await under.say(alice, roomId, 'one');
@@ -44,7 +44,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
-    it('reset when the user says something, in that thread', async () => {
+    it('are reset when the user sends an event, in its thread only', async () => {
       const { under, roomId, counts } = await openUnread(open);
       const root = await under.say(alice, roomId, 'root');
       await under.reply(alice, roomId, root);
@@ -56,7 +56,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '1/0 1/0');
     });
 
-    it('leave out what was redacted, before and after it was counted', async () => {
+    it('leave out redacted events, before and after they were counted', async () => {
       const { under, roomId, counts } = await openUnread(open);
       const first = await under.say(alice, roomId, 'one', mention(bob));
       const second = await under.say(alice, roomId, 'two');
@@ -66,7 +66,7 @@ forEachDatabase((open) => {
       assert.equal(await counts(bob, roomId), '0/0 0/0');
     });
 
-    it('begin with the join, again after each; a new display name is none', async () => {
+    it('start from zero with each join, but not with a new display name', async () => {
       const { under, roomId, counts } = await openUnread(open);
       await under.say(alice, roomId, 'one');
       assert.equal(await counts(bob, roomId), '1/0 1/0');
@@ -108,7 +108,7 @@ forEachDatabase((open) => {
       assert.equal((await off.unread.counts(bob, roomId, 0)).notification_count, 0);
     });
 
-    it('are at hand while nothing happens in the room', async () => {
+    it('are returned at once while the room has no new events', async () => {
       const { under, roomId, unread, counts, read } = await openUnread(open);
       const { streams } = under;
       /** The counts if they are returned at once, without a promise. */
@@ -129,7 +129,7 @@ forEachDatabase((open) => {
       assert.equal((await unread.counts(bob, roomId, streams.current)).notification_count, 2);
     });
 
-    it('cost no query for those who follow, and write nothing', async () => {
+    it('need no query for clients that sync regularly, and write nothing', async () => {
       const { under, roomId, counts } = await openUnread(open);
       for (const userId of [bob, carol]) await counts(userId, roomId);
       await under.say(alice, roomId, 'one');
@@ -180,7 +180,7 @@ forEachDatabase((open) => {
       assert.equal(await evaluatedBy(() => later.counts(carol, roomId), later.unread), 1_000);
     });
 
-    it('are the same for all who ask at the same time', async () => {
+    it('are the same for concurrent requests', async () => {
       const { under, roomId, counts } = await openUnread(open);
       for (let index = 0; index < 5; index++) await under.say(alice, roomId, 'x');
       const asked = [1, 2, 3].map(() => counts(bob, roomId));
@@ -204,7 +204,7 @@ forEachDatabase((open) => {
       assert.equal(await later.counts(carol, roomId), '251/0 251/0');
     });
 
-    it('are saved by the clock', async () => {
+    it('are saved after a time', async () => {
       const { under, roomId, unread, counts } = await openUnread(open);
       await Promise.all(Array.from({ length: 200 }, () => under.say(alice, roomId, 'x')));
       await counts(bob, roomId);

@@ -46,17 +46,17 @@ const [marksInMemory, marksPerTally, marksPerStep] = [1_000_000, 10, 32];
 
 const sizeOf = ({ marks }: Tally) => marksPerTally + Math.ceil(marks.length / marksPerStep) * marksPerStep;
 
-/** Rooms whose last event's position is remembered. */
-const roomsRemembered = 50_000;
+/** Number of rooms for which the position of the last event is in memory. */
+const roomsInMemory = 50_000;
 
 /**
- * How much of their rooms users have not read. Nothing is written when an event arrives, however many members its
- * room has: the rules of a user are tried on what is new when somebody asks, and the tally is kept.
+ * Counts the unread events of users in their rooms. Nothing is written when an event arrives, however many members its
+ * room has: at a request, the rules of the user are evaluated on the new events, and the tally is cached.
  */
 export class Unread {
   readonly #deps: UnreadDeps;
   readonly #pushEvents: PushEvents;
-  /** Where the last event of each room is, so that nothing is done for rooms without new events. */
+  /** The position of the last event of each room, so that nothing is done for rooms without new events. */
   readonly #lastEvents: LastChanges;
   readonly #saver: TallySaver;
   readonly #tallies: LRUCache<string, Tally>;
@@ -66,7 +66,7 @@ export class Unread {
   constructor(deps: UnreadDeps) {
     this.#deps = deps;
     this.#pushEvents = new PushEvents(deps.engine);
-    this.#lastEvents = new LastChanges(deps.streams.current, roomsRemembered);
+    this.#lastEvents = new LastChanges(deps.streams.current, roomsInMemory);
     deps.engine.stream.subscribe(({ roomId, onTimeline }, position) => {
       if (onTimeline) this.#lastEvents.set(roomId, position);
     });
@@ -78,8 +78,8 @@ export class Unread {
   }
 
   /**
-   * What a user has not read of a room that they are in, as of a position. Returns at once, without a query, for users
-   * who follow the room.
+   * Returns the unread counts of a user in a joined room at a position. Returns at once, without a query, if a
+   * client of the user syncs the room regularly.
    * @param upTo a position that is not above `streams.current`
    */
   counts(userId: string, roomId: string, upTo: number): UnreadCounts | Promise<UnreadCounts> {
@@ -95,7 +95,7 @@ export class Unread {
     return this.#evaluatedEvents;
   }
 
-  /** Saves what is worth it. */
+  /** Saves the tallies that have changed much. */
   async stop(): Promise<void> {
     await Promise.allSettled(this.#evaluating.values());
     await this.#saver.stop();

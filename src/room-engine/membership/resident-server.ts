@@ -12,7 +12,7 @@ export function isResident(head: RoomHead | undefined, serverName: string): head
 }
 
 /**
- * As `isResident`, for one user. A remote invite to an empty room, or a knock on it, shows that a remote user
+ * Like `isResident`, for one user. A remote invite to an empty room, or a knock on it, shows that a remote user
  * is joined again, so the local copy is out of date.
  */
 export async function isResidentForUser(

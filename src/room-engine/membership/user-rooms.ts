@@ -105,7 +105,7 @@ export class UserRooms {
     return found;
   }
 
-  /** As `joinedNids`, with the ids of the rooms; from the cache for active users. At most 30,000 users. */
+  /** Like `joinedNids`, with the ids of the rooms; from the cache for active users. At most 30,000 users. */
   async joinedIds(userIds: readonly string[]): Promise<Map<string, string[]>> {
     const found = new Map<string, string[]>();
     const others: string[] = [];

@@ -123,7 +123,7 @@ export class PolicyServers {
     return policy ? this.#ask(policy, one, signTimeout.own) : one;
   }
 
-  /** As `sign`, for a received event: returns it without the signature where that cannot be had. */
+  /** Like `sign`, for a received event: returns it without the signature if the policy server does not give one. */
   async trySign(head: RoomHead, one: VerifiedEvent): Promise<VerifiedEvent> {
     const policy = await this.#missingSigner(head, one.event);
     if (!policy || this.#isBackingOff(policy.serverName)) return one;

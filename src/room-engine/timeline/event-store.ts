@@ -262,7 +262,7 @@ export class EventStore {
     return places.map(({ stored }) => stored);
   }
 
-  /** As `between`, including events that were backfilled in that range. */
+  /** Like `between`, including events that were backfilled in that range. */
   betweenWithBackfill(after: number, upTo: number, limit: number): Promise<PositionedEvent[]> {
     return this.#places(after, upTo, limit, { backfilled: true });
   }

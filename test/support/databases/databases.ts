@@ -47,7 +47,7 @@ export function forEachDatabase(declare: (open: OpenDatabase) => void): void {
   declareOn.postgres(declare);
 }
 
-/** Declares the tests of `declare` for PostgreSQL, for what SQLite has no need of. */
+/** Declares the tests of `declare` for PostgreSQL only: for behaviour that SQLite does not have. */
 export function forPostgres(declare: (open: OpenDatabase) => void): void {
   declareOn.postgres(declare);
 }

@@ -171,7 +171,7 @@ export class BeforeStates {
   }
 
   /**
-   * As `ofEventIds`, of events. Yields to other work in between; the result is a change of the current state
+   * Like `ofEventIds`, of events. Yields to other work in between; the result is a change of the current state
    * as it is at the end.
    */
   async ofState(head: WritableHead, state: ReadonlyMap<string, StoredEvent>): Promise<ReceivedState> {
