@@ -206,6 +206,89 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.equal((await anna.call('POST', `${path}/unban`, { user_id: derek })).status, 200);
       });
 
+      it('refuses joins and knocks of other servers with 404 M_NOT_FOUND', async () => {
+        const { resident, roomId, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const near = await several.scripted(`near${servers}.test`);
+        const user = `@visitor:near${servers}.test`;
+        const [v1, v2] = ['/_matrix/federation/v1', '/_matrix/federation/v2'];
+        for (const membership of ['join', 'knock']) {
+          const { event } = resident.room.build({
+            type: 'm.room.member',
+            content: { membership },
+            stateKey: user,
+            sender: user,
+          });
+          const make = `${v1}/make_${membership}/${enc(roomId)}/${enc(user)}?ver=11`;
+          const version = membership === 'join' ? v2 : v1;
+          const send = `${version}/send_${membership}/${enc(roomId)}/${enc(event.eventId)}`;
+          for (const answer of [
+            await near.ask('a.test', 'GET', make),
+            await near.ask('a.test', 'PUT', send, event.pdu),
+          ]) {
+            assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_NOT_FOUND'], membership);
+          }
+        }
+        release();
+        await members();
+      });
+
+      it('takes device list and signing key updates of members that are not known', async () => {
+        const { resident, roomId, derek, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const since = (await anna.sync(undefined, { filter: lazy })).next_batch;
+        await resident.sendEdu('m.device_list_update', {
+          user_id: derek,
+          device_id: 'NEW',
+          stream_id: 2,
+          prev_id: [1],
+          keys: { user_id: derek, device_id: 'NEW', algorithms: [], keys: {}, signatures: {} },
+        });
+        await resident.sendEdu('m.signing_key_update', {
+          user_id: derek,
+          master_key: { user_id: derek, usage: ['master'], keys: { 'ed25519:abc': 'abc' } },
+        });
+        release();
+        await members();
+        await until(async () => {
+          const answer: { device_lists?: { changed?: string[] } } & object = await anna.sync(since, {
+            filter: lazy,
+          });
+          return answer.device_lists?.changed?.includes(derek) === true;
+        });
+        assert.ok(roomId);
+      });
+
+      it('can be given an alias, and gets display names, and is in the user directory when it is complete', async () => {
+        const { resident, roomId, path, charlie, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const alias = `#partial${servers}:a.test`;
+        await anna.do('PUT', `/directory/room/${enc(alias)}`, { room_id: roomId });
+        const found = await anna.do('GET', `/directory/room/${enc(alias)}`);
+        assert.equal(found['room_id'], roomId);
+        assert.ok((found['servers'] as string[]).includes(resident.server.name));
+        const name = `Anna ${servers}`;
+        await anna.do('PUT', `/profile/${enc(anna.id)}/displayname`, { displayname: name });
+        await until(() => resident.received.some(({ content }) => content['displayname'] === name));
+        assert.equal(
+          (await anna.do('GET', `${path}/state/m.room.member/${enc(anna.id)}`))['displayname'],
+          name,
+        );
+        release();
+        assert.ok((await members()).includes(charlie));
+        assert.equal(
+          (await anna.do('GET', `${path}/state/m.room.member/${enc(anna.id)}`))['displayname'],
+          name,
+        );
+        await until(async () => {
+          const { results } = await anna.do('POST', '/user_directory/search', { search_term: charlie });
+          return (results as { user_id: string }[]).some(({ user_id: userId }) => userId === charlie);
+        });
+      });
+
       it('is in lazy syncs with the memberships of the senders', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         let since = (await anna.sync(undefined, { filter: lazy })).next_batch;
