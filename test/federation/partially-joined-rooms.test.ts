@@ -289,6 +289,28 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         });
       });
 
+      it('places an event of which one previous event is missing, and corrects its state when it is complete', async () => {
+        const { resident, path, charlie, derek, join, members, messages } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const known = resident.say('known', charlie);
+        await resident.send(known);
+        await until(async () => (await messages()).includes('known'));
+        resident.room.backTo({ event: resident.joins.at(-1)! });
+        const missing = resident.setState('m.room.topic', { topic: 'missed' });
+        const merge = resident.merge('merge', known, missing);
+        await resident.send(merge);
+        release();
+        await until(async () => (await messages()).includes('merge'));
+        assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
+        assert.equal((await anna.do('GET', `${path}/state/m.room.topic`))['topic'], 'missed');
+        const { state } = await anna.do('GET', `${path}/context/${enc(merge.event.eventId)}`);
+        const inState = (state as { type: string; state_key: string }[])
+          .filter(({ type }) => type === 'm.room.member')
+          .map(({ state_key: key }) => key);
+        assert.deepEqual(inState.sort(), [anna.id, charlie, resident.room.creator, derek].sort());
+      });
+
       it('is in lazy syncs with the memberships of the senders', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         let since = (await anna.sync(undefined, { filter: lazy })).next_batch;

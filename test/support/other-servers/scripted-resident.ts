@@ -20,6 +20,8 @@ export class ScriptedResident {
   /** Events of the homeserver that this server has received as PDUs. */
   readonly received: RoomEvent[] = [];
   readonly edus: JsonObject[] = [];
+  /** Joins that this server has accepted. */
+  readonly joins: RoomEvent[] = [];
   /** Events that `get_missing_events` returns; by default none. */
   missing: readonly BuiltEvent[] = [];
   /** `state_ids` and `state` wait until this resolves. */
@@ -61,6 +63,11 @@ export class ScriptedResident {
   /** Adds a message after the newest event, without sending it. */
   say(body: string, sender = this.room.creator): BuiltEvent {
     return this.#note(this.room.say(body, sender));
+  }
+
+  /** Adds a message after these events, without sending it. */
+  merge(body: string, ...prev: readonly BuiltEvent[]): BuiltEvent {
+    return this.#note(this.room.merge(body, ...prev));
   }
 
   /** Makes an event of the homeserver the newest event of the room. */
@@ -131,6 +138,7 @@ export class ScriptedResident {
       const state = before.filter(({ type }) => type !== 'm.room.member');
       const chain = this.#authChain([event, ...state]);
       this.accept(event);
+      this.joins.push(event);
       return {
         state: state.map(({ pdu }) => pdu),
         auth_chain: chain.map(({ pdu }) => pdu),

@@ -49,6 +49,19 @@ export class SignedRoom {
     return this.#add({ type, content, stateKey, sender });
   }
 
+  /** Adds a message after these events. */
+  merge(body: string, ...prev: readonly BuiltEvent[]): BuiltEvent {
+    return this.#add(
+      { type: 'm.room.message', content: { msgtype: 'm.text', body }, sender: this.creator },
+      prev,
+    );
+  }
+
+  /** Makes an event of the room the newest one again, so that the next one forks the history. */
+  backTo({ event }: Pick<BuiltEvent, 'event'>): void {
+    this.#last = this.events.get(event.eventId) ?? { event };
+  }
+
   /** Makes an event of another server, which has joined, the newest event of the room. */
   accept(event: RoomEvent): void {
     const built = { event, json: '' };
@@ -60,8 +73,11 @@ export class SignedRoom {
     return this.#add({ type: 'm.room.message', content: { msgtype: 'm.text', body }, sender });
   }
 
-  /** Builds an event after the newest one without adding it to the room. */
-  build(draft: { type: string; content: JsonObject; stateKey?: string; sender: string }): BuiltEvent {
+  /** Builds an event after the newest one, or after others, without adding it to the room. */
+  build(
+    draft: { type: string; content: JsonObject; stateKey?: string; sender: string },
+    prev: readonly Pick<BuiltEvent, 'event'>[] = this.#last ? [this.#last] : [],
+  ): BuiltEvent {
     const { version, signer } = this;
     const isCreate = draft.type === 'm.room.create';
     const auth = isCreate ? [] : this.authEventsOf(draft);
@@ -69,10 +85,10 @@ export class SignedRoom {
       {
         ...draft,
         ...(this.roomId !== '' && { roomId: this.roomId }),
-        depth: (this.#last?.event.depth ?? 0) + 1,
+        depth: Math.max(0, ...prev.map(({ event }) => event.depth)) + 1,
         originServerTs: this.#now++,
         authEventIds: auth.map(({ event }) => event.eventId),
-        prevEventIds: this.#last ? [this.#last.event.eventId] : [],
+        prevEventIds: prev.map(({ event }) => event.eventId),
         ...(version.eventId === 'origin' && {
           eventId: `$made${rooms++}:${signer.serverName}`,
           referenceHash: (eventId: string) => referenceHash(this.events.get(eventId)!.event.pdu, version),
@@ -112,8 +128,11 @@ export class SignedRoom {
     return { state: pdus, auth_chain: pdus };
   }
 
-  #add(draft: { type: string; content: JsonObject; stateKey?: string; sender: string }): BuiltEvent {
-    const built = this.build(draft);
+  #add(
+    draft: { type: string; content: JsonObject; stateKey?: string; sender: string },
+    prev?: readonly BuiltEvent[],
+  ): BuiltEvent {
+    const built = this.build(draft, prev);
     this.events.set(built.event.eventId, built);
     if (draft.stateKey !== undefined) this.state.set(stateMapKey(draft.type, draft.stateKey), built);
     this.#last = built;
