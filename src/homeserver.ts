@@ -46,13 +46,20 @@ export interface Homeserver {
   stop(): Promise<void>;
   /** Applies options that may change at run time, and reads certificates and templates again. */
   reload(configuration: HearthConfiguration): Promise<void>;
+  /** The routes of the running server. */
+  readonly routes: readonly Route[];
 }
 
 /** Assembles a homeserver. */
 export function createHomeserver(environment: Environment): Homeserver {
   const shutdown = new Shutdown(environment.log);
   let running: { readonly kernel: Kernel; readonly http: HttpServer; readonly pages: Pages } | undefined;
+  let routes: readonly Route[] = [];
   return {
+    get routes() {
+      return routes;
+    },
+
     async start() {
       try {
         const kernel = await openKernel(environment, shutdown);
@@ -91,7 +98,8 @@ export function createHomeserver(environment: Environment): Homeserver {
             ...federationReadRoutes(kernel, { users, rooms, directory, openIdTokens }),
           ],
         });
-        const http = createHttp(kernel, accounts, federation, opened.routes, pages);
+        routes = opened.routes;
+        const http = createHttp(kernel, accounts, federation, routes, pages);
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
         await startManhole(kernel, accounts, opened);

@@ -49,7 +49,7 @@ function readingRoutes(events: DelayedEvents, limit: ActionLimit): Route[] {
         auth: 'guest',
         query: Type.Object({
           status: Type.Optional(Type.Union([Type.Literal('scheduled'), Type.Literal('finalised')])),
-          delay_id: Type.Optional(Type.Array(Type.String())),
+          delay_id: Type.Optional(Type.Array(Type.String(), { maxItems: 1_000 })),
         }),
       },
       async ({ query, requester }) => {

@@ -2,9 +2,12 @@ import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { badJson } from '../protocol/index.ts';
 
-const userIds = Type.Array(Type.String({ pattern: '^@[^:]*:.+' }));
-const roomIds = Type.Array(Type.String({ pattern: '^!.+' }));
-const texts = Type.Array(Type.String());
+/** Maximum entries of a list: more than a user has rooms or contacts. */
+const maxItems = 10_000;
+
+const userIds = Type.Array(Type.String({ pattern: '^@[^:]*:.+' }), { maxItems });
+const roomIds = Type.Array(Type.String({ pattern: '^!.+' }), { maxItems });
+const texts = Type.Array(Type.String(), { maxItems });
 
 const eventFilter = {
   limit: Type.Optional(Type.Integer({ minimum: 0 })),

@@ -69,7 +69,7 @@ function changeRoutes(profiles: Profiles): Route[] {
         path: paths.field,
         auth: 'guest',
         refuseSuspended: true,
-        body: Type.Record(Type.String(), Type.Unknown()),
+        body: Type.Record(Type.String(), Type.Unknown(), { maxProperties: 100 }),
         bodyLimit: 131_072,
       },
       async ({ params: { userId, keyName }, requester, body }) => {

@@ -3,11 +3,15 @@ import { type Route, route } from '../kernel/http/index.ts';
 import { unknown } from '../protocol/index.ts';
 import type { Search } from './search.ts';
 
+/** Maximum characters of a search term: a long sentence is found by a part of it. */
+const maxTermLength = 1_000;
+
 const roomEvents = Type.Object({
-  search_term: Type.String(),
+  search_term: Type.String({ maxLength: maxTermLength }),
   keys: Type.Optional(
     Type.Array(
       Type.Union([Type.Literal('content.body'), Type.Literal('content.name'), Type.Literal('content.topic')]),
+      { maxItems: 10 },
     ),
   ),
   filter: Type.Optional(Type.Object({})),
@@ -27,6 +31,7 @@ const roomEvents = Type.Object({
           Type.Object({
             key: Type.Optional(Type.Union([Type.Literal('room_id'), Type.Literal('sender')])),
           }),
+          { maxItems: 10 },
         ),
       ),
     }),

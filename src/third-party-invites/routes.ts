@@ -17,7 +17,7 @@ export function onBindRoute(onBind: OnBind): Route {
         medium: Type.String(),
         address: Type.String(),
         mxid: Type.String(),
-        invites: Type.Array(Type.Unsafe<JsonValue>(Type.Unknown())),
+        invites: Type.Array(Type.Unsafe<JsonValue>(Type.Unknown()), { maxItems: 1_000 }),
       }),
       response: Type.Object({}),
     },

@@ -9,6 +9,9 @@ export const allDevices = '*';
 /** Maximum of UTF-8 bytes of a message content: the size limit of events. */
 export const maxContentBytes = 65_536;
 
+/** Maximum number of devices in a request: 4 MiB of encrypted room keys are fewer. `*` counts as one. */
+const maxDevices = 5_000;
+
 /** Maximum of characters of a message type and of a transaction id. */
 const maxNameLength = 255;
 
@@ -18,11 +21,13 @@ const maxNameLength = 255;
  */
 export function parseMessageMap(messages: JsonObject): MessageMap {
   const parsed = new Map<string, Map<string, JsonObject>>();
+  let count = 0;
   for (const [userId, devices] of Object.entries(messages)) {
     if (!isUserId(userId)) throw invalidParam(`'${userId.slice(0, maxNameLength)}' is not a user id`);
     if (!isJsonObject(devices)) throw invalidParam(`The messages for ${userId} must be an object`);
     const contents = new Map<string, JsonObject>();
     for (const [deviceId, content] of Object.entries(devices)) {
+      if (++count > maxDevices) throw tooLarge(`Send to at most ${maxDevices} devices at once`);
       if (!isJsonObject(content)) throw invalidParam(`A message for ${userId} is not an object`);
       contents.set(deviceId, content);
     }

@@ -3,7 +3,7 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import type { SpaceHierarchy } from './hierarchy.ts';
 import type { RoomSummaries } from './room-summaries.ts';
 
-const via = Type.Object({ via: Type.Optional(Type.Array(Type.String())) });
+const via = Type.Object({ via: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })) });
 
 /** Client-server API, "Room Summary API" and "Spaces"; with the unstable paths. */
 export function spaceRoutes(summaries: RoomSummaries, hierarchy: SpaceHierarchy): Route[] {

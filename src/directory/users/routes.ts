@@ -5,6 +5,9 @@ import type { UserDirectory } from './user-directory.ts';
 /** Results by default, and at most. */
 const [defaultLimit, maxResults] = [10, 50];
 
+/** Maximum characters of a search term: the longest user id or display name. */
+const maxTermLength = 1_000;
+
 /** Client-server API, "User directory". */
 export function userDirectoryRoutes(directory: UserDirectory): Route[] {
   return [
@@ -15,7 +18,7 @@ export function userDirectoryRoutes(directory: UserDirectory): Route[] {
         path: ['/_proto/client/v3/user_directory/search', '/_proto/client/r0/user_directory/search'],
         auth: 'user',
         body: Type.Object({
-          search_term: Type.String(),
+          search_term: Type.String({ maxLength: maxTermLength }),
           limit: Type.Optional(Type.Integer({ minimum: 0 })),
         }),
       },

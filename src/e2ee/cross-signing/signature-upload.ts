@@ -117,20 +117,15 @@ export class SignatureUpload {
       if (master) found.set(userId, master.object);
     }
     servers.delete(serverName);
-    await Promise.all(
-      [...servers].map(async ([server, users]) => {
-        const { keys, failure } = await query.queryRemote(
-          server,
-          new Map(users.map((id) => [id, []])),
-          remoteTimeout,
-        );
-        if (failure) {
-          const error = new MatrixError(502, 'M_UNKNOWN', `No answer from ${server}`);
-          for (const userId of users) found.set(userId, error);
-        }
-        for (const [userId, master] of Object.entries(keys.master_keys)) found.set(userId, master);
-      }),
-    );
+    const remote = [...servers.values()].flat();
+    const answers = await query.queryServers(new Map(remote.map((id) => [id, []])), remoteTimeout);
+    for (const [server, { keys, failure }] of answers) {
+      if (failure) {
+        const error = new MatrixError(502, 'M_UNKNOWN', `No answer from ${server}`);
+        for (const userId of servers.get(server) ?? []) found.set(userId, error);
+      }
+      for (const [userId, master] of Object.entries(keys.master_keys)) found.set(userId, master);
+    }
     return found;
   }
 

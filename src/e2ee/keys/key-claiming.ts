@@ -1,5 +1,12 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { isJsonObject, type JsonObject, MatrixError, serverOfUser } from '../../protocol/index.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  limitExceeded,
+  MatrixError,
+  serverOfUser,
+} from '../../protocol/index.ts';
 import type { LocalKeyClaims } from './local-key-claims.ts';
 import { type ByUser, failureOf, type RemoteKeys, validOneTimeKeys } from './remote-keys.ts';
 import { withTimeout } from './timeout.ts';
@@ -24,6 +31,12 @@ export interface KeyClaimingDeps {
   readonly remote: RemoteKeys | undefined;
 }
 
+/**
+ * Maximum number of servers that one request claims keys at, and of those at the same time. Servers that do not
+ * answer take up their place until the timeout.
+ */
+const [maxServers, maxConcurrentServers] = [250, 25];
+
 /** Claims one-time keys of local and remote devices. Source: client-server API, `POST /keys/claim`. */
 export class KeyClaiming {
   readonly #deps: KeyClaimingDeps;
@@ -32,24 +45,32 @@ export class KeyClaiming {
     this.#deps = deps;
   }
 
-  /** @param timeout milliseconds to wait for other servers */
+  /** @param timeout milliseconds to wait for all other servers together */
   async claim(requests: KeyRequests, timeout: number): Promise<ClaimResponse> {
     const servers = Map.groupBy(requests, ([userId]): string => serverOfUser(userId));
     const localRequests = new Map(servers.get(this.#deps.serverName));
     servers.delete(this.#deps.serverName);
     const failures: Record<string, JsonObject> = {};
-    const answers = await Promise.all([
+    const { clock } = this.#deps;
+    const end = clock.monotonic() + timeout;
+    let left = maxServers;
+    const claimRemote = async ([server, users]: readonly [
+      string,
+      (readonly [string, ReadonlyMap<string, string>])[],
+    ]) => {
+      try {
+        if (left-- <= 0) throw limitExceeded(60_000);
+        return await this.#remote(server, new Map(users), Math.max(0, end - clock.monotonic()));
+      } catch (error) {
+        failures[server] = failureOf(error);
+        return {};
+      }
+    };
+    const [local, answers] = await Promise.all([
       this.claimLocal(localRequests),
-      ...[...servers].map(async ([server, users]) => {
-        try {
-          return await this.#remote(server, new Map(users), timeout);
-        } catch (error) {
-          failures[server] = failureOf(error);
-          return {};
-        }
-      }),
+      mapConcurrently(servers, maxConcurrentServers, claimRemote),
     ]);
-    return { one_time_keys: Object.assign({}, ...answers) as ClaimedKeys, failures };
+    return { one_time_keys: Object.assign(local, ...answers) as ClaimedKeys, failures };
   }
 
   /** Claims keys of local users. */

@@ -1,7 +1,14 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Reader } from '../../kernel/database/index.ts';
-import { isJsonObject, type JsonObject, MatrixError, serverOfUser } from '../../protocol/index.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
+import {
+  isJsonObject,
+  type JsonObject,
+  limitExceeded,
+  MatrixError,
+  serverOfUser,
+} from '../../protocol/index.ts';
 import { readCrossSigningKeysOf } from '../cross-signing/store.ts';
 import { readUserSignatures } from '../cross-signing/user-signatures.ts';
 import type { RemoteDeviceLists } from '../remote-lists/remote-device-lists.ts';
@@ -52,6 +59,17 @@ export interface RemoteKeysResult {
  */
 const usersPerBatch = 500;
 
+/**
+ * Maximum number of servers that one query makes requests to, and of those at the same time. Servers that do not
+ * answer take up their place until the timeout.
+ */
+const [maxServers, maxConcurrentServers] = [250, 25];
+
+/** Requests to one server at the same time. */
+const maxConcurrentBatches = 2;
+
+const tooManyServers = failureOf(limitExceeded(60_000));
+
 /** Returns the keys of devices and users. Source: client-server API, `POST /keys/query`. */
 export class KeyQuery {
   readonly #deps: KeyQueryDeps;
@@ -65,19 +83,18 @@ export class KeyQuery {
    * @param timeout milliseconds to wait for other servers
    */
   async query(viewer: string, requested: RequestedDevices, timeout: number): Promise<QueryResponse> {
-    const servers = Map.groupBy(requested, ([userId]): string => serverOfUser(userId));
-    const local = new Map(servers.get(this.#deps.serverName));
-    servers.delete(this.#deps.serverName);
-    const failures: Record<string, JsonObject> = {};
-    const answers = await Promise.all([
-      this.queryLocal(local),
-      ...[...servers].map(async ([server, users]) => {
-        const { keys, failure } = await this.queryRemote(server, new Map(users), timeout);
-        if (failure) failures[server] = failure;
-        return keys;
-      }),
+    const { serverName } = this.#deps;
+    const isLocal = ([userId]: readonly [string, unknown]) => serverOfUser(userId) === serverName;
+    const { local = [], remote = [] } = Object.groupBy(requested, (entry) =>
+      isLocal(entry) ? 'local' : 'remote',
+    );
+    const [answers, ofLocal] = await Promise.all([
+      this.queryServers(new Map(remote), timeout),
+      this.queryLocal(new Map(local)),
     ]);
-    const response = merge(answers);
+    const failures: Record<string, JsonObject> = {};
+    for (const [server, { failure }] of answers) if (failure) failures[server] = failure;
+    const response = merge([ofLocal, ...[...answers.values()].map(({ keys }) => keys)]);
     await this.#addOwnSignatures(viewer, response.master_keys);
     return { ...response, user_signing_keys: await this.#userSigningKey(viewer, requested), failures };
   }
@@ -97,28 +114,44 @@ export class KeyQuery {
   }
 
   /**
-   * Returns validated keys of users of another server: from the stored device lists that are current, and
-   * from the server for other users. When the server does not answer, the result has no entry for these
-   * users: clients would take an outdated list for complete and drop devices that are missing in it.
-   * @param timeout milliseconds
+   * Returns validated keys of users of other servers, by server: from the stored device lists that are current, and
+   * from the servers for other users, a few servers at a time. When a server does not answer, its result has no entry
+   * for these users: clients would take an outdated list for complete and drop devices that are missing in it.
+   * @param timeout milliseconds for all servers together
    */
-  async queryRemote(server: string, requested: RequestedDevices, timeout: number): Promise<RemoteKeysResult> {
-    const { lists } = this.#deps;
+  async queryServers(requested: RequestedDevices, timeout: number): Promise<Map<string, RemoteKeysResult>> {
+    const { lists, clock } = this.#deps;
     const known = (await lists?.read([...requested.keys()])) ?? new Map<string, RemoteListWithDevices>();
-    const othersRequested = [...requested].filter(([userId]) => known.get(userId)?.stale !== false);
-    const current = keysOf(
-      [...known.values()].filter(({ stale }) => !stale),
-      requested,
-    );
-    if (othersRequested.length === 0) return { keys: current, failure: undefined };
-    const otherUserIds = othersRequested.map(([userId]) => userId);
+    const end = clock.monotonic() + timeout;
+    let left = maxServers;
+    const servers = [...Map.groupBy(requested, ([userId]): string => serverOfUser(userId))];
+    const results = await mapConcurrently(servers, maxConcurrentServers, async ([server, users]) => {
+      const current = users.flatMap(([userId]) => known.get(userId) ?? []).filter(({ stale }) => !stale);
+      const keys = keysOf(current, requested);
+      const others = users.filter(([userId]) => known.get(userId)?.stale !== false);
+      if (others.length === 0) return [server, { keys, failure: undefined }] as const;
+      if (left-- <= 0) return [server, { keys, failure: tooManyServers }] as const;
+      return [server, await this.#queryRemote(server, others, keys, end - clock.monotonic())] as const;
+    });
+    return new Map(results);
+  }
+
+  /** Adds keys that a server has to those that are known. @param timeout milliseconds */
+  async #queryRemote(
+    server: string,
+    users: readonly (readonly [string, readonly string[]])[],
+    known: QueriedKeys,
+    timeout: number,
+  ): Promise<RemoteKeysResult> {
+    const { lists } = this.#deps;
+    const userIds = users.map(([userId]) => userId);
     try {
-      await lists?.recordRemoteQuery(otherUserIds);
-      const answers = await this.#requestRemote(server, othersRequested, timeout);
-      await lists?.fetchMissing(otherUserIds);
-      return { keys: merge([current, ...answers]), failure: undefined };
+      await lists?.recordRemoteQuery(userIds);
+      const answers = await this.#requestRemote(server, users, Math.max(0, timeout));
+      await lists?.fetchMissing(userIds);
+      return { keys: merge([known, ...answers]), failure: undefined };
     } catch (error) {
-      return { keys: current, failure: failureOf(error) };
+      return { keys: known, failure: failureOf(error) };
     }
   }
 
@@ -133,12 +166,10 @@ export class KeyQuery {
       users.slice(batch * usersPerBatch, (batch + 1) * usersPerBatch),
     );
     return withTimeout(clock, timeout, (signal) =>
-      Promise.all(
-        batches.map(async (batch) => {
-          const requested = new Map(batch);
-          return validKeys(await remote.query(server, requested, { timeout, signal }), requested);
-        }),
-      ),
+      mapConcurrently(batches, maxConcurrentBatches, async (batch) => {
+        const requested = new Map(batch);
+        return validKeys(await remote.query(server, requested, { timeout, signal }), requested);
+      }),
     );
   }
 

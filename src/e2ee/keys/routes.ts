@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { decodePosition } from '../../kernel/streams/index.ts';
-import { invalidParam, isUserId, missingParam } from '../../protocol/index.ts';
+import { invalidParam, isUserId, missingParam, tooLarge } from '../../protocol/index.ts';
 import type { DeviceLists } from '../device-lists/device-lists.ts';
 import type { KeyClaiming } from './key-claiming.ts';
 import type { KeyQuery } from './key-query.ts';
@@ -19,6 +19,12 @@ const [defaultTimeout, maxTimeout] = [10_000, 60_000];
 
 /** UTF-8 bytes of a request body: enough for some thousand one-time keys or users. */
 const bodyLimit = 1024 * 1024;
+
+/**
+ * Maximum number of users in a request, of devices of one user, and of keys to claim: clients ask for the members of a
+ * room, in parts when they are many.
+ */
+const [maxUsers, maxDevices, maxClaims] = [5_000, 1_000, 5_000];
 
 /** Routes for device keys and one-time keys. Source: client-server API, "Key management API". */
 export function keyRoutes(deps: {
@@ -70,7 +76,9 @@ function queryRoute(query: KeyQuery): Route {
       auth: 'guest',
       body: Type.Object({
         timeout: Type.Optional(Type.Integer()),
-        device_keys: Type.Record(Type.String(), Type.Array(Type.String())),
+        device_keys: Type.Record(Type.String(), Type.Array(Type.String(), { maxItems: maxDevices }), {
+          maxProperties: maxUsers,
+        }),
       }),
       bodyLimit,
     },
@@ -91,7 +99,11 @@ function claimRoute(claiming: KeyClaiming): Route {
       auth: 'guest',
       body: Type.Object({
         timeout: Type.Optional(Type.Integer()),
-        one_time_keys: Type.Record(Type.String(), Type.Record(Type.String(), Type.String())),
+        one_time_keys: Type.Record(
+          Type.String(),
+          Type.Record(Type.String(), Type.String(), { maxProperties: maxDevices }),
+          { maxProperties: maxUsers },
+        ),
       }),
       bodyLimit,
     },
@@ -102,6 +114,8 @@ function claimRoute(claiming: KeyClaiming): Route {
         const entries = Object.entries(devices).filter((entry) => !entry.join('').includes('\0'));
         return [userId, new Map(entries)] as const;
       });
+      const count = requests.reduce((sum, [, devices]) => sum + devices.size, 0);
+      if (count > maxClaims) throw tooLarge(`Claim at most ${maxClaims} keys at once`);
       return claiming.claim(new Map(requests), boundedTimeout(body.timeout));
     },
   );

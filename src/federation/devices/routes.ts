@@ -14,6 +14,9 @@ export interface DeviceQueryDeps extends LocalDevicesDeps {
 /** Maximal number of users in a key query, and of devices in a claim of one-time keys. */
 const [maxUsers, maxClaims] = [5_000, 5_000];
 
+/** Maximum number of devices of one user in a request. */
+const maxDevices = 1_000;
+
 /** Maximal size of a request body in bytes. */
 const bodyLimit = 1024 * 1024;
 
@@ -63,7 +66,11 @@ function queryRoute({ query, sendDisplayNames, serverName }: DeviceQueryDeps): R
       method: 'POST',
       path: '/_proto/federation/v1/user/keys/query',
       auth: 'server',
-      body: Type.Object({ device_keys: Type.Record(Type.String(), Type.Array(Type.String())) }),
+      body: Type.Object({
+        device_keys: Type.Record(Type.String(), Type.Array(Type.String(), { maxItems: maxDevices }), {
+          maxProperties: maxUsers,
+        }),
+      }),
       bodyLimit,
     },
     ({ body }) => {
@@ -82,7 +89,11 @@ function claimRoute({ claiming, serverName }: DeviceQueryDeps): Route {
       path: '/_proto/federation/v1/user/keys/claim',
       auth: 'server',
       body: Type.Object({
-        one_time_keys: Type.Record(Type.String(), Type.Record(Type.String(), Type.String())),
+        one_time_keys: Type.Record(
+          Type.String(),
+          Type.Record(Type.String(), Type.String(), { maxProperties: maxDevices }),
+          { maxProperties: maxUsers },
+        ),
       }),
       bodyLimit,
     },

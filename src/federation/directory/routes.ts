@@ -19,7 +19,7 @@ const listed = {
 };
 
 const filter = Type.Object({
-  generic_search_term: Type.Optional(Type.String()),
+  generic_search_term: Type.Optional(Type.String({ maxLength: 1_000 })),
   room_types: Type.Optional(Type.Array(Type.Union([Type.String(), Type.Null()]), { maxItems: 100 })),
 });
 

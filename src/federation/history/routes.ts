@@ -11,6 +11,9 @@ export interface HistoryRoutesDeps {
   readonly clock: Clock;
 }
 
+/** Maximum number of event ids in a request: more than a room has forward extremities. */
+const maxEventIds = 1_000;
+
 /**
  * Event and history endpoints. Source: server-server API, "Backfilling and retrieving missing events" and
  * "Retrieving events" except for room states.
@@ -38,7 +41,10 @@ export function historyRoutes(deps: HistoryRoutesDeps): Route[] {
         method: 'GET',
         path: '/_proto/federation/v1/backfill/:roomId',
         auth: 'server',
-        query: Type.Object({ v: Type.Array(Type.String(), { minItems: 1 }), limit: Type.Integer() }),
+        query: Type.Object({
+          v: Type.Array(Type.String(), { minItems: 1, maxItems: maxEventIds }),
+          limit: Type.Integer(),
+        }),
       },
       async ({ params, query: { v, limit }, origin }) => {
         const head = await access.checkInRoomAt(origin, params.roomId, v, history);
@@ -60,8 +66,8 @@ function gapRoutes({ access, history }: HistoryRoutesDeps): Route[] {
         body: Type.Object({
           limit: Type.Optional(Type.Integer()),
           min_depth: Type.Optional(Type.Integer()),
-          earliest_events: Type.Array(Type.String()),
-          latest_events: Type.Array(Type.String()),
+          earliest_events: Type.Array(Type.String(), { maxItems: maxEventIds }),
+          latest_events: Type.Array(Type.String(), { maxItems: maxEventIds }),
         }),
       },
       async ({ params, origin, body }) => {

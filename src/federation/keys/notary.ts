@@ -1,5 +1,6 @@
 import type { KeyRing, OwnKeys } from '../../federation-client/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import {
   isServerName,
   type JsonObject,
@@ -15,6 +16,9 @@ export interface NotaryDeps {
   readonly notaryKeys: readonly SigningKey[];
   readonly clock: Clock;
 }
+
+/** Servers that are asked for their keys at the same time. */
+const maxConcurrentServers = 10;
 
 /** Criteria for the keys of one server. Times are in milliseconds since the epoch, by default the current one. */
 export interface KeyCriteria {
@@ -38,7 +42,9 @@ export class Notary {
 
   /** Returns the key responses of the servers, with this server's signature added. */
   async answer(questions: readonly KeyCriteria[]): Promise<JsonObject> {
-    const answers = await Promise.all(questions.map((question) => this.#responses(question)));
+    const answers = await mapConcurrently(questions, maxConcurrentServers, (question) =>
+      this.#responses(question),
+    );
     return { server_keys: answers.flat().map((response) => this.#sign(response)) };
   }
 

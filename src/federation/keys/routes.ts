@@ -1,10 +1,13 @@
 import { Type } from 'typebox';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
-import { badJson, canonicalJson, type JsonObject } from '../../protocol/index.ts';
+import { canonicalJson, type JsonObject } from '../../protocol/index.ts';
 import { Notary, type NotaryDeps } from './notary.ts';
 
 /** Maximal number of servers in one query. */
 const maxServers = 1_000;
+
+/** Maximum number of keys of one server in a query. */
+const maxKeysOfServer = 100;
 
 const timestamp = Type.Optional(Type.Integer());
 const answer = Type.Object({ server_keys: Type.Array(Type.Object({})) });
@@ -49,7 +52,10 @@ export function keyRoutes(deps: NotaryDeps): Route[] {
         body: Type.Object({
           server_keys: Type.Record(
             Type.String(),
-            Type.Record(Type.String(), Type.Object({ minimum_valid_until_ts: timestamp })),
+            Type.Record(Type.String(), Type.Object({ minimum_valid_until_ts: timestamp }), {
+              maxProperties: maxKeysOfServer,
+            }),
+            { maxProperties: maxServers },
           ),
         }),
         response: answer,
@@ -63,7 +69,6 @@ type Criteria = Readonly<Record<string, Readonly<Record<string, { minimum_valid_
 
 function questionsIn(criteria: Criteria) {
   const servers = Object.entries(criteria);
-  if (servers.length > maxServers) throw badJson('The query has too many servers');
   return servers.map(([serverName, byKey]) => {
     const keys = Object.entries(byKey).map(([keyId, { minimum_valid_until_ts: validUntil }]) => ({
       keyId,

@@ -14,9 +14,16 @@ const v2 = '/_proto/federation/v2';
 const pdu = Type.Unsafe<JsonObject>(Type.Object({}));
 const emptyObject = Type.Object({});
 const template = Type.Object({ room_version: Type.String(), event: pdu });
+
+/** Maximum number of room versions that a server supports, and of events of stripped state in an invite. */
+const [maxVersions, maxStrippedEvents] = [1_000, 1_000];
+
 const versions = (fallback?: readonly string[]) =>
   Type.Object({
-    ver: Type.Array(Type.String(), fallback === undefined ? {} : { default: fallback }),
+    ver: Type.Array(Type.String(), {
+      maxItems: maxVersions,
+      ...(fallback !== undefined && { default: fallback }),
+    }),
   });
 
 /**
@@ -174,7 +181,9 @@ function inviteRoutes(invites: Invites): Route[] {
         body: Type.Object({
           room_version: Type.String(),
           event: pdu,
-          invite_room_state: Type.Optional(Type.Array(Type.Unsafe<JsonValue>(Type.Unknown()))),
+          invite_room_state: Type.Optional(
+            Type.Array(Type.Unsafe<JsonValue>(Type.Unknown()), { maxItems: maxStrippedEvents }),
+          ),
         }),
         response: Type.Object({ event: pdu }),
       },

@@ -1,3 +1,4 @@
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
   getRoomVersion,
@@ -65,6 +66,12 @@ interface RoomPlan extends RoomOverrides {
   readonly invitees: readonly string[];
 }
 
+/** Maximum number of invites among the first events of a room, which are made at once. */
+const maxFirstInvites = 100;
+
+/** Invites that are sent, and profiles that are read, at the same time. */
+const maxConcurrentInvites = 10;
+
 const levelsKey = stateMapKey('m.room.power_levels', '');
 
 /** Creates rooms. Source: client-server API, `POST /createRoom`. */
@@ -93,26 +100,29 @@ export class RoomCreation {
     const preset = request.preset ?? presetOfVisibility(request.visibility ?? 'private');
     const invitees = [...new Set(request.invite)];
     if (invitees.includes(creator)) throw invalidParam('You cannot invite yourself');
+    throttle.creation(requester, invitees.length);
     for (const userId of invitees) await memberships.checkInvitee(creator, userId);
     const name = request.room_alias_name;
     const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
     checkInitialState(request.initial_state ?? [], alias, this.#deps.serverName);
-    throttle.creation(requester, invitees.length);
     const roomId = await this.#makeRoom(creator, request, { ...overrides, version, preset, alias, invitees });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);
     if (request.visibility === 'public') await published.publishNew(creator, roomId);
-    const others = invitees.filter((userId) => !this.#isLocal(userId));
+    const first = this.#firstInvitees(invitees);
+    const others = invitees.filter((userId) => !first.includes(userId));
     await this.#inviteOthers(creator, roomId, others, inviteContent(request));
     return roomId;
   }
 
-  #isLocal(userId: string): boolean {
-    return serverOfUser(userId) === this.#deps.serverName;
+  /** The users whose invites are among the first events of the room. */
+  #firstInvitees(invitees: readonly string[]): readonly string[] {
+    const isLocal = (userId: string) => serverOfUser(userId) === this.#deps.serverName;
+    return invitees.filter(isLocal).slice(0, maxFirstInvites);
   }
 
   /**
-   * Invites users of other servers, whose servers must accept the invites. Refused invites do not fail the
-   * creation.
+   * Invites users of other servers, whose servers must accept the invites, and local users that were too many for the
+   * first events. Refused invites do not fail the creation.
    */
   async #inviteOthers(
     creator: string,
@@ -124,7 +134,7 @@ export class RoomCreation {
       this.#deps.memberships.invite(creator, roomId, userId, { given }).catch((error: unknown) => {
         if (!(error instanceof MatrixError)) throw error;
       });
-    await Promise.all(invitees.map(invite));
+    await mapConcurrently(invitees, maxConcurrentInvites, invite);
   }
 
   #version(request: RoomRequest): RoomVersion {
@@ -157,9 +167,10 @@ export class RoomCreation {
     const state = this.#presetState(request, facts);
     const levels = state.get(levelsKey)?.content ?? this.#powerLevels(creator, request, facts);
     state.delete(levelsKey);
-    const invitations = facts.invitees
-      .filter((userId) => this.#isLocal(userId))
-      .map((userId) => memberships.invitation(creator, userId, inviteContent(request)));
+    const invitees = this.#firstInvitees(facts.invitees);
+    const invitations = await mapConcurrently(invitees, maxConcurrentInvites, (userId) =>
+      memberships.invitation(creator, userId, inviteContent(request)),
+    );
     return [
       { type: 'm.room.member', stateKey: creator, sender: creator, content: join },
       stateEvent(creator, 'm.room.power_levels', levels),
@@ -167,7 +178,7 @@ export class RoomCreation {
         ? []
         : [stateEvent(creator, 'm.room.canonical_alias', { alias: facts.alias })]),
       ...[...state.values()].map((event) => ({ ...event, sender: creator })),
-      ...(await Promise.all(invitations)),
+      ...invitations,
     ];
   }
 

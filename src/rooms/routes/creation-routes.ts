@@ -11,18 +11,22 @@ const jsonObject = Type.Unsafe<JsonObject>(Type.Object({}));
 /** Maximum number of third-party invites in one request: each is looked up during the request. */
 const maxAddresses = 20;
 
+/** Maximum number of users to invite, and of `initial_state` events, which are made at once. */
+const [maxInvites, maxInitialState] = [2_000, 200];
+
 const createRoomBody = Type.Object({
   visibility: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('private')])),
   room_alias_name: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
   topic: Type.Optional(Type.String()),
-  invite: Type.Optional(Type.Array(Type.String())),
+  invite: Type.Optional(Type.Array(Type.String(), { maxItems: maxInvites })),
   invite_3pid: Type.Optional(Type.Array(addressInvite, { maxItems: maxAddresses })),
   room_version: Type.Optional(Type.String()),
   creation_content: Type.Optional(jsonObject),
   initial_state: Type.Optional(
     Type.Array(
       Type.Object({ type: Type.String(), state_key: Type.Optional(Type.String()), content: jsonObject }),
+      { maxItems: maxInitialState },
     ),
   ),
   preset: Type.Optional(

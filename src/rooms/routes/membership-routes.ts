@@ -14,10 +14,13 @@ const joinBody = Type.Object({
   ...reasonMember,
   third_party_signed: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
 });
+/** Maximum number of servers to join through; clients name three. */
+const maxServers = 100;
+
 /** Servers to join through; `server_name` is the earlier name of `via`. */
 const viaQuery = Type.Object({
-  via: Type.Optional(Type.Array(Type.String())),
-  server_name: Type.Optional(Type.Array(Type.String())),
+  via: Type.Optional(Type.Array(Type.String(), { maxItems: maxServers })),
+  server_name: Type.Optional(Type.Array(Type.String(), { maxItems: maxServers })),
 });
 type ViaQuery = { via?: readonly string[]; server_name?: readonly string[] };
 const viaOf = ({ via = [], server_name: older = [] }: ViaQuery) => [...via, ...older];

@@ -15,7 +15,7 @@ export function upgradeRoutes(upgrades: RoomUpgrade): Route[] {
         refuseSuspended: true,
         body: Type.Object({
           new_version: Type.String(),
-          additional_creators: Type.Optional(Type.Array(Type.String())),
+          additional_creators: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
         }),
         response: Type.Object({ replacement_room: Type.String() }),
       },

@@ -3,6 +3,7 @@ import { Compile, type Validator } from 'typebox/compile';
 import { badJson, invalidParam, missingParam, notJson } from '../../../protocol/index.ts';
 import type { ParsedQuery } from '../routing/route-table.ts';
 import { withoutNullMembers } from './null-members.ts';
+import { withBounds } from './schema-bounds.ts';
 
 /** Checks values against one schema, which is compiled for the first value to keep the start short. */
 class Checker {
@@ -10,7 +11,7 @@ class Checker {
   #compiled: Validator | undefined;
 
   constructor(schema: TSchema) {
-    this.#schema = schema;
+    this.#schema = withBounds(schema);
   }
 
   accepts(value: unknown): boolean {

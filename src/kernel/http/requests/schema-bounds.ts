@@ -1,0 +1,56 @@
+import type { TSchema } from 'typebox';
+
+/** Maximum characters of a string whose schema has no bound of its own: as many as an event has bytes. */
+export const maxStringLength = 65_536;
+
+/** The keywords of a schema that contain schemas: one, a list, or one for each name. */
+const [single, lists, named] = [
+  ['items', 'additionalProperties'],
+  ['anyOf', 'allOf', 'oneOf', 'items'],
+  ['properties', 'patternProperties'],
+] as const;
+
+type Schema = { [keyword: string]: unknown };
+
+/**
+ * Returns a copy of a schema in which each string has a maximum length. Lists and maps have bounds of their own, which
+ * depend on what is done for each entry (test/contracts/bounds.test.ts).
+ */
+export function withBounds(schema: TSchema): TSchema {
+  return bounded(schema as unknown as Schema) as unknown as TSchema;
+}
+
+function bounded(schema: Schema): Schema {
+  // Copies hidden members as well, by which the library knows kinds of schemas.
+  const copy = Object.create(
+    Object.getPrototypeOf(schema) as object | null,
+    Object.getOwnPropertyDescriptors(schema),
+  ) as Schema;
+  if (copy['type'] === 'string' && copy['maxLength'] === undefined) set(copy, 'maxLength', maxStringLength);
+  for (const keyword of single) {
+    if (isSchema(copy[keyword])) set(copy, keyword, bounded(copy[keyword]));
+  }
+  for (const keyword of lists) {
+    const inner = copy[keyword];
+    if (Array.isArray(inner))
+      set(
+        copy,
+        keyword,
+        inner.map((one: Schema) => (isSchema(one) ? bounded(one) : one)),
+      );
+  }
+  for (const keyword of named) {
+    const inner = copy[keyword];
+    if (!isSchema(inner)) continue;
+    const members = Object.entries(inner).map(([name, one]) => [name, bounded(one as Schema)] as const);
+    set(copy, keyword, Object.fromEntries(members));
+  }
+  return copy;
+}
+
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+function set(schema: Schema, keyword: string, value: unknown): void {
+  Object.defineProperty(schema, keyword, { value, enumerable: true, configurable: true, writable: true });
+}

@@ -1,0 +1,27 @@
+/**
+ * Calls `work` for each item, for `max` of them at the same time. After a failure no further items are begun.
+ * @returns the results in the order of the items
+ * @throws what `work` throws first
+ */
+export async function mapConcurrently<T, R>(
+  items: Iterable<T>,
+  max: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  const pending = [...items].entries();
+  let hasFailed = false;
+  const workInOrder = async () => {
+    for (const [index, item] of pending) {
+      try {
+        results[index] = await work(item);
+      } catch (error) {
+        hasFailed = true;
+        throw error;
+      }
+      if (hasFailed) return;
+    }
+  };
+  await Promise.all(Array.from({ length: max }, workInOrder));
+  return results;
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+
+const users = (count: number) => Array.from({ length: count }, (_, index) => `@user${index}:test`);
+
+forEachDatabase((open) => {
+  describe('RoomCreation', () => {
+    it('invites hundreds of local users, the first ones with the room', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const roomId = await under.rooms.creation.create(alice, { invite: users(250), is_direct: true });
+      const head = await under.engine.heads.get(roomId);
+      for (const userId of users(250)) assert.equal(head?.membership(userId), 'invite', userId);
+      const { flushes } = under.database.statistics;
+      assert.ok(flushes < 100, `${flushes} flushes`);
+    });
+
+    it('rejects a room beyond the rate limit before it looks up users', async () => {
+      let lookups = 0;
+      const limit = { take: () => undefined, check: () => undefined };
+      const refused = () => {
+        throw new Error('limited');
+      };
+      const under = await RoomsUnderTest.open(open, [], {
+        profiles: {
+          profile: async () => {
+            lookups++;
+            return {};
+          },
+        },
+        limits: {
+          rc_message: limit,
+          rc_admin_redaction: limit,
+          rc_joins: limit,
+          rc_remote_joins: limit,
+          rc_joins_per_room: limit,
+          rc_invites: { per_room: limit, per_user: limit, per_issuer: limit },
+          rc_room_creation: { take: refused, check: refused },
+        },
+      });
+      const { reads, scans } = under.database.statistics;
+      const creating = under.rooms.creation.create(alice, { invite: users(10) }, { userId: alice });
+      await assert.rejects(creating, /limited/);
+      const after = under.database.statistics;
+      assert.deepEqual([after.reads + after.scans - reads - scans, lookups], [0, 0]);
+    });
+  });
+});

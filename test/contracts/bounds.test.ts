@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Route } from '../../src/kernel/http/index.ts';
+import { withBounds } from '../../src/kernel/http/requests/schema-bounds.ts';
+import { startTestServer, type TestServer } from '../support/servers/server.ts';
+
+/** A JSON Schema; only what is looked at. */
+interface Schema {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: unknown;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly items?: Schema | readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+}
+
+/** Members whose content contracts leave open, and what bounds what is done with it. */
+const open: readonly (readonly [where: RegExp, bound: string])[] = [
+  [/\.auth$/, 'interactive authentication keeps known fields only; 64 KiB'],
+  [
+    /\/send\/.* body$|\/state\/.* body$|\.content$|creation_content$|power_level_content_override$/,
+    'the content of an event: 64 KiB',
+  ],
+  [/third_party_signed$/, 'a part of the content of an event: 64 KiB'],
+  [/account_data\/:type body$/, 'account data is stored as it is; 1 MiB'],
+  [/\/filter body$|room_events\.filter$/, 'the schema of filters, which has bounds'],
+  [/pushrules\/.* body$/, 'push rules have a maximum number and size'],
+  [
+    /keys\/upload body|dehydrated_device body\./,
+    'at most 1,000 one-time keys; device keys are an object of bounded size',
+  ],
+  [/keys\/device_signing\/upload body\.\w+_key$/, 'a signing key has one key and bounded bytes'],
+  [/keys\/signatures\/upload body$/, 'bounded in the handler'],
+  [/room_keys\//, 'backed up keys are stored as they are; bounded in the handler'],
+  [/sendToDevice\/.* body\.messages$/, 'at most 5,000 devices'],
+  [/openid\/request_token body$/, 'not read'],
+  [/profile\/:userId\/:keyName body\.\*$/, 'a profile has at most 64 KiB'],
+  [/register body\.initial_device_display_name$/, 'checked as the name of a device'],
+  [/receipt\/:receiptType\/:eventId body\.thread_id$/, 'checked as the id of a thread'],
+  [/onbind body\.invites\[\]$/, 'each is parsed as an invite'],
+  [/invite_room_state\[\]$/, 'each is parsed as an event'],
+  [
+    /^PUT \/_proto\/federation\/v[12]\/(send_join|send_leave|send_knock|invite|exchange_third_party_invite)\/.* body(\.event)?$/,
+    'an event: 64 KiB',
+  ],
+  [/^PUT \/_proto\/federation\/v1\/send\/:txnId body$/, 'at most 50 events and 100 EDUs'],
+];
+
+describe('contracts of routes', () => {
+  let server: TestServer;
+  let routes: readonly Route[];
+  before(async () => {
+    server = await startTestServer({ database: 'sqlite' });
+    routes = server.homeserver.routes;
+  });
+  after(() => server.stop());
+
+  it('bound each list, map and string that a request contains', () => {
+    const unbounded: string[] = [];
+    const used = new Set<RegExp>();
+    const isOpen = (where: string) => {
+      const found = open.filter(([pattern]) => pattern.test(where));
+      for (const [pattern] of found) used.add(pattern);
+      return found.length > 0;
+    };
+    let seen = 0;
+    const look = (schema: Schema, where: string): void => {
+      seen++;
+      const { type, properties = {}, patternProperties, additionalProperties, items } = schema;
+      const isMap = patternProperties !== undefined || isSchema(additionalProperties);
+      const isFixed = schema.const !== undefined || schema.enum !== undefined;
+      if (type === 'string' && schema.maxLength === undefined && !isFixed) unbounded.push(`${where}: string`);
+      else if (type === 'array' && schema.maxItems === undefined && !Array.isArray(items)) {
+        unbounded.push(`${where}: list`);
+      } else if (isMap && schema.maxProperties === undefined) unbounded.push(`${where}: map`);
+      else if (type === 'object' && !isMap && Object.keys(properties).length === 0 && !isOpen(where)) {
+        unbounded.push(`${where}: open object`);
+      } else if (isUnknown(schema) && !isOpen(where)) unbounded.push(`${where}: any value`);
+      for (const [name, inner] of Object.entries(properties)) look(inner, `${where}.${name}`);
+      for (const inner of Object.values(patternProperties ?? {})) look(inner, `${where}.*`);
+      if (isSchema(additionalProperties)) look(additionalProperties, `${where}.*`);
+      for (const inner of [items ?? []].flat()) look(inner as Schema, `${where}[]`);
+      for (const inner of [schema.anyOf, schema.allOf, schema.oneOf].flatMap((some) => some ?? []))
+        look(inner, where);
+    };
+    for (const { contract } of routes) {
+      const name = `${contract.method} ${typeof contract.path === 'string' ? contract.path : contract.path[0]}`;
+      if (contract.body) look(withBounds(contract.body) as Schema, `${name} body`);
+      if (contract.query) look(withBounds(contract.query) as Schema, `${name} query`);
+    }
+    assert.deepEqual(unbounded, []);
+    assert.ok(routes.length > 200 && seen > 400, `${routes.length} routes with ${seen} schemas`);
+    assert.deepEqual(
+      open.filter(([pattern]) => !used.has(pattern)).map(([pattern]) => pattern),
+      [],
+      'patterns of no route',
+    );
+  });
+
+  it('accept paths of a bounded length', async () => {
+    const response = await fetch(`${server.baseUrl}/_matrix/client/v3/profile/@${'x'.repeat(20_000)}:test`);
+    assert.equal(response.status, 404);
+  });
+
+  it('reject bodies with longer lists, maps and strings than they allow', async () => {
+    const { token } = await server.register('alice');
+    const ask = (method: string, path: string, body: unknown) =>
+      server.api(method, `/_matrix/client/v3${path}`, { token, body: body as never });
+    const many = (count: number) => Array.from({ length: count }, (_, index) => `@user${index}:test`);
+    const entries = (count: number, value: unknown) =>
+      Object.fromEntries(many(count).map((id) => [id, value]));
+    for (const [method, path, body] of [
+      ['POST', '/createRoom', { invite: many(9_000) }],
+      ['POST', '/createRoom', { initial_state: Array(9_000).fill({ type: 'a.b', content: {} }) }],
+      ['POST', '/createRoom', { name: 'x'.repeat(70_000) }],
+      ['POST', '/keys/query', { device_keys: entries(6_000, []) }],
+      ['POST', '/keys/query', { device_keys: { '@a:test': Array(2_000).fill('A') } }],
+      ['POST', '/keys/claim', { one_time_keys: { '@a:test': entries(2_000, 'signed_curve25519') } }],
+      ['POST', '/search', { search_categories: { room_events: { search_term: 'x'.repeat(1_000_000) } } }],
+      ['POST', '/user_directory/search', { search_term: 'x'.repeat(1_000_000) }],
+    ] as const) {
+      const answer = await ask(method, path, body);
+      assert.deepEqual([answer.status, answer.body['errcode']], [400, 'M_BAD_JSON'], path);
+    }
+    const messages = { '@alice:test': entries(190_000, {}) };
+    const sent = await ask('PUT', '/sendToDevice/m.test/1', { messages });
+    assert.deepEqual([sent.status, sent.body['errcode']], [413, 'M_TOO_LARGE']);
+  });
+});
+
+const isSchema = (value: unknown): value is Schema =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isUnknown = ({ type, anyOf, allOf, oneOf, const: value, enum: values }: Schema) =>
+  [type, anyOf, allOf, oneOf, value, values].every((keyword) => keyword === undefined);
