@@ -1,4 +1,4 @@
-import type { AccountsSlice } from './accounts/index.ts';
+import { type AccountsSlice, hasAccounts } from './accounts/index.ts';
 import { maxEvents, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
 import { startEncryption } from './composition/encryption.ts';
@@ -39,9 +39,9 @@ export type { Environment } from './composition/kernel.ts';
 export interface Homeserver {
   /**
    * Opens all parts and starts to serve; closes the opened parts again when one fails.
-   * @returns the addresses of the listeners, as URLs or `unix:` with a path
+   * @returns the addresses of the listeners, as URLs or `unix:` with a path, and whether a user has an account
    */
-  start(): Promise<{ readonly addresses: readonly string[] }>;
+  start(): Promise<{ readonly addresses: readonly string[]; readonly hasAccounts: boolean }>;
   /** Completes running requests and writes, and closes all parts in reverse order. */
   stop(): Promise<void>;
   /** Applies options that may change at run time, and reads certificates and templates again. */
@@ -104,7 +104,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const addresses = await http.start();
         await startManhole(kernel, accounts, opened);
         running = { kernel, http, pages };
-        return { addresses };
+        return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {
         await shutdown.run();
         throw error;
@@ -139,7 +139,7 @@ async function startManhole(kernel: Kernel, accounts: AccountsSlice, opened: Ope
   opened.add('manhole', { stop: () => manhole?.close() });
 }
 
-function ownRoutes({ configuration, metrics, serverName }: Kernel, pages: Pages): Route[] {
+function ownRoutes({ configuration, metrics, serverName, database }: Kernel, pages: Pages): Route[] {
   const { web_client_location } = configuration.server;
   return [
     healthRoute,
@@ -148,6 +148,8 @@ function ownRoutes({ configuration, metrics, serverName }: Kernel, pages: Pages)
         serverName,
         webClientLocation: web_client_location ?? undefined,
         openRegistration: configuration.accounts.enable_registration,
+        needsToken: configuration.accounts.registration_requires_token,
+        hasAccounts: () => hasAccounts(database),
       },
       pages,
     ),

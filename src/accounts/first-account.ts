@@ -1,4 +1,4 @@
-import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
+import { type AnyWriter, type Database, writerFor } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
 /** Whether the user is the only one with an account, not counting guests. */
@@ -11,4 +11,16 @@ export async function isFirstAccount(writer: AnyWriter, userId: string): Promise
     .limit(1)
     .executeTakeFirst();
   return other === undefined;
+}
+
+/** Whether a user has an account, not counting guests. */
+export async function hasAccounts(database: Database): Promise<boolean> {
+  const account = await database
+    .reader<AccountTables>()
+    .selectFrom('users')
+    .select('user_id')
+    .where('is_guest', '=', 0)
+    .limit(1)
+    .executeTakeFirst();
+  return account !== undefined;
 }

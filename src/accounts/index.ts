@@ -16,7 +16,7 @@ export {
   accountRoutes,
   assembleAccounts,
 } from './assemble.ts';
-export { isFirstAccount } from './first-account.ts';
+export { hasAccounts, isFirstAccount } from './first-account.ts';
 export { Housekeeping } from './housekeeping.ts';
 export type {
   InteractiveAuth,

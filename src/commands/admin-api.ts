@@ -5,6 +5,11 @@ import { CommandFailure } from './failure.ts';
 export interface AdminApi {
   /** @returns the JSON of the response @throws CommandFailure if the server refuses or cannot be reached */
   call(method: 'GET' | 'POST', path: string, body?: object): Promise<Record<string, unknown>>;
+  /** @returns the response, whatever its status is @throws CommandFailure if the server cannot be reached */
+  ask(
+    method: 'GET' | 'POST',
+    path: string,
+  ): Promise<{ readonly status: number; readonly body: Readonly<Record<string, unknown>> }>;
 }
 
 /** @param address a URL without a path, or `unix:` and the path of a socket */
@@ -13,6 +18,10 @@ export function adminApiAt(address: string): AdminApi {
     ? new Client('http://localhost', { connect: { socketPath: address.slice('unix:'.length) } })
     : new Client(new URL(address).origin);
   return {
+    async ask(method, path) {
+      const { statusCode, text } = await exchange(client, address, method, path);
+      return { status: statusCode, body: parse(text) ?? {} };
+    },
     async call(method, path, body) {
       const { statusCode, text } = await exchange(client, address, method, path, body);
       const answer = parse(text);

@@ -88,6 +88,8 @@ describe('hearth', () => {
       assert.match(out, /Usage: hearth/);
     }
     assert.equal((await run(['nonsense'])).code, 1);
+    assert.match((await run(['register-user', '--nonsense'])).err, /see hearth register-user --help/);
+    assert.match((await run(['config', 'check', '--nonsense'])).err, /see hearth config check --help/);
   });
 
   it('ends without an error message and with its own exit code when its output pipe is closed', async () => {
@@ -140,7 +142,7 @@ describe('hearth init', () => {
 });
 
 describe('hearth serve', () => {
-  it('serves, registers users, reloads and stops gracefully [option: listeners[].port, pid_file, soft_file_limit, log_config, registration_shared_secret_path]', {
+  it('serves, registers users, reloads and stops gracefully [option: listeners[].port, soft_file_limit, log_config, registration_shared_secret_path]', {
     timeout: 60_000,
   }, async () => {
     const pidFile = join(folder, 'hearth.pid');
@@ -160,19 +162,26 @@ root: { level: INFO, handlers: [file, console] }
     const out = collect(child.stdout!);
     try {
       await until(() => out().includes(url), 'the server');
-      assert.match(out(), /register-user --admin/);
-      assert.equal(readFileSync(pidFile, 'utf8'), `${child.pid}\n`);
+      assert.match(out(), /register-user -c .* --admin\n/);
+      assert.match(out(), /Registration by clients is closed/);
+      assert.match(out(), /cannot be changed later/);
+      assert.equal(existsSync(pidFile), false);
       assert.match(readFileSync(`/proc/${child.pid}/limits`, 'utf8'), /^Max open files +700 /m);
 
       const registration = await run(['register-user', ...args, '-u', 'alice', '--admin'], 'correct horse\n');
       assert.deepEqual(
         [registration.code, registration.out],
-        [0, 'Registered @alice:example.org as a server administrator.\n'],
+        [
+          0,
+          `Registered @alice:example.org as a server administrator.\nTo log in, enter ${url} as the homeserver in a Matrix client.\n`,
+        ],
         registration.err,
       );
       const twice = await run(['register-user', ...args, '-u', 'alice'], 'correct horse\n');
       assert.equal(twice.code, 1);
-      assert.match(twice.err, /400: /);
+      assert.match(twice.err, /^hearth: the user name alice is taken/);
+      const nameless = await run(['register-user', ...args], '');
+      assert.match(nameless.err, /give the name with -u and the password with --password-file/);
       assert.doesNotMatch(out() + registration.err + twice.err, /correct horse/);
       const login = await fetch(`${url}/_matrix/client/v3/login`, {
         method: 'POST',
@@ -216,7 +225,7 @@ root: { level: INFO, handlers: [file, console] }
     assert.match(err, /a\.yaml:3:11: listeners\[0\]\.port/);
   });
 
-  it('goes to the background once it serves [option: daemonize, print_pidfile]', {
+  it('goes to the background once it serves [option: daemonize, print_pidfile, pid_file]', {
     timeout: 60_000,
   }, async () => {
     const pidFile = join(folder, 'daemon.pid');

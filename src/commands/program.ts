@@ -21,8 +21,14 @@ export function createProgram(): Command {
   return program;
 }
 
+/** Adds a command whose errors name its own help. */
+function addCommand(program: Command, name: string): Command {
+  const parents = program.parent ? `${program.name()} ` : '';
+  return program.command(name).showHelpAfterError(`(see hearth ${parents}${name} --help)`);
+}
+
 function addServe(program: Command): void {
-  withConfig(program.command('serve'))
+  withConfig(addCommand(program, 'serve'))
     .description('Run the homeserver.')
     .option(
       '-D, --daemonize',
@@ -40,8 +46,7 @@ SIGTERM and SIGINT stop the server gracefully, SIGHUP reloads the configuration 
 }
 
 function addInit(program: Command): void {
-  program
-    .command('init')
+  addCommand(program, 'init')
     .description('Create a configuration with new secrets and a signing key. Never overwrites files.')
     .requiredOption(
       '-n, --server-name <name>',
@@ -52,7 +57,7 @@ function addInit(program: Command): void {
 }
 
 function addRegisterUser(program: Command): void {
-  withConfig(program.command('register-user'))
+  withConfig(addCommand(program, 'register-user'))
     .description('Register an account on a running server, using its registration_shared_secret.')
     .argument('[url]', 'the URL of the server; by default taken from the configuration')
     .option('-u, --user <name>', 'the name of the user, without @ and server; asked for if absent')
@@ -67,40 +72,35 @@ function addRegisterUser(program: Command): void {
 }
 
 function addConfig(program: Command): void {
-  const config = program.command('config').description('Check and explain configurations.');
+  const config = addCommand(program, 'config').description('Check and explain configurations.');
   const context = { stdout: process.stdout, stderr: process.stderr, environment: process.env };
   const load = () => import('./config.ts');
-  config
-    .command('check')
+  addCommand(config, 'check')
     .description('Report all problems of a configuration.')
     .argument('<path...>', 'files and directories; later ones override earlier ones')
     .option('--strict', 'treat warnings as errors')
     .action(async (files: string[], { strict = false }: { strict?: boolean }) => {
       process.exitCode = (await load()).checkConfiguration({ files, strict }, context);
     });
-  config
-    .command('show')
+  addCommand(config, 'show')
     .description('Print the effective configuration, with defaults and with masked secrets.')
     .argument('<path...>', 'files and directories; later ones override earlier ones')
     .option('--json', 'print JSON instead of YAML')
     .action(async (files: string[], { json = false }: { json?: boolean }) => {
       process.exitCode = (await load()).showConfiguration({ files, json }, context);
     });
-  config
-    .command('explain')
+  addCommand(config, 'explain')
     .description('Print what an option does.')
     .argument('<option>', 'the path of the option, for instance caches.global_factor')
     .action(async (path: string) => {
       process.exitCode = (await load()).explainConfiguration(path, context);
     });
-  config
-    .command('docs')
+  addCommand(config, 'docs')
     .description('Print the reference of all options in Markdown.')
     .action(async () => {
       process.exitCode = (await load()).printConfigurationReference(context);
     });
-  config
-    .command('schema')
+  addCommand(config, 'schema')
     .description('Print the JSON Schema of the configuration.')
     .action(async () => {
       process.exitCode = (await load()).printConfigurationSchema(context);

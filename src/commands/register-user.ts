@@ -20,10 +20,49 @@ export async function registerUser(url: string | undefined, options: RegisterUse
   const configuration =
     options.secretFile === undefined || url === undefined ? readLocalConfiguration(options) : undefined;
   const secret = secretOf(options, configuration);
-  const api = adminApiAt(url ?? addressOf(configuration!));
-  const { username, password } = await askForCredentials(options);
+  const address = url ?? addressOf(configuration!);
+  const api = adminApiAt(address);
+  const { username, password } = await askForCredentials(options, {
+    checkName: (name) => checkName(api, name, configuration?.server.server_name),
+    requirements: configuration && passwordRequirements(configuration),
+  });
   const userId = await register(api, secret, { username, password, ...options });
-  process.stdout.write(`Registered ${userId}${options.admin ? ' as a server administrator' : ''}.\n`);
+  process.stdout.write(
+    `Registered ${userId}${options.admin ? ' as a server administrator' : ''}.\n` +
+      `To log in, enter ${address} as the homeserver in a Matrix client.\n`,
+  );
+}
+
+/**
+ * Checks the name before the password is asked for. Where registration by clients is closed, only the profile of the user
+ * tells whether the name is taken.
+ * @throws CommandFailure when the name is taken or not valid
+ */
+async function checkName(api: AdminApi, name: string, serverName: string | undefined): Promise<void> {
+  const available = await api.ask(
+    'GET',
+    `/_matrix/client/v3/register/available?username=${encodeURIComponent(name)}`,
+  );
+  if (available.status === 400)
+    throw new CommandFailure(`the user name ${name}: ${String(available.body['error'])}`);
+  if (available.status === 200 || serverName === undefined) return;
+  const userId = encodeURIComponent(`@${name.toLowerCase()}:${serverName}`);
+  const { status } = await api.ask('GET', `/_matrix/client/v3/profile/${userId}`);
+  if (status === 200) throw new CommandFailure(`the user name ${name} is taken`);
+}
+
+/** What a password must have, in words; `undefined` when the configuration asks for nothing. */
+function passwordRequirements({ accounts }: HearthConfiguration): string | undefined {
+  const { enabled, policy } = accounts.password_config;
+  if (!enabled || !policy.enabled) return undefined;
+  const parts = [
+    policy.minimum_length > 0 && `at least ${policy.minimum_length} characters`,
+    policy.require_digit && 'a digit',
+    policy.require_symbol && 'a symbol',
+    policy.require_lowercase && 'a lowercase letter',
+    policy.require_uppercase && 'an uppercase letter',
+  ].filter((part) => part !== false);
+  return parts.length > 0 ? `The password must have ${parts.join(', ')}.` : undefined;
 }
 
 async function register(
@@ -81,11 +120,25 @@ function urlOf({ bind }: ListenerOptions): string {
   return `${bind.tls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${bind.port}`;
 }
 
-async function askForCredentials({ user, passwordFile }: RegisterUserOptions) {
-  const prompt = new TerminalPrompt();
+interface Asking {
+  checkName(name: string): Promise<void>;
+  /** Shown before the password is asked for. */
+  readonly requirements: string | undefined;
+}
+
+/** Number of times that a password is asked for when its repetition differs. */
+const maxAttempts = 3;
+
+async function askForCredentials(
+  { user, passwordFile }: RegisterUserOptions,
+  { checkName, requirements }: Asking,
+) {
+  const prompt = new TerminalPrompt('give the name with -u and the password with --password-file');
   try {
     const username = user ?? (await prompt.ask('User name: '));
     if (username === '') throw new CommandFailure('the user name is empty');
+    await checkName(username);
+    if (requirements !== undefined && process.stdin.isTTY) process.stderr.write(`${requirements}\n`);
     const password = await readPassword(prompt, passwordFile);
     if (password === '') throw new CommandFailure('the password is empty');
     return { username, password };
@@ -96,12 +149,13 @@ async function askForCredentials({ user, passwordFile }: RegisterUserOptions) {
 
 async function readPassword(prompt: TerminalPrompt, file: string | undefined): Promise<string> {
   if (file !== undefined && file !== '-') return firstLine(readFileSync(file, 'utf8'));
-  const password = await prompt.askHidden('Password: ');
-  if (!process.stdin.isTTY) return password;
-  if ((await prompt.askHidden('Repeat password: ')) !== password) {
-    throw new CommandFailure('the passwords differ');
+  for (let attempt = 1; ; attempt++) {
+    const password = await prompt.askHidden('Password: ');
+    if (!process.stdin.isTTY || password === '') return password;
+    if ((await prompt.askHidden('Repeat password: ')) === password) return password;
+    if (attempt === maxAttempts) throw new CommandFailure('the passwords differ');
+    process.stderr.write('The passwords differ. Try again.\n');
   }
-  return password;
 }
 
 const firstLine = (text: string) => text.split(/\r?\n/, 1)[0]!;

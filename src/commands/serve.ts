@@ -54,10 +54,10 @@ export async function serve(options: ServeOptions): Promise<void> {
     createReload(homeserver, logs, values, () => read().values),
   );
   void databaseLost.promise.then(() => stop(1));
-  const { addresses } = await homeserver.start();
-  if (pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
+  const { addresses, hasAccounts } = await homeserver.start();
+  if (isDaemon && pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
   log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
-  printAddresses(values.server.server_name, addresses, paths);
+  printAddresses({ values, addresses, hasAccounts, paths });
   reportReady();
 }
 
@@ -80,7 +80,7 @@ function createStop(homeserver: Homeserver, pidFile: string | null): Stop {
     if (stopping) process.exit(1);
     stopping = true;
     await homeserver.stop();
-    if (pidFile !== null) rmSync(pidFile, { force: true });
+    if (isDaemon && pidFile !== null) rmSync(pidFile, { force: true });
     process.exit(exitCode);
   };
 }
@@ -128,14 +128,36 @@ function createReload(
   };
 }
 
-function printAddresses(serverName: string, addresses: readonly string[], paths: readonly string[]): void {
+interface Started {
+  readonly values: HearthConfiguration;
+  readonly addresses: readonly string[];
+  readonly hasAccounts: boolean;
+  readonly paths: readonly string[];
+}
+
+/** Prints where the server is, and what its operator may want to do next. */
+function printAddresses({ values, addresses, hasAccounts, paths }: Started): void {
+  const { server_name: name } = values.server;
   const files = paths.map((path) => ` -c ${path}`).join('');
-  process.stdout.write(`
-Hearth serves ${serverName} at
-${addresses.map((address) => `  ${address}`).join('\n')}
-
+  const registerUser = `npm run hearth -- register-user${files}`;
+  const places = addresses.map((address) => `  ${address}`).join('\n');
+  const first = `
 To register the first user as an administrator, run in another terminal:
-  npm run hearth -- register-user --admin${files}
-
-`);
+  ${registerUser} --admin
+`;
+  const others = `
+Registration by clients is ${values.accounts.enable_registration ? 'open' : 'closed (enable_registration)'}. To register another user:
+  ${registerUser}
+`;
+  const nameIsPermanent = `
+The server name, ${name}, is part of all user ids and cannot be changed later. To begin with another one:
+  npm run hearth -- init -n example.org -d DIRECTORY
+`;
+  process.stdout.write(
+    `\nHearth serves ${name} at\n${places}\n` +
+      (hasAccounts ? '' : first) +
+      others +
+      (hasAccounts ? '' : nameIsPermanent) +
+      '\n',
+  );
 }

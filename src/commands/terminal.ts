@@ -7,11 +7,17 @@ import { CommandFailure } from './failure.ts';
  * all questions, because input that one reader has read ahead would be lost to the next.
  */
 export class TerminalPrompt {
+  readonly #withoutAnswer: string;
   #lines: Interface | undefined;
   #hidden = false;
   readonly #receivedLines: string[] = [];
   #ended = false;
   #wake: () => void = () => {};
+
+  /** @param withoutAnswer what the user can do where there is no answer on standard input */
+  constructor(withoutAnswer: string) {
+    this.#withoutAnswer = withoutAnswer;
+  }
 
   /** Reads a line. @throws CommandFailure if the input has ended or the prompt is cancelled */
   async ask(question: string): Promise<string> {
@@ -42,8 +48,9 @@ export class TerminalPrompt {
       });
     }
     const line = this.#receivedLines.shift();
-    if (line === undefined) throw new CommandFailure('there is no answer on standard input');
-    return line;
+    if (line !== undefined) return line;
+    const reason = process.stdin.isTTY ? 'cancelled' : `no answer on standard input: ${this.#withoutAnswer}`;
+    throw new CommandFailure(reason);
   }
 
   #show(lines: Interface, question: string): void {

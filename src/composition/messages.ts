@@ -1,3 +1,4 @@
+import { thirdPartyNetworkRoutes } from '../appservices/index.ts';
 import { type DelayedEvents, openDelayedEvents } from '../delayed-events/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { type OpenIdTokens, openOpenId } from '../openid/index.ts';
@@ -63,6 +64,7 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
   opened.add('reports', { routes: reportsRoutes(deps) });
   opened.add('notifications', { routes: notificationRoutes(openNotifications(deps)) });
   opened.add('calls', { routes: callRoutes(kernel.configuration.accounts, kernel.clock) });
+  opened.add('third-party networks', { routes: thirdPartyNetworkRoutes() });
   const options = kernel.configuration.search;
   opened.add('search', await openSearch({ ...kernel, log: kernel.namedLog('search'), rooms, options }));
   return { delayedEvents, openIdTokens };

@@ -10,7 +10,14 @@ const pages = new Pages(new Templates({ folders: [welcomeTemplates] }));
 /** Calls the route and returns its response. */
 async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
   const { handler } = welcomeRoute(
-    { serverName: 'example.org', openRegistration: false, webClientLocation: undefined, ...options },
+    {
+      serverName: 'example.org',
+      openRegistration: false,
+      needsToken: false,
+      hasAccounts: async () => false,
+      webClientLocation: undefined,
+      ...options,
+    },
     pages,
   );
   const reply = await handler({} as never);
@@ -20,11 +27,17 @@ async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
 
 describe('welcomeRoute', () => {
   it('shows a page that tells what to do next', async () => {
-    const closed = String((await welcome({})).body);
+    const page = async (options: Partial<WelcomeOptions>) => String((await welcome(options)).body);
+    const closed = await page({});
     assert.match(closed, /<strong>example\.org<\/strong>/);
-    assert.match(closed, /<li>Make the first account on the server: <code>npm run/);
-    const open = String((await welcome({ openRegistration: true })).body);
-    assert.match(open, /<li>Register an account with your client, or make .* on the server: <code>npm run/);
+    assert.match(closed, /<li>Make the first account, .*<code>npm run hearth -- register-user --admin/);
+    assert.match(closed, /Registration is closed\. .*makes each account/);
+    assert.doesNotMatch(closed, /cannot be changed later/);
+    const later = await page({ hasAccounts: async () => true });
+    assert.doesNotMatch(later, /first account/);
+    assert.match(await page({ openRegistration: true }), /<p>People register with their client\.<\/p>/);
+    assert.match(await page({ openRegistration: true, needsToken: true }), /and a registration token/);
+    assert.match(await page({ serverName: 'localhost' }), /cannot be changed later/);
   });
 
   it('shows a page that loads nothing from other hosts, runs no script, and escapes the server name', async () => {

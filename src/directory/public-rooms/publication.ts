@@ -31,7 +31,9 @@ export class Publication {
       throw forbidden('You do not have permission to change the visibility of this room');
     }
     if (publish && !(await this.#published.mayPublish(requester.userId, roomId))) {
-      throw forbidden('The rules of this server do not allow you to publish this room');
+      throw forbidden(
+        'The rules of this server (room_list_publication_rules) do not allow you to publish this room',
+      );
     }
     await this.#published.set(roomId, publish);
   }

@@ -1,0 +1,2 @@
+/** Application services. */
+export { thirdPartyNetworkRoutes } from './routes.ts';
