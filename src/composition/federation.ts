@@ -1,6 +1,12 @@
 import { EduOutbox, keyRoutes, versionRoute, whitelistRoutes } from '../federation/index.ts';
 import { type FederationClientSlice, openFederationClient } from '../federation-client/index.ts';
-import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
+import {
+  type OutboundConfig,
+  OutboundHttp,
+  outboundOfFederation,
+  systemResolver,
+  TlsSettings,
+} from '../kernel/outbound/index.ts';
 import { isServerName } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -21,11 +27,19 @@ export async function startFederation(kernel: Kernel, opened: OpenedSlices): Pro
   const { configuration, resolver = systemResolver } = kernel;
   const { authorities } = kernel;
   const tls = authorities && new TlsSettings({ verify: true, authorities });
-  const http = new OutboundHttp({ config: configuration.outbound, clock: kernel.clock, resolver, tls });
-  opened.add('outbound requests', { stop: () => http.close() });
+  const open = (config: OutboundConfig) => new OutboundHttp({ config, clock: kernel.clock, resolver, tls });
+  const http = open(configuration.outbound);
+  const ofFederation = outboundOfFederation(configuration.outbound);
+  const federationHttp = ofFederation === configuration.outbound ? http : open(ofFederation);
+  opened.add('outbound requests', {
+    stop: async () => {
+      await http.close();
+      if (federationHttp !== http) await federationHttp.close();
+    },
+  });
   const client = await openFederationClient({
     ...kernel,
-    http,
+    http: federationHttp,
     resolver,
     log: kernel.namedLog('federation'),
     signingKeys: await loadSigningKeys(kernel),

@@ -8,7 +8,12 @@ export const aliases: readonly Alias[] = [
   { name: 'matrix_authentication_service', option: 'proto_authentication_service', old: false },
   { name: 'matrix_rtc', option: 'proto_rtc', old: false },
   { name: 'use_presence', option: 'presence.enabled', old: true },
-  { name: 'federation_ip_range_blacklist', option: 'ip_range_blacklist', old: true },
+  {
+    name: 'federation_ip_range_blacklist',
+    option: 'ip_range_blacklist',
+    old: true,
+    beside: 'it counts for federation only',
+  },
   { name: 'riot_base_url', within: 'email', option: 'client_base_url', old: true },
   { name: 'bind_address', within: 'listeners[]', option: 'bind_addresses', old: true, convert: asList },
   { name: 'perspectives', option: 'trusted_key_servers', old: true, convert: keyServersOf },

@@ -61,6 +61,7 @@ export const provenOptions: readonly string[] = [
   'no_proxy_hosts',
   'ip_range_blacklist',
   'ip_range_whitelist',
+  'federation_ip_range_blacklist',
   'user_agent_suffix',
   'log_config',
   'enable_metrics',

@@ -60,6 +60,11 @@ export const outboundSection = section({
         'Exceptions from `ip_range_blacklist`: these addresses are allowed even if that list contains them.',
       default: [],
     }),
+    federation_ip_range_blacklist: option(nullable(list(cidr())), {
+      description:
+        'Deprecated. Given beside `ip_range_blacklist`, it takes the place of that list and of its exceptions for requests of the federation. Given alone, it is another name of `ip_range_blacklist`.',
+      default: null,
+    }),
     user_agent_suffix: option(nullable(string()), {
       description: 'A text that is appended to the user agent of outbound requests.',
       default: null,
@@ -75,3 +80,9 @@ export const outboundSection = section({
 });
 
 export type OutboundConfig = SectionType<typeof outboundSection>;
+
+/** Returns the options for requests of the federation: with a list of refused addresses of its own, if it has one. */
+export function outboundOfFederation(config: OutboundConfig): OutboundConfig {
+  const { federation_ip_range_blacklist: refused } = config;
+  return refused === null ? config : { ...config, ip_range_blacklist: refused, ip_range_whitelist: [] };
+}

@@ -1,5 +1,5 @@
 /** Requests to other servers. All outbound HTTP goes through here. */
-export { type OutboundConfig, outboundSection } from './config.ts';
+export { type OutboundConfig, outboundOfFederation, outboundSection } from './config.ts';
 export { OutboundError, type OutboundFailure } from './errors.ts';
 export {
   type FetchedResponse,

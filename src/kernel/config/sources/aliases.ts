@@ -14,6 +14,11 @@ export interface Alias {
    * reported.
    */
   readonly old: boolean;
+  /**
+   * The effect of the name when the option is given too: it is then an option of its own, and the warning says this.
+   * Without it both together are an error.
+   */
+  readonly beside?: string;
   /** Converts a value of the old form; undefined drops it. */
   readonly convert?: (node: SourceNode) => SourceNode | undefined;
 }
@@ -53,6 +58,11 @@ function renameWithin(
 function rename(map: SourceMap, path: string, alias: Alias, findings: Findings): SourceMap {
   const entry = map.entries.get(alias.name);
   if (entry === undefined) return map;
+  if (alias.beside !== undefined && map.entries.has(alias.option)) {
+    const message = `is an old name beside ${path}${alias.option}: ${alias.beside}`;
+    findings.warn(path + alias.name, message, entry.at);
+    return map;
+  }
   if (alias.old) findings.warn(path + alias.name, `is an old name: use ${path}${alias.option}`, entry.at);
   const entries = new Map(map.entries);
   entries.delete(alias.name);
