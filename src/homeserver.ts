@@ -148,7 +148,6 @@ function ownRoutes({ configuration, metrics, serverName, database }: Kernel, pag
         serverName,
         webClientLocation: web_client_location ?? undefined,
         openRegistration: configuration.accounts.enable_registration,
-        needsToken: configuration.accounts.registration_requires_token,
         hasAccounts: () => hasAccounts(database),
       },
       pages,

@@ -8,8 +8,6 @@ export interface WelcomeOptions {
   readonly webClientLocation: string | undefined;
   /** Whether users may register accounts themselves. */
   readonly openRegistration: boolean;
-  /** Whether registration needs a token. */
-  readonly needsToken: boolean;
   /** Whether there is an account, so that the page need not say how to make the first one. */
   readonly hasAccounts: () => Promise<boolean>;
 }
@@ -19,12 +17,11 @@ export const welcomeTemplates = fileURLToPath(new URL('./templates', import.meta
 
 /** The route `/`: redirects to the web client if one is configured, otherwise shows a welcome page. */
 export function welcomeRoute(options: WelcomeOptions, pages: Pages): Route {
-  const { serverName, webClientLocation, openRegistration, needsToken, hasAccounts } = options;
+  const { serverName, webClientLocation, openRegistration, hasAccounts } = options;
   const values = {
     server_name: serverName,
     is_local_name: serverName === 'localhost',
     open_registration: openRegistration,
-    needs_token: needsToken,
   };
   return route({ method: 'GET', path: '/', auth: 'none', errors: 'page' }, async () =>
     webClientLocation === undefined

@@ -13,7 +13,6 @@ async function welcome(options: Partial<WelcomeOptions>): Promise<Reply> {
     {
       serverName: 'example.org',
       openRegistration: false,
-      needsToken: false,
       hasAccounts: async () => false,
       webClientLocation: undefined,
       ...options,
@@ -36,7 +35,6 @@ describe('welcomeRoute', () => {
     const later = await page({ hasAccounts: async () => true });
     assert.doesNotMatch(later, /first account/);
     assert.match(await page({ openRegistration: true }), /<p>People register with their client\.<\/p>/);
-    assert.match(await page({ openRegistration: true, needsToken: true }), /and a registration token/);
     assert.match(await page({ serverName: 'localhost' }), /cannot be changed later/);
   });
 
