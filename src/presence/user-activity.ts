@@ -9,13 +9,13 @@ interface DeviceActivity {
   syncs: number;
 }
 
-/** A device without a sync or an activity for so long is offline, in milliseconds. */
+/** Milliseconds without a sync or an activity after which a device is offline. */
 const offlineAfter = 30_000;
 
-/** An online device without an activity for so long is unavailable, in milliseconds. */
+/** Milliseconds without an activity after which an online device is unavailable. */
 const idleAfter = 5 * 60_000;
 
-/** A user counts as active for so long after an activity, in milliseconds. */
+/** Milliseconds for which a user counts as active after an activity. */
 const activeFor = 60_000;
 
 /** Bounds the devices of one user that are distinguished; the device seen longest ago is dropped first. */

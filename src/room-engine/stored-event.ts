@@ -40,7 +40,7 @@ export interface StoredEvent {
    */
   readonly withheld: boolean;
   /**
-   * The event is a row of `outside_events`: an out-of-band membership, which is no event of the room and may
+   * The event is a row of `outside_events`: an out-of-band membership, which is not an event of the room and may
    * have another room version.
    */
   readonly outOfBand: boolean;

@@ -7,7 +7,7 @@ const [minPause, maxPause] = [10, 100];
  * Repeats `check` until it returns something other than `undefined` and `false`.
  * @param what completes the error message "timed out waiting for …"
  * @param timeout milliseconds
- * @throws Error when `check` has returned nothing for so long
+ * @throws Error when `check` has returned nothing within the timeout
  */
 export async function eventually<T>(
   what: string,

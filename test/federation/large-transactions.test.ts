@@ -12,11 +12,11 @@ import { SeveralServers } from '../support/other-servers/several-servers.ts';
 
 const megabytes = 1_000_000;
 
-/** A transaction of junk: so many items of one text. */
-const junk = (list: 'pdus' | 'edus', item: string, count: number) =>
+/** A transaction of useless data: `count` times the same item. */
+const useless = (list: 'pdus' | 'edus', item: string, count: number) =>
   `{"${list}":[${Array(count).fill(item).join(',')}]}`;
 
-/** A list of so many empty objects, as JSON. */
+/** A list of `count` empty objects, as JSON. */
 const emptyObjects = (count: number) => `[${Array(count).fill('{}').join(',')}]`;
 
 forServerDatabases(import.meta.url, ({ kind }) => {
@@ -58,7 +58,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('rejects 13 MB without a valid header at no cost, eight at once', async () => {
-      const content = junk('pdus', '{}', 4 * megabytes);
+      const content = useless('pdus', '{}', 4 * megabytes);
       for (const authorization of [
         '',
         'X-Matrix origin=evil.test',
@@ -76,16 +76,16 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
 
     for (const [name, content] of [
-      ['events', junk('pdus', JSON.stringify({ a: JSON.parse(emptyObjects(11_000)) }), 50)],
-      ['EDUs', junk('edus', `{"edu_type":"m.presence","content":{"push":${emptyObjects(5_000)}}}`, 100)],
+      ['events', useless('pdus', JSON.stringify({ a: JSON.parse(emptyObjects(11_000)) }), 50)],
+      ['EDUs', useless('edus', `{"edu_type":"m.presence","content":{"push":${emptyObjects(5_000)}}}`, 100)],
       [
         'receipts',
-        junk('edus', `{"edu_type":"m.receipt","content":{"!a:b":{"m.read":${emptyObjects(5_000)}}}}`, 100),
+        useless('edus', `{"edu_type":"m.receipt","content":{"!a:b":{"m.read":${emptyObjects(5_000)}}}}`, 100),
       ],
-      ['unknown EDUs', junk('edus', `{"edu_type":"x","content":{"a":"${'x'.repeat(120_000)}"}}`, 100)],
-      ['events of numbers', junk('pdus', JSON.stringify({ a: Array(32_000).fill(1) }), 50)],
+      ['unknown EDUs', useless('edus', `{"edu_type":"x","content":{"a":"${'x'.repeat(120_000)}"}}`, 100)],
+      ['events of numbers', useless('pdus', JSON.stringify({ a: Array(32_000).fill(1) }), 50)],
     ] as const) {
-      it(`processes a signed transaction of junk ${name} without keeping others waiting for long`, async () => {
+      it(`processes a signed transaction of useless ${name} without delaying other requests for long`, async () => {
         const sends = Array.from({ length: 5 }, () => prepared(content));
         const cost = await cheapestCost({ longest: 50, total: 20_000 }, async () => {
           assert.equal(await sends.pop()?.(), 200);
@@ -95,7 +95,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     }
 
     it('costs little CPU for 13 MB whose signature is invalid', async () => {
-      const content = junk('edus', `{"edu_type":"x","content":${emptyObjects(5_000)}}`, 100);
+      const content = useless('edus', `{"edu_type":"x","content":${emptyObjects(5_000)}}`, 100);
       const send = prepared(content, `${content} `);
       const costs = [];
       for (let count = 0; count < 6; count++) costs.push(await threadCost(async () => void (await send())));

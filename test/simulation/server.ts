@@ -97,7 +97,7 @@ export class SimulatedServer {
   }
 
   /**
-   * Crashes the process after so many further steps that are visible outside (writes, requests, answers); 0:
+   * Crashes the process after `steps` further steps that are visible outside (writes, requests, answers); 0:
    * at once.
    */
   crashAfter(steps: number): void {

@@ -92,7 +92,7 @@ export class FederationClient {
         await destinations.recordSuccess(destination);
         return answer;
       } catch (error) {
-        // A request that this server gave up says nothing about the other one.
+        // A request that this server aborted shows nothing about the other server.
         if (signal?.aborted) throw abortedBy(error);
         const delay = this.#retryDelay(retry, error, request);
         if (delay === undefined) {

@@ -23,7 +23,7 @@ const maxShortBytes = 64 * 1024;
 /** Bytes and values up to which a response that has been measured is parsed at once: some milliseconds of work. */
 const [maxBytesAtOnce, maxValuesAtOnce] = [256 * 1024, 15_000];
 
-/** Bytes that are measured between two looks at the clock. */
+/** Bytes that are measured between two checks of the clock. */
 const bytesPerScan = 256 * 1024;
 
 /** Maximum bytes of the body of an error. */

@@ -138,7 +138,7 @@ const items = (count: number) =>
   Array.from({ length: count }, (_, n) => ({ n, text: `"],[{${'x'.repeat(100)}\\`, list: [n, {}] }));
 
 describe('JsonScan', () => {
-  /** The scan of a text that arrives in chunks of so many bytes. */
+  /** Scans a text that arrives in chunks of `bytes` bytes. */
   const scanned = (text: string, bytes: number, bounds = {}) => {
     const scan = new JsonScan(bounds);
     const all = Buffer.from(text);

@@ -4,7 +4,7 @@ import type { TimeSlices } from '../time-slices.ts';
 /** Default bytes that are parsed at once: some milliseconds of work. */
 const defaultPieceBytes = 64 * 1024;
 
-/** Bytes that are looked through between two looks at the clock. */
+/** Bytes that are scanned between two checks of the clock. */
 const bytesPerCheck = 256 * 1024;
 
 const [comma, colon] = [0x2c, 0x3a];
@@ -206,7 +206,7 @@ function isBlank(bytes: Buffer, from: number, end: number): boolean {
   return lastInk(bytes, from, end) < from;
 }
 
-/** Returns the index of the last byte that is no white space; `from - 1` when there is none. */
+/** Returns the index of the last byte that is not white space; `from - 1` when there is none. */
 function lastInk(bytes: Buffer, from: number, end: number): number {
   let last = end - 1;
   while (last >= from && isSpace(bytes[last]!)) last--;

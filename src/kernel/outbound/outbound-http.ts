@@ -125,7 +125,7 @@ export class OutboundHttp {
     }
   }
 
-  /** The error of a request: when this server stops, that is no failure of the other server. */
+  /** The error of a request: when this server stops, that is not a failure of the other server. */
   #failure(error: unknown): OutboundError {
     const failure = toOutboundError(error);
     if (!this.#isClosed || failure.failure === 'aborted') return failure;

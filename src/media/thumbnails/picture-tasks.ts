@@ -22,8 +22,8 @@ const limits = {
 };
 
 /**
- * No temporary files, which a killed process would leave behind; the limit of pixels bounds the memory. Few pools of memory of
- * the C library.
+ * Disables temporary files, which a killed process would leave behind (the limit of pixels bounds the memory), and
+ * limits the memory pools of the C library.
  */
 const environment = { VIPS_DISC_THRESHOLD: '8g', MALLOC_ARENA_MAX: '2' };
 

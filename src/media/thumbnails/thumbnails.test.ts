@@ -226,7 +226,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await waiting).response.status, 200);
       });
 
-      it('answers 400 M_UNKNOWN for content that is no picture, or a broken one', async () => {
+      it('answers 400 M_UNKNOWN for content that is not a picture, or is a broken one', async () => {
         const whole = await noiseImage(300, 300);
         const jpeg = await testImage(300, 300, 'jpeg');
         const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>';

@@ -158,7 +158,7 @@ export class Thumbnails {
     return size;
   }
 
-  /** @throws NoThumbnail for content that is no picture */
+  /** @throws NoThumbnail for content that is not a picture */
   async #examine(file: MediaFile, urgency: Urgency): Promise<Picture> {
     const { store } = this.#deps;
     const known = this.#pictures.get(file.fileId) ?? readPicture((await store.readFacts(file)) ?? '');

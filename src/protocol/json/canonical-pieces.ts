@@ -34,7 +34,7 @@ class PieceWriter {
     this.#numbers = numbers;
   }
 
-  /** Returns what was written since the last call. */
+  /** Returns the text that was written since the last call. */
   take(): string {
     const text = this.#text;
     this.#text = '';

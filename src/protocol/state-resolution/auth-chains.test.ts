@@ -16,7 +16,7 @@ const sets = (...letters: string[]) => letters.map((set) => new Set(set));
 const letters = (ids: Iterable<string>) => [...ids].sort().join('');
 
 describe('authChainDifference', () => {
-  // a and b reach c by different ways.
+  // a and b reach c on different paths.
   const source = graph({ a: 'de', b: 'e', c: '', d: 'c', e: 'c' });
 
   test('returns the events that are in some auth chains but not in all', () => {

@@ -26,7 +26,7 @@ export interface Refusal {
   readonly isTemporary?: boolean;
 }
 
-/** Up to so many events are verified on this thread: handing them to another thread would take longer. */
+/** Maximum number of events that are verified on this thread: handing them to another thread would take longer. */
 const fewEvents = 2;
 
 /** Signatures of one server on one event whose keys are looked up. */

@@ -9,7 +9,7 @@ import type { EventFetcher } from './event-fetcher.ts';
 /** Missing events that are always fetched one by one, and the maximum that ever are. */
 const [alwaysSingles, maxSingles] = [20, 500];
 
-/** If more than one in so many events of a state is missing, the whole state is fetched. */
+/** If more than one in this number of events of a state is missing, the whole state is fetched. */
 const maxMissingDivisor = 10;
 
 /** The default share of a state that may be missing. */

@@ -13,8 +13,8 @@ import { erasedEvents, joinedBeforeErasure } from '../../room-engine/index.ts';
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
 /**
- * Up to so many users of a server are looked up one by one in the states at events; for more, whole states
- * are read.
+ * Maximum number of users of a server that are looked up one by one in the states at events; for more, whole
+ * states are read.
  */
 const maxLookUps = 50;
 

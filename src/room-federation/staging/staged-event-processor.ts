@@ -120,7 +120,7 @@ export class StagedEventProcessor {
   }
 }
 
-/** How states are fetched after so many failed attempts. */
+/** Returns how states are fetched after this number of failed attempts. */
 function stateOptionsAt(attempts: number): StateOptions {
   const atEventItself = attempts > defaultAttempts;
   if (attempts < fullStateAttempts) return { maxMissing: 0, atEventItself };

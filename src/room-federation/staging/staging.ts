@@ -107,7 +107,7 @@ export class Staging {
     return this.#byId.get(eventId);
   }
 
-  /** Whether the limits allow so many more events of the room. */
+  /** Whether the limits allow `count` more events of the room. */
   hasCapacity(roomId: string, count: number): boolean {
     const ofRoom = this.#rooms.get(roomId)?.size ?? 0;
     return ofRoom + count <= limits.room && this.size + count <= limits.total;

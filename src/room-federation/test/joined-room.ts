@@ -7,7 +7,7 @@ import type { StoredEvent } from '../../room-engine/stored-event.ts';
 export const creator = '@creator:a.example';
 export const remoteBob = '@bob:b.example';
 
-/** A remote room that a local user has joined: only the join is on the timeline, before it is a gap. */
+/** A remote room that a local user has joined: only the join is on the timeline, with a gap before it. */
 export interface JoinedRoom {
   readonly room: RemoteRoom;
   readonly peers: FakeRemoteServers;

@@ -218,7 +218,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('refuse limits that are no numbers or negative, and always say where messages start', async () => {
+    it('reject limits that are not numbers or negative, and always return the start of messages', async () => {
       const room = await anna!.createRoom();
       for (const path of ['/initialSync', `/rooms/${enc(room)}/initialSync`]) {
         for (const limit of ['-1', 'many', '1.5']) {

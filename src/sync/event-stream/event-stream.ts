@@ -51,7 +51,7 @@ interface Found {
 
 /** The events of a range, and how to wait for later ones. */
 interface Followed extends Found {
-  /** Returns what is on no timeline, up to a position of the range. */
+  /** Returns the data that is not on timelines, up to a position of the range. */
   others?(upTo: number): Promise<readonly JsonObject[]>;
   wait(remaining: number): Promise<void>;
 }

@@ -17,7 +17,7 @@ export interface RoomInfo {
   readonly state: readonly ClientEvent[];
   readonly visibility: 'public' | 'private';
   readonly account_data: readonly JsonObject[];
-  /** Of the joined members. */
+  /** The presence of the joined members. */
   readonly presence: readonly JsonObject[];
   /** At most one `m.receipt` event. */
   readonly receipts: readonly JsonObject[];
@@ -76,7 +76,7 @@ export class RoomInfos {
     };
   }
 
-  /** Returns what only members of the room receive. */
+  /** Returns the data that only members of the room receive. */
   async #whileJoined(
     userId: string,
     roomId: string,

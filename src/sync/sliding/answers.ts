@@ -115,7 +115,7 @@ export class Answers {
     };
   }
 
-  /** Returns what has changed in rooms, from the feed or else from the database. */
+  /** Returns the changes of rooms, from the feed or else from the database. */
   async #roomChanges(
     listed: readonly UserRoom[],
     { connection, since, changes }: AnswerRange,

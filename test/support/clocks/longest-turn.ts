@@ -1,8 +1,8 @@
-/** What some work cost this thread, in milliseconds of CPU: other load on the machine does not count. */
+/** The CPU time of some work on this thread, in milliseconds: other load on the machine does not count. */
 export interface ThreadCost {
-  /** Of all turns of the event loop together. */
+  /** The sum of all turns of the event loop. */
   readonly total: number;
-  /** Of the longest turn: so long nothing else was done. */
+  /** The longest turn, during which no other work was done. */
   readonly longest: number;
 }
 

@@ -67,7 +67,7 @@ export class PendingEdus {
     }
   }
 
-  /** Drops EDUs that will have expired in so many milliseconds. */
+  /** Drops EDUs that expire within `pause` milliseconds. */
   dropExpiringWithin(pause: number): void {
     const deadline = this.#clock.monotonic() + pause;
     for (const [key, { expiresAt }] of this.#pending) if (expiresAt <= deadline) this.#pending.delete(key);

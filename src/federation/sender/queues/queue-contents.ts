@@ -38,7 +38,7 @@ export class QueueContents {
     this.#edus.add(edu);
   }
 
-  /** Drops ephemeral EDUs that expire within a pause of so many milliseconds. */
+  /** Drops ephemeral EDUs that expire within this number of milliseconds. */
   dropExpiringWithin(pause: number): void {
     this.#edus.dropExpiringWithin(pause);
   }

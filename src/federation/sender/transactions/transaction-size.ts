@@ -29,7 +29,7 @@ export class TransactionSize {
   }
 
   /**
-   * A transaction with so many items was refused.
+   * Records that a transaction with `count` items was refused.
    * @returns what to do: send smaller transactions, drop the single item, or back off from the server,
    * because it refuses everything
    */

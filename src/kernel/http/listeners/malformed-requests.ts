@@ -10,7 +10,7 @@ const refusals: Readonly<Record<string, MatrixError>> = {
 
 const malformed = new MatrixError(400, 'M_UNKNOWN', 'The request is not proper HTTP');
 
-/** Responds to bytes that are no HTTP request, and closes the connection. */
+/** Responds to bytes that are not an HTTP request, and closes the connection. */
 export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex): void {
   if (!socket.writable || error.code === 'ECONNRESET') {
     socket.destroy();

@@ -100,7 +100,7 @@ describe('parseServerBody', () => {
     assert.equal(text, undefined);
   });
 
-  it('rejects deeply nested text that is no JSON', () => {
+  it('rejects deeply nested text that is not JSON', () => {
     for (const text of ['['.repeat(5_000), `{"a":${'['.repeat(5_000)}}`, `${deep(5_000)}}`]) {
       assert.throws(() => parseServerBody(Buffer.from(text)), MatrixError);
     }

@@ -74,7 +74,7 @@ export function parseServerBody(bytes: Buffer): ServerBody {
   return { value: parseJson(step.value, serverJsonLimits), text: bytes.toString('utf8') };
 }
 
-/** Bytes that are looked through between two yields. */
+/** Bytes that are scanned between two yields. */
 const bytesAtOnce = 256 * 1024;
 
 /**

@@ -14,7 +14,7 @@ import { createHttpServer, type HttpServer, route } from '../index.ts';
 const maxBytes = 200 * 65_536;
 const unauthorized = () => new MatrixError(401, 'M_UNAUTHORIZED', 'The signature is invalid');
 
-/** A body of so many bytes whose list consists of one text, again and again. */
+/** A body of about `bytes` bytes: a list that repeats one item. */
 const bodyOf = (item: string, bytes: number) =>
   `{"list":[${Array(Math.floor(bytes / (item.length + 1)))
     .fill(item)

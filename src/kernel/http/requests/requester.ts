@@ -66,7 +66,7 @@ export interface ServerAdmission {
   admit(serverName: string, signal: AbortSignal): Promise<() => void>;
 }
 
-/** What a signature covers beside the body. */
+/** The parts of a request that a signature covers, besides the body. */
 export interface SignedRequestHead {
   readonly method: string;
   /** The URI exactly as sent. */

@@ -75,7 +75,7 @@ export class Endpoint {
     this.#bodyLimit = contract.bodyLimit ?? usualBodyLimit(contract);
   }
 
-  /** Answers one request; never rejects. Uses results that are no promises at once: most requests are short. */
+  /** Answers one request; never rejects. Uses results that are not promises at once: most requests are short. */
   async serve(exchange: Exchange): Promise<void> {
     const { response } = exchange;
     let finished: (() => void) | undefined;

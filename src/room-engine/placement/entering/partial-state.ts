@@ -13,11 +13,11 @@ export interface PartialRoom extends PartialState {
   readonly roomId: string;
 }
 
-/** What is remembered of a partial state after it became complete. */
+/** The data about a partial state that is kept after it became complete. */
 export interface FormerPartialState {
   /** Position on the stream of the join. */
   readonly joinedAt: number;
-  /** The servers that were taken to be in the room meanwhile. */
+  /** The servers that counted as servers of the room until then. */
   readonly servers: readonly string[];
 }
 

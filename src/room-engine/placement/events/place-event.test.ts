@@ -230,7 +230,7 @@ forEachDatabase((open) => {
   });
 
   describe('Placement.place with the state before the event', () => {
-    it('takes what a rejected event replaced in place of that event, also after a restart', async () => {
+    it('uses the accepted event that a rejected event replaced in its place, also after a restart', async () => {
       const { under, room } = await entered();
       const powerLevels = stateMapKey('m.room.power_levels', '');
       room.member(cat, 'join');

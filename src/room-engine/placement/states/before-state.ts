@@ -6,7 +6,7 @@ import { MissingEvents } from '../missing-events.ts';
 import type { StateAfterEvent, SuppliedState } from '../placement.ts';
 import type { PlacementDeps } from '../placement-deps.ts';
 
-/** Rejected events that are passed over in search of the event that they replaced. */
+/** Maximum number of rejected events to follow in search of the accepted event that they replaced. */
 const maxRejectedInRow = 20;
 
 type Deps = Pick<PlacementDeps, 'events' | 'groups' | 'stateKeys' | 'groupIds' | 'resolver' | 'slices'>;
@@ -82,7 +82,7 @@ export class BeforeStates {
   }
 
   /**
-   * Returns the state that consists of these events. In place of each rejected one it has what that event replaced,
+   * Returns the state that consists of these events. Each rejected one is replaced by the accepted event before it,
    * as far as this is known: a rejected event does not change the state.
    * Source: server-server API, "Rejection".
    */

@@ -17,7 +17,7 @@ function hastyClock(): ManualClock & { readonly looks: number } {
   };
 }
 
-/** A room with so many members, of several servers. */
+/** A room with many members, of several servers. */
 function large(members: number): ReferenceRoom {
   const room = new ReferenceRoom();
   for (let index = 0; index < members; index++) room.member(`@user${index}:s${index % 5}.example`, 'join');

@@ -20,7 +20,7 @@ export const roomParts = ['timeline', ...rememberedExtensions] as const;
 
 /** The parts of a room that a connection has received. */
 export interface SentRoom extends Readonly<Record<(typeof roomParts)[number], SentPart>> {
-  /** The client has this number of the newest events, if there are so many. */
+  /** Maximum number of the newest events that the client has. */
   readonly timelineLimit: number;
   /** The required state that the client was sent, as `RequiredState.text`. */
   readonly state: string;

@@ -7,7 +7,7 @@ const nameKey = stateMapKey('m.room.name', '');
 const avatarKey = stateMapKey('m.room.avatar', '');
 const memberPrefix = stateMapKey('m.room.member', '');
 
-/** What the fields of a room depend on. */
+/** The inputs for the fields of a room. */
 export interface FieldsRequest {
   /** Whether the room is new to the client. */
   readonly isInitial: boolean;
