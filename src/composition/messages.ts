@@ -77,6 +77,7 @@ async function startSettingsTransfer({ kernel, users, rooms, opened }: MessageDe
     log: kernel.namedLog('rooms'),
     engine: rooms.engine,
     transfer: (userId, from, to) => transferSettings(users, userId, from, to),
+    moveListing: (from, to) => rooms.upgrades.moveListing(from, to),
   });
   await following.start();
   opened.add('settings of upgraded rooms', { stop: () => following.stop() });

@@ -8,6 +8,7 @@ export { RescindedInvites } from './handshakes/leaving/rescinded-invites.ts';
 export type { MembershipPeers } from './handshakes/peers.ts';
 export { prejoinPdus, readPrejoinState, storedStrippedState } from './handshakes/prejoin-state.ts';
 export { RemoteMemberships } from './handshakes/remote-memberships.ts';
+export { buildFromTemplate, graphReferences } from './handshakes/templates/event-from-template.ts';
 export { Incoming, type VerificationResult } from './incoming.ts';
 export { roomFederationManifest } from './manifest.ts';
 export type { TimestampQuery } from './older-history/timestamp-to-event.ts';

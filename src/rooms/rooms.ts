@@ -202,6 +202,8 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
       throttle,
       serverName,
       randomness,
+      signer: deps.signer,
+      clock,
     }),
     sending: new Sending({
       engine,

@@ -121,6 +121,7 @@ export class Sending {
   ): Promise<string> {
     const { engine, throttle } = this.#deps;
     if (type === 'm.room.redaction') throw invalidParam('m.room.redaction cannot be sent as a state event');
+    if (type === 'm.room.create') throw invalidParam('m.room.create cannot be sent again');
     const isOwnLeave =
       type === 'm.room.member' && stateKey === sender.userId && content['membership'] === 'leave';
     if (sender.isSuspended && !isOwnLeave) throw suspended();

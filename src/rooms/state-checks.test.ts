@@ -75,6 +75,18 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.server_acl`), rules);
     });
 
+    it('refuses m.room.create, and a tombstone that names its own room, with 400 M_INVALID_PARAM', async () => {
+      for (const room_version of ['11', '12']) {
+        const roomId = await anna.createRoom({ room_version });
+        assert.deepEqual(await put(anna, roomId, 'm.room.create', { room_version }), invalid);
+        assert.deepEqual(await put(anna, roomId, 'm.room.create', { room_version }, 'key'), invalid);
+        const tombstone = { body: 'moved', replacement_room: roomId };
+        assert.deepEqual(await put(anna, roomId, 'm.room.tombstone', tombstone), invalid);
+        const other = { body: 'moved', replacement_room: '!other:test' };
+        assert.deepEqual(await put(anna, roomId, 'm.room.tombstone', other), fine);
+      }
+    });
+
     it('accepts a server ACL that denies other ports of this host', async () => {
       const onPort = await startTestServer({
         database: open.kind,

@@ -40,6 +40,9 @@ export class StateChecks {
    */
   async check(sender: string, roomId: string, type: string, content: JsonObject): Promise<void> {
     if (type === 'm.room.server_acl') checkAcl(content, this.#deps.serverName);
+    if (type === 'm.room.tombstone' && content['replacement_room'] === roomId) {
+      throw invalidParam('A room cannot replace itself');
+    }
     if (type !== 'm.room.canonical_alias' && type !== 'm.room.power_levels') return;
     const head = await this.#deps.engine.heads.get(roomId);
     // Users who are not joined must not learn state from these errors; the authorization rules refuse them.

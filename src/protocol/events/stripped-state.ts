@@ -9,9 +9,15 @@ export interface StrippedState extends JsonObject {
   readonly content: JsonObject;
 }
 
-/** Returns the stripped form of a state event that this server has checked. */
+/**
+ * Returns the stripped form of a state event that this server has checked. Where the room id is the hash of the
+ * create event, that event is the whole PDU, which proves the room id. Source: client-server API, "Stripped state".
+ */
 export function strippedState(event: RoomEvent): StrippedState {
-  const { type, stateKey, sender, content } = event;
+  const { type, stateKey, sender, content, version, pdu } = event;
+  if (version.roomId === 'create event' && type === 'm.room.create' && stateKey === '') {
+    return { ...pdu, type, state_key: stateKey, sender, content };
+  }
   return { type, state_key: stateKey ?? '', sender, content };
 }
 

@@ -23,8 +23,9 @@ export interface OldLevels {
 }
 
 /**
- * The power levels of the new room: those of the old one in the format of the new version, without the new
- * creators where these are privileged.
+ * The power levels of the new room: those of the old one in the format of the new version, with unknown keys.
+ * Where creators are privileged, without the new creators; former creators get no level then, since the user who
+ * upgrades chooses the creators.
  * Source: client-server API, "Room Upgrades"; room version 12.
  */
 export function carriedLevels(
@@ -35,7 +36,7 @@ export function carriedLevels(
   const old = levels?.content ?? {};
   const users = usersIn(old['users']);
   const events = levelsIn(old['events']);
-  if (create.version.privilegedCreators || levels === undefined) {
+  if (!version.privilegedCreators && (create.version.privilegedCreators || levels === undefined)) {
     for (const creator of creatorsOf(create)) users[creator] ??= formerCreatorLevel;
   }
   if (version.privilegedCreators) {
@@ -49,13 +50,17 @@ export function carriedLevels(
     return level === undefined ? [] : [[name, level]];
   });
   const notifications = levelsIn(old['notifications']);
+  const unknown = Object.entries(old).filter(([name]) => !knownKeys.has(name));
   return {
+    ...Object.fromEntries(unknown),
     ...Object.fromEntries(named),
     users,
     events,
     ...(Object.keys(notifications).length > 0 ? { notifications } : undefined),
   };
 }
+
+const knownKeys = new Set([...Object.keys(defaultLevels), 'users', 'events', 'notifications']);
 
 /** The levels with the creator high enough to send all first events; `undefined`: they are already. */
 export function temporaryLevels(

@@ -29,7 +29,7 @@ const omittedKeys = new Set(['room_version', 'creator', 'predecessor', 'addition
 
 /**
  * The content of the new room's create event.
- * @param lastEventId of the old room; absent where the room version does not have it
+ * @param tombstoneId of the old room; absent where the room version does not have it
  */
 export function carriedCreation(
   old: JsonObject,
@@ -37,13 +37,13 @@ export function carriedCreation(
     version,
     creator,
     oldRoomId,
-    lastEventId,
+    tombstoneId,
     additionalCreators,
   }: {
     version: RoomVersion;
     creator: string;
     oldRoomId: string;
-    lastEventId: string | undefined;
+    tombstoneId: string | undefined;
     additionalCreators: readonly string[];
   },
 ): JsonObject {
@@ -54,7 +54,7 @@ export function carriedCreation(
     ...(additionalCreators.length > 0 ? { additional_creators: [...additionalCreators] } : undefined),
     predecessor: {
       room_id: oldRoomId,
-      ...(lastEventId === undefined ? undefined : { event_id: lastEventId }),
+      ...(tombstoneId === undefined ? undefined : { event_id: tombstoneId }),
     },
   };
 }

@@ -13,7 +13,15 @@ forEachDatabase((open) => {
       const transferred: string[] = [];
       const transfer = async (...names: [userId: string, from: string, to: string]) =>
         void transferred.push(names.join(' '));
-      const following = new SettingsTransfer({ ...under, log: silentLogger, serverName: 'test', transfer });
+      const moved: string[] = [];
+      const moveListing = async (from: string, to: string) => void moved.push(`${from} ${to}`);
+      const following = new SettingsTransfer({
+        ...under,
+        log: silentLogger,
+        serverName: 'test',
+        transfer,
+        moveListing,
+      });
       await following.start();
       const successor = (roomId: string) =>
         under.rooms.creation.create(alice, {
@@ -36,6 +44,7 @@ forEachDatabase((open) => {
       await bury(old, next);
       await eventually('the settings', () => transferred.includes([alice, old, next].join(' ')));
       await following.stop();
+      assert.deepEqual([...new Set(moved)].sort(), [`${old} ${next}`, `${other} ${otherNext}`].sort());
     });
   });
 });

@@ -14,14 +14,17 @@ export interface SettingsTransferDeps {
   readonly serverName: string;
   /** Copies a user's settings from one room to another. May be called more than once for the same rooms. */
   readonly transfer: (userId: string, fromRoomId: string, toRoomId: string) => Promise<void>;
+  /** Moves the local aliases and the directory entry of a room to another one. May be called more than once. */
+  readonly moveListing: (fromRoomId: string, toRoomId: string) => Promise<void>;
 }
 
 /** Events per query when the follower catches up. */
 const eventsAtOnce = 500;
 
 /**
- * Copies the settings of users who join a room from the room that it replaces. The user who upgrades a room
- * joins the new one before the tombstone is sent.
+ * Copies the settings of users who join a room from the room that it replaces, and moves local aliases and the
+ * directory entry there, as a remote user may have upgraded it. The user who upgrades a room joins the new one before
+ * the tombstone is sent.
  * Source: client-server API, "Room Upgrades", last sentence of "Server behaviour".
  */
 export class SettingsTransfer {
@@ -88,7 +91,7 @@ export class SettingsTransfer {
 
   /** Transfers the settings of a joined user if the room replaces another one. */
   async #transferIfReplacement(userId: string, roomId: string): Promise<void> {
-    const { engine, transfer } = this.#deps;
+    const { engine, transfer, moveListing } = this.#deps;
     const head = await engine.heads.get(roomId);
     const predecessor = head && (await this.#stateContent(head, 'm.room.create', 'predecessor'));
     const old = isJsonObject(predecessor) ? predecessor['room_id'] : undefined;
@@ -96,7 +99,9 @@ export class SettingsTransfer {
     if (oldHead?.membership(userId) === undefined) return;
     // Any user can create a room that claims a predecessor: the tombstone of the old room must confirm it.
     const replacement = await this.#stateContent(oldHead, 'm.room.tombstone', 'replacement_room');
-    if (replacement === roomId) await transfer(userId, oldHead.roomId, roomId);
+    if (replacement !== roomId) return;
+    await transfer(userId, oldHead.roomId, roomId);
+    await moveListing(oldHead.roomId, roomId);
   }
 
   async #stateContent(head: RoomHead, type: string, member: string) {

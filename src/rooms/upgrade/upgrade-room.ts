@@ -1,6 +1,9 @@
+import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import {
+  type BuiltEvent,
+  type EventSigner,
   forbidden,
   getRoomVersion,
   invalidParam,
@@ -14,6 +17,7 @@ import {
 } from '../../protocol/index.ts';
 import type { EventToSend, RoomHead, RoomWriter } from '../../room-engine/index.ts';
 import { type StoredEvent, visibleContent } from '../../room-engine/index.ts';
+import { buildFromTemplate, graphReferences } from '../../room-federation/index.ts';
 import type { RoomAliases } from '../aliases/room-aliases.ts';
 import type { RequestingUser, Throttle } from '../limits.ts';
 import type { Memberships } from '../membership/memberships.ts';
@@ -29,6 +33,8 @@ export interface RoomUpgradeDeps {
   readonly throttle: Throttle;
   readonly serverName: string;
   readonly randomness: Randomness;
+  readonly signer: EventSigner;
+  readonly clock: Clock;
 }
 
 /** The body of `POST /rooms/{roomId}/upgrade`. */
@@ -78,9 +84,7 @@ export class RoomUpgrade {
     const creators = version.privilegedCreators ? additionalCreators(userId, request) : [];
     const old = await this.#oldRoom(userId, roomId);
     this.#deps.throttle.creation(requester, 0);
-    const newRoomId = await this.#makeRoom(userId, old, version, creators);
-    const tombstone = { body: 'This room has been replaced', replacement_room: newRoomId };
-    await this.#send(roomId, userId, 'm.room.tombstone', tombstone);
+    const newRoomId = await this.#replace(userId, old, version, creators);
     await this.#moveAliases(userId, old, newRoomId);
     await this.#restrict(userId, old);
     return newRoomId;
@@ -107,16 +111,63 @@ export class RoomUpgrade {
     return { head, state, create, levels, aliases: new Set(await aliases.of(roomId)) };
   }
 
-  /** Creates the new room with all its first events, or not at all. */
-  async #makeRoom(
+  /**
+   * Creates the new room, then sends the tombstone. The create event names the tombstone where the id of the new room
+   * does not depend on the create event: then the tombstone is made before and placed afterwards, so that a room is
+   * not closed without a replacement.
+   */
+  async #replace(
     userId: string,
     old: OldRoom,
     version: RoomVersion,
     creators: readonly string[],
   ): Promise<string> {
-    const { engine, randomness, serverName, memberships } = this.#deps;
-    const chosenId =
-      version.roomId === 'origin' ? `!${randomLetters(randomness, 18)}:${serverName}` : undefined;
+    const { engine, randomness, serverName } = this.#deps;
+    const { roomId } = old.head;
+    if (version.roomId !== 'origin') {
+      const newRoomId = await this.#makeRoom(userId, old, version, { creators });
+      await this.#send(roomId, userId, 'm.room.tombstone', tombstoneContent(newRoomId));
+      return newRoomId;
+    }
+    const chosenId = `!${randomLetters(randomness, 18)}:${serverName}`;
+    const tombstone = await this.#makeTombstone(userId, old.head, chosenId);
+    await this.#makeRoom(userId, old, version, { creators, chosenId, tombstoneId: tombstone.event.eventId });
+    await engine.placement.place(roomId, tombstone, { refuse: true });
+    return chosenId;
+  }
+
+  async #makeTombstone(userId: string, head: RoomHead, newRoomId: string): Promise<BuiltEvent> {
+    const { engine } = this.#deps;
+    const { roomId, version } = head;
+    const draft = {
+      type: 'm.room.tombstone',
+      stateKey: '',
+      sender: userId,
+      content: tombstoneContent(newRoomId),
+    };
+    const template = await engine.placement.eventTemplate(roomId, draft);
+    if (!engine.checks.isEmpty) await engine.checks.pass(draft, { roomId });
+    const references = graphReferences(template.event, version);
+    const built = buildFromTemplate(references, { ...draft, roomId }, version, this.#deps, false);
+    return engine.policies.sign(head, built);
+  }
+
+  /** Creates the new room with all its first events, or not at all. */
+  async #makeRoom(
+    userId: string,
+    old: OldRoom,
+    version: RoomVersion,
+    {
+      creators,
+      chosenId,
+      tombstoneId,
+    }: {
+      readonly creators: readonly string[];
+      readonly chosenId?: string;
+      readonly tombstoneId?: string;
+    },
+  ): Promise<string> {
+    const { engine, memberships } = this.#deps;
     const state = (type: string, content: JsonObject): EventToSend => ({
       type,
       stateKey: '',
@@ -127,7 +178,7 @@ export class RoomUpgrade {
       version,
       creator: userId,
       oldRoomId: old.head.roomId,
-      lastEventId: version.roomId === 'origin' ? old.head.extremities[0]?.eventId : undefined,
+      tombstoneId,
       additionalCreators: creators,
     });
     const levels = carriedLevels(old, version, [userId, ...creators]);
@@ -146,15 +197,19 @@ export class RoomUpgrade {
 
   /** Moves local aliases and the directory entry to the new room. */
   async #moveAliases(userId: string, old: OldRoom, newRoomId: string): Promise<void> {
-    const { aliases, published } = this.#deps;
     const { roomId } = old.head;
-    await aliases.moveAll(roomId, newRoomId);
+    await this.moveListing(roomId, newRoomId);
     const { moved, left } = this.#canonicalAlias(old);
     if (moved) await this.#send(roomId, userId, 'm.room.canonical_alias', left).catch(ignoreForbidden);
-    if (await published.isPublished(roomId)) {
-      await published.set(newRoomId, true);
-      await published.set(roomId, false);
-    }
+  }
+
+  /** Moves the local aliases and the directory entry of a room to its replacement, also when a remote user made that. */
+  async moveListing(roomId: string, newRoomId: string): Promise<void> {
+    const { aliases, published } = this.#deps;
+    await aliases.moveAll(roomId, newRoomId);
+    if (!(await published.isPublished(roomId))) return;
+    await published.set(newRoomId, true);
+    await published.set(roomId, false);
   }
 
   #canonicalAlias({ state, aliases }: OldRoom) {
@@ -173,6 +228,11 @@ export class RoomUpgrade {
     await this.#deps.engine.timeline.append(roomId, { type, stateKey: '', sender, content });
   }
 }
+
+const tombstoneContent = (newRoomId: string): JsonObject => ({
+  body: 'This room has been replaced',
+  replacement_room: newRoomId,
+});
 
 function versionOf({ new_version: id }: UpgradeRequest): RoomVersion {
   const version = getRoomVersion(id);

@@ -54,6 +54,7 @@ export function graphReferences(template: JsonObject, version: RoomVersion): Gra
  * Builds and signs an event of a local user with the references of an event template. Sets `origin`, as in
  * the bodies of `send_join`, `send_leave`, `send_knock` and `invite`.
  * Source: server-server API, "Joining Rooms": the joining server adds or replaces `origin`.
+ * @param hasOrigin false for an event that is not part of a handshake
  * @throws MatrixError M_BAD_JSON, M_TOO_LARGE when the event would be invalid
  */
 export function buildFromTemplate(
@@ -61,11 +62,12 @@ export function buildFromTemplate(
   own: LocalEvent,
   version: RoomVersion,
   { signer, clock, randomness }: EventBuildDeps,
+  hasOrigin = true,
 ): BuiltEvent {
   const built = buildEvent(
     {
       ...own,
-      origin: signer.serverName,
+      ...(hasOrigin && { origin: signer.serverName }),
       depth,
       originServerTs: clock.now(),
       prevEventIds: [...prev.keys()],

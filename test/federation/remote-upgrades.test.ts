@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../support/databases/databases.ts';
+import { until } from '../support/other-servers/federation-sender.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { enc, type TestClient } from '../support/users/test-client.ts';
+
+const everyone = { user_id: '*', alias: '*', room_id: '*', action: 'allow' as const };
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('rooms of several servers that are upgraded', () => {
+    let several: SeveralServers;
+    let a: FederatedServer;
+    let anna: TestClient;
+    let ben: TestClient;
+    let albert: TestClient;
+    before(async () => {
+      const opened = await SeveralServers.open(kind, ['a.test', 'b.test'], {
+        config: { directory: { room_list_publication_rules: [everyone] } },
+      });
+      several = opened.several;
+      const [, b] = opened.servers;
+      [a] = opened.servers;
+      anna = await a.registerClient('anna');
+      albert = await a.registerClient('albert');
+      ben = await b.registerClient('ben');
+    });
+    after(() => several.stop());
+
+    it('move the aliases and the directory entry of a server whose user did not upgrade, when a user of it joins', async () => {
+      const roomId = await anna.createRoom({
+        preset: 'public_chat',
+        room_version: '10',
+        power_level_content_override: { users: { [anna.id]: 100, [ben.id]: 100 } },
+      });
+      await ben.do('POST', `/join/${enc(roomId)}`, {}, { via: 'a.test' });
+      const alias = `#way-${kind}:b.test`;
+      await ben.do('PUT', `/directory/room/${enc(alias)}`, { room_id: roomId });
+      await ben.do('PUT', `/directory/list/room/${enc(roomId)}`, { visibility: 'public' });
+      const upgraded = await anna.do('POST', `/rooms/${enc(roomId)}/upgrade`, { new_version: '11' });
+      const next = String(upgraded['replacement_room']);
+      const tombstone = `/rooms/${enc(roomId)}/state/m.room.tombstone`;
+      await until(async () => (await ben.call('GET', tombstone)).body['replacement_room'] === next);
+      const roomOfAlias = async () =>
+        (await ben.do('GET', `/directory/room/${enc(alias)}`))['room_id'] as string;
+      const visibility = async (id: string) =>
+        (await ben.do('GET', `/directory/list/room/${enc(id)}`))['visibility'];
+      assert.equal(await roomOfAlias(), roomId);
+      await ben.do('POST', `/join/${enc(next)}`, {}, { via: 'a.test' });
+      await until(async () => (await roomOfAlias()) === next);
+      await until(async () => (await visibility(next)) === 'public');
+      assert.equal(await visibility(roomId), 'private');
+      const create = await ben.do('GET', `/rooms/${enc(next)}/state/m.room.create`);
+      const { event_id: named } = create['predecessor'] as { event_id: string };
+      const event = await ben.do('GET', `/rooms/${enc(roomId)}/event/${enc(named)}`);
+      assert.equal(event['type'], 'm.room.tombstone');
+    });
+
+    it('show the whole create event in invite_state and knock_state in room version 12', async () => {
+      const roomId = await anna.createRoom({
+        room_version: '12',
+        initial_state: [{ type: 'm.room.join_rules', content: { join_rule: 'knock' } }],
+        invite: [ben.id, albert.id],
+      });
+      const bea = await several.homeserver(`c${kind}.test`).then((c) => c.registerClient('bea'));
+      const amy = await a.registerClient(`amy${kind}`);
+      for (const user of [bea, amy]) await user.do('POST', `/knock/${enc(roomId)}`, {}, { via: 'a.test' });
+      for (const user of [ben, albert, bea, amy]) {
+        const { rooms } = await user.sync();
+        const { events } =
+          rooms?.invite?.[roomId]?.invite_state ??
+          (rooms as unknown as { knock: Record<string, { knock_state: { events: object[] } }> }).knock[
+            roomId
+          ]!.knock_state;
+        const create = (events as { type: string }[]).find(({ type }) => type === 'm.room.create') ?? {};
+        const members = ['auth_events', 'depth', 'hashes', 'origin_server_ts', 'prev_events', 'signatures'];
+        for (const member of members) assert.ok(member in create, `${user.id}: ${member}`);
+      }
+    });
+  });
+});
