@@ -10,8 +10,8 @@ const noKeys: DeviceKeyCounts = { oneTimeKeyCounts: {}, unusedFallbackKeyTypes: 
 const texts = new WeakMap<DeviceKeyCounts, string>();
 
 /**
- * Adds the counts of a device's keys to each sync response, as clients take an algorithm that is missing for
- * used up.
+ * Adds the counts of a device's keys to each sync response, because clients assume that no keys of a
+ * missing algorithm are left.
  * Source: client-server API, "Extensions to /sync" of "End-to-End Encryption"; MSC3884.
  */
 export function keyCountSyncSource(counts: KeyCounts, keyStream: Stream<DeviceAddress>): SyncSource {
