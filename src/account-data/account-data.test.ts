@@ -42,10 +42,37 @@ forEachDatabase((open) => {
       await put(`${room}/account_data/org.example.x`, { room: true });
       assert.deepEqual((await get('/account_data/org.example.x')).body, content);
       assert.deepEqual((await get(`${room}/account_data/org.example.x`)).body, { room: true });
-      await put('/account_data/org.example.x', {});
-      assert.deepEqual((await get('/account_data/org.example.x')).body, {});
       assert.deepEqual(codeOf(await get('/account_data/org.example.y')), [404, 'M_NOT_FOUND']);
       assert.deepEqual(codeOf(await get('/rooms/!other/account_data/org.example.x')), [404, 'M_NOT_FOUND']);
+    });
+
+    it('is deleted by DELETE and by an empty object, and returned empty by incremental syncs only', async () => {
+      await start();
+      const unstable = '/_matrix/client/unstable/org.matrix.msc3391/user/@alice:test';
+      const deletions = [
+        (path: string) => server.call('DELETE', `/user/@alice:test${path}`, { token }),
+        (path: string) => server.call('DELETE', unstable + path, { token }),
+        (path: string) => put(path, {}),
+      ];
+      for (const remove of deletions) {
+        for (const path of ['/account_data/org.example.x', `${room}/account_data/org.example.x`]) {
+          await put(path, { a: 1 });
+          const before = server.streams.current;
+          assert.deepEqual([(await remove(path)).status, (await get(path)).status], [200, 404]);
+          assert.deepEqual(await accountData.all('@alice:test'), []);
+          const changes = await accountData.changesSince('@alice:test', before, server.streams.current);
+          assert.deepEqual(
+            changes.map(({ type, content }) => [type, content]),
+            [['org.example.x', {}]],
+          );
+          const deleted = server.streams.current;
+          assert.equal((await remove(path)).status, 200);
+          assert.equal(server.streams.current, deleted, 'a repeated deletion changes nothing');
+        }
+        assert.deepEqual(codeOf(await remove('/account_data/m.fully_read')), [405, 'M_BAD_JSON']);
+      }
+      const other = '/user/@bob:test/account_data/a';
+      assert.deepEqual(codeOf(await server.call('DELETE', other, { token })), [403, 'M_FORBIDDEN']);
     });
 
     it('can be read and set by its user only, with 403 M_FORBIDDEN for others', async () => {

@@ -7,6 +7,7 @@ import {
   readChanges,
   readEntries,
   readEntry,
+  readGlobalTypes,
   replaceEntry,
   writeEntry,
 } from './store.ts';
@@ -24,6 +25,15 @@ export interface AccountDataDeps {
 
 /** Types that clients cannot set. */
 const serverControlled: ReadonlySet<string> = new Set(['m.fully_read', 'm.push_rules']);
+
+/** Prefixes of the types with the notification settings of a device, before its id. */
+const notificationSettings = [
+  'm.local_notification_settings.',
+  'org.matrix.msc3890.local_notification_settings.',
+];
+
+/** Whether content stands for deleted account data. */
+const isDeleted = (content: JsonObject) => Object.keys(content).length === 0;
 
 /** Maximum bytes of a type. */
 const maxTypeBytes = 255;
@@ -49,21 +59,45 @@ export class AccountData {
     return content;
   }
 
-  /** Returns the stored content; `undefined` when there is none. */
+  /** Returns the stored content; `undefined` when there is none, or it was deleted. */
   async find(key: AccountDataKey): Promise<JsonObject | undefined> {
     checkType(key.type);
-    return (await readEntry(this.#deps.database.reader<AccountDataTables>(), key))?.content;
+    const entry = await readEntry(this.#deps.database.reader<AccountDataTables>(), key);
+    return entry && isDeleted(entry.content) ? undefined : entry?.content;
   }
 
   /**
-   * Sets content for a client.
+   * Sets content for a client; an empty object deletes it. Source: MSC3391, "Removing account data".
    * @throws MatrixError 405 M_BAD_JSON for server-controlled types, M_INVALID_PARAM for an invalid type
    */
   async setByClient(key: AccountDataKey, content: JsonObject): Promise<void> {
     if (serverControlled.has(key.type)) {
       throw new MatrixError(405, 'M_BAD_JSON', `Clients cannot set ${key.type}`);
     }
-    await this.set(key, content);
+    if (isDeleted(content)) await this.#delete(key);
+    else await this.set(key, content);
+  }
+
+  /** Stores an empty object, which incremental syncs return: clients learn from it that the data is gone. */
+  #delete(key: AccountDataKey): Promise<void> {
+    return this.update(key, (content) => (content === undefined || isDeleted(content) ? undefined : {}));
+  }
+
+  /**
+   * Deletes the notification settings of devices, under both names, in the transaction that deletes the devices.
+   * Source: MSC3890, "Remotely toggle push notifications".
+   */
+  async devicesRemoved(
+    writer: AnyWriter,
+    publish: Publish,
+    userId: string,
+    deviceIds: readonly string[],
+  ): Promise<void> {
+    const types = deviceIds.flatMap((deviceId) => notificationSettings.map((prefix) => prefix + deviceId));
+    const tables = writerFor<AccountDataTables>(writer);
+    for (const type of await readGlobalTypes(tables, userId, types)) {
+      await this.setIn(writer, publish, { userId, roomId: undefined, type }, {});
+    }
   }
 
   /**
@@ -104,7 +138,7 @@ export class AccountData {
     });
   }
 
-  /** All account data of a user, for an initial sync. */
+  /** All account data of a user, for an initial sync, without deleted data. */
   all(userId: string): Promise<AccountDataEntry[]> {
     return readEntries(this.#deps.database.reader<AccountDataTables>(), userId);
   }

@@ -13,6 +13,14 @@ const paths = {
     '/_proto/client/v3/user/:userId/rooms/:roomId/account_data/:type',
     '/_proto/client/r0/user/:userId/rooms/:roomId/account_data/:type',
   ],
+  deleteGlobal: [
+    '/_proto/client/v3/user/:userId/account_data/:type',
+    '/_proto/client/unstable/org.matrix.msc3391/user/:userId/account_data/:type',
+  ],
+  deleteRoom: [
+    '/_proto/client/v3/user/:userId/rooms/:roomId/account_data/:type',
+    '/_proto/client/unstable/org.matrix.msc3391/user/:userId/rooms/:roomId/account_data/:type',
+  ],
   tags: [
     '/_proto/client/v3/user/:userId/rooms/:roomId/tags',
     '/_proto/client/r0/user/:userId/rooms/:roomId/tags',
@@ -33,6 +41,7 @@ export function accountDataRoutes(accountData: AccountData): Route[] {
   const set = { method: 'PUT', auth: 'user', body: anyObject, needsBody: true, bodyLimit } as const;
   const get = { method: 'GET', auth: 'user', response: anyObject } as const;
   return [
+    ...deletionRoutes(accountData),
     route(
       { operationId: 'setAccountData', path: paths.global, ...set },
       async ({ params: { userId, type }, requester, body }) => {
@@ -61,6 +70,26 @@ export function accountDataRoutes(accountData: AccountData): Route[] {
       ({ params: { userId, roomId, type }, requester }) => {
         checkOwner(requester, userId, roomId);
         return accountData.get({ userId, roomId, type });
+      },
+    ),
+  ];
+}
+
+/** MSC3391, "Removing account data". */
+function deletionRoutes(accountData: AccountData): Route[] {
+  const contract = { method: 'DELETE', auth: 'user' } as const;
+  return [
+    route({ path: paths.deleteGlobal, ...contract }, async ({ params: { userId, type }, requester }) => {
+      checkOwner(requester, userId);
+      await accountData.setByClient({ userId, roomId: undefined, type }, {});
+      return {};
+    }),
+    route(
+      { path: paths.deleteRoom, ...contract },
+      async ({ params: { userId, roomId, type }, requester }) => {
+        checkOwner(requester, userId, roomId);
+        await accountData.setByClient({ userId, roomId, type }, {});
+        return {};
       },
     ),
   ];

@@ -21,6 +21,9 @@ export interface AccountDataEntry {
 
 const columns = ['room_id', 'type', 'content', 'position'] as const;
 
+/** Maximum number of types in one query. */
+const typesPerQuery = 500;
+
 type Row = Pick<AccountDataTables['account_data'], (typeof columns)[number]>;
 
 const toEntry = (row: Row): AccountDataEntry => ({
@@ -44,6 +47,28 @@ export async function readEntry(
   return row && toEntry(row);
 }
 
+/** Returns those types of global account data that a user has. */
+export async function readGlobalTypes(
+  reader: Reader<AccountDataTables>,
+  userId: string,
+  types: readonly string[],
+): Promise<string[]> {
+  const found: string[] = [];
+  for (let start = 0; start < types.length; start += typesPerQuery) {
+    const rows = await reader
+      .selectFrom('account_data')
+      .select('type')
+      .where('user_id', '=', userId)
+      .where('room_id', '=', '')
+      .where('type', 'in', types.slice(start, start + typesPerQuery))
+      .where('content', '<>', '{}')
+      .execute();
+    found.push(...rows.map(({ type }) => type));
+  }
+  return found;
+}
+
+/** Returns the account data of a user that is not empty. */
 export async function readEntries(
   reader: Reader<AccountDataTables>,
   userId: string,
@@ -52,6 +77,7 @@ export async function readEntries(
     .selectFrom('account_data')
     .select(columns)
     .where('user_id', '=', userId)
+    .where('content', '<>', '{}')
     .orderBy('room_id')
     .orderBy('type')
     .execute();

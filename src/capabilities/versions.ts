@@ -47,6 +47,10 @@ const features = [
   'org.matrix.msc4155',
   // Content of redacted events, for moderators.
   'fi.mau.msc2815',
+  // Deletion of account data.
+  'org.matrix.msc3391',
+  // Relation types in filters.
+  'org.matrix.msc3874',
   // Simplified sliding sync.
   'org.matrix.simplified_msc3575',
   // Thread subscriptions, also in sliding sync (MSC4308, which has no flag of its own).

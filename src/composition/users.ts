@@ -100,7 +100,7 @@ export function startUsers(
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
-      deviceCleanups: [keyChanges, ownedRows],
+      deviceCleanups: [keyChanges, accountData, ownedRows],
       lifecycleHooks: [
         profiles,
         ownedRows,

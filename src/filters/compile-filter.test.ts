@@ -66,6 +66,26 @@ describe('a filter', () => {
     );
   });
 
+  it('selects by the type of the relation of an event, under the stable and the unstable names', () => {
+    const related = (rel_type: unknown) => ({
+      ...event('m.room.message'),
+      content: { 'm.relates_to': { rel_type } } as JsonObject,
+    });
+    const events = [event('m.room.message'), related('m.thread'), related('m.annotation'), related(5)];
+    for (const prefix of ['', 'org.matrix.msc3874.']) {
+      const passing = (json: object) => {
+        const names = Object.entries(json).map(([name, list]) => [prefix + name, list]);
+        const filter = compileRoomEventFilter(Object.fromEntries(names));
+        return events.map((one) => filter.passes(one));
+      };
+      assert.deepEqual(passing({ rel_types: ['m.thread', 'm.x'] }), [false, true, false, false]);
+      assert.deepEqual(passing({ not_rel_types: ['m.thread'] }), [true, false, true, true]);
+      assert.deepEqual(passing({ rel_types: [] }), [false, false, false, false]);
+      assert.deepEqual(passing({ not_rel_types: [] }), [true, true, true, true]);
+    }
+    assert.throws(() => compileRoomEventFilter({ rel_types: 'm.thread' }), { errcode: 'M_BAD_JSON' });
+  });
+
   it('exposes the members that are applied elsewhere', () => {
     const { room, format } = compileFilter({
       event_format: 'federation',

@@ -57,6 +57,8 @@ export class RoomEventFilter extends EventFilter {
   };
   readonly #room: TextMatcher | undefined;
   readonly #containsUrl: boolean | undefined;
+  /** Tests the type of the event's own relation; an event without a relation has the type ''. Source: MSC3874. */
+  readonly #relType: TextMatcher | undefined;
 
   constructor(json: RoomEventFilterJson) {
     super(json);
@@ -66,6 +68,11 @@ export class RoomEventFilter extends EventFilter {
     this.relatedBy = { senders: json.related_by_senders, relTypes: json.related_by_rel_types };
     this.#room = allowedBy(json.rooms, json.not_rooms, anyOf);
     this.#containsUrl = json.contains_url;
+    this.#relType = allowedBy(
+      json.rel_types ?? json['org.matrix.msc3874.rel_types'],
+      json.not_rel_types ?? json['org.matrix.msc3874.not_rel_types'],
+      anyOf,
+    );
   }
 
   /** Whether `relatedBy` selects events. */
@@ -84,7 +91,14 @@ export class RoomEventFilter extends EventFilter {
    */
   override passes(event: FilteredEvent): boolean {
     if (!super.passes(event)) return false;
+    if (this.#relType && !this.#relType(relTypeOf(event.content))) return false;
     if (this.#containsUrl === undefined) return true;
     return this.#containsUrl === (isJsonObject(event.content) && Object.hasOwn(event.content, 'url'));
   }
+}
+
+function relTypeOf(content: JsonValue | undefined): string {
+  const relation = isJsonObject(content) ? content['m.relates_to'] : undefined;
+  const type = isJsonObject(relation) ? relation['rel_type'] : undefined;
+  return typeof type === 'string' ? type : '';
 }

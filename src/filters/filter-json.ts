@@ -27,6 +27,11 @@ const roomEventFilter = {
   unread_thread_notifications: Type.Optional(Type.Boolean()),
   related_by_senders: Type.Optional(userIds),
   related_by_rel_types: Type.Optional(texts),
+  // MSC3874, with its unstable names.
+  rel_types: Type.Optional(texts),
+  not_rel_types: Type.Optional(texts),
+  'org.matrix.msc3874.rel_types': Type.Optional(texts),
+  'org.matrix.msc3874.not_rel_types': Type.Optional(texts),
 };
 
 const anyEvents = Type.Object(eventFilter);
