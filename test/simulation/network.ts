@@ -47,6 +47,12 @@ export class Network {
   /** Network partitions: servers with different numbers do not reach each other. */
   #sides: ReadonlyMap<string, number> = new Map();
   conditions: NetworkConditions = reliableConditions;
+  /** Returns what a server answers in place of an answer; by default that answer. */
+  change: (to: string, request: LocalRequest, answer: LocalAnswer) => Promise<LocalAnswer> = async (
+    _to,
+    _request,
+    answer,
+  ) => answer;
   /** Private data that a server has sent to another server. */
   readonly leaks: string[] = [];
 
@@ -129,7 +135,8 @@ export class Network {
         ends.refuse();
         return;
       }
-      void host.answer(request).then((answer) => {
+      void host.answer(request).then(async (given) => {
+        const answer = given && (await this.change(to, request, given));
         if (!answer) {
           this.#trace.note(to, `→ ${from} crashed before it had answered: ${what}`);
           return;

@@ -29,6 +29,8 @@ export interface Plan {
   readonly isEncrypted: boolean;
   /** Number of actions that federate by EDU: see `edu-traffic.ts`. */
   readonly eduActions: number;
+  /** How often a state that a server answers names rejected power levels: from 0 to 1. */
+  readonly rejectedState: number;
 }
 
 export type ActionName =
@@ -107,5 +109,6 @@ export function planOf(seed: number, dice: Dice): Plan {
     joinsWithAllMembers: dice.chance(0.4),
     isEncrypted: dice.chance(0.6),
     eduActions: dice.int(5, 30),
+    rejectedState: dice.chance(0.5) ? 0.5 : 0,
   };
 }

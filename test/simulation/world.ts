@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Network, reliableConditions } from './network.ts';
 import { type Plan, planOf } from './plan.ts';
 import { Dice } from './random.ts';
+import { RejectedState } from './rejected-state.ts';
 import { Scheduler } from './scheduler.ts';
 import { SimulatedServer } from './server.ts';
 import { disks, useScheduler } from './simulated-platform.ts';
@@ -48,6 +49,15 @@ export class World {
       const traits = { skew, maxDiskDelay: this.plan.maxDiskDelay };
       return new SimulatedServer(name, users, environment, this.dice.fork(name), traits);
     });
+    const { rejectedState } = this.plan;
+    if (rejectedState > 0) {
+      const changed = new RejectedState(this.servers, {
+        dice: this.dice.fork('rejected state'),
+        trace: this.trace,
+        chance: rejectedState,
+      });
+      this.network.change = (to, request, answer) => changed.change(to, request, answer);
+    }
     disks.clear();
   }
 

@@ -1,0 +1,114 @@
+import { loadSigningKey } from '../../src/composition/signing-key.ts';
+import {
+  type BuiltEvent,
+  buildEvent,
+  type JsonObject,
+  selectAuthEventKeys,
+  stateMapKey,
+} from '../../src/protocol/index.ts';
+import type { StoredEvent } from '../../src/room-engine/index.ts';
+import type { LocalAnswer, LocalRequest } from './local-http.ts';
+import type { Dice } from './random.ts';
+import type { SimulatedServer } from './server.ts';
+import type { Trace } from './trace.ts';
+
+const stateIds = /^\/_matrix\/federation\/v1\/state_ids\//;
+const singleEvent = /^\/_matrix\/federation\/v1\/event\/([^/?]+)/;
+
+type State = ReadonlyMap<string, StoredEvent>;
+
+/**
+ * Changes answers to `/state_ids`: in place of the power levels they name an event of a user without the power to send
+ * it, which the asking server rejects. The state is the same for every server that follows the specification, because a
+ * rejected event does not change it.
+ */
+export class RejectedState {
+  readonly #servers: readonly SimulatedServer[];
+  readonly #dice: Dice;
+  readonly #trace: Trace;
+  /** How often an answer is changed: from 0 to 1. */
+  readonly #chance: number;
+  /** By the id of the power levels event that they would replace. */
+  readonly #made = new Map<string, BuiltEvent>();
+
+  constructor(
+    servers: readonly SimulatedServer[],
+    { dice, trace, chance }: { readonly dice: Dice; readonly trace: Trace; readonly chance: number },
+  ) {
+    this.#servers = servers;
+    this.#dice = dice;
+    this.#trace = trace;
+    this.#chance = chance;
+  }
+
+  /** Returns what a server answers instead. @param to the name of the server that is asked */
+  async change(to: string, { path }: LocalRequest, answer: LocalAnswer): Promise<LocalAnswer> {
+    const eventId = singleEvent.exec(path)?.[1];
+    const asked = [...this.#made.values()].find(
+      ({ event }) => event.eventId === decodeURIComponent(eventId ?? ''),
+    );
+    if (asked) return withBody(answer, { origin: to, origin_server_ts: 0, pdus: [asked.event.pdu] });
+    if (answer.status !== 200 || !stateIds.test(path) || !this.#dice.chance(this.#chance)) return answer;
+    const server = this.#servers.find(({ name }) => name === to);
+    if (!server?.run) return answer;
+    const body = JSON.parse(answer.body.toString()) as { pdu_ids: string[]; auth_chain_ids: string[] };
+    const found = await server.run.rooms.engine.events.getManyById(body.pdu_ids);
+    const state = new Map(
+      [...found.values()].map((stored) => [
+        stateMapKey(stored.event.type, stored.event.stateKey ?? ''),
+        stored,
+      ]),
+    );
+    const levels = state.get(powerLevels);
+    const made = levels && (this.#made.get(levels.event.eventId) ?? (await this.#make(state, levels)));
+    if (!made) return answer;
+    this.#made.set(levels.event.eventId, made);
+    this.#trace.note(to, `names rejected power levels ${made.event.eventId} in a state`);
+    const others = body.pdu_ids.filter((id) => id !== levels.event.eventId);
+    return withBody(answer, {
+      pdu_ids: [...others, made.event.eventId],
+      auth_chain_ids: [...new Set([...body.auth_chain_ids, levels.event.eventId])],
+    });
+  }
+
+  /** Builds power levels by a user who may not send them; `undefined` without such a user. */
+  async #make(state: State, levels: StoredEvent): Promise<BuiltEvent | undefined> {
+    const { version, roomId, depth, eventId, content, originServerTs } = levels.event;
+    const users = content['users'] as JsonObject | undefined;
+    const creator = state.get(stateMapKey('m.room.create', ''))?.event.sender;
+    const isPowerless = (userId: string) => users?.[userId] === undefined && userId !== creator;
+    const server = this.#servers.find((one) => one.run && one.users.some(isPowerless));
+    const sender = server?.users.find(isPowerless);
+    // In room versions 1 and 2 the server would have to choose event ids and hash the references.
+    if (!server?.run || sender === undefined || version.eventId === 'origin') return undefined;
+    const key = await loadSigningKey(server.run.kernel);
+    const subject = {
+      type: 'm.room.power_levels',
+      stateKey: '',
+      sender,
+      content: { ...content, users: { ...users, [sender]: 100 } },
+    };
+    return buildEvent(
+      {
+        ...subject,
+        roomId,
+        depth: depth + 1,
+        originServerTs,
+        prevEventIds: [eventId],
+        authEventIds: selectAuthEventKeys(subject, version)
+          .map((one) => state.get(one)?.event.eventId)
+          .filter((id) => id !== undefined),
+      },
+      version,
+      { serverName: server.name, key },
+    );
+  }
+}
+
+const powerLevels = stateMapKey('m.room.power_levels', '');
+
+function withBody(answer: LocalAnswer, json: JsonObject): LocalAnswer {
+  const body = Buffer.from(JSON.stringify(json));
+  const length = 'content-length' in answer.headers && { 'content-length': String(body.length) };
+  return { status: 200, headers: { ...answer.headers, 'content-type': 'application/json', ...length }, body };
+}
