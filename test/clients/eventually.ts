@@ -22,3 +22,22 @@ export async function eventually<T>(
     await sleep(pause);
   }
 }
+
+/**
+ * Resolves as `promise` does, when that happens in time.
+ * @param what completes the error message "timed out waiting for …"
+ * @param timeout milliseconds
+ * @throws Error when the promise is still pending after so long
+ */
+export async function within<T>(what: string, promise: Promise<T>, timeout = 120_000): Promise<T> {
+  const done = new AbortController();
+  const late = sleep(timeout, undefined, { signal: done.signal }).then(() => {
+    throw new Error(`timed out waiting for ${what}`);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    late.catch(() => undefined);
+    done.abort();
+  }
+}

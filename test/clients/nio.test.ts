@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { after, before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { after, before, test } from './bounded-test.ts';
 import { type ServerUnderTest, serverUnderTest } from './server-under-test.ts';
 
 const run = promisify(execFile);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { EventType, JoinRule, MsgType, Preset, RelationType, RoomType } from 'matrix-js-sdk';
+import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { password, Session } from '../js-sdk/session.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';

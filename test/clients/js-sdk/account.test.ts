@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { EventType, Filter, MatrixError } from 'matrix-js-sdk';
+import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { anonymousClient, password, register, Session, uniqueName } from './session.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { CryptoEvent } from 'matrix-js-sdk/lib/crypto-api/index.js';
-import { eventually } from '../eventually.ts';
+import { after, before, test } from '../bounded-test.ts';
+import { eventually, within } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { createEncryptedRoom } from './encrypted-room.ts';
 import { EncryptedSession } from './encrypted-session.ts';
@@ -62,7 +62,7 @@ test('decrypts messages from the time without a login through a dehydrated devic
     });
   });
   await newLogin.crypto.startDehydration();
-  const [keys] = await rehydrated;
+  const [keys] = await within('the keys for the dehydrated device', rehydrated);
   assert.equal(keys, sentIds.length);
   for (const [number, eventId] of sentIds.entries()) {
     const event = await newLogin.decrypted(room, eventId);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { TwoHearths } from '../federating-hearths.ts';
 import type { HearthProcess } from '../hearth-process.ts';

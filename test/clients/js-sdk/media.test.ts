@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { EventType, getHttpUriForMxc, MsgType, Preset } from 'matrix-js-sdk';
 import { imageMetadata, noiseImage, testAnimation } from '../../support/inputs/images.ts';
+import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { acceptInvite, waitForMembers } from './encrypted-room.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { EventType, JoinRule, MsgType, Preset, RelationType, type Room } from 'matrix-js-sdk';
+import { after, before, test } from '../bounded-test.ts';
 import { eventually } from '../eventually.ts';
 import { HearthProcess } from '../hearth-process.ts';
 import { Session } from './session.ts';

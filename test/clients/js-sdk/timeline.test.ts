@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
 import { EventTimeline, type MatrixEvent, Preset } from 'matrix-js-sdk';
+import { after, before, test } from '../bounded-test.ts';
 import { type ServerUnderTest, serverUnderTest } from '../server-under-test.ts';
 import { Session } from './session.ts';
 

@@ -8,12 +8,18 @@ import {
   VerifierEvent,
 } from 'matrix-js-sdk/lib/crypto-api/index.js';
 import { VerificationMethod } from 'matrix-js-sdk/lib/types.js';
-import { eventually } from '../eventually.ts';
+import { eventually, within } from '../eventually.ts';
 import type { EncryptedSession } from './encrypted-session.ts';
 
 /** Resolves with the next verification request that reaches the client. */
 export function nextVerificationRequest(session: EncryptedSession): Promise<VerificationRequest> {
-  return new Promise((resolve) => session.client.once(CryptoEvent.VerificationRequestReceived, resolve));
+  const received = new Promise<VerificationRequest>((resolve) =>
+    session.client.once(CryptoEvent.VerificationRequestReceived, resolve),
+  );
+  const inTime = within(`a verification request to reach ${session.userId}`, received);
+  // The caller may fail before it waits for the request.
+  inTime.catch(() => undefined);
+  return inTime;
 }
 
 /**
@@ -29,10 +35,11 @@ export async function compareEmojis(sent: VerificationRequest, received: Verific
   const otherVerifier = await eventually('the other side to see the chosen method', () => received.verifier);
   const otherShown = sasCallbacks(otherVerifier);
   const otherDone = otherVerifier.verify();
-  const [sas, otherSas] = await Promise.all([shown, otherShown]);
+  const [sas, otherSas] = await within('both sides to show emojis', Promise.all([shown, otherShown]));
   assert.equal(sas.sas.emoji?.length, 7);
   assert.deepEqual(sas.sas.emoji, otherSas.sas.emoji);
-  await Promise.all([sas.confirm(), otherSas.confirm(), done, otherDone]);
+  const confirmed = Promise.all([sas.confirm(), otherSas.confirm(), done, otherDone]);
+  await within('both sides to verify each other', confirmed);
   await Promise.all([
     waitForPhase(sent, VerificationPhase.Done),
     waitForPhase(received, VerificationPhase.Done),
