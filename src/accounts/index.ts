@@ -28,7 +28,7 @@ export type { Flows, Stage, StageContext } from './interactive-auth/stage.ts';
 export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
 export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';
-export type { AccountLimits, Limiter } from './limits.ts';
+export { type AccountLimits, challengeRate, type Limiter } from './limits.ts';
 export type { Login, LoginRequest, LoginType } from './login/login.ts';
 export { accountsManifest } from './manifest.ts';
 export { accountMigrations } from './migrations.ts';

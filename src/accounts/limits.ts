@@ -1,3 +1,5 @@
+import type { RateLimit } from '../kernel/rate-limits/index.ts';
+
 /** A rate limiter by key. */
 export interface Limiter {
   /**
@@ -13,6 +15,8 @@ export interface Limiter {
 export interface AccountLimits {
   /** Registrations, by client address. */
   readonly registration: Limiter;
+  /** New sessions of interactive authentication, by user id, or by client address without a user. */
+  readonly challenges: Limiter;
   readonly login: {
     /** Logins, by client address. */
     readonly address: Limiter;
@@ -22,3 +26,12 @@ export interface AccountLimits {
     readonly failedAttempts: Limiter;
   };
 }
+
+/** Minimal rate of `challenges`, and how many challenges a registration may need. */
+const [minRate, perRegistration] = [{ per_second: 0.5, burst_count: 50 }, 3];
+
+/** Returns the rate of `challenges`, so that it allows the registrations that `rc_registration` allows. */
+export const challengeRate = (registration: RateLimit): RateLimit => ({
+  per_second: Math.max(minRate.per_second, registration.per_second * perRegistration),
+  burst_count: Math.max(minRate.burst_count, registration.burst_count * perRegistration),
+});

@@ -10,6 +10,7 @@ import {
   type AccountsSlice,
   accountRoutes,
   assembleAccounts,
+  challengeRate,
   isFirstAccount,
   limitOverrideRoutes,
 } from '../accounts/index.ts';
@@ -143,6 +144,7 @@ function limitsOf({ configuration, limiter }: Kernel) {
   const { rc_registration, rc_login } = configuration.rateLimits;
   return {
     registration: limiter(rc_registration),
+    challenges: limiter(challengeRate(rc_registration)),
     login: {
       address: limiter(rc_login.address),
       account: limiter(rc_login.account),

@@ -13,6 +13,7 @@ import {
   MatrixError,
   tooLarge,
 } from '../../protocol/index.ts';
+import type { AccountLimits } from '../limits.ts';
 import { hashToken } from '../sessions/tokens.ts';
 import type { AccountTables } from '../tables.ts';
 import { Challenge } from './challenge.ts';
@@ -58,6 +59,7 @@ export interface InteractiveAuthDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly randomness: Randomness;
+  readonly limits: Pick<AccountLimits, 'challenges'>;
 }
 
 interface Progress {
@@ -98,7 +100,7 @@ export class InteractiveAuth {
 
   constructor(deps: InteractiveAuthDeps, stages: readonly Stage[]) {
     this.#deps = deps;
-    this.#bounds = new SessionBounds(deps.clock);
+    this.#bounds = new SessionBounds(deps.limits.challenges);
     this.#stages = new Map(stages.map((stage) => [stage.type, stage]));
   }
 

@@ -1,9 +1,5 @@
 import { RecentlyUsed } from '../../kernel/caches/index.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import { RateLimiter } from '../../kernel/rate-limits/index.ts';
-
-/** Sessions that one user, or one client address without a user, may begin. */
-const beginLimit = { per_second: 0.5, burst_count: 50 };
+import type { Limiter } from '../limits.ts';
 
 /** Maximum number of stored sessions of one user or address. */
 const maxPerOwner = 100;
@@ -13,12 +9,12 @@ const ownersInMemory = 10_000;
 
 /** Bounds the sessions of interactive authentication, since they can be begun without an account. */
 export class SessionBounds {
-  readonly #limiter: RateLimiter;
+  readonly #limiter: Limiter;
   /** Owner to the hashes of the ids of the sessions, oldest first. */
   readonly #sessions = new RecentlyUsed<string, readonly string[]>({ max: ownersInMemory });
 
-  constructor(clock: Clock) {
-    this.#limiter = new RateLimiter(beginLimit, clock);
+  constructor(limiter: Limiter) {
+    this.#limiter = limiter;
   }
 
   /**

@@ -6,6 +6,7 @@ import {
   accountMigrations,
   accountRoutes,
   assembleAccounts,
+  challengeRate,
   Housekeeping,
 } from '../../../src/accounts/index.ts';
 import { deviceMigrations, deviceRoutes } from '../../../src/devices/index.ts';
@@ -115,6 +116,7 @@ export class AccountsServer {
         jobs: new Jobs({ database, clock, log: silentLogger, alone: true }),
         limits: {
           registration: limiter(burst),
+          challenges: new RateLimiter(challengeRate({ per_second: 0.1, burst_count: 0 }), clock),
           login: { address: limiter(burst), account: limiter(burst), failedAttempts: limiter(burst) },
         },
       },
