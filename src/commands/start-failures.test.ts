@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { createServer as createHttpServer } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -170,16 +172,22 @@ describe('files of a new server', () => {
 describe('hearth register-user', () => {
   it('ends with an error if standard input gives no answers', async () => {
     writeFileSync(join(folder, 'secret'), 'secret\n');
-    const where = ['register-user', 'http://127.0.0.1:1', '--secret-file', 'secret'];
+    const server = createHttpServer((_request, response) => response.writeHead(404).end('{}'));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const noAnswer =
+      'no answer on standard input: give the name with -u and the password with --password-file';
     for (const [more, input, message] of [
-      [[], '', 'there is no answer on standard input'],
+      [[], '', noAnswer],
       [[], '\n', 'the user name is empty'],
-      [['-u', 'ann'], '', 'there is no answer on standard input'],
+      [['-u', 'ann'], '', noAnswer],
       [['-u', 'ann'], '\n', 'the password is empty'],
     ] as const) {
-      const { code, err } = await run([...where, ...more], input);
+      const { code, err } = await run(['register-user', url, '--secret-file', 'secret', ...more], input);
       assert.deepEqual([code, err], [1, `hearth: ${message}\n`]);
     }
+    server.close();
+    const where = ['register-user', 'http://127.0.0.1:1', '--secret-file', 'secret'];
     // Both answers arrive, although they were sent at once.
     const { err } = await run(where, 'ann\nopen sesame\n');
     assert.match(err, /^hearth: http:\/\/127\.0\.0\.1:1 cannot be reached/);
