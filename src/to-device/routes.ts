@@ -6,6 +6,9 @@ import type { ToDevice } from './to-device.ts';
 
 const anyObject = Type.Object({}, { additionalProperties: true });
 
+/** Bytes of a request: room keys for several thousand devices. */
+const bodyLimit = 4 * 1024 * 1024;
+
 /** Source: client-server API, "Send-to-Device messaging". */
 export function toDeviceRoutes(toDevice: ToDevice): Route[] {
   return [
@@ -19,6 +22,7 @@ export function toDeviceRoutes(toDevice: ToDevice): Route[] {
         ],
         auth: 'guest',
         body: Type.Object({ messages: anyObject }),
+        bodyLimit,
         response: Type.Object({}),
       },
       async ({ params: { eventType, txnId }, requester: { userId, deviceId }, body }) => {

@@ -8,6 +8,7 @@ import {
   type JsonObject,
   MatrixError,
   serverOfUser,
+  tooLarge,
 } from '../../protocol/index.ts';
 import type { SignatureChange } from '../device-lists/device-lists.ts';
 import { readDeviceKeys, readDeviceKeysOf, writeDeviceKeys } from '../keys/device-key-store.ts';
@@ -189,8 +190,15 @@ async function storeOwn(
   return true;
 }
 
+/** Maximum number of signed objects in a request: each signature is verified. */
+const maxObjects = 1_000;
+
+/** @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE */
 function parseObjects(body: JsonObject): SignedObject[] {
-  return Object.entries(body).flatMap(([targetUserId, keys]) => {
+  const users = Object.entries(body);
+  const count = users.reduce((sum, [, keys]) => sum + (isJsonObject(keys) ? Object.keys(keys).length : 1), 0);
+  if (count > maxObjects) throw tooLarge(`Upload the signatures of at most ${maxObjects} keys at once`);
+  return users.flatMap(([targetUserId, keys]) => {
     if (!isUserId(targetUserId)) throw invalidParam('The keys of the body must be user ids');
     if (!isJsonObject(keys)) throw invalidParam(`The signed objects of ${targetUserId} must be an object`);
     return Object.entries(keys).map(([targetKey, object]) => {

@@ -1,8 +1,15 @@
 import type { Database, Writer } from '../../kernel/database/index.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import type { Publish, Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import type { E2eeTables } from '../tables.ts';
 import { markFallbackKeyUsed, readFallbackKey } from './fallback-key-store.ts';
-import { claimKeys, type DeviceAddress, oldestKeyIds, type StoredOneTimeKey } from './one-time-key-store.ts';
+import {
+  claimKeys,
+  type DeviceAddress,
+  oldestKeyIds,
+  readDevicesWithKeys,
+  type StoredOneTimeKey,
+} from './one-time-key-store.ts';
 import type { OneTimeKey } from './one-time-keys.ts';
 
 /** A request for one key of a device. */
@@ -27,6 +34,12 @@ interface ClaimGroup {
 
 /** Maximum of claims in one transaction. */
 const maxClaims = 5_000;
+
+/** Groups of claims up to which the keys are looked for without asking first which devices have any. */
+const maxUnfiltered = 50;
+
+/** Users in one query, and queries for keys at the same time. */
+const [usersPerQuery, maxConcurrentReads] = [500, 20];
 
 const groupNameOf = ({ userId, deviceId, algorithm }: KeyRequest) => `${userId}\0${deviceId}\0${algorithm}`;
 
@@ -78,7 +91,8 @@ export class LocalKeyClaims {
       const [request] = group;
       return request ? [{ request, claims: group, ids: [], fallback: undefined } satisfies ClaimGroup] : [];
     });
-    await Promise.all(groups.map((group) => this.#findKeys(group)));
+    const wanted = groups.length > maxUnfiltered ? await this.#withKeys(groups) : groups;
+    await mapConcurrently(wanted, maxConcurrentReads, (group) => this.#findKeys(group));
     const found = groups.filter(({ ids, fallback }) => ids.length > 0 || fallback);
     const taken =
       found.length === 0
@@ -88,6 +102,20 @@ export class LocalKeyClaims {
           );
     const keys = Map.groupBy(taken, groupNameOf);
     for (const group of groups) this.#resolveClaims(group, keys.get(groupNameOf(group.request)) ?? []);
+  }
+
+  /** Returns the groups whose device has keys of the algorithm. */
+  async #withKeys(groups: readonly ClaimGroup[]): Promise<ClaimGroup[]> {
+    const userIds = [...new Set(groups.map(({ request }) => request.userId))];
+    const found = new Set<string>();
+    for (let start = 0; start < userIds.length; start += usersPerQuery) {
+      const reader = this.#database.reader<E2eeTables>();
+      for (const one of await readDevicesWithKeys(reader, userIds.slice(start, start + usersPerQuery))) {
+        found.add(groupNameOf(one));
+      }
+      await new Promise(setImmediate);
+    }
+    return groups.filter(({ request }) => found.has(groupNameOf(request)));
   }
 
   async #findKeys(group: ClaimGroup): Promise<void> {

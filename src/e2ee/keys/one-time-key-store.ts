@@ -83,6 +83,26 @@ export async function oldestKeyIds(
   return rows.map(({ id }) => id);
 }
 
+/** Returns which devices of users have one-time keys or a fallback key, by algorithm. */
+export async function readDevicesWithKeys(
+  reader: Reader<E2eeTables>,
+  userIds: readonly string[],
+): Promise<(DeviceAddress & { readonly algorithm: string })[]> {
+  const rows = await reader
+    .selectFrom('one_time_keys')
+    .select(['user_id', 'device_id', 'algorithm'])
+    .distinct()
+    .where('user_id', 'in', userIds)
+    .union(
+      reader
+        .selectFrom('fallback_keys')
+        .select(['user_id', 'device_id', 'algorithm'])
+        .where('user_id', 'in', userIds),
+    )
+    .execute();
+  return rows.map((row) => ({ userId: row.user_id, deviceId: row.device_id, algorithm: row.algorithm }));
+}
+
 /**
  * Moves keys to the claimed ones.
  * @returns the keys that were not claimed before, oldest first

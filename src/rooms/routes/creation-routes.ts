@@ -55,6 +55,7 @@ export function creationRoutes(
         auth: 'user',
         refuseSuspended: true,
         body: createRoomBody,
+        bodyLimit: 1024 * 1024,
         response: Type.Object({ room_id: Type.String() }),
       },
       async ({ body: { invite_3pid: addresses = [], ...body }, requester }) => {

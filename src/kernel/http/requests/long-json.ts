@@ -16,8 +16,8 @@ export const maxShortBytes = 64 * 1024;
 /** Bytes and values up to which a body that has been measured is parsed at once. */
 const [maxBytesAtOnce, maxValuesAtOnce] = [256 * 1024, 15_000];
 
-/** Bounds of a client's JSON: the largest upload of room keys has some 200,000 values. */
-export const clientJsonBounds: JsonBounds = { values: 1_000_000, containers: 500_000 };
+/** Bounds of a client's JSON: several times what 4 MiB of encrypted messages, or 16 MiB of room keys, contain. */
+export const clientJsonBounds: JsonBounds = { values: 300_000, containers: 60_000 };
 
 /**
  * Bounds of another server's JSON. Events of 64 KiB may consist of numbers or of empty lists, and a transaction has 50

@@ -16,10 +16,10 @@ import { sendError, sendResult } from '../responses.ts';
 import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
 
 /**
- * Maximum bytes of a client's JSON body unless the route says otherwise: several times a batch of encrypted
- * room keys.
+ * Maximum bytes of a client's JSON body unless the route says otherwise: an event of 64 KiB, with each character
+ * escaped and spaces between.
  */
-const maxClientBodyBytes = 4 * 1024 * 1024;
+const maxClientBodyBytes = 512 * 1024;
 
 /** Maximum bytes of another server's body unless the route says otherwise: several times an event. */
 const maxServerBodyBytes = 1024 * 1024;

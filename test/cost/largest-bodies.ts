@@ -1,0 +1,92 @@
+import { maxStringLength } from '../../src/kernel/http/requests/schema-bounds.ts';
+import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
+
+/** A JSON Schema; only what bodies are made from. */
+interface Schema {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly maxLength?: number;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly pattern?: string;
+  readonly maximum?: number;
+  readonly items?: Schema | readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+}
+
+/** What fills the objects whose members a contract leaves open. */
+export type Filling = (bytes: number) => object;
+
+const repeated = (bytes: number, size: number, entry: (index: number) => readonly [string, unknown]) =>
+  Object.fromEntries(
+    Array.from({ length: Math.max(1, Math.floor(bytes / size)) }, (_, index) => entry(index)),
+  );
+
+/** Ways to fill an object with so many bytes of JSON. */
+export const fillings: Readonly<Record<string, Filling>> = {
+  members: (bytes) => repeated(bytes, 12, (index) => [`k${index}`, {}]),
+  users: (bytes) => repeated(bytes, 40, (index) => [`@u${index}:test`, { [`D${index}`]: {} }]),
+  list: (bytes) => ({ list: Array<object>(Math.max(1, Math.floor(bytes / 3))).fill([]) }),
+  text: (bytes) => ({ text: 'x'.repeat(bytes) }),
+};
+
+/** Returns the largest bodies that the schema of a route accepts, within its limit of bytes. */
+export function largestBody(contract: RouteContract, limit: number, filling: Filling): Buffer {
+  const body = valueFor((contract.body ?? {}) as Schema, limit - 1_000, filling);
+  return Buffer.from(JSON.stringify(body));
+}
+
+function valueFor(schema: Schema, bytes: number, filling: Filling): unknown {
+  if (schema.const !== undefined) return schema.const;
+  if (schema.anyOf) return valueFor(schema.anyOf.at(-1)!, bytes, filling);
+  switch (schema.type) {
+    case 'string':
+      return textOf(schema, bytes);
+    case 'integer':
+    case 'number':
+      return Math.min(schema.maximum ?? 1_000, 1_000);
+    case 'boolean':
+      return true;
+    case 'null':
+      return null;
+    case 'array':
+      return listOf(schema, bytes, filling);
+    default:
+      return objectOf(schema, bytes, filling);
+  }
+}
+
+function textOf({ maxLength = maxStringLength, pattern }: Schema, bytes: number): string {
+  if (pattern?.includes('@')) return '@user:test';
+  if (pattern !== undefined) return '!room:test';
+  return 'x'.repeat(Math.max(1, Math.min(maxLength, bytes)));
+}
+
+function listOf({ items, maxItems = 1_000 }: Schema, bytes: number, filling: Filling): unknown[] {
+  if (Array.isArray(items)) return items.map((item: Schema) => valueFor(item, 100, filling));
+  const size = Math.max(20, Math.floor(bytes / maxItems) - 1);
+  const count = Math.min(maxItems, Math.floor(bytes / size));
+  return Array.from({ length: count }, (_, index) => {
+    const value = valueFor((items ?? {}) as Schema, Math.min(size, 200), filling);
+    return typeof value === 'string' && value.startsWith('x') ? `@user${index}:test` : value;
+  });
+}
+
+function objectOf(schema: Schema, bytes: number, filling: Filling): object {
+  const { properties = {}, patternProperties, additionalProperties } = schema;
+  const inner = Object.values(patternProperties ?? {})[0] ?? additionalProperties;
+  if (typeof inner === 'object') {
+    const { maxProperties = 1_000 } = schema;
+    const size = Math.max(60, Math.floor(bytes / maxProperties));
+    const count = Math.min(maxProperties, Math.floor(bytes / size));
+    const entry = (index: number) => [`@user${index}:test`, valueFor(inner, size - 30, filling)] as const;
+    return Object.fromEntries(Array.from({ length: count }, (_, index) => entry(index)));
+  }
+  const names = Object.entries(properties);
+  if (names.length === 0) return filling(bytes);
+  const share = Math.floor(bytes / names.length);
+  return Object.fromEntries(names.map(([name, member]) => [name, valueFor(member, share, filling)]));
+}
