@@ -19,7 +19,7 @@ export async function openPresence(deps: OpenPresenceDeps) {
   return {
     presence,
     routes: presenceRoutes(presence, clock),
-    syncSources: [presenceSyncSource(presence, events)],
+    syncSources: [presenceSyncSource(presence, events, deps.engine)],
     streams: [presence.presenceStream],
     stop: () => presence.stop(),
   };

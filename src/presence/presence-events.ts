@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { RecentChanges } from '../kernel/recent-changes.ts';
 import type { JsonObject } from '../protocol/index.ts';
-import type { IgnoredUserLists, RoomReader, UserRoom } from '../room-engine/index.ts';
+import type { IgnoredUserLists, MembershipChange, RoomReader, UserRoom } from '../room-engine/index.ts';
 import type { PresenceSection, SenderFilter } from '../sync-contract/index.ts';
 import { maxMembers } from './announcements.ts';
 import type { Presence } from './presence.ts';
@@ -35,6 +35,7 @@ const maxRecentChanges = 50_000;
 export class PresenceEvents implements PresenceSection {
   readonly #deps: PresenceEventsDeps;
   readonly #recent: RecentChanges<PresenceFact>;
+  readonly #joins: RecentChanges<{ readonly roomId: string; readonly users: readonly string[] }>;
   readonly #includeOffline: boolean;
 
   /** @param includeOffline whether a first sync, and one with `full_state`, contains offline users too */
@@ -43,6 +44,13 @@ export class PresenceEvents implements PresenceSection {
     this.#includeOffline = includeOffline;
     this.#recent = new RecentChanges(deps.streams.current, maxRecentChanges, ({ changes }) => changes.size);
     deps.presence.presenceStream.subscribe((fact, position) => this.#recent.add(fact, position));
+    this.#joins = new RecentChanges(deps.streams.current, maxRecentChanges, ({ users }) => users.length);
+    if (!deps.presence.isEnabled) return;
+    deps.engine.stream.subscribe(({ roomId, membershipChanges }, position) => {
+      if (!hasJoin(membershipChanges)) return;
+      const users = membershipChanges.filter(isJoin).map(({ userId }) => userId);
+      this.#joins.add({ roomId, users }, position);
+    });
   }
 
   /** Returns `m.presence` events. Costs no query, except for offline users. */
@@ -78,7 +86,41 @@ export class PresenceEvents implements PresenceSection {
         }
       }
     }
+    await this.#addOffline(found, await this.#met(userId, rooms, newRooms, { after, upTo }));
     return found;
+  }
+
+  /** The users whom a user has met since the last sync: the members of new rooms, and new members. */
+  async #met(
+    userId: string,
+    rooms: ReadonlyMap<string, UserRoom>,
+    newRooms: readonly UserRoom[],
+    { after, upTo }: { after: number; upTo: number },
+  ): Promise<Set<string>> {
+    const met = new Set<string>();
+    for (const { roomId } of newRooms) {
+      for (const [member, membership] of (await this.#head(roomId))?.members ?? []) {
+        if (membership === 'join' && member !== userId) met.add(member);
+        if (met.size >= maxUsers) return met;
+      }
+    }
+    for (const { roomId, users } of this.#joins.between(after, upTo) ?? []) {
+      if (rooms.get(roomId)?.membership !== 'join') continue;
+      const head = await this.#head(roomId);
+      for (const user of users) if (user !== userId && head?.membership(user) === 'join') met.add(user);
+    }
+    return met;
+  }
+
+  /** Adds users with their last known presence; those who are not in memory are offline. */
+  async #addOffline(found: Map<string, PresenceStatus>, users: ReadonlySet<string>): Promise<void> {
+    const missing = [...users].filter((user) => !found.has(user));
+    if (missing.length === 0) return;
+    const remembered = await this.#deps.presence.lastKnown(missing);
+    for (const user of missing) {
+      const known = this.#deps.presence.peek(user);
+      found.set(user, known ?? { ...offline, ...remembered.get(user), presence: 'offline' });
+    }
   }
 
   async #all(userId: string): Promise<Map<string, PresenceStatus>> {
@@ -94,10 +136,7 @@ export class PresenceEvents implements PresenceSection {
         if (membership === 'join' && member !== userId && !found.has(member)) missing.add(member);
       }
     }
-    const remembered = await this.#deps.presence.lastKnown([...missing]);
-    for (const member of missing) {
-      found.set(member, { ...offline, ...remembered.get(member), presence: 'offline' });
-    }
+    await this.#addOffline(found, missing);
     return found;
   }
 
@@ -124,6 +163,11 @@ export class PresenceEvents implements PresenceSection {
     return head && head.memberCount('join') <= maxMembers ? head : undefined;
   }
 }
+
+const isJoin = ({ from, to }: MembershipChange) => to === 'join' && from !== 'join';
+
+/** Whether some user joins; most facts change no membership. */
+export const hasJoin = (changes: readonly MembershipChange[]) => changes.length > 0 && changes.some(isJoin);
 
 const joined = (rooms: Iterable<UserRoom>): UserRoom[] =>
   [...rooms].filter(({ membership }) => membership === 'join');

@@ -41,6 +41,24 @@ for (const database of serverDatabases(import.meta.url)) {
     };
     const senders = ({ presence }: SyncBody) => presence?.events.map(({ sender }) => sender) ?? [];
 
+    it('of an offline user is sent once to the members of a room that the user joins', async () => {
+      const [host, guest] = [await server.register('host'), await server.register('guest')];
+      const body = { preset: 'public_chat' };
+      const room = await server.api('POST', `${v3}/createRoom`, { token: host.token, body });
+      const first = await sync(host, { set_presence: 'offline' });
+      await server.api('POST', `${v3}/join/${room.body['room_id']}`, { token: guest.token, body: {} });
+      const second = await sync(host, { set_presence: 'offline', since: first.next_batch });
+      assert.deepEqual(
+        second.presence?.events.map(({ sender, content }) => [
+          sender,
+          (content as { presence: string }).presence,
+        ]),
+        [[guest.userId, 'offline']],
+      );
+      const third = await sync(host, { set_presence: 'offline', since: second.next_batch });
+      assert.equal(third.presence, undefined);
+    });
+
     it('is set by a sync and sent to users sharing a room in their next sync', async () => {
       const first = await sync(bob, { set_presence: 'offline' });
       assert.deepEqual(senders(first), []);

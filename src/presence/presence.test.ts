@@ -100,6 +100,19 @@ forEachDatabase((open) => {
       assert.deepEqual([status.presence, status.currentlyActive], ['online', true]);
     });
 
+    it('of offline users is in the next sync, once, of users who meet them by joining or in a room', async () => {
+      const under = await PresenceUnderTest.open(open);
+      const room = await under.rooms.room(alice, bob);
+      const before = under.now;
+      await under.rooms.join(carol, room);
+      for (const viewer of [alice, bob]) {
+        assert.deepEqual(await under.presenceEvents(viewer, before), { [carol]: 'offline' });
+        assert.deepEqual(await under.presenceEvents(viewer, under.now), {});
+      }
+      assert.deepEqual(await under.presenceEvents(carol, before), { [alice]: 'offline', [bob]: 'offline' });
+      assert.deepEqual(await under.presenceEvents(carol, under.now), {});
+    });
+
     it('becomes offline 30 seconds after the last sync', async () => {
       const under = await PresenceUnderTest.open(open);
       await under.rooms.room(alice, bob);

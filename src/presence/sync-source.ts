@@ -1,16 +1,25 @@
+import type { RoomReader } from '../room-engine/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import type { Presence } from './presence.ts';
-import type { PresenceEvents } from './presence-events.ts';
+import { hasJoin, type PresenceEvents } from './presence-events.ts';
+
+const noRooms: readonly string[] = [];
 
 /** Presence in syncs. Source: client-server API, `GET /sync`, `presence`. */
 export const presenceSyncSource = (
-  { presenceStream }: Pick<Presence, 'presenceStream'>,
+  { presenceStream, isEnabled }: Pick<Presence, 'presenceStream' | 'isEnabled'>,
   events: PresenceEvents,
+  engine: Pick<RoomReader, 'stream'>,
 ): SyncSource => ({
   name: 'presence',
   follow(feeds) {
     feeds.followMembers(presenceStream, ({ rooms }) => rooms.keys());
     feeds.followUsers(presenceStream, ({ changes }) => changes.keys());
+    if (!isEnabled) return;
+    // The members of a room meet a user who joins it.
+    feeds.followMembers(engine.stream, ({ roomId, membershipChanges }) =>
+      hasJoin(membershipChanges) ? [roomId] : noRooms,
+    );
   },
   presence: events,
 });

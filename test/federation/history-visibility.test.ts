@@ -98,7 +98,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     }
 
-    it('redacts messages of an erased user for servers that joined after the erasure', async () => {
+    it('redacts messages of an erased user for all servers, also for one that was in the room before', async () => {
       const erased = new Map<string, number>();
       const other = await ServedRooms.open(open, { erased: { positions: async () => erased } });
       try {
@@ -113,15 +113,9 @@ forServerDatabases(import.meta.url, (open) => {
         await other.member(roomId, fay, 'join');
         assert.equal(await last(), 'yy');
         erase();
-        assert.equal(await last(), 'yyy', 'the server was in the room before the erasure');
-        await other.member(roomId, fay, 'leave');
-        messageIds.push(await other.say(roomId, `message ${messageIds.length}`));
+        assert.equal(await last(), 'nnn');
         await other.member(roomId, finn, 'join');
-        assert.equal(
-          await last(),
-          'yyyny',
-          'the server was away when the message was sent, and returned after the erasure',
-        );
+        assert.equal(await last(), 'nnnn');
         const state = await other.get(`/state/${enc(roomId)}?event_id=${enc(messageIds[1]!)}`);
         assert.ok(eventsIn(state, 'pdus').every(({ hashMatches }) => hashMatches));
       } finally {

@@ -4,7 +4,7 @@ import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
-import { enc, type TestClient } from '../support/users/test-client.ts';
+import { type ClientEventJson, enc, type TestClient } from '../support/users/test-client.ts';
 
 async function membershipFor(user: TestClient, roomId: string, userId: string): Promise<unknown> {
   const path = `/rooms/${enc(roomId)}/state/m.room.member/${enc(userId)}`;
@@ -158,8 +158,13 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         });
         const since = (await ben.sync()).next_batch;
         await ben.join(roomId);
-        const { rooms } = await ben.sync(since);
-        const events = rooms?.join?.[roomId]?.timeline?.events ?? [];
+        let events: readonly ClientEventJson[] = [];
+        // The room is left out of /sync until its members are known.
+        await until(async () => {
+          const { rooms } = await ben.sync(since);
+          events = rooms?.join?.[roomId]?.timeline?.events ?? [];
+          return events.length > 0;
+        });
         const join = events.find(({ type, state_key: key }) => type === 'm.room.member' && key === ben.id);
         const previous = join?.unsigned?.['prev_content'] as JsonObject | undefined;
         assert.deepEqual([previous?.['membership'], previous?.['is_direct']], ['invite', true]);

@@ -8,7 +8,7 @@ import {
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import { erasedEvents, joinedBeforeErasure } from '../../room-engine/index.ts';
+import { erasedEvents } from '../../room-engine/index.ts';
 
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
@@ -62,37 +62,10 @@ export class ServerView {
       };
       if (!isVisibleToServer(stored.event, facts)) hidden.add(stored.nid);
     }
-    for (const nid of await this.#erased(events)) hidden.add(nid);
-    return hidden;
-  }
-
-  /**
-   * The nids of events whose senders requested erasure before the server joined. Looks at a bounded number of
-   * the server's users; the server has seen at least what they have.
-   */
-  async #erased(events: readonly StoredEvent[]): Promise<number[]> {
+    // A server that was in the room has received the events; a new copy would undo the erasure (decision 0109).
     const erased = erasedEvents(events, await this.#engine.erased.positions());
-    if (erased.size === 0) return [];
-    const placed = [...erased.keys()].filter(({ stateBefore }) => stateBefore !== undefined);
-    const memberships = await this.#memberships(placed);
-    const joins = await this.#joins();
-    return [...erased]
-      .filter(([{ stateBefore }]) => !memberships.get(stateBefore)?.has('join'))
-      .filter(([stored, erasedAt]) => !joinedBeforeErasure(stored, erasedAt, joins))
-      .map(([{ nid }]) => nid);
-  }
-
-  /** The stream positions at which users of the server joined. */
-  async #joins(): Promise<number[]> {
-    const users = [...this.#head.members.keys()].filter((user) => serverOfUser(user) === this.#serverName);
-    const joins: number[] = [];
-    for (const user of users.slice(0, maxLookUps)) {
-      const key = stateMapKey('m.room.member', user);
-      for (const { stream, event } of await this.#engine.stateHistory(this.#head.roomNid, key)) {
-        if (membershipOf(event?.event.content) === 'join') joins.push(stream);
-      }
-    }
-    return joins;
+    for (const { nid } of erased.keys()) hidden.add(nid);
+    return hidden;
   }
 
   /** Whether a user of the server was joined before each of these events. */

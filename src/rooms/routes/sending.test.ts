@@ -120,7 +120,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await assertRefused(anna, 'PUT', `${path}/state/x/${'x'.repeat(256)}`, {}, 413, 'M_TOO_LARGE');
       await assertRefused(anna, 'PUT', `${path}/send/m.room.message/5`, { number: 1.5 }, 400, 'M_BAD_JSON');
       await assertRefused(anna, 'PUT', `${path}/state/x/${enc('@ben:test')}`, {}, 403, 'M_FORBIDDEN');
-      await assertRefused(anna, 'PUT', `${path}/state/m.room.create`, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(anna, 'PUT', `${path}/state/m.room.create`, {}, 400, 'M_INVALID_PARAM');
       await assertRefused(anna, 'PUT', `${path}/state/m.room.redaction`, {}, 400, 'M_INVALID_PARAM');
       await assertRefused(
         anna,
