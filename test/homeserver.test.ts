@@ -25,7 +25,6 @@ for (const database of serverDatabases(import.meta.url)) {
 
     before(async () => {
       server = await startTestServer({ database, config: { observability: { enable_metrics: true } } });
-      alice = await server.register('alice');
     });
     after(() => server.stop());
 
@@ -34,6 +33,8 @@ for (const database of serverDatabases(import.meta.url)) {
       const page = await server.api('GET', '/');
       assert.match(page.headers.get('content-type')!, /text\/html/);
       assert.match(page.raw, /register-user/);
+      alice = await server.register('alice');
+      assert.doesNotMatch((await server.api('GET', '/')).raw, /register-user/);
     });
 
     it('accepts access tokens from before a restart', async () => {
