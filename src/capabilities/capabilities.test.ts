@@ -108,6 +108,7 @@ forEachDatabase((open) => {
       const found = await capabilities(token);
       const versions = found['m.room_versions'] as { default: string; available: Record<string, string> };
       assert.deepEqual([versions.default, versions.available['12']], ['10', 'stable']);
+      assert.equal(versions.available['org.matrix.msc3757.11'], 'unstable');
       for (const [name, enabled] of [
         ['m.change_password', true],
         ['m.set_displayname', true],

@@ -7,8 +7,13 @@ function since(holds: (version: RoomVersion) => boolean): string | undefined {
   return [...roomVersions.values()].find(holds)?.id;
 }
 
-test('roomVersions lists versions 1 to 12 in order, and no others', () => {
-  const ids = Array.from({ length: 12 }, (_, index) => String(index + 1));
+test('roomVersions lists versions 1 to 12 in order, then those of MSC3757, and no others', () => {
+  const stable = Array.from({ length: 12 }, (_, index) => String(index + 1));
+  const ids = [...stable, 'org.matrix.msc3757.10', 'org.matrix.msc3757.11'];
+  assert.deepEqual(
+    ids.filter((id) => getRoomVersion(id)?.stable),
+    stable,
+  );
   assert.deepEqual([...roomVersions.keys()], ids);
   assert.deepEqual(
     [...roomVersions.values()].map(({ id }) => id),

@@ -148,6 +148,12 @@ export interface RoomVersion {
    * https://spec.matrix.org/latest/rooms/v12/#authorisation-rules
    */
   readonly createInAuthEvents: boolean;
+
+  /**
+   * Whether a state key may be the sender's id with a suffix, and users may set the state of users with a lower power
+   * level. Source: MSC3757, "Restricting who can overwrite a state event".
+   */
+  readonly ownedState: boolean;
 }
 
 const v1: RoomVersion = {
@@ -173,6 +179,7 @@ const v1: RoomVersion = {
   privilegedCreators: false,
   roomId: 'origin',
   createInAuthEvents: true,
+  ownedState: false,
 };
 
 const v2: RoomVersion = { ...v1, id: '2', stateResolution: 'v2' };
@@ -226,9 +233,22 @@ const v12: RoomVersion = {
   createInAuthEvents: false,
 };
 
-/** All room versions that this server supports, from oldest to newest. */
+/** The room versions of MSC3757. */
+const ownedStateVersions = [v10, v11].map(
+  (version): RoomVersion => ({
+    ...version,
+    id: `org.matrix.msc3757.${version.id}`,
+    stable: false,
+    ownedState: true,
+  }),
+);
+
+/** All room versions that this server supports: those of the specification from oldest to newest, then others. */
 export const roomVersions: ReadonlyMap<string, RoomVersion> = new Map(
-  [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12].map((version) => [version.id, Object.freeze(version)]),
+  [v1, v2, v3, v4, v5, v6, v7, v8, v9, v10, v11, v12, ...ownedStateVersions].map((version) => [
+    version.id,
+    Object.freeze(version),
+  ]),
 );
 
 /**

@@ -131,6 +131,9 @@ export class Sending {
     }
     throttle.message(sender);
     if (stateKey === '') await this.#deps.stateChecks.check(sender.userId, roomId, type, content);
+    if (stateKey.startsWith('@') && stateKey !== sender.userId) {
+      await this.#deps.stateChecks.checkOwner(roomId, stateKey);
+    }
     const draft = { type, stateKey, sender: sender.userId, content, originServerTs };
     return (await engine.timeline.append(roomId, draft)).event.eventId;
   }

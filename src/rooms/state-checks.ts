@@ -5,6 +5,7 @@ import {
   isServerWithPortAllowed,
   type JsonObject,
   MatrixError,
+  ownerOfStateKey,
   parseRoomAlias,
   powerLevelsContentError,
   type RoomEvent,
@@ -49,6 +50,17 @@ export class StateChecks {
     if (head?.membership(sender) !== 'join') return;
     if (type === 'm.room.power_levels') await this.#checkLevels(head, content);
     else await this.#checkAliases(head, content);
+  }
+
+  /**
+   * Checks a state key that begins with `@`, where the room version lets it have a suffix. Source: MSC3757.
+   * @throws MatrixError M_BAD_JSON when no user can own the state
+   */
+  async checkOwner(roomId: string, stateKey: string): Promise<void> {
+    const head = await this.#deps.engine.heads.get(roomId);
+    if (head?.version.ownedState && ownerOfStateKey(stateKey) === undefined) {
+      throw badJson('The state key must be a user id, or begin with one and an underscore');
+    }
   }
 
   async #checkLevels(head: RoomHead, content: JsonObject): Promise<void> {

@@ -28,7 +28,6 @@ const notServed: Readonly<Record<string, readonly string[]>> = {
   'push gateways': ['getPushers', 'postPusher'],
   'application services': [
     'getProtocolMetadata',
-    'getProtocols',
     'pingAppservice',
     'queryLocationByAlias',
     'queryLocationByProtocol',

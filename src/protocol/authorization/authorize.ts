@@ -3,6 +3,7 @@ import type { PowerLevels } from '../power-levels/index.ts';
 import { authorizeAliases } from './aliases.ts';
 import { authorizeCreate } from './create.ts';
 import { authorizeMembership } from './membership/membership.ts';
+import { ownsState } from './owned-state.ts';
 import { authorizePowerLevels } from './power-levels-change.ts';
 import { authorizeRedaction } from './redaction.ts';
 import { domainOf, membershipOf, powerLevelsOf, type RoomState, type StateLookup } from './room-state.ts';
@@ -20,7 +21,7 @@ import { allow, allowIf, reject, type Verdict } from './verdict.ts';
  * - 6: the sender is joined.
  * - 7: `m.room.third_party_invite` requires the invite level.
  * - 8: the sender has the power level that the event type requires.
- * - 9: a state key that begins with `@` is the id of the sender.
+ * - 9: a state key that begins with `@` is the id of the sender (`ownsState`).
  * - 10: `m.room.power_levels` has further rules.
  * - v1 11: `m.room.redaction` has further rules (v1 and v2).
  * - 11: everything else is allowed.
@@ -68,9 +69,7 @@ function authorizeAsMember(event: RoomEvent, room: RoomState): Verdict {
     return reject(`The power level of the sender is too low for ${event.type}`);
   }
   // 9
-  if (event.stateKey?.startsWith('@') && event.stateKey !== event.sender) {
-    return reject('The state key is the id of another user');
-  }
+  if (!ownsState(event, levels)) return reject('The state key is the id of another user');
   return authorizeByType(event, room, levels);
 }
 

@@ -2,6 +2,7 @@
 
 export * from './authorize.ts';
 export * from './check-auth-events.ts';
+export { ownerOfStateKey } from './owned-state.ts';
 export { powerLevelsContentError } from './power-levels-change.ts';
 export type { StateLookup } from './room-state.ts';
 export { type AuthEventSubject, selectAuthEventKeys } from './select-auth-events.ts';

@@ -1,0 +1,25 @@
+import type { RoomEvent } from '../event.ts';
+import { isUserId } from '../identifiers/user-ids.ts';
+import type { PowerLevels } from '../power-levels/index.ts';
+
+/**
+ * Returns the user who owns the state of a key: the key itself, or its part before an underscore after the server name.
+ * `undefined` when that is not a user id. Source: MSC3757, "Restricting who can overwrite a state event".
+ */
+export function ownerOfStateKey(stateKey: string): string | undefined {
+  const colon = stateKey.indexOf(':', 1);
+  const suffix = colon === -1 ? -1 : stateKey.indexOf('_', colon + 1);
+  const owner = suffix === -1 ? stateKey : stateKey.slice(0, suffix);
+  return isUserId(owner) ? owner : undefined;
+}
+
+/**
+ * Whether the sender may set a state event with this key, as far as the key decides. A key that begins with `@` must be
+ * the id of the sender; with `ownedState` it may have a suffix, and users with a higher power level may set it too.
+ */
+export function ownsState({ stateKey, sender, version }: RoomEvent, levels: PowerLevels): boolean {
+  if (!stateKey?.startsWith('@') || stateKey === sender) return true;
+  if (!version.ownedState) return false;
+  const owner = ownerOfStateKey(stateKey);
+  return owner !== undefined && (owner === sender || levels.ofUser(sender) > levels.ofUser(owner));
+}

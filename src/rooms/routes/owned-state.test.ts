@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
+import { registerThreeUsers, type ThreeUsers } from './test/three-users.ts';
+
+const type = 'org.example.location';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`state that users own (MSC3757), on ${database}`, () => {
+    let server: TestServer;
+    let users: ThreeUsers;
+    before(async () => {
+      server = await startTestServer({ database });
+      users = await registerThreeUsers(server);
+    });
+    after(() => server.stop());
+
+    /** Anna has the level 100, Ben 50 and Cleo 0; users at 0 may send the state. */
+    const roomOf = async (room_version: string) => {
+      const { anna, ben, cleo } = users;
+      const power_level_content_override = {
+        users: { [anna.id]: 100, [ben.id]: 50 },
+        events: { [type]: 0 },
+      };
+      const preset = 'public_chat';
+      const roomId = await anna.createRoom({ room_version, power_level_content_override, preset });
+      for (const user of [ben, cleo]) await user.join(roomId);
+      return roomId;
+    };
+    const setter = (roomId: string) => async (user: TestClient, key: string) => {
+      const path = `/rooms/${enc(roomId)}/state/${type}/${enc(key)}`;
+      const { status, body } = await user.call('PUT', path, { at: user.id });
+      return status === 200 ? 200 : `${status} ${body['errcode']}`;
+    };
+
+    for (const version of ['org.matrix.msc3757.10', 'org.matrix.msc3757.11']) {
+      it(`can have keys with a suffix, and is set by its owner and users above them, in version ${version}`, async () => {
+        const { anna, ben, cleo } = users;
+        const set = setter(await roomOf(version));
+        for (const key of [cleo.id, `${cleo.id}_phone`, `${cleo.id}_`]) {
+          assert.equal(await set(cleo, key), 200, key);
+          assert.equal(await set(ben, key), 200, key);
+        }
+        for (const key of [ben.id, `${ben.id}_phone`]) {
+          assert.equal(await set(cleo, key), '403 M_FORBIDDEN', key);
+          assert.equal(await set(anna, key), 200, key);
+        }
+        assert.equal(await set(ben, `${anna.id}_phone`), '403 M_FORBIDDEN');
+        for (const key of ['@', '@cleo', '@cleo_phone', `${cleo.id}-phone x`]) {
+          const answer = await set(cleo, key);
+          assert.equal(answer, key.includes(':') ? answer : '400 M_BAD_JSON', key);
+          assert.notEqual(answer, 200, key);
+        }
+        assert.equal(await set(cleo, 'anything'), 200);
+      });
+    }
+
+    it('has the id of the sender as its key in other versions', async () => {
+      const { anna, cleo } = users;
+      const set = setter(await roomOf('11'));
+      assert.equal(await set(cleo, cleo.id), 200);
+      for (const [user, key] of [
+        [cleo, `${cleo.id}_phone`],
+        [anna, cleo.id],
+        [anna, '@cleo'],
+      ] as const) {
+        assert.equal(await set(user, key), '403 M_FORBIDDEN', key);
+      }
+    });
+  });
+}
