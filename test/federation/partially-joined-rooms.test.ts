@@ -311,6 +311,29 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(inState.sort(), [anna.id, charlie, resident.room.creator, derek].sort());
       });
 
+      it('has every changed membership in a gappy lazy sync after it is complete', async () => {
+        const { server, resident, roomId, charlie, derek, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const { next_batch: since } = await anna.sync(undefined, { filter: lazy });
+        release();
+        await members();
+        const frank = `@frank:${server.name}`;
+        const events = [
+          resident.setState('m.room.member', { membership: 'join' }, frank, frank),
+          resident.setState('m.room.member', { membership: 'leave' }, charlie, charlie),
+          ...Array.from({ length: 5 }, (_, index) => resident.say(`message ${index}`, derek)),
+        ];
+        await resident.send(...events);
+        const filter = { room: { ...lazy.room, timeline: { limit: 1 } } };
+        await until(async () => {
+          const entry = (await anna.sync(since, { filter })).rooms?.join?.[roomId];
+          if (!bodies(entry).includes('message 4')) return false;
+          const known = membersIn(entry);
+          return [frank, charlie, derek].every((userId) => known.includes(userId));
+        });
+      });
+
       it('is in lazy syncs with the memberships of the senders', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         let since = (await anna.sync(undefined, { filter: lazy })).next_batch;
