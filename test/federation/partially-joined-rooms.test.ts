@@ -4,6 +4,7 @@ import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { ScriptedResident } from '../support/other-servers/scripted-resident.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import type { SlidingRoomJson, SlidingSyncJson } from '../support/users/sliding-client.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
 forServerDatabases(import.meta.url, ({ kind }) => {
@@ -309,6 +310,29 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           .filter(({ type }) => type === 'm.room.member')
           .map(({ state_key: key }) => key);
         assert.deepEqual(inState.sort(), [anna.id, charlie, resident.room.creator, derek].sort());
+      });
+
+      it('is left out of sliding sync lists that require all members, and in others has the senders', async () => {
+        const { resident, roomId, charlie, derek, join, members } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        await resident.send(resident.say('from charlie', charlie));
+        const path = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
+        const roomWith = async (...required: [string, string][]) => {
+          const lists = { all: { ranges: [[0, 50]], timeline_limit: 5, required_state: required } };
+          const { body, raw, status } = await anna.ask('POST', path, { lists });
+          assert.equal(status, 200, raw);
+          return (body as unknown as SlidingSyncJson).rooms[roomId];
+        };
+        const membersOf = (room: SlidingRoomJson | undefined) =>
+          (room?.required_state ?? []).map(({ state_key: key }) => key).sort();
+        await until(async () => membersOf(await roomWith(['m.room.member', '$LAZY'])).includes(charlie));
+        assert.equal(await roomWith(['m.room.member', '*']), undefined);
+        release();
+        await members();
+        await until(async () => (await roomWith(['m.room.member', '*'])) !== undefined);
+        const all = [anna.id, charlie, resident.room.creator, derek].sort();
+        assert.deepEqual(membersOf(await roomWith(['m.room.member', '*'])), all);
       });
 
       it('has every changed membership in a gappy lazy sync after it is complete', async () => {
