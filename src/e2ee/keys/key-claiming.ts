@@ -37,6 +37,9 @@ export interface KeyClaimingDeps {
  */
 const [maxServers, maxConcurrentServers] = [250, 25];
 
+/** Claims that are made before the event loop gets control again. */
+const claimsPerTurn = 500;
+
 /** Claims one-time keys of local and remote devices. Source: client-server API, `POST /keys/claim`. */
 export class KeyClaiming {
   readonly #deps: KeyClaimingDeps;
@@ -78,16 +81,23 @@ export class KeyClaiming {
     const flatRequests = [...requests].flatMap(([userId, devices]) =>
       [...devices].map(([deviceId, algorithm]) => ({ userId, deviceId, algorithm })),
     );
-    const claimed = await Promise.all(
-      flatRequests.map(async (request) => ({ ...request, key: await this.#deps.claims.claim(request) })),
-    );
-    const keys: ClaimedKeys = {};
-    for (const { userId, deviceId, key } of claimed) {
-      if (!key) continue;
-      const named = { [`${key.algorithm}:${key.keyId}`]: JSON.parse(key.key) as JsonObject };
-      keys[userId] = { ...keys[userId], [deviceId]: named };
+    const keys = new Map<string, [string, Record<string, JsonObject>][]>();
+    for (let start = 0; start < flatRequests.length; start += claimsPerTurn) {
+      if (start > 0) await new Promise(setImmediate);
+      const claimed = await Promise.all(
+        flatRequests
+          .slice(start, start + claimsPerTurn)
+          .map(async (request) => ({ ...request, key: await this.#deps.claims.claim(request) })),
+      );
+      for (const { userId, deviceId, key } of claimed) {
+        if (!key) continue;
+        const named = { [`${key.algorithm}:${key.keyId}`]: JSON.parse(key.key) as JsonObject };
+        const ofUser = keys.get(userId);
+        if (ofUser) ofUser.push([deviceId, named]);
+        else keys.set(userId, [[deviceId, named]]);
+      }
     }
-    return keys;
+    return Object.fromEntries([...keys].map(([userId, ofUser]) => [userId, Object.fromEntries(ofUser)]));
   }
 
   async #remote(server: string, requests: KeyRequests, timeout: number): Promise<ClaimedKeys> {
