@@ -47,9 +47,6 @@ export interface RoomReaderDeps {
   readonly erased?: Erasures;
 }
 
-/** Bounds the current state entries of all heads in memory; one is about 200 bytes. */
-export const maxStateEntries = 1_000_000;
-
 /** Bounds the cached state keys, and the cached single entries of older states. */
 export const [maxStateKeys, maxGroupEntries] = [100_000, 100_000];
 
@@ -83,10 +80,10 @@ export function openStores({ database, clock, caches, ...deps }: RoomReaderDeps)
     slices,
     events,
     stream,
-    groups: new StateGroups({ reader, scanner, slices, size: maxGroupEntries }),
-    authEdges: new AuthEdges(reader, slices),
-    transactions: new TransactionIds(reader),
-    userRooms: new UserRooms(database, stream),
+    groups: new StateGroups({ reader, scanner, slices, caches, size: maxGroupEntries }),
+    authEdges: new AuthEdges(reader, caches, slices),
+    transactions: new TransactionIds(reader, caches),
+    userRooms: new UserRooms(database, caches, stream),
     storedHeads: new StoredHeads(database, slices),
   };
 }
@@ -133,13 +130,14 @@ export class RoomReader {
   static follow(deps: RoomReaderDeps): RoomReader {
     const stores = openStores(deps);
     const { events, stream, transactions } = stores;
-    const heads = new FollowedHeads(stores.storedHeads, maxStateEntries);
+    const heads = new FollowedHeads(stores.storedHeads, deps.caches);
     stream.subscribe((fact) => {
       events.follow(fact);
       transactions.follow(fact);
       heads.follow(fact);
     });
-    return new RoomReader(deps, stores, new StateKeys(stores.reader, stores.slices, maxStateKeys), heads);
+    const stateKeys = new StateKeys(stores.reader, deps.caches, stores.slices, maxStateKeys);
+    return new RoomReader(deps, stores, stateKeys, heads);
   }
 
   /** Returns all values that an entry of a room's current state has had, oldest first. @param key as `stateMapKey` */

@@ -10,14 +10,7 @@ import { RoomPlacement } from './placement/room-placement.ts';
 import { StateResolver } from './placement/states/state-resolver.ts';
 import type { PolicyServerClient } from './policy/policy-servers.ts';
 import { PolicyServers } from './policy/policy-servers.ts';
-import {
-  maxStateEntries,
-  maxStateKeys,
-  openStores,
-  RoomReader,
-  type RoomReaderDeps,
-  type RoomStores,
-} from './room-reader.ts';
+import { maxStateKeys, openStores, RoomReader, type RoomReaderDeps, type RoomStores } from './room-reader.ts';
 import { WritableStateKeys } from './state/writable-state-keys.ts';
 import { Append } from './timeline/append.ts';
 import type { EventStore } from './timeline/event-store.ts';
@@ -68,8 +61,13 @@ export class RoomWriter extends RoomReader {
     { keys, groups: groupIds, rooms }: Sequences,
   ) {
     const { reader, slices, events, groups, authEdges } = stores;
-    const stateKeys = new WritableStateKeys(reader, keys, slices, maxStateKeys);
-    const heads = new WritableHeads(stores.storedHeads, groups, maxStateEntries);
+    const stateKeys = new WritableStateKeys(reader, {
+      keys,
+      caches: deps.caches,
+      slices,
+      size: maxStateKeys,
+    });
+    const heads = new WritableHeads(stores.storedHeads, groups, deps.caches);
     super(deps, stores, stateKeys, heads);
     this.stateKeys = stateKeys;
     this.policies = new PolicyServers({
@@ -102,7 +100,7 @@ export class RoomWriter extends RoomReader {
       writer: this.#writer,
       groupIds,
       roomNids: rooms,
-      resolver: new StateResolver({ events, groups, stateKeys, authEdges, slices }),
+      resolver: new StateResolver({ caches: deps.caches, events, groups, stateKeys, authEdges, slices }),
     };
     const placement = new RoomPlacement(shared);
     this.placement = placement;

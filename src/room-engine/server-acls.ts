@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import { compileServerAcl, isServerAllowed, type ServerAcl } from '../protocol/index.ts';
 import type { EventStore } from './timeline/event-store.ts';
 import type { RoomHead } from './timeline/room-head.ts';
@@ -12,10 +12,15 @@ const maxCompiledLists = 500;
 export class ServerAcls {
   readonly #events: EventStore;
   /** By the nid of the `m.room.server_acl` event. */
-  readonly #compiled = new RecentlyUsed<number, ServerAcl>({ max: maxCompiledLists });
+  readonly #compiled: Cache<number, ServerAcl>;
 
-  constructor(events: EventStore) {
+  constructor(events: EventStore, caches: CacheRegistry) {
     this.#events = events;
+    this.#compiled = caches.create('server_acls', {
+      size: maxCompiledLists,
+      maxBytes: 4 * MiB,
+      sizeOf: sizeOfAcl,
+    });
   }
 
   /** Returns whether the current state of the room allows the server. */
@@ -30,4 +35,16 @@ export class ServerAcls {
     this.#compiled.set(entry.nid, acl);
     return isServerAllowed(acl, serverName);
   }
+}
+
+/** Estimated bytes of a pattern or verdict with its server name, of a list without them, and the verdicts expected. */
+const [nameBytes, listBytes, expectedVerdicts] = [100, 1_000, 50];
+
+function sizeOfAcl({ allow, deny }: ServerAcl): number {
+  const patterns = [allow, deny].flatMap(({ names, suffixes, others }) => [
+    names.size,
+    suffixes.size,
+    others.length,
+  ]);
+  return listBytes + nameBytes * patterns.reduce((sum, count) => sum + count, expectedVerdicts);
 }

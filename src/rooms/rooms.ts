@@ -137,7 +137,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   });
   const { invitePolicy = allowAllInvites, otherServers: others = noOtherServers } = deps;
   const clientEvents = new ClientEvents(engine, clock, deps.relations);
-  const serverAcls = new ServerAcls(engine.events);
+  const serverAcls = new ServerAcls(engine.events, deps.caches);
   const incoming = await Incoming.open({
     database,
     clock,

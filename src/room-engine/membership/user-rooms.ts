@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { AnyWriter, Database, Reader } from '../../kernel/database/index.ts';
 import type { Stream } from '../../kernel/streams/index.ts';
 import type { Membership } from '../../protocol/index.ts';
@@ -39,11 +39,16 @@ export type UserRoomsReader = Omit<UserRooms, 'forget' | 'purged' | 'whenForgott
 export class UserRooms {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;
-  readonly #users = new RecentlyUsed<string, Map<string, UserRoom>>({ max: maxCachedUsers });
+  readonly #users: Cache<string, Map<string, UserRoom>>;
   readonly #loading = new Map<string, Loading>();
   #whenForgotten: ((writer: AnyWriter, room: UserRoom) => Promise<void>) | undefined;
 
-  constructor(database: Database, stream: Stream<RoomFact>) {
+  constructor(database: Database, caches: CacheRegistry, stream: Stream<RoomFact>) {
+    this.#users = caches.create('rooms_of_users', {
+      size: maxCachedUsers,
+      maxBytes: 24 * MiB,
+      sizeOf: (rooms) => 200 * rooms.size,
+    });
     this.#database = database;
     this.#reader = database.reader<RoomTables>();
     stream.subscribe((fact) => this.#apply(fact));
@@ -215,6 +220,7 @@ export class UserRooms {
     const present = rooms?.get(room.roomId);
     if (rooms && (!present || present.stream <= room.stream)) {
       rooms.set(room.roomId, isRenewal && present ? { ...room, stream: present.stream } : room);
+      if (!present) this.#users.remeasure(userId);
     }
     this.#loading.get(userId)?.missed.push(change);
   }

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomTables } from '../tables.ts';
@@ -15,13 +15,18 @@ const maxCachedEvents = 200_000;
 export class AuthEdges {
   readonly slices: TimeSlices;
   readonly #reader: Reader<RoomTables>;
-  readonly #known = new RecentlyUsed<number, readonly number[]>({ max: maxCachedEvents });
+  readonly #known: Cache<number, readonly number[]>;
   /** Edges that are not on disk yet. */
   readonly #unsaved = new Map<number, readonly number[]>();
 
   /** @param slices also for callers that walk along the edges */
-  constructor(reader: Reader<RoomTables>, slices: TimeSlices) {
+  constructor(reader: Reader<RoomTables>, caches: CacheRegistry, slices: TimeSlices) {
     this.#reader = reader;
+    this.#known = caches.create('auth_edges', {
+      size: maxCachedEvents,
+      maxBytes: 16 * MiB,
+      sizeOf: (auth) => 40 + 8 * auth.length,
+    });
     this.slices = slices;
   }
 

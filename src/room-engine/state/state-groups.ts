@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { LRUCache } from 'lru-cache';
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import type { RoomTables } from '../tables.ts';
@@ -18,8 +17,8 @@ interface LinkId {
 /** Keys in one query, and how many of them are read on this thread instead of a scanner's. */
 const [maxKeys, fewKeys] = [2_000, 50];
 
-/** Bounds the cached entries of deltas. */
-const maxCachedDeltaEntries = 300_000;
+/** Estimated bytes of an entry of a cached delta. */
+const deltaEntryBytes = 60;
 
 /** The entries in which the states of some groups may differ. */
 export interface GroupDifferences {
@@ -31,6 +30,7 @@ export interface GroupDifferences {
 
 export interface StateGroupsDeps {
   readonly reader: Reader<RoomTables>;
+  readonly caches: CacheRegistry;
   /** For reading whole states. */
   readonly scanner: Reader<RoomTables>;
   readonly slices: TimeSlices;
@@ -44,22 +44,28 @@ export class StateGroups {
   readonly #scanner: Reader<RoomTables>;
   readonly #slices: TimeSlices;
   /** `group:key` to event nid, 0 for none. Never stale, because groups never change. */
-  readonly #entries: LRUCache<string, number>;
+  readonly #entries: Cache<string, number>;
   /** The links of chains; one chain is about a hundred numbers. */
-  readonly #chains = new RecentlyUsed<number, readonly LinkId[]>({ max: 2_000 });
+  readonly #chains: Cache<number, readonly LinkId[]>;
   /** The deltas of single links. */
-  readonly #deltas = new LRUCache<number, StateDelta>({
-    maxSize: maxCachedDeltaEntries,
-    sizeCalculation: (delta) => delta.size + 1,
-  });
+  readonly #deltas: Cache<number, StateDelta>;
   /** Groups that are not on disk yet. */
   readonly #unsaved = new Map<number, GroupRows>();
 
-  constructor({ reader, scanner, slices, size }: StateGroupsDeps) {
+  constructor({ reader, caches, scanner, slices, size }: StateGroupsDeps) {
     this.#reader = reader;
     this.#scanner = scanner;
     this.#slices = slices;
-    this.#entries = new RecentlyUsed({ max: size });
+    this.#entries = caches.create('state_group_entries', { size, maxBytes: 12 * MiB });
+    this.#chains = caches.create('state_group_chains', {
+      size: 2_000,
+      maxBytes: 4 * MiB,
+      sizeOf: (links) => 16 * links.length,
+    });
+    this.#deltas = caches.create('state_group_deltas', {
+      maxBytes: 16 * MiB,
+      sizeOf: (delta) => deltaEntryBytes * delta.size,
+    });
   }
 
   /** Adds a group that is about to be written; it stays in memory until `settled`. */

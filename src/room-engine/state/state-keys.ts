@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
 import { splitStateMapKey, stateMapKey } from '../../protocol/index.ts';
@@ -12,15 +12,16 @@ const chunk = 500;
 export class StateKeys {
   readonly #reader: Reader<RoomTables>;
   readonly #slices: TimeSlices;
-  readonly #nids: RecentlyUsed<string, number>;
-  readonly #names: RecentlyUsed<number, string>;
+  readonly #nids: Cache<string, number>;
+  readonly #names: Cache<number, string>;
 
   /** @param size maximum number of cached keys */
-  constructor(reader: Reader<RoomTables>, slices: TimeSlices, size: number) {
+  constructor(reader: Reader<RoomTables>, caches: CacheRegistry, slices: TimeSlices, size: number) {
     this.#reader = reader;
     this.#slices = slices;
-    this.#nids = new RecentlyUsed({ max: size });
-    this.#names = new RecentlyUsed({ max: size });
+    // The two share the text.
+    this.#nids = caches.create('state_keys', { size, maxBytes: 12 * MiB });
+    this.#names = caches.create('state_key_names', { size, maxBytes: 8 * MiB });
   }
 
   /** Returns the nid of a cached key. */

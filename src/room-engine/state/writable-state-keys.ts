@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { Sequence } from '../../kernel/streams/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
@@ -17,6 +18,15 @@ interface UnsavedKey {
 /** Unsaved keys up to which those of ended attempts may stay in memory while other attempts run. */
 const minKeysToForget = 1_000;
 
+export interface WritableStateKeysDeps {
+  /** Numbers the keys. */
+  readonly keys: Sequence;
+  readonly caches: CacheRegistry;
+  readonly slices: TimeSlices;
+  /** Maximum number of cached keys at factor 1. */
+  readonly size: number;
+}
+
 /**
  * State keys in the writing process, which allocates the nids of new keys. They are prepared and used within an
  * attempt; those that no attempt writes are forgotten when the attempts that used them have ended.
@@ -30,10 +40,9 @@ export class WritableStateKeys extends StateKeys {
   /** The number of unsaved keys at which those of ended attempts are looked for. */
   #forgetAt = minKeysToForget;
 
-  /** @param size maximum number of cached keys */
-  constructor(reader: Reader<RoomTables>, sequence: Sequence, slices: TimeSlices, size: number) {
-    super(reader, slices, size);
-    this.#sequence = sequence;
+  constructor(reader: Reader<RoomTables>, { keys, caches, slices, size }: WritableStateKeysDeps) {
+    super(reader, caches, slices, size);
+    this.#sequence = keys;
     this.#slices = slices;
   }
 

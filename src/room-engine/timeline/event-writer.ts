@@ -327,8 +327,8 @@ export class EventWriter {
     if (write.rowAction !== 'untouched') this.#events.markSaved(stored);
     this.#settled(write);
     if (redacts) this.#events.markRedacted(redacts.nid, stored.nid);
-    if (fact && fact.stateChanges.length > 0) this.#heads.resized(head);
     if (fact) {
+      this.#heads.resized(head);
       reservation.complete(fact, resolve);
       return;
     }

@@ -1,8 +1,9 @@
-import { LRUCache } from 'lru-cache';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomFact } from '../stored-event.ts';
 import { isStorableText } from './event-to-send.ts';
 import { FollowedHead } from './followed-head.ts';
+import { maxHeadBytes, sizeOfHead } from './head-size.ts';
 import type { HeadReader } from './room-head.ts';
 import type { StoredHeads } from './stored-heads.ts';
 
@@ -12,15 +13,14 @@ import type { StoredHeads } from './stored-heads.ts';
  */
 export class FollowedHeads implements HeadReader {
   readonly #stored: StoredHeads;
-  readonly #cache: LRUCache<string, FollowedHead>;
+  readonly #cache: Cache<string, FollowedHead>;
   readonly #loading = new LoadOnce<string, FollowedHead | undefined>();
   /** Facts that arrived while the head of their room was being read. */
   readonly #missed = new Map<string, RoomFact[]>();
 
-  /** @param size maximum number of current state entries of all heads together */
-  constructor(stored: StoredHeads, size: number) {
+  constructor(stored: StoredHeads, caches: CacheRegistry) {
     this.#stored = stored;
-    this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
+    this.#cache = caches.create('room_heads', { maxBytes: maxHeadBytes, sizeOf: (head) => sizeOfHead(head) });
   }
 
   peek(roomId: string): FollowedHead | undefined {
@@ -44,7 +44,7 @@ export class FollowedHeads implements HeadReader {
       return;
     }
     head.follow(fact);
-    if (fact.stateChanges.length > 0) this.#cache.set(roomId, head);
+    this.#cache.remeasure(roomId);
   }
 
   async #load(roomId: string): Promise<FollowedHead | undefined> {

@@ -1,12 +1,16 @@
 import { type Membership, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { FormerPartialState, PartialState } from '../placement/entering/partial-state.ts';
 import type { StoredEvent } from '../stored-event.ts';
+import { sizeOfEvent } from './event-size.ts';
 import type { Extremity } from './extremity.ts';
 import type { HeadState, StateEntry } from './head-state.ts';
 import type { RoomHead, StateMark } from './room-head.ts';
 
 /** Recent events that the head of an active room holds, so that a sync needs no query. */
 const maxRecent = 64;
+
+/** Estimated bytes of these events from which on the older half of them is dropped. */
+const maxRecentBytes = 256 * 1024;
 
 export interface InMemoryHeadDeps {
   readonly roomNid: number;
@@ -35,6 +39,7 @@ export abstract class InMemoryHead implements RoomHead {
   protected newestChange: number;
   protected ends: readonly Extremity[];
   readonly #recent: StoredEvent[] = [];
+  #recentBytes = 0;
   /** The greatest depth of the forward extremities at the start and of the events since then. */
   #topDepth = 0;
   #lateAt = 0;
@@ -122,7 +127,14 @@ export abstract class InMemoryHead implements RoomHead {
     this.#recent.push(stored);
     if (stored.event.depth < this.#topDepth) this.#lateAt = stored.stream ?? 0;
     else this.#topDepth = stored.event.depth;
-    if (this.#recent.length > maxRecent * 2) this.#recent.splice(0, maxRecent);
+    this.#recentBytes += sizeOfEvent(stored);
+    if (this.#recent.length > maxRecent * 2) this.#dropRecent(maxRecent);
+    else if (this.#recentBytes > maxRecentBytes) this.#dropRecent(Math.floor(this.#recent.length / 2));
+  }
+
+  /** Estimated bytes of `recent`. */
+  get recentBytes(): number {
+    return this.#recentBytes;
   }
 
   /** Replaces an event in `recent` by its revised copy. */
@@ -136,5 +148,10 @@ export abstract class InMemoryHead implements RoomHead {
   /** Marks the copies of an event in `recent` as redacted, or, with `undefined`, as not redacted. */
   markRedacted(nid: number, by: number | undefined): void {
     for (const stored of this.#recent) if (stored.nid === nid) stored.redactedBy = by;
+  }
+
+  #dropRecent(count: number): void {
+    this.#recent.splice(0, count);
+    this.#recentBytes = this.#recent.reduce((sum, stored) => sum + sizeOfEvent(stored), 0);
   }
 }

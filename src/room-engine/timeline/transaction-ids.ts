@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto';
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { RoomFact, SentTransaction, StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 
 /** Bounds the devices whose transaction ids are cached, and the ids of each device. */
 const [devicesInMemory, idsPerDevice] = [10_000, 1_000];
+
+/** Estimated bytes of a transaction id that is cached in both directions. */
+const bytesPerId = 200;
 
 /** The events that a device has sent: by transaction id, and back. */
 interface DeviceTransactions {
@@ -23,10 +26,15 @@ export type TransactionReader = Pick<TransactionIds, 'peek' | 'prepare'>;
  */
 export class TransactionIds {
   readonly #reader: Reader<RoomTables>;
-  readonly #devices = new RecentlyUsed<number, DeviceTransactions>({ max: devicesInMemory });
+  readonly #devices: Cache<number, DeviceTransactions>;
 
-  constructor(reader: Reader<RoomTables>) {
+  constructor(reader: Reader<RoomTables>, caches: CacheRegistry) {
     this.#reader = reader;
+    this.#devices = caches.create('transaction_ids', {
+      size: devicesInMemory,
+      maxBytes: 24 * MiB,
+      sizeOf: ({ byEvent }) => 400 + bytesPerId * byEvent.size,
+    });
   }
 
   /**
@@ -49,6 +57,7 @@ export class TransactionIds {
     try {
       const stored = await sending;
       this.#remember(device, key, stored.nid);
+      this.#devices.remeasure(scope);
       return stored;
     } catch (error) {
       device.byTxnId.delete(key);
@@ -59,7 +68,9 @@ export class TransactionIds {
   /** Applies a fact of the writing process. */
   follow({ stored, transaction }: RoomFact): void {
     const device = transaction && this.#devices.peek(transaction.scope);
-    if (device) this.#remember(device, transaction.txnId, stored.nid);
+    if (!device) return;
+    this.#remember(device, transaction.txnId, stored.nid);
+    this.#devices.remeasure(transaction.scope);
   }
 
   /** Returns the transaction id with which the device sent an event; call `prepare` before. */

@@ -1,9 +1,10 @@
-import { LRUCache } from 'lru-cache';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import { isStorableText } from './event-to-send.ts';
+import { maxHeadBytes, sizeOfHead } from './head-size.ts';
 import { HeadState } from './head-state.ts';
 import type { HeadReader } from './room-head.ts';
 import type { StoredHeads } from './stored-heads.ts';
@@ -16,7 +17,7 @@ import { WritableHead } from './writable-head.ts';
 export class WritableHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #groups: StateGroups;
-  readonly #cache: LRUCache<string, WritableHead>;
+  readonly #cache: Cache<string, WritableHead>;
   readonly #inUse = new Map<string, WeakRef<WritableHead>>();
   readonly #unused = new FinalizationRegistry<string>((roomId) => {
     if (!this.#inUse.get(roomId)?.deref()) this.#inUse.delete(roomId);
@@ -27,11 +28,10 @@ export class WritableHeads implements HeadReader {
   /** Rooms that are being deleted. */
   readonly #retired = new Set<string>();
 
-  /** @param size maximum number of current state entries of all heads together */
-  constructor(stored: StoredHeads, groups: StateGroups, size: number) {
+  constructor(stored: StoredHeads, groups: StateGroups, caches: CacheRegistry) {
     this.#stored = stored;
     this.#groups = groups;
-    this.#cache = new LRUCache({ maxSize: size, sizeCalculation: (head) => head.state.size + 1 });
+    this.#cache = caches.create('room_heads', { maxBytes: maxHeadBytes, sizeOf: (head) => sizeOfHead(head) });
   }
 
   /** Returns a cached head. */
@@ -99,9 +99,9 @@ export class WritableHeads implements HeadReader {
     this.#retired.delete(roomId);
   }
 
-  /** Counts the entries of a head again for the size of the cache. */
+  /** Measures a head again for the size of the cache. */
   resized(head: WritableHead): void {
-    if (this.#cache.peek(head.roomId) === head) this.#cache.set(head.roomId, head);
+    if (this.#cache.peek(head.roomId) === head) this.#cache.remeasure(head.roomId);
   }
 
   async #load(roomId: string): Promise<WritableHead | undefined> {

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../../kernel/caches/index.ts';
 import type { TimeSlices } from '../../../kernel/time-slices.ts';
 import {
   createEventIdOf,
@@ -33,6 +33,7 @@ export interface Resolution {
 }
 
 export interface ResolverDeps {
+  readonly caches: CacheRegistry;
   readonly events: EventStore;
   readonly groups: StateGroups;
   readonly stateKeys: WritableStateKeys;
@@ -50,10 +51,11 @@ export type UnplacedEvent = StoredEvent;
 export class StateResolver {
   readonly #deps: ResolverDeps;
   /** Sets of groups to the group that they resolve to. */
-  readonly #known = new RecentlyUsed<string, number>({ max: maxRememberedResolutions });
+  readonly #known: Cache<string, number>;
 
   constructor(deps: ResolverDeps) {
     this.#deps = deps;
+    this.#known = deps.caches.create('state_resolutions', { size: maxRememberedResolutions });
   }
 
   /** Returns the group that these are known to resolve to. */
