@@ -68,7 +68,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const lookups = openRemoteLookups(kernel, federation);
         const media = await startMedia(kernel, federation, opened);
         const users = startUsers(kernel, opened, lookups.profiles, media);
-        const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
+        const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
           remoteAliases: lookups.aliases,
           otherServers: otherServers(federation),

@@ -173,14 +173,14 @@ describe('architecture', () => {
     assertNone(offenders, 'clock, randomness and network must be passed in');
   });
 
-  it('creates no LRUCache that reserves memory for all its entries', () => {
-    const reserving = [...sources].filter(
+  it('creates caches through the registry only', () => {
+    const unregistered = [...sources].filter(
       ([file, text]) =>
-        !file.startsWith('kernel/caches/') && /new LRUCache(<[^()]*>)?\(\s*\{\s*max\b/.test(text),
+        !file.startsWith('kernel/caches/') && /new (Cache|LRUCache)\b|from 'lru-cache'/.test(text),
     );
     assertNone(
-      reserving.map(([file]) => file),
-      'use `RecentlyUsed` for a cache that is bounded by its number of entries',
+      unregistered.map(([file]) => file),
+      'use `CacheRegistry.create`, so that the cache has metrics, obeys `caches` and counts in the budget of bytes',
     );
   });
 

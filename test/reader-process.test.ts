@@ -57,7 +57,12 @@ class TwoProcesses {
     const kernel = await openKernel(environment, shutdown);
     const opened = new OpenedSlices(shutdown);
     const users = startUsers(kernel, opened);
-    const rooms = await startRooms(kernel, users, new RelationIndex(kernel.database, 'test'), opened);
+    const rooms = await startRooms(
+      kernel,
+      users,
+      new RelationIndex(kernel.database, 'test', kernel.caches),
+      opened,
+    );
     const { queues } = opened.add('to-device messages', openToDeviceReading(kernel));
     const e2ee = await openE2ee({
       ...kernel,

@@ -8,6 +8,7 @@ import { KeyClaiming } from '../../src/e2ee/keys/key-claiming.ts';
 import { KeyQuery } from '../../src/e2ee/keys/key-query.ts';
 import { KeyUpload } from '../../src/e2ee/keys/key-upload.ts';
 import { LocalKeyClaims } from '../../src/e2ee/keys/local-key-claims.ts';
+import { CacheRegistry, cachesSection } from '../../src/kernel/caches/index.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import {
   type Database,
@@ -20,6 +21,7 @@ import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { OwnedRows } from '../../src/kernel/slices/index.ts';
 import { LocalStreams, Sequence, streamMigrations } from '../../src/kernel/streams/index.ts';
 import { MessageQueues, ToDevice, toDeviceManifest, toDeviceMigrations } from '../../src/to-device/index.ts';
+import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
 import { ClientDevice } from '../../test/support/users/client-device.ts';
 import { postgresDatabase } from '../targets/postgres.ts';
 
@@ -51,7 +53,8 @@ export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture>
   ]);
   const streams = await LocalStreams.open({ database, clock: systemClock, log: silentLogger });
   const keyChanges = new DeviceKeyChanges();
-  const queues = new MessageQueues(database);
+  const caches = new CacheRegistry(systemClock, sectionDefaults(cachesSection));
+  const queues = new MessageQueues(database, caches);
   const kernel = { database, streams, clock: systemClock, randomness: systemRandomness, serverName };
   const devices = new Devices(kernel, [keyChanges, new OwnedRows([toDeviceManifest, e2eeManifest])]);
   const { keyStream } = keyChanges;
@@ -63,7 +66,7 @@ export async function openE2eeFixture(onPostgres: boolean): Promise<E2eeFixture>
     upload,
     query: new KeyQuery({ ...kernel, devices, remote: undefined }),
     claiming: new KeyClaiming({ claims, serverName, clock: systemClock, remote: undefined }),
-    toDevice: new ToDevice({ ...kernel, devices, queues }),
+    toDevice: new ToDevice({ ...kernel, caches, devices, queues }),
     async makeDevices(users, perUser, oneTimeKeys) {
       const made = Array.from(
         { length: users * perUser },

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
@@ -10,8 +11,8 @@ import { ParsedAccountData } from './parsed-account-data.ts';
 export class IgnoredUsers {
   readonly #lists: ParsedAccountData<ReadonlySet<string>>;
 
-  constructor(accountData: AccountData) {
-    this.#lists = new ParsedAccountData(accountData, 'm.ignored_user_list', ignoredIn);
+  constructor(accountData: AccountData, caches: CacheRegistry) {
+    this.#lists = new ParsedAccountData(accountData, caches, 'm.ignored_user_list', ignoredIn);
   }
 
   /**

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { AccountData } from './account-data.ts';
 import type { IgnoredUsers } from './ignored-users.ts';
 import { type InviteDecision, type InviteRules, readInviteRules } from './invite-rules.ts';
@@ -25,12 +26,13 @@ export class InvitePermissions {
   /** @param isServer whether an inviter is the server itself, whose invites are always allowed */
   constructor(
     accountData: AccountData,
+    caches: CacheRegistry,
     ignored: IgnoredUsers,
     isServer: (inviter: string) => boolean = () => false,
   ) {
     this.#ignored = ignored;
     this.#isServer = isServer;
-    this.#configs = types.map((type) => new ParsedAccountData(accountData, type, readInviteRules));
+    this.#configs = types.map((type) => new ParsedAccountData(accountData, caches, type, readInviteRules));
   }
 
   /** Decides about an invite of a local user. The first config with a decision for the inviter counts. */

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import { AccountData, type AccountDataDeps } from './account-data.ts';
 import { IgnoredUsers } from './ignored-users.ts';
 import { InvitePermissions } from './invite-permissions.ts';
@@ -6,15 +7,18 @@ import { accountDataSyncSource } from './sync-source.ts';
 import { Tags } from './tags.ts';
 
 /** @param isServer whether the server itself sends events in the name of this user */
-export function openAccountData(deps: AccountDataDeps, isServer: (userId: string) => boolean) {
+export function openAccountData(
+  { caches, ...deps }: AccountDataDeps & { readonly caches: CacheRegistry },
+  isServer: (userId: string) => boolean,
+) {
   const accountData = new AccountData(deps);
-  const ignoredUsers = new IgnoredUsers(accountData);
+  const ignoredUsers = new IgnoredUsers(accountData, caches);
   const tags = new Tags(accountData);
   return {
     accountData,
     tags,
     ignoredUsers,
-    invitePermissions: new InvitePermissions(accountData, ignoredUsers, isServer),
+    invitePermissions: new InvitePermissions(accountData, caches, ignoredUsers, isServer),
     routes: [...accountDataRoutes(accountData), ...tagRoutes(tags)],
     syncSources: [accountDataSyncSource(accountData)],
     streams: [accountData.accountDataStream],

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB, sizeOfJson } from '../kernel/caches/index.ts';
 import { LoadOnce } from '../kernel/load-once.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
@@ -6,19 +6,35 @@ import type { AccountData } from './account-data.ts';
 /** Maximum number of users whose content is cached. */
 const maxCachedUsers = 20_000;
 
+interface Parsed<T> {
+  readonly value: T;
+  /** Estimated bytes. */
+  readonly bytes: number;
+}
+
 /** Caches the parsed content of one type of global account data, by user. */
 export class ParsedAccountData<T> {
   readonly #accountData: AccountData;
   readonly #type: string;
   readonly #parse: (content: JsonObject) => T;
-  readonly #values = new RecentlyUsed<string, { readonly value: T }>({ max: maxCachedUsers });
-  readonly #loading = new LoadOnce<string, T>();
+  readonly #values: Cache<string, Parsed<T>>;
+  readonly #loading = new LoadOnce<string, Parsed<T>>();
 
   /** @param parse must accept any content; gets an empty object when there is none */
-  constructor(accountData: AccountData, type: string, parse: (content: JsonObject) => T) {
+  constructor(
+    accountData: AccountData,
+    caches: CacheRegistry,
+    type: string,
+    parse: (content: JsonObject) => T,
+  ) {
     this.#accountData = accountData;
     this.#type = type;
     this.#parse = parse;
+    this.#values = caches.create<string, Parsed<T>>(`account_data ${type}`, {
+      size: maxCachedUsers,
+      maxBytes: 2 * MiB,
+      sizeOf: ({ bytes }) => bytes,
+    });
     accountData.accountDataStream.subscribe((fact) => {
       if (fact.type !== type || fact.roomId !== undefined) return;
       this.#values.delete(fact.userId);
@@ -31,12 +47,13 @@ export class ParsedAccountData<T> {
   of(userId: string): T | Promise<T> {
     const known = this.#values.get(userId);
     if (known) return known.value;
-    const keep = (value: T) => this.#values.set(userId, { value });
-    return this.#loading.run(userId, () => this.#load(userId), keep);
+    const keep = (parsed: Parsed<T>) => this.#values.set(userId, parsed);
+    return this.#loading.run(userId, () => this.#load(userId), keep).then(({ value }) => value);
   }
 
-  async #load(userId: string): Promise<T> {
+  async #load(userId: string): Promise<Parsed<T>> {
     const key = { userId, roomId: undefined, type: this.#type };
-    return this.#parse((await this.#accountData.find(key)) ?? {});
+    const content = (await this.#accountData.find(key)) ?? {};
+    return { value: this.#parse(content), bytes: sizeOfJson(content) };
   }
 }

@@ -1,4 +1,5 @@
 import { type DeviceCleanup, Devices, LastSeen } from '../devices/index.ts';
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
@@ -31,6 +32,7 @@ import { Sessions } from './sessions/sessions.ts';
 import type { UsernameReservations } from './usernames.ts';
 
 export interface AccountsEnvironment {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly jobs: Jobs;
@@ -74,7 +76,7 @@ export function assembleAccounts(
   extensions: AccountExtensions = {},
 ) {
   const { limits } = environment;
-  const cache = new SessionCache();
+  const cache = new SessionCache(environment.caches);
   const sessions = new Sessions({ ...environment, cache, options });
   const lastSeen = new LastSeen(environment, options);
   const devices = new Devices({ ...environment, lastSeen }, [sessions, ...(extensions.deviceCleanups ?? [])]);

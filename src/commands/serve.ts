@@ -5,7 +5,7 @@ import { systemClock } from '../kernel/clock.ts';
 import { diffReload, formatProblem } from '../kernel/config/index.ts';
 import type { Logger, Logs } from '../kernel/observability/index.ts';
 import { ownSoftware } from '../kernel/outbound/index.ts';
-import { limitOpenFiles } from '../kernel/process/index.ts';
+import { IdleCollection, limitOpenFiles } from '../kernel/process/index.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
 import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
 import { daemonize, isDaemon, reportReady } from './daemon.ts';
@@ -55,6 +55,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   );
   void databaseLost.promise.then(() => stop(1));
   const { addresses, hasAccounts } = await homeserver.start();
+  new IdleCollection({ clock: systemClock });
   if (isDaemon && pid_file !== null) writeFileSync(pid_file, `${process.pid}\n`);
   log.info({ version: ownSoftware().version, serverName: values.server.server_name, addresses }, 'Serving');
   printAddresses({ values, addresses, hasAccounts, paths });

@@ -6,7 +6,6 @@ import {
   type EduHandler,
   type EduHandlersByType,
 } from '../federation/index.ts';
-import { RecentlyUsed } from '../kernel/caches/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { RoomFact } from '../room-engine/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -26,7 +25,7 @@ interface Deps {
 }
 
 /** Devices of remote users that are remembered as already checked. */
-const devicesInMemory = 50_000;
+const devicesInMemory = 10_000;
 
 /** Connects end-to-end encryption with remote servers. */
 export async function federateEncryption(deps: Deps, opened: OpenedSlices): Promise<void> {
@@ -80,7 +79,7 @@ function followSenders(
   { kernel, rooms }: Deps,
   sawDevice: (userId: string, deviceId: string) => Promise<unknown>,
 ): void {
-  const seen = new RecentlyUsed<string, true>({ max: devicesInMemory });
+  const seen = kernel.caches.create<string, true>('seen_remote_devices', { size: devicesInMemory });
   const log = kernel.namedLog('e2ee');
   rooms.engine.stream.subscribe(({ stored: { event } }: RoomFact) => {
     const { sender, type, content } = event;

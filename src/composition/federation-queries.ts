@@ -31,7 +31,7 @@ export interface RemoteLookups {
 export function openRemoteLookups(kernel: Kernel, { requests }: Federation): RemoteLookups {
   const queries = new QueriesApi(requests);
   return {
-    profiles: new RemoteProfiles(queries, kernel.clock),
+    profiles: new RemoteProfiles(queries, kernel.clock, kernel.caches),
     aliases: new RemoteAliases(queries),
     roomLists: new RemoteRoomLists(queries),
     hierarchies: new RemoteHierarchies(queries, kernel.serverName),

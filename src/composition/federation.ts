@@ -27,10 +27,13 @@ export async function startFederation(kernel: Kernel, opened: OpenedSlices): Pro
   const { configuration, resolver = systemResolver } = kernel;
   const { authorities } = kernel;
   const tls = authorities && new TlsSettings({ verify: true, authorities });
-  const open = (config: OutboundConfig) => new OutboundHttp({ config, clock: kernel.clock, resolver, tls });
-  const http = open(configuration.outbound);
+  const { clock, caches } = kernel;
+  const open = (config: OutboundConfig, name: string) =>
+    new OutboundHttp({ config, clock, caches, name, resolver, tls });
+  const http = open(configuration.outbound, 'connection_pools');
   const ofFederation = outboundOfFederation(configuration.outbound);
-  const federationHttp = ofFederation === configuration.outbound ? http : open(ofFederation);
+  const federationHttp =
+    ofFederation === configuration.outbound ? http : open(ofFederation, 'federation_connection_pools');
   opened.add('outbound requests', {
     stop: async () => {
       await http.close();

@@ -103,7 +103,7 @@ async function openReaderKernel(
 }
 
 function openRooms(kernel: Kernel, { ignoredUsers: ignored, erasedUsers: erased }: Users): ReadingRooms {
-  const index = new RelationIndex(kernel.database, kernel.serverName);
+  const index = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
   return openReadingRooms({
     ...kernel,
     options: kernel.configuration.rooms,

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
@@ -21,6 +22,7 @@ import { UserDirectory } from './users/user-directory.ts';
 import { type DirectoryUsers, UserIndex } from './users/user-index.ts';
 
 export interface DirectoryDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
@@ -50,7 +52,7 @@ export function openDirectory(deps: DirectoryDeps): Directory {
   const { rooms, options } = deps;
   const { engine, published } = rooms;
   const stats = new RoomStats({ ...deps, engine });
-  const remote = new RemoteRooms(deps.remoteHierarchies, deps.clock);
+  const remote = new RemoteRooms(deps.remoteHierarchies, deps.clock, deps.caches);
   const remoteUsers = new RemoteUsers({ ...deps, engine });
   const indexes = [stats, remoteUsers, new UserIndex(deps)];
   return {

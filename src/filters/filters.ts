@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { canonicalJson, invalidParam, type JsonObject, notFound, parseJson } from '../protocol/index.ts';
@@ -26,9 +26,14 @@ const unknownFilter = () => notFound('Filter not found');
 export class Filters {
   readonly #database: Database;
   readonly #clock: Clock;
-  readonly #compiled = new RecentlyUsed<string, Filter>({ max: maxCachedFilters });
+  readonly #compiled: Cache<string, Filter>;
 
-  constructor({ database, clock }: { database: Database; clock: Clock }) {
+  constructor({ database, clock, caches }: { database: Database; clock: Clock; caches: CacheRegistry }) {
+    this.#compiled = caches.create('filters', {
+      size: maxCachedFilters,
+      maxBytes: 4 * MiB,
+      sizeOf: () => 2_000,
+    });
     this.#database = database;
     this.#clock = clock;
   }

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { plainCaches } from '../../test/support/servers/caches.ts';
 import { LastChanges, RecentChanges, RecentChangesByKey } from './recent-changes.ts';
 
 describe('RecentChanges', () => {
@@ -55,12 +57,31 @@ describe('RecentChanges', () => {
   });
 });
 
+const bounds = (maxKeys: number, perKey: number) => ({
+  name: 'recent',
+  maxKeys,
+  perKey,
+  maxBytes: 1_000_000,
+  changeBytes: 50,
+});
+
 describe('RecentChangesByKey', () => {
+  it('drops keys whose changes exceed the maximum bytes', () => {
+    const recent = new RecentChangesByKey<number>(0, plainCaches(manualClock()), {
+      ...bounds(100, 500),
+      maxBytes: 10_000,
+    });
+    recent.add('first', 1, 1);
+    for (let position = 2; position <= 190; position++) recent.add('second', position, position);
+    assert.equal(recent.between('first', 0, 190), undefined);
+    assert.equal(recent.between('second', 1, 190)?.length, 189);
+  });
+
   it('returns all changes of a key in a range, or undefined when some may be missing', () => {
     const keys = fc.array(fc.integer({ min: 0, max: 3 }), { maxLength: 3000, size: 'max' });
     fc.assert(
       fc.property(keys, fc.nat(3000), fc.nat(3000), (given, after, upTo) => {
-        const recent = new RecentChangesByKey<number>(10, { maxKeys: 3, perKey: 100 });
+        const recent = new RecentChangesByKey<number>(10, plainCaches(manualClock()), bounds(3, 100));
         const all = given.map((key, index) => ({ key: `${key}`, position: index + 11 }));
         for (const { key, position } of all) recent.add(key, position, position);
         for (const key of ['0', '1', 'never']) {
@@ -77,7 +98,7 @@ describe('RecentChangesByKey', () => {
   });
 
   it('bounds the changes of a key and the number of keys, and keeps the newest', () => {
-    const recent = new RecentChangesByKey<number>(0, { maxKeys: 100, perKey: 500 });
+    const recent = new RecentChangesByKey<number>(0, plainCaches(manualClock()), bounds(100, 500));
     for (let position = 1; position <= 5000; position++) recent.add('key', position, position);
     assert.equal(recent.between('key', 0, 5000), undefined);
     assert.equal(recent.between('key', 4900, 5000)?.length, 100);
@@ -87,7 +108,7 @@ describe('RecentChangesByKey', () => {
   });
 
   it('does not reach back to before its floor', () => {
-    const recent = new RecentChangesByKey<number>(10, { maxKeys: 100, perKey: 500 });
+    const recent = new RecentChangesByKey<number>(10, plainCaches(manualClock()), bounds(100, 500));
     assert.equal(recent.between('key', 9, 10), undefined);
     assert.deepEqual(recent.between('key', 10, 10), []);
   });
@@ -97,7 +118,7 @@ describe('LastChanges', () => {
   it('returns a position after which the key has not changed, whether it is remembered or not', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 50 }), (given) => {
-        const last = new LastChanges(10, 3);
+        const last = new LastChanges(10, plainCaches(manualClock()), { name: 'last', maxKeys: 3 });
         const positions = new Map<string, number>();
         for (const [index, key] of given.entries()) {
           last.set(`${key}`, index + 11);
@@ -115,6 +136,6 @@ describe('LastChanges', () => {
   });
 
   it('returns its floor for a key that has not changed', () => {
-    assert.equal(new LastChanges(10, 3).of('key'), 10);
+    assert.equal(new LastChanges(10, plainCaches(manualClock()), { name: 'last', maxKeys: 3 }).of('key'), 10);
   });
 });

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from './caches/index.ts';
+import type { Cache, CacheRegistry } from './caches/index.ts';
 
 /**
  * Caches the newest changes of a stream. It is bounded and knows how far back it reaches, so that a reader either
@@ -27,6 +27,11 @@ export class RecentChanges<T> {
   /** Position of the newest change; the floor when there is none. */
   get newest(): number {
     return this.#positions.at(-1) ?? this.#floor;
+  }
+
+  /** Number of changes in memory. */
+  get count(): number {
+    return this.#changes.length;
   }
 
   /** @param position not below the position of the change that was added last */
@@ -65,24 +70,36 @@ export class RecentChanges<T> {
 
 const one = () => 1;
 
+export interface RecentChangesCache {
+  readonly name: string;
+  readonly maxKeys: number;
+  readonly perKey: number;
+  readonly maxBytes: number;
+  readonly changeBytes: number;
+}
+
 /** `RecentChanges` for each of the most recently used keys. */
 export class RecentChangesByKey<T> {
-  readonly #keys: RecentlyUsed<string, RecentChanges<T>>;
+  readonly #keys: Cache<string, RecentChanges<T>>;
   readonly #perKey: number;
   /** Changes up to this position may be missing for keys that are not in memory. */
   #floor: number;
 
   /**
    * @param floor position after which all changes are added
-   * @param bounds maximum number of keys, and minimum number of kept changes for each
+   * @param cache name of the cache, maximum number of keys, minimum number of kept changes for each, maximum bytes
+   *   of all changes, and estimated bytes of one
    */
-  constructor(floor: number, { maxKeys, perKey }: { maxKeys: number; perKey: number }) {
+  constructor(floor: number, caches: CacheRegistry, cache: RecentChangesCache) {
+    const { name, maxKeys, perKey, maxBytes, changeBytes } = cache;
     this.#floor = floor;
     this.#perKey = perKey;
-    this.#keys = new RecentlyUsed({
-      max: maxKeys,
-      dispose: (changes, _key, reason) => {
-        if (reason === 'evict') this.#floor = Math.max(this.#floor, changes.newest);
+    this.#keys = caches.create(name, {
+      size: maxKeys,
+      maxBytes,
+      sizeOf: ({ count }) => 200 + changeBytes * count,
+      onRemove: (changes) => {
+        this.#floor = Math.max(this.#floor, changes.newest);
       },
     });
   }
@@ -95,6 +112,7 @@ export class RecentChangesByKey<T> {
       this.#keys.set(key, changes);
     }
     changes.add(change, position);
+    this.#keys.remeasure(key);
   }
 
   /** The changes of a key in `(after, upTo]`, oldest first; `undefined` when some may have been dropped. */
@@ -107,17 +125,20 @@ export class RecentChangesByKey<T> {
 
 /** The position of the last change of each key. For keys that are not in memory, it returns a later position. */
 export class LastChanges {
-  readonly #positions: RecentlyUsed<string, number>;
+  readonly #positions: Cache<string, number>;
   /** Keys that are not in memory have not changed after this position. */
   #floor: number;
 
-  /** @param floor position after which all changes are recorded */
-  constructor(floor: number, maxKeys: number) {
+  /**
+   * @param floor position after which all changes are recorded
+   * @param cache name of the cache, and maximum number of keys
+   */
+  constructor(floor: number, caches: CacheRegistry, { name, maxKeys }: { name: string; maxKeys: number }) {
     this.#floor = floor;
-    this.#positions = new RecentlyUsed({
-      max: maxKeys,
-      dispose: (position, _key, reason) => {
-        if (reason === 'evict') this.#floor = Math.max(this.#floor, position);
+    this.#positions = caches.create(name, {
+      size: maxKeys,
+      onRemove: (position) => {
+        this.#floor = Math.max(this.#floor, position);
       },
     });
   }

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
@@ -22,6 +23,7 @@ import { PictureTasks } from './thumbnails/picture-tasks.ts';
 import { Thumbnails } from './thumbnails/thumbnails.ts';
 
 export interface MediaSliceDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly clock: Clock;
   readonly randomness: Randomness;

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import { LoadOnce } from '../kernel/load-once.ts';
 import { ReadUpTo } from './read-up-to.ts';
 import type { Receipt } from './receipt.ts';
@@ -9,11 +9,16 @@ const maxCached = 100_000;
 /** Caches how far users have read the rooms that they use. */
 export class ReadPositions {
   readonly #load: (userId: string, roomId: string) => Promise<Receipt[]>;
-  readonly #known = new RecentlyUsed<string, ReadUpTo>({ max: maxCached });
+  readonly #known: Cache<string, ReadUpTo>;
   readonly #loading = new LoadOnce<string, ReadUpTo>();
 
   /** @param load all receipts of a user in a room */
-  constructor(load: (userId: string, roomId: string) => Promise<Receipt[]>) {
+  constructor(load: (userId: string, roomId: string) => Promise<Receipt[]>, caches: CacheRegistry) {
+    this.#known = caches.create('read_positions', {
+      size: maxCached,
+      maxBytes: 10 * MiB,
+      sizeOf: ({ size }) => 120 + 80 * size,
+    });
     this.#load = load;
   }
 

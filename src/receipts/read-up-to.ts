@@ -12,6 +12,11 @@ export class ReadUpTo {
   readonly room: number;
   readonly #threads: ReadonlyMap<string, number>;
 
+  /** Number of threads with a position of their own. */
+  get size(): number {
+    return this.#threads.size;
+  }
+
   /** @param receipts of one user in one room; receipts for unknown events do not count */
   constructor(receipts: Iterable<Reach>) {
     const threads = new Map<string, number>();

@@ -6,8 +6,8 @@ import { type Receipt, Receipts, type ReceiptType, receiptMigrations } from './i
 
 const nowhere = { find: async () => undefined, set: async () => undefined };
 
-function receiptsOver({ database, streams, clock, engine }: RoomsUnderTest) {
-  return new Receipts({ database, streams, clock, engine, markers: nowhere });
+function receiptsOver({ database, streams, clock, caches, engine }: RoomsUnderTest) {
+  return new Receipts({ caches, database, streams, clock, engine, markers: nowhere });
 }
 
 async function openReceipts(open: OpenDatabase) {

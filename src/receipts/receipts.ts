@@ -1,3 +1,4 @@
+import { type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { RecentChangesByKey } from '../kernel/recent-changes.ts';
@@ -23,6 +24,7 @@ import type { ReceiptTables } from './tables.ts';
 import { belongsToThread } from './threads.ts';
 
 export interface ReceiptsDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly clock: Clock;
@@ -43,7 +45,13 @@ const maxInContent = 500;
  * Bounds the rooms whose recent receipts are in memory, and the receipts of each, so that syncs need no
  * query.
  */
-const recentReceipts = { maxKeys: 10_000, perKey: 500 };
+const recentReceipts = {
+  name: 'recent_receipts',
+  maxKeys: 10_000,
+  perKey: 500,
+  maxBytes: 8 * MiB,
+  changeBytes: 300,
+};
 
 /** Thrown when a receipt for a later event was written at the same time. */
 class NewerReceiptError extends Error {}
@@ -60,8 +68,9 @@ export class Receipts {
 
   constructor(deps: ReceiptsDeps) {
     this.#deps = deps;
-    this.#recent = new RecentChangesByKey(deps.streams.current, recentReceipts);
-    this.#positions = new ReadPositions((userId, roomId) => readReceiptsOf(this.#reader, roomId, userId));
+    this.#recent = new RecentChangesByKey(deps.streams.current, deps.caches, recentReceipts);
+    const load = (userId: string, roomId: string) => readReceiptsOf(this.#reader, roomId, userId);
+    this.#positions = new ReadPositions(load, deps.caches);
     this.receiptStream.subscribe((receipt, position) => {
       this.#recent.add(receipt.roomId, { ...receipt, position }, position);
       this.#positions.add(receipt);

@@ -14,14 +14,14 @@ forEachDatabase((open) => {
     const fullyRead = new Map<string, string>();
     before(async () => {
       under = await RoomsUnderTest.open(open, receiptMigrations);
-      const { database, streams, clock, engine } = under;
+      const { database, streams, clock, caches, engine } = under;
       const markers = {
         find: async (userId: string, room: string) => fullyRead.get(userId + room),
         set: async (userId: string, room: string, eventId: string) => {
           fullyRead.set(userId + room, eventId);
         },
       };
-      receipts = new Receipts({ database, streams, clock, engine, markers });
+      receipts = new Receipts({ caches, database, streams, clock, engine, markers });
       http = await RoutesUnderTest.start(receiptRoutes(receipts), clock);
       roomId = await under.room(alice, bob);
     });

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import { serverOfUser } from '../protocol/index.ts';
 import type { EventIndex, IndexBatch, RoomFact, RoomReader, StoredEvent } from '../room-engine/index.ts';
@@ -7,8 +7,8 @@ import { RelationBatch, type RelationChange } from './relation-batch.ts';
 import { readChildren } from './store.ts';
 import type { RelationTables } from './tables.ts';
 
-/** Cached events; each of their children counts as one more. */
-const sizeInMemory = 200_000;
+/** Maximum estimated bytes of the cached children of events, and estimated bytes of a child. */
+const [maxBytes, childBytes] = [10 * MiB, 300];
 
 const none: readonly Child[] = [];
 
@@ -20,16 +20,17 @@ const none: readonly Child[] = [];
 export class RelationIndex implements EventIndex {
   readonly #reader: Reader<RelationTables>;
   readonly #serverName: string;
-  readonly #children = new LRUCache<string, readonly Child[]>({
-    maxSize: sizeInMemory,
-    sizeCalculation: (children) => 1 + children.length,
-  });
+  readonly #children: Cache<string, readonly Child[]>;
   /** Changes by events that are being written. */
   readonly #changes = new WeakMap<StoredEvent, RelationChange>();
   /** Counts changes: a result that was read before a change is not cached. */
   #generation = 0;
 
-  constructor(database: Database, serverName: string) {
+  constructor(database: Database, serverName: string, caches: CacheRegistry) {
+    this.#children = caches.create('relations', {
+      maxBytes,
+      sizeOf: (children) => childBytes * children.length,
+    });
     this.#reader = database.reader<RelationTables>();
     this.#serverName = serverName;
   }

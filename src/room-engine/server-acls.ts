@@ -18,7 +18,7 @@ export class ServerAcls {
     this.#events = events;
     this.#compiled = caches.create('server_acls', {
       size: maxCompiledLists,
-      maxBytes: 4 * MiB,
+      maxBytes: 2 * MiB,
       sizeOf: sizeOfAcl,
     });
   }

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { KeyedMutex } from '../kernel/keyed-mutex.ts';
@@ -41,6 +42,7 @@ export type VerificationResult = VerifiedEvent | Refusal;
 
 export interface IncomingDeps extends Pick<MissedHistoryDeps, 'eventsByNid' | 'wasJoined'> {
   readonly database: Database;
+  readonly caches: CacheRegistry;
   readonly clock: Clock;
   readonly log: Logger;
   readonly serverName: string;
@@ -82,10 +84,10 @@ export class Incoming {
       oldestAge: clock.now() - (staging.oldestTs ?? clock.now()),
     }));
     const verifier = new Verifier({ keys, clock });
-    const backoff = new AskBackoff(clock);
+    const backoff = new AskBackoff(clock, deps.caches);
     const servers = new RoomServers({ ...deps, ...deps.others, backoff });
     const queries = new ServerQueries({ ...deps, servers, backoff });
-    const refused = new InvalidEvents(clock);
+    const refused = new InvalidEvents(clock, deps.caches);
     const known = new KnownEvents(database);
     const responses = new ResponseVerifier({ verifier, refused, known });
     const fetcher = new EventFetcher({ remote, responses, refused });
@@ -112,7 +114,7 @@ export class Incoming {
 
   /** Loads the events that were staged at the last shutdown; `start` processes them. */
   static async open(deps: IncomingDeps): Promise<Incoming> {
-    return new Incoming(deps, await Staging.open(deps.database, deps.log));
+    return new Incoming(deps, await Staging.open(deps));
   }
 
   /**

@@ -140,6 +140,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   const serverAcls = new ServerAcls(engine.events, deps.caches);
   const incoming = await Incoming.open({
     database,
+    caches: deps.caches,
     clock,
     log: deps.log ?? silentLogger,
     serverName,

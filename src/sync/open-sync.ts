@@ -1,4 +1,5 @@
 import type { AccountData } from '../account-data/index.ts';
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
@@ -31,6 +32,7 @@ import type { SlidingSync } from './sliding/sliding-sync.ts';
 import { SourceList } from './sources/source-list.ts';
 
 export interface SyncServicesDeps {
+  readonly caches: CacheRegistry;
   readonly rooms: ReadingRooms;
   readonly streams: StreamReader;
   readonly clock: Clock;
@@ -65,22 +67,22 @@ export function openSync(deps: SyncServicesDeps): SyncServices {
   const { streams, clock, accountData } = deps;
   const { engine, clientEvents } = deps.rooms;
   const sources = new SourceList(deps.sources);
-  const feeds = new Feeds(engine, streams, clock);
+  const feeds = new Feeds({ ...deps, engine });
   for (const listed of sources.all) feeds.follow(listed);
   const text = new EventText(clientEvents, clock);
-  const sentMembers = new SentMembers();
+  const sentMembers = new SentMembers(deps.caches);
   const sharedTimelines = new SharedTimelines(text);
   const plainTimelines = new PlainTimelines({ engine, clock, sharedTimelines, sentMembers });
   const joinedRooms = new JoinedRooms({ engine, text, sources, sentMembers, plainTimelines });
   const shownInvites = new ShownInvites(engine, deps.invitePolicy);
   const unjoinedRooms = new UnjoinedRooms(engine, text, deps.prejoinKeys);
-  const removals = new Removals(engine);
+  const removals = new Removals(engine, deps.caches);
   const deviceMembers = new DeviceMembers(sources);
   const { excludedRooms } = deps;
   const rooms = { engine, sources, joinedRooms, unjoinedRooms, shownInvites, removals, excludedRooms };
   const answers = new Answers({ engine, sources, deviceMembers, roomEntries: new RoomEntries(rooms) });
   const sync = new Sync({ streams, clock, feeds, deviceMembers, answers });
-  const repeated = new RepeatedSyncs(sync, clock, deps.answerCacheDuration);
+  const repeated = new RepeatedSyncs(sync, deps, deps.answerCacheDuration);
   accountData.accountDataStream.subscribe(({ userId, type }) => {
     const isAboutOthers = type === 'm.ignored_user_list' || type.endsWith('invite_permission_config');
     if (isAboutOthers) repeated.forget(userId);

@@ -1,17 +1,18 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../kernel/caches/index.ts';
 import type { RoomReader, UserRoom } from '../room-engine/index.ts';
 import { RoomView } from '../rooms/index.ts';
 
 /** Maximum number of cached results. */
-const maxRemembered = 100_000;
+const maxRemembered = 10_000;
 
 /** Whether users who are not in a room were removed from it. */
 export class Removals {
   readonly #engine: RoomReader;
   /** By the nid of the membership event. */
-  readonly #removals = new RecentlyUsed<number, boolean>({ max: maxRemembered });
+  readonly #removals: Cache<number, boolean>;
 
-  constructor(engine: RoomReader) {
+  constructor(engine: RoomReader, caches: CacheRegistry) {
+    this.#removals = caches.create('removals', { size: maxRemembered });
     this.#engine = engine;
   }
 

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import { LoadOnce } from '../kernel/load-once.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 
@@ -10,14 +10,20 @@ const none: ReadonlySet<string> = new Set();
 
 /** Caches the threads that users follow. */
 export class FollowedThreads {
-  readonly #users = new RecentlyUsed<string, Threads>({ max: maxUsers });
+  readonly #users: Cache<string, Threads>;
   readonly #loading = new LoadOnce<string, Threads>();
   readonly #load: (userId: string, limit: number) => Promise<readonly { roomId: string; rootId: string }[]>;
 
   /** @param load reads the threads that a user follows, newest first */
   constructor(
+    caches: CacheRegistry,
     load: (userId: string, limit: number) => Promise<readonly { roomId: string; rootId: string }[]>,
   ) {
+    this.#users = caches.create('followed_threads', {
+      size: maxUsers,
+      maxBytes: 3 * MiB,
+      sizeOf: sizeOfThreads,
+    });
     this.#load = load;
   }
 
@@ -51,4 +57,13 @@ export class FollowedThreads {
     }
     return threads;
   }
+}
+
+/** Estimated bytes of a room with a set, and of a thread. */
+const [roomBytes, threadBytes] = [200, 100];
+
+function sizeOfThreads(threads: Threads): number {
+  let bytes = roomBytes * threads.size;
+  for (const inRoom of threads.values()) bytes += threadBytes * inRoom.size;
+  return bytes;
 }

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
@@ -6,6 +7,7 @@ import { threadSubscriptionSyncSource } from './sync-source.ts';
 import { ThreadSubscriptions } from './thread-subscriptions.ts';
 
 export interface OpenThreadSubscriptionsDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly streams: StreamWriter;
   readonly engine: RoomReader;

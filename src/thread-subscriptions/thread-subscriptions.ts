@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Database, Reader } from '../kernel/database/index.ts';
 import { LastChanges } from '../kernel/recent-changes.ts';
 import {
@@ -27,7 +28,13 @@ export interface ThreadChanges {
 }
 
 /** Users whose position of the last change is cached. */
-const maxCachedUsers = 50_000;
+const maxCachedUsers = 10_000;
+
+export interface ThreadSubscriptionsDeps {
+  readonly database: Database;
+  readonly streams: StreamWriter;
+  readonly caches: CacheRegistry;
+}
 
 /** The subscriptions of users to threads. Source: MSC4306, MSC4308. */
 export class ThreadSubscriptions {
@@ -39,11 +46,16 @@ export class ThreadSubscriptions {
   /** User id to the position of the last change. */
   readonly #latest: LastChanges;
 
-  constructor({ database, streams }: { database: Database; streams: StreamWriter }) {
+  constructor({ database, streams, caches }: ThreadSubscriptionsDeps) {
     this.#database = database;
     this.#streams = streams;
-    this.#latest = new LastChanges(streams.current, maxCachedUsers);
-    this.followed = new FollowedThreads((userId, limit) => readFollowedThreads(this.#reader, userId, limit));
+    this.#latest = new LastChanges(streams.current, caches, {
+      name: 'thread_subscription_changes',
+      maxKeys: maxCachedUsers,
+    });
+    this.followed = new FollowedThreads(caches, (userId, limit) =>
+      readFollowedThreads(this.#reader, userId, limit),
+    );
     this.threadStream.subscribe(({ userId }, position) => {
       this.#latest.set(userId, position);
       this.followed.forget(userId);

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { MessageQueues } from './queues.ts';
 import { toDeviceRoutes } from './routes.ts';
@@ -12,7 +13,13 @@ export function openToDevice(deps: Omit<ToDeviceDeps, 'queues'> & { readonly dat
 }
 
 /** Opens what syncs use, also in a process that does not write. */
-export function openToDeviceReading({ database }: { readonly database: Database }) {
-  const queues = new MessageQueues(database);
+export function openToDeviceReading({
+  database,
+  caches,
+}: {
+  readonly database: Database;
+  readonly caches: CacheRegistry;
+}) {
+  const queues = new MessageQueues(database, caches);
   return { queues, syncSources: [toDeviceSyncSource(queues)], streams: [queues.toDeviceStream] };
 }

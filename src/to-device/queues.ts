@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import { type AnyWriter, afterCommit, type Database, writerFor } from '../kernel/database/index.ts';
 import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import {
@@ -40,7 +40,7 @@ export interface PendingMessages {
 const [maxQueueLength, checkEvery] = [10_000, 256];
 
 /** Capacity of the caches of devices with empty queues and of message counts. */
-const cachedDevices = 100_000;
+const cachedDevices = 50_000;
 
 const keyOf = ({ userId, deviceId }: DeviceAddress) => `${userId} ${deviceId}`;
 
@@ -51,15 +51,22 @@ const keyOf = ({ userId, deviceId }: DeviceAddress) => `${userId} ${deviceId}`;
 export class MessageQueues {
   readonly toDeviceStream = new Stream<DeviceAddress>('to_device', jsonFacts());
   readonly #database: Database;
-  readonly #empty = new RecentlyUsed<string, true>({ max: cachedDevices });
+  readonly #empty: Cache<string, true>;
   /** Number of messages after the last check of the queue's length. */
-  readonly #added = new RecentlyUsed<string, number>({ max: cachedDevices });
+  readonly #added: Cache<string, number>;
   /** Counts appends to any queue. When it changes during a query, the result "empty" may be outdated. */
   #appends = 0;
   readonly #bounds: { maxQueueLength: number; checkEvery: number };
 
   /** @param bounds set by tests */
-  constructor(database: Database, bounds = { maxQueueLength, checkEvery }) {
+  constructor(database: Database, caches: CacheRegistry, bounds = { maxQueueLength, checkEvery }) {
+    this.#empty = caches.create('empty_to_device_queues', { size: cachedDevices, maxBytes: 6 * MiB });
+    // Fixed: the length of a queue is checked after so many messages.
+    this.#added = caches.create('to_device_message_counts', {
+      size: cachedDevices,
+      maxBytes: 4 * MiB,
+      fixed: true,
+    });
     this.#database = database;
     this.#bounds = bounds;
   }

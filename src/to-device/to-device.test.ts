@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { AccountsServer, type LoggedInUser } from '../../test/support/servers/accounts-server.ts';
+import { plainCaches } from '../../test/support/servers/caches.ts';
 import { silentLogger } from '../kernel/observability/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { LocalStreams } from '../kernel/streams/index.ts';
@@ -24,17 +25,18 @@ forEachDatabase((open) => {
     remote = [];
     server = await AccountsServer.start(open, {
       migrations: toDeviceMigrations,
-      extensions: ({ database }) => {
-        queues = new MessageQueues(database, bounds);
+      extensions: ({ database, caches }) => {
+        queues = new MessageQueues(database, caches, bounds);
         return { deviceCleanups: [new OwnedRows([toDeviceManifest])] };
       },
-      routes: ({ devices }, { streams, clock }) => {
+      routes: ({ devices }, { streams, clock, caches }) => {
         const enqueue = async (_writer: unknown, _publish: unknown, message: (typeof remote)[0]) => {
           remote.push(message);
         };
         toDevice = new ToDevice({
           streams,
           clock,
+          caches,
           devices,
           queues,
           serverName: 'test',
@@ -215,11 +217,13 @@ forEachDatabase((open) => {
       assert.deepEqual(await queuedNumbers(alice), [1, 1, 1]);
       const database = await open.restart(server.database);
       const streams = await LocalStreams.open({ database, clock: server.clock, log: silentLogger });
+      const caches = plainCaches(server.clock);
       const later = new ToDevice({
         streams,
         clock: server.clock,
+        caches,
         devices: server.slice.devices,
-        queues: new MessageQueues(database),
+        queues: new MessageQueues(database, caches),
         serverName: 'test',
       });
       const before = streams.current;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Devices } from '../devices/index.ts';
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { AnyWriter, Writer } from '../kernel/database/index.ts';
 import type { Publish, StreamWriter } from '../kernel/streams/index.ts';
@@ -35,6 +35,7 @@ export interface RemoteDelivery {
 }
 
 export interface ToDeviceDeps {
+  readonly caches: CacheRegistry;
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly devices: Devices;
@@ -64,10 +65,15 @@ export class ToDevice {
   readonly #deps: ToDeviceDeps;
   #cleanedUpAt = 0;
   /** Number of transactions of each server after the last check of their maximum. */
-  readonly #transactionCounts = new RecentlyUsed<string, number>({ max: cachedServers });
+  readonly #transactionCounts: Cache<string, number>;
 
   constructor(deps: ToDeviceDeps) {
     this.#deps = deps;
+    // Fixed: the transactions of a server are checked after so many.
+    this.#transactionCounts = deps.caches.create('to_device_transaction_counts', {
+      size: cachedServers,
+      fixed: true,
+    });
   }
 
   /**

@@ -10,7 +10,7 @@ export function openTyping(deps: Omit<TypingDeps, 'roomStream'> & { readonly eng
   return {
     typing,
     routes: typingRoutes(typing, engine),
-    syncSources: [typingSyncSource(typing, engine.ignored)],
+    syncSources: [typingSyncSource(typing, engine.ignored, deps.caches)],
     streams: [typing.typingStream],
     stop: () => typing.close(),
   };

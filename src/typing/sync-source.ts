@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import { type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 import type { IgnoredUserLists } from '../room-engine/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
@@ -13,10 +13,18 @@ const maxTexts = 10_000;
  * Typing users in syncs, without users whom the reader ignores. Source: client-server API, "Typing Notifications";
  * MSC3961 (sliding sync).
  */
-export function typingSyncSource(typing: Typing, ignoring: IgnoredUserLists): SyncSource {
+export function typingSyncSource(
+  typing: Typing,
+  ignoring: IgnoredUserLists,
+  caches: CacheRegistry,
+): SyncSource {
   const textOf = (userIds: readonly string[]) => JSON.stringify({ type, content: { user_ids: userIds } });
   /** Room id to the event, which is the same for all members who ignore no user. */
-  const texts = new RecentlyUsed<string, string>({ max: maxTexts });
+  const texts = caches.create<string, string>('typing_events', {
+    size: maxTexts,
+    maxBytes: 2 * MiB,
+    sizeOf: (text) => text.length,
+  });
   typing.typingStream.subscribe(({ roomId }) => texts.delete(roomId));
   const eventFor = (roomId: string, ignored: ReadonlySet<string>) => {
     const known = ignored.size === 0 ? texts.get(roomId) : undefined;

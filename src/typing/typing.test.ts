@@ -7,8 +7,8 @@ import { typingRoutes } from './routes.ts';
 
 async function openTyping(open: OpenDatabase) {
   const under = await RoomsUnderTest.open(open);
-  const { streams, clock, engine } = under;
-  const typing = new Typing({ streams, clock, roomStream: engine.stream });
+  const { streams, clock, caches, engine } = under;
+  const typing = new Typing({ streams, clock, caches, roomStream: engine.stream });
   const announced: string[] = [];
   typing.typingStream.subscribe(({ roomId }) => announced.push(roomId));
   return { under, typing, announced };

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock, Timer } from '../kernel/clock.ts';
 import { jsonFacts, Stream, type StreamWriter } from '../kernel/streams/index.ts';
 import type { RoomFact } from '../room-engine/index.ts';
@@ -11,6 +11,7 @@ export interface TypingChange {
 }
 
 export interface TypingDeps {
+  readonly caches: CacheRegistry;
   readonly streams: StreamWriter;
   readonly clock: Clock;
   /** The stream of rooms: typing ends when a user leaves the room. */
@@ -29,7 +30,7 @@ const maxTimeout = 120_000;
 const [maxInRoom, maxTypists] = [100, 100_000];
 
 /** Rooms whose position of the last change is cached. */
-const maxCachedRooms = 50_000;
+const maxCachedRooms = 10_000;
 
 const noUsers: ReadonlySet<string> = new Set();
 
@@ -43,10 +44,11 @@ export class Typing {
   readonly #clock: Clock;
   /** Room id to user id to the timer that ends the notification; `undefined` when another process ends it. */
   readonly #rooms = new Map<string, Map<string, Timer | undefined>>();
-  readonly #changes = new RecentlyUsed<string, number>({ max: maxCachedRooms });
+  readonly #changes: Cache<string, number>;
   #count = 0;
 
-  constructor({ streams, clock, roomStream, follows = false }: TypingDeps) {
+  constructor({ streams, clock, caches, roomStream, follows = false }: TypingDeps) {
+    this.#changes = caches.create('typing_changes', { size: maxCachedRooms });
     this.#streams = streams;
     this.#clock = clock;
     this.typingStream.subscribe((change, position) => {

@@ -1,4 +1,5 @@
 import { newSigningKey } from '../support/inputs/signing-key.ts';
+import { plainCaches } from '../support/servers/caches.ts';
 /** Signing keys and notary answers of real homeservers over TLS on the loopback address. */
 
 import assert from 'node:assert/strict';
@@ -51,7 +52,12 @@ describe('signing keys of two homeservers', () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-federation-'));
     authority = makeTestAuthority();
     const config = sectionDefaults(outboundSection, { ip_range_blacklist: [] });
-    http = new OutboundHttp({ config, clock: systemClock, resolver });
+    http = new OutboundHttp({
+      caches: plainCaches(systemClock),
+      config,
+      clock: systemClock,
+      resolver,
+    });
     one = await start('one.example');
     two = await start('two.example');
   });

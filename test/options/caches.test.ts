@@ -32,7 +32,7 @@ async function cachedEvents(event_cache_size: number, global_factor: number): Pr
     const kernel = await openKernel(environment, shutdown);
     const opened = new OpenedSlices(shutdown);
     const users = startUsers(kernel, opened);
-    const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
+    const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
     const { creation, engine } = await startRooms(kernel, users, relationIndex, opened);
     const sender = '@alice:test';
     const roomId = await creation.create(sender, {});

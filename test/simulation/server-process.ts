@@ -165,7 +165,7 @@ export class ServerProcess implements Disk, Client, Host {
     );
     const opened = new OpenedSlices(shutdown);
     const federation = await openFederation(kernel, network, this, opened);
-    const relationIndex = new RelationIndex(kernel.database, kernel.serverName);
+    const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
     const rooms = await startRooms(kernel, users, relationIndex, opened, {
       otherServers: otherServers(federation),
       openRemoteMemberships: await remoteMemberships(

@@ -2,7 +2,7 @@ import crypto, { type KeyObject, type VerifyKeyObjectInput } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import fs from 'node:fs';
 import fsPromises from 'node:fs/promises';
-import { registerHooks, syncBuiltinESMExports } from 'node:module';
+import { syncBuiltinESMExports } from 'node:module';
 import workers from 'node:worker_threads';
 import { SqliteConnection } from '../../src/kernel/database/sqlite/connection.ts';
 import { OperationRunner } from '../../src/kernel/database/sqlite/operation-runner.ts';
@@ -214,13 +214,6 @@ export function simulatePlatform(): void {
     readFile: async (path: string, options: BufferEncoding) => fs.readFileSync(path, options),
   });
   syncBuiltinESMExports();
-  const smallCaches = new URL('./small-caches.ts', import.meta.url).href;
-  registerHooks({
-    resolve: (specifier, context, next) =>
-      specifier === 'lru-cache' && context.parentURL !== smallCaches
-        ? { url: smallCaches, format: 'module-typescript', shortCircuit: true }
-        : next(specifier, context),
-  });
   const immediate = (callback: (...values: unknown[]) => void, ...values: unknown[]) =>
     currentScheduler().immediately(() => callback(...values));
   globalThis.setImmediate = immediate as unknown as typeof setImmediate;

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
@@ -56,6 +57,7 @@ export interface InteractiveAuthResult {
 }
 
 export interface InteractiveAuthDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -100,7 +102,7 @@ export class InteractiveAuth {
 
   constructor(deps: InteractiveAuthDeps, stages: readonly Stage[]) {
     this.#deps = deps;
-    this.#bounds = new SessionBounds(deps.limits.challenges);
+    this.#bounds = new SessionBounds(deps.limits.challenges, deps.caches);
     this.#stages = new Map(stages.map((stage) => [stage.type, stage]));
   }
 

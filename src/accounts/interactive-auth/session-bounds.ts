@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Limiter } from '../limits.ts';
 
 /** Maximum number of stored sessions of one user or address. */
@@ -11,9 +11,16 @@ const ownersInMemory = 10_000;
 export class SessionBounds {
   readonly #limiter: Limiter;
   /** Owner to the hashes of the ids of the sessions, oldest first. */
-  readonly #sessions = new RecentlyUsed<string, readonly string[]>({ max: ownersInMemory });
+  readonly #sessions: Cache<string, readonly string[]>;
 
-  constructor(limiter: Limiter) {
+  constructor(limiter: Limiter, caches: CacheRegistry) {
+    // Fixed: an owner whose sessions are forgotten could begin more of them.
+    this.#sessions = caches.create('interactive_auth_sessions', {
+      size: ownersInMemory,
+      maxBytes: 4 * MiB,
+      sizeOf: (sessions) => 80 * sessions.length,
+      fixed: true,
+    });
     this.#limiter = limiter;
   }
 

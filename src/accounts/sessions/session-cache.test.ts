@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { type Session, SessionCache } from './session-cache.ts';
 
 const sessionOf = (userId: string): Session => ({
@@ -17,7 +19,7 @@ const sessionOf = (userId: string): Session => ({
 
 describe('SessionCache', () => {
   it('deletes all sessions of a user on invalidate', () => {
-    const cache = new SessionCache();
+    const cache = new SessionCache(plainCaches(manualClock()));
     for (const hash of ['a1', 'a2']) cache.put(hash, sessionOf('@a:test'), cache.generation, 0);
     cache.put('b1', sessionOf('@b:test'), cache.generation, 0);
     cache.invalidate('@a:test');
@@ -26,7 +28,7 @@ describe('SessionCache', () => {
   });
 
   it('ignores a session that was read before an invalidation', () => {
-    const cache = new SessionCache();
+    const cache = new SessionCache(plainCaches(manualClock()));
     const { generation } = cache;
     cache.invalidate('@a:test');
     cache.put('a1', sessionOf('@a:test'), generation, 0);
@@ -34,7 +36,7 @@ describe('SessionCache', () => {
   });
 
   it('caches no session of a user during a change, until it is invalidated or times out', () => {
-    const cache = new SessionCache();
+    const cache = new SessionCache(plainCaches(manualClock()));
     cache.put('a1', sessionOf('@a:test'), cache.generation, 0);
     cache.beginChange('@a:test', 0);
     cache.put('a1', sessionOf('@a:test'), cache.generation, 1000);
@@ -50,7 +52,7 @@ describe('SessionCache', () => {
   });
 
   it('bounds the number of sessions, and deletes by user also after evictions', () => {
-    const cache = new SessionCache(10);
+    const cache = new SessionCache(plainCaches(manualClock()), 10);
     for (let i = 0; i < 100; i++) cache.put(`h${i}`, sessionOf(`@u${i % 3}:test`), cache.generation, 0);
     const held = () => Array.from({ length: 100 }, (_, i) => cache.get(`h${i}`)).filter(Boolean);
     assert.equal(held().length, 10);

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 
 /** The session of a valid access token. Immutable. */
@@ -20,17 +20,18 @@ const changeTimeout = 30_000;
 
 /** Caches sessions by access token, so that a request needs neither a query nor a hash. */
 export class SessionCache {
-  readonly #sessions: RecentlyUsed<string, Session>;
+  readonly #sessions: Cache<string, Session>;
   readonly #tokensOf = new Map<string, Set<string>>();
   readonly #changing = new Map<string, number>();
   #generation = 0;
 
-  /** @param max maximum number of sessions, of about 500 bytes each */
-  constructor(max = capacity) {
-    this.#sessions = new RecentlyUsed({
-      max,
-      dispose: (session, token) => this.#unindex(session.requester.userId, token),
-      noDisposeOnSet: true,
+  /** @param size maximum number of sessions */
+  constructor(caches: CacheRegistry, size = capacity) {
+    this.#sessions = caches.create('sessions', {
+      size,
+      maxBytes: 8 * MiB,
+      sizeOf: () => 400,
+      onRemove: (session, token) => this.#unindex(session.requester.userId, token),
     });
   }
 

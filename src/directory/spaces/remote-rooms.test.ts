@@ -64,6 +64,7 @@ async function opened(open: OpenDatabase) {
       },
     },
     under.clock,
+    under.caches,
   );
   const parts = { ...under.rooms, serverName: 'test', remote };
   const hierarchy = new SpaceHierarchy(parts);

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import {
   isJsonObject,
@@ -41,6 +41,18 @@ export interface PagedHierarchy {
   readonly isContinued: boolean;
 }
 
+interface CachedTree {
+  /** Monotonic milliseconds. */
+  readonly until: number;
+  readonly tree: RemoteTree | undefined;
+}
+
+/** Estimated bytes of a room in a cached response. */
+const roomBytes = 1_500;
+
+const sizeOfTree = ({ tree }: CachedTree): number =>
+  tree ? roomBytes * (1 + tree.children.length + tree.summaries.size) : 0;
+
 /**
  * Requests hierarchies of rooms without local members. Responses are reused only for the next pages of the same user:
  * access may change at any time, and other users may see something else.
@@ -48,14 +60,15 @@ export interface PagedHierarchy {
 export class RemoteRooms {
   readonly #remote: RemoteHierarchies | undefined;
   readonly #clock: Clock;
-  readonly #answers = new RecentlyUsed<
-    string,
-    { readonly until: number; readonly tree: RemoteTree | undefined }
-  >({
-    max: maxCached,
-  });
+  readonly #answers: Cache<string, CachedTree>;
 
-  constructor(remote: RemoteHierarchies | undefined, clock: Clock) {
+  constructor(remote: RemoteHierarchies | undefined, clock: Clock, caches: CacheRegistry) {
+    this.#answers = caches.create('remote_hierarchies', {
+      size: maxCached,
+      maxBytes: 4 * MiB,
+      sizeOf: sizeOfTree,
+      isExpired: ({ until }) => until <= clock.monotonic(),
+    });
     this.#remote = remote;
     this.#clock = clock;
   }
@@ -70,7 +83,7 @@ export class RemoteRooms {
     if (!this.#remote || !isRoomId(roomId) || via.length === 0) return undefined;
     const key = JSON.stringify([paged?.userId, suggestedOnly, roomId]);
     const known = paged?.isContinued ? this.#answers.get(key) : undefined;
-    if (known && known.until > this.#clock.monotonic()) return known.tree;
+    if (known) return known.tree;
     const answer = await this.#remote.hierarchy(roomId, via.slice(0, maxServers), suggestedOnly);
     const tree = answer && treeFromJson(roomId, answer);
     if (paged) this.#answers.set(key, { until: this.#clock.monotonic() + cacheTime, tree });

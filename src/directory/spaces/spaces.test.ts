@@ -22,7 +22,7 @@ forEachDatabase((open) => {
     before(async () => {
       under = await RoomsUnderTest.open(open);
       const { engine, rooms, clock } = under;
-      const parts = { ...rooms, serverName: 'test', remote: new RemoteRooms(undefined, clock) };
+      const parts = { ...rooms, serverName: 'test', remote: new RemoteRooms(undefined, clock, under.caches) };
       const routes = [
         ...spaceRoutes(new RoomSummaries(parts), new SpaceHierarchy(parts)),
         ...mutualRoomRoutes(engine),

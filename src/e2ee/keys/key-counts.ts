@@ -30,7 +30,7 @@ export class KeyCounts {
     this.#database = database;
     this.#cache = caches.create('device_key_counts', {
       size: cachedDevices,
-      maxBytes: 10 * MiB,
+      maxBytes: 6 * MiB,
       sizeOf: () => 200,
     });
     keyStream.subscribe(({ userId, deviceId }) => this.#cache.delete(`${userId} ${deviceId}`));

@@ -10,6 +10,7 @@ import {
   serveOnLoopback,
 } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { OutboundHttp, outboundSection, type SrvRecord } from '../../kernel/outbound/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
@@ -74,10 +75,11 @@ describe('Discovery', () => {
     resolver = new FakeResolver();
     clock = manualClock();
     const config = sectionDefaults(outboundSection, { https_proxy: `http://127.0.0.1:${proxy.port}` });
-    http = new OutboundHttp({ config, clock: systemClock, resolver });
+    http = new OutboundHttp({ caches: plainCaches(systemClock), config, clock: systemClock, resolver });
     const options = sectionDefaults(federationClientSection, { federation_custom_ca_list: [authority.path] });
-    const wellKnown = new WellKnown({ http, tls: await federationTls(options), clock });
-    discovery = new Discovery({ wellKnown, resolver, clock, randomness: systemRandomness });
+    const caches = plainCaches(clock);
+    const wellKnown = new WellKnown({ caches, http, tls: await federationTls(options), clock });
+    discovery = new Discovery({ caches, wellKnown, resolver, clock, randomness: systemRandomness });
   });
 
   const delegateTo = (name: string, headers: Record<string, string> = {}) => {

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { OutboundError, type Resolver, type SrvRecord } from '../../kernel/outbound/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
@@ -12,7 +12,14 @@ const [maxCached, cacheMs] = [20_000, 300_000];
 /** Maximum number of targets of an SRV look-up that are tried. */
 const maxEndpoints = 8;
 
+interface CachedEndpoints {
+  readonly endpoints: Promise<readonly Endpoint[]>;
+  /** Monotonic milliseconds. */
+  readonly until: number;
+}
+
 export interface DiscoveryDeps {
+  readonly caches: CacheRegistry;
   readonly wellKnown: WellKnown;
   readonly resolver: Resolver;
   readonly clock: Clock;
@@ -22,12 +29,16 @@ export interface DiscoveryDeps {
 /** Resolves server names. Source: server-server API, "Resolving server names". */
 export class Discovery {
   readonly #deps: DiscoveryDeps;
-  readonly #services: RecentlyUsed<string, Promise<readonly Endpoint[]>>;
+  readonly #services: Cache<string, CachedEndpoints>;
 
   constructor(deps: DiscoveryDeps) {
     this.#deps = deps;
-    const now = () => deps.clock.monotonic() + 1;
-    this.#services = new RecentlyUsed({ max: maxCached, ttl: cacheMs, ttlResolution: 0, perf: { now } });
+    this.#services = deps.caches.create('federation_endpoints', {
+      size: maxCached,
+      maxBytes: 4 * MiB,
+      sizeOf: () => 300,
+      isExpired: ({ until }) => until <= deps.clock.monotonic(),
+    });
   }
 
   /**
@@ -49,12 +60,12 @@ export class Discovery {
   /** Steps 3.3 to 3.5 and 4 to 6 of the specification. */
   #byService(host: string): Promise<readonly Endpoint[]> {
     const known = this.#services.get(host);
-    if (known !== undefined) return known;
+    if (known !== undefined) return known.endpoints;
     const found = this.#lookUp(host).catch((error: unknown) => {
       this.#services.delete(host);
       throw error;
     });
-    this.#services.set(host, found);
+    this.#services.set(host, { endpoints: found, until: this.#deps.clock.monotonic() + cacheMs });
     return found;
   }
 

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { OutboundError, type OutboundHttp, type OutboundResponse } from '../../kernel/outbound/index.ts';
@@ -29,6 +29,7 @@ interface Entry {
 }
 
 export interface WellKnownDeps {
+  readonly caches: CacheRegistry;
   readonly http: OutboundHttp;
   readonly tls: FederationTls;
   readonly clock: Clock;
@@ -41,11 +42,16 @@ export interface WellKnownDeps {
  */
 export class WellKnown {
   readonly #deps: WellKnownDeps;
-  readonly #entries = new RecentlyUsed<string, Entry>({ max: maxCached });
+  readonly #entries: Cache<string, Entry>;
   readonly #loading = new LoadOnce<string, Entry>();
 
   constructor(deps: WellKnownDeps) {
     this.#deps = deps;
+    this.#entries = deps.caches.create('federation_well_known', {
+      size: maxCached,
+      maxBytes: 3 * MiB,
+      sizeOf: () => 100,
+    });
   }
 
   /** Returns the server name that a host delegates to, or `undefined`. Never rejects. */

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -15,6 +15,7 @@ import { anyKey, satisfies, type WantedKey } from './wanted-key.ts';
 export type KeyPurpose = 'request' | 'events' | 'notary';
 
 export interface KeyFetcherDeps {
+  readonly caches: CacheRegistry;
   readonly requests: FederationClient;
   readonly notaries: readonly KeyServer[];
   readonly clock: Clock;
@@ -36,7 +37,7 @@ const maxHelpful = 5;
 const missingPause = 300_000;
 
 /** Maximum number of servers and keys whose last request is remembered. */
-const maxRemembered = 50_000;
+const maxRemembered = 10_000;
 
 interface Pause {
   /** Milliseconds since the epoch, like `since`. */
@@ -55,9 +56,9 @@ interface Pause {
 export class KeyFetcher {
   readonly #deps: KeyFetcherDeps;
   readonly #asking = new LoadOnce<string, KeyResponse | undefined>();
-  readonly #pauses = new RecentlyUsed<string, Pause>({ max: maxRemembered });
+  readonly #pauses: Cache<string, Pause>;
   /** When notaries may be asked again for a key, in milliseconds since the epoch. */
-  readonly #missing = new RecentlyUsed<string, number>({ max: maxRemembered });
+  readonly #missing: Cache<string, number>;
   readonly #gates: Readonly<Record<KeyPurpose, Gate>> = {
     request: new Gate(64, 512),
     events: new Gate(32, 20_000),
@@ -66,6 +67,13 @@ export class KeyFetcher {
 
   constructor(deps: KeyFetcherDeps) {
     this.#deps = deps;
+    // Fixed: they protect other servers from requests.
+    this.#pauses = deps.caches.create('key_request_pauses', { size: maxRemembered, fixed: true });
+    this.#missing = deps.caches.create('keys_that_notaries_lack', {
+      size: maxRemembered,
+      fixed: true,
+      isExpired: (until) => until <= deps.clock.now(),
+    });
   }
 
   /** Fetches as many of the wanted keys as possible and passes them to `save`. Never rejects. */

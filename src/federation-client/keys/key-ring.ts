@@ -37,7 +37,7 @@ export class KeyRing {
     this.#deps = deps;
     this.#known = deps.caches.create('server_keys', {
       size: cacheSize,
-      maxBytes: 6 * MiB,
+      maxBytes: 4 * MiB,
       sizeOf: () => 200,
     });
     this.#fetcher = new KeyFetcher({

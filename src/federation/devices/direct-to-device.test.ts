@@ -3,6 +3,7 @@ import { afterEach, describe, it } from 'node:test';
 import fc from 'fast-check';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { mutated } from '../../../test/support/inputs/mutated.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { E2eeServer, type UserWithKeys } from '../../../test/support/servers/e2ee-server.ts';
 import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
@@ -154,6 +155,7 @@ forServerDatabases(import.meta.url, (open) => {
       const toDevice = new ToDevice({
         streams,
         clock,
+        caches: plainCaches(clock),
         devices: slice.devices,
         queues: server.queues,
         serverName: 'test',

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { errorForClient, type QueriesApi } from '../../federation-client/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { fieldOf } from '../../profiles/index.ts';
@@ -12,10 +12,7 @@ import {
 } from '../../protocol/index.ts';
 
 /** Maximal size of the cache in bytes of JSON, and lifetime of an entry in milliseconds. */
-const [cacheBytes, cacheLifetime] = [8 * 1024 * 1024, 5 * 60_000];
-
-/** Estimated memory of an entry beyond its JSON, in bytes. */
-const entryOverhead = 256;
+const [cacheBytes, cacheLifetime] = [6 * MiB, 5 * 60_000];
 
 /** Maximal size of a profile in bytes of JSON. Source: client-server API, "Profiles". */
 const maxProfileBytes = 65_536;
@@ -31,13 +28,15 @@ interface CachedProfile {
 export class RemoteProfiles {
   readonly #queries: QueriesApi;
   readonly #clock: Clock;
-  readonly #cache = new LRUCache<string, CachedProfile>({
-    maxSize: cacheBytes,
-    sizeCalculation: ({ size }) => size + entryOverhead,
-  });
+  readonly #cache: Cache<string, CachedProfile>;
   readonly #requests = new LoadOnce<string, JsonObject | undefined>();
 
-  constructor(queries: QueriesApi, clock: Clock) {
+  constructor(queries: QueriesApi, clock: Clock, caches: CacheRegistry) {
+    this.#cache = caches.create('remote_profiles', {
+      maxBytes: cacheBytes,
+      sizeOf: ({ size }) => size,
+      isExpired: ({ expiresAt }) => expiresAt <= clock.monotonic(),
+    });
     this.#queries = queries;
     this.#clock = clock;
   }
@@ -55,7 +54,7 @@ export class RemoteProfiles {
 
   async #profile(userId: string): Promise<JsonObject | undefined> {
     const cached = this.#cache.get(userId);
-    if (cached && cached.expiresAt > this.#clock.monotonic()) return cached.profile;
+    if (cached) return cached.profile;
     return this.#requests.run(userId, () => this.#load(userId));
   }
 

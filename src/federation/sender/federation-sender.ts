@@ -1,4 +1,5 @@
 import type { Destinations, TransactionsApi } from '../../federation-client/index.ts';
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -20,6 +21,7 @@ import type { SenderTables } from './tables.ts';
 import { RetainedTransactions } from './transactions/retained-transactions.ts';
 
 export interface FederationSenderDeps {
+  readonly caches: CacheRegistry;
   readonly serverName: string;
   readonly database: Database;
   readonly streams: StreamReader;

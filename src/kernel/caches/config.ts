@@ -36,7 +36,8 @@ export const cachesSection = section({
     'How much is cached in memory. The factors can be changed while the server runs: edit the file and send the process SIGHUP.',
   options: {
     event_cache_size: option(size(), {
-      description: 'How many events are cached in memory, before `caches.global_factor` multiplies it.',
+      description:
+        'How many events are cached in memory, before `caches.global_factor` multiplies it. Their bytes are bounded as well.',
       default: '10K',
       unit: 'events',
     }),
@@ -44,7 +45,7 @@ export const cachesSection = section({
       object({
         global_factor: option(number({ minimum: 0 }), {
           description:
-            'Multiplies the size of every cache, and of the pool of HTTP connections. The environment variable `SERVER_CACHE_FACTOR` overrides it.',
+            'Multiplies the maximum entries and bytes of every cache, and of the pool of HTTP connections. The environment variable `SERVER_CACHE_FACTOR` overrides it.',
           default: 0.5,
           reloadable: true,
         }),

@@ -3,6 +3,5 @@ export { KiB, MiB, maxCacheBytes } from './budget.ts';
 export { Cache, type CacheBounds, type CacheSettings } from './cache.ts';
 export { type CachesConfig, cachesSection } from './config.ts';
 export { cacheFactorsFromEnvironment } from './environment.ts';
-export { RecentlyUsed } from './recently-used.ts';
 export { type CacheOptions, CacheRegistry } from './registry.ts';
 export { sizeOfJson } from './size-of-json.ts';

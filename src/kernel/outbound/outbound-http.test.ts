@@ -12,6 +12,7 @@ import {
   serveOnLoopback,
 } from '../../../test/support/network/loopback.ts';
 import { makeTestAuthority, type TestAuthority } from '../../../test/support/network/test-authority.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { systemClock } from '../clock.ts';
 import { type OutboundConfig, outboundSection } from './config.ts';
 import { OutboundHttp, type OutboundRequest, TlsSettings } from './index.ts';
@@ -38,7 +39,14 @@ describe('OutboundHttp', () => {
   const serve = async (answer: (request: IncomingMessage, response: ServerResponse) => void) =>
     keep(await serveOnLoopback(answer));
   const client = (config: Overrides<OutboundConfig> = local, clock = systemClock) =>
-    keep(new OutboundHttp({ config: sectionDefaults(outboundSection, config), clock, resolver }));
+    keep(
+      new OutboundHttp({
+        caches: plainCaches(clock),
+        config: sectionDefaults(outboundSection, config),
+        clock,
+        resolver,
+      }),
+    );
   const limits: OutboundRequest = { timeout: 5_000, maxBody: 1_000 };
   const url = ({ port }: LoopbackServer, path = '/', host = 'a.example') =>
     new URL(`http://${host}:${port}${path}`);
@@ -107,7 +115,9 @@ describe('OutboundHttp', () => {
       },
     };
     const config = sectionDefaults(outboundSection, local);
-    const http = keep(new OutboundHttp({ config, clock: systemClock, resolver: rebinding }));
+    const http = keep(
+      new OutboundHttp({ caches: plainCaches(systemClock), config, clock: systemClock, resolver: rebinding }),
+    );
     assert.equal((await http.fetch(url(server), limits)).status, 200);
     assert.equal(asked.length, 1);
     await assert.rejects(http.fetch(url(server, '/', 'b.example'), limits), { failure: 'refused-address' });

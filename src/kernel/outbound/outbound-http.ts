@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
+import type { CacheRegistry } from '../caches/index.ts';
 import type { Clock } from '../clock.ts';
 import { AddressPolicy } from './address-policy.ts';
 import { acceptedEncodings, decodeBody, readAll } from './body.ts';
@@ -41,6 +42,9 @@ export interface OutboundResponse<Body = Buffer> {
 export type FetchedResponse<Body = Buffer> = OutboundResponse<Body> & { readonly url: URL };
 
 export interface OutboundHttpOptions {
+  readonly caches: CacheRegistry;
+  /** Name of the cache of its connections. */
+  readonly name?: string;
   readonly config: OutboundConfig;
   readonly clock: Clock;
   readonly resolver?: Resolver;
@@ -59,7 +63,14 @@ export class OutboundHttp {
   readonly #tls: TlsSettings;
   #isClosed = false;
 
-  constructor({ config, clock, resolver = systemResolver, tls }: OutboundHttpOptions) {
+  constructor({
+    config,
+    clock,
+    caches,
+    name = 'connection_pools',
+    resolver = systemResolver,
+    tls,
+  }: OutboundHttpOptions) {
     this.#clock = clock;
     this.#tls = tls ?? new TlsSettings({ verify: true });
     this.#userAgent = userAgent(config.user_agent_suffix);
@@ -67,7 +78,7 @@ export class OutboundHttp {
       refused: config.ip_range_blacklist,
       allowed: config.ip_range_whitelist,
     });
-    this.#pools = new Pools({ resolver, policy, proxies: new Proxies(config) });
+    this.#pools = new Pools({ caches, name, resolver, policy, proxies: new Proxies(config) });
   }
 
   /** Sends a request to a URL and reads the response, whatever its status. @throws OutboundError */

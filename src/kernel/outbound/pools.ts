@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { RecentlyUsed } from '../caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../caches/index.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { directConnector, tunnelConnector } from './connectors.ts';
 import { type Proxies, proxyAuthorization } from './proxies.ts';
@@ -20,6 +20,9 @@ export interface PoolRoute {
 }
 
 export interface PoolsDeps {
+  readonly caches: CacheRegistry;
+  /** Name of the cache. */
+  readonly name: string;
   readonly resolver: Resolver;
   readonly policy: AddressPolicy;
   readonly proxies: Proxies;
@@ -28,13 +31,16 @@ export interface PoolsDeps {
 /** Keeps connections open for reuse, by target and TLS settings. */
 export class Pools {
   readonly #deps: PoolsDeps;
-  readonly #pools = new RecentlyUsed<string, Pool>({
-    max: maxPools,
-    dispose: (pool) => void pool.close().catch(() => undefined),
-  });
+  readonly #pools: Cache<string, Pool>;
 
   constructor(deps: PoolsDeps) {
     this.#deps = deps;
+    this.#pools = deps.caches.create(deps.name, {
+      size: maxPools,
+      maxBytes: 4 * MiB,
+      sizeOf: () => 4_000,
+      onRemove: (pool) => void pool.close().catch(() => undefined),
+    });
   }
 
   /** Returns the route to a target. Use it before any `await`: the pool may be closed afterwards. */
@@ -58,7 +64,7 @@ export class Pools {
 
   /** Closes all connections, also those in use. */
   async close(): Promise<void> {
-    const pools = [...this.#pools.values()];
+    const pools = this.#pools.values();
     await Promise.all(pools.map((pool) => pool.destroy()));
     this.#pools.clear();
   }

@@ -1,2 +1,3 @@
 /** The process and its host. */
 export { limitOpenFiles } from './file-limit.ts';
+export { IdleCollection } from './idle-collection.ts';

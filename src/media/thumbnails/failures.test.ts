@@ -5,6 +5,7 @@ import { join, relative } from 'node:path';
 import { after, afterEach, beforeEach, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import { MediaStore } from '../disk/media-store.ts';
@@ -51,7 +52,7 @@ describe('Thumbnails that fail', () => {
     const store = await ThumbnailStore.open({ directory, randomness, maxKept: 10 });
     const tasks = new PictureTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
     const options = { dynamic_thumbnails: true, thumbnail_sizes: [], max_image_pixels: 1_000_000 };
-    thumbnails = new Thumbnails({ clock, log, disk, store, tasks, options });
+    thumbnails = new Thumbnails({ clock, caches: plainCaches(clock), log, disk, store, tasks, options });
   });
   afterEach(() => thumbnails.stop());
 

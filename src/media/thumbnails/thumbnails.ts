@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
@@ -18,6 +18,7 @@ import { NoThumbnail, type PictureTasks, type Urgency } from './picture-tasks.ts
 import { areaOf, type ThumbnailSize } from './sizes.ts';
 
 export interface ThumbnailsDeps {
+  readonly caches: CacheRegistry;
   readonly clock: Clock;
   readonly log: Logger;
   readonly disk: MediaStore;
@@ -57,15 +58,20 @@ const maxFrames = 1_000;
 /** Makes and stores thumbnails of files. Source: client-server API, "Content repository", "Thumbnails". */
 export class Thumbnails {
   readonly #deps: ThumbnailsDeps;
-  readonly #pictures = new RecentlyUsed<string, Picture>({ max: maxPictures });
+  readonly #pictures: Cache<string, Picture>;
   /** Times of failures, by file and whether it was animated. */
-  readonly #failures = new RecentlyUsed<string, number>({ max: maxFailures });
+  readonly #failures: Cache<string, number>;
   readonly #running = new LoadOnce<string, unknown>();
   /** One file occupies at most one process for requests, and one for thumbnails made after the upload. */
   readonly #mutex = new KeyedMutex();
 
   constructor(deps: ThumbnailsDeps) {
     this.#deps = deps;
+    this.#pictures = deps.caches.create('pictures', { size: maxPictures });
+    this.#failures = deps.caches.create('failed_thumbnails', {
+      size: maxFailures,
+      isExpired: (failedAt) => deps.clock.now() - failedAt >= failureTime,
+    });
   }
 
   /**
@@ -206,10 +212,7 @@ export class Thumbnails {
     const queue = `${urgency} ${fileId}`;
     if (this.#mutex.pending(queue) >= maxWaiting) throw new TaskFailure('busy');
     return this.#mutex.run(queue, async () => {
-      const failedAt = this.#failures.get(key);
-      if (failedAt !== undefined && clock.now() - failedAt < failureTime) {
-        throw new NoThumbnail('It could not be made a while ago');
-      }
+      if (this.#failures.has(key)) throw new NoThumbnail('It could not be made a while ago');
       try {
         return await work();
       } catch (error) {

@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { decodePosition, encodePosition } from '../../kernel/streams/index.ts';
 import {
@@ -22,6 +23,7 @@ import type { FollowedThreads } from '../unread/unread.ts';
 import { NewestFirst } from './newest-first.ts';
 
 export interface NotificationsDeps {
+  readonly caches: CacheRegistry;
   readonly engine: RoomReader;
   readonly clientEvents: ClientEvents;
   readonly streams: StreamReader;
@@ -73,7 +75,7 @@ export class Notifications {
 
   constructor(deps: NotificationsDeps) {
     this.#deps = deps;
-    this.#pushEvents = new PushEvents(deps.engine);
+    this.#pushEvents = new PushEvents(deps.engine, deps.caches, 'notified_push_events');
   }
 
   /** Returns a page, the latest first. @throws MatrixError M_INVALID_PARAM for an invalid token */

@@ -1,7 +1,5 @@
 import type { OpenDatabase } from '../../../test/support/databases/databases.ts';
-import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
-import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Receipts, receiptMigrations } from '../../receipts/index.ts';
 import { PushRules, pushMigrations, Unread, type UnreadDeps } from '../index.ts';
@@ -17,8 +15,8 @@ export function ignoring(...userIds: string[]) {
 /** Makes `Unread` over test rooms, and shorthands for its calls. */
 export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}) {
   const { database, streams, clock, engine } = under;
-  const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
-  const receipts = new Receipts({ database, streams, clock, engine, markers: nowhere });
+  const caches = more.caches ?? under.caches;
+  const receipts = new Receipts({ caches, database, streams, clock, engine, markers: nowhere });
   const rules = new PushRules({ database, streams, caches });
   const ignored = ignoring();
   const threads = { in: () => new Set<string>() };
@@ -26,6 +24,7 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
   const deps = {
     database,
     streams,
+    caches,
     clock,
     log,
     engine,

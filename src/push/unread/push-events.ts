@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB, sizeOfJson } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../protocol/index.ts';
 import { threadIdOf } from '../../receipts/index.ts';
@@ -12,6 +12,8 @@ export interface PreparedEvent {
   readonly event: PushEvent;
   /** The root of its thread; `undefined` for the main timeline. */
   readonly threadId: string | undefined;
+  /** Estimated bytes. */
+  readonly bytes: number;
 }
 
 interface Levels {
@@ -23,12 +25,18 @@ interface Levels {
 /** Prepares new events for push rules, once for all members. */
 export class PushEvents {
   readonly #engine: RoomReader;
-  readonly #events = new RecentlyUsed<number, PreparedEvent>({ max: remembered });
+  readonly #events: Cache<number, PreparedEvent>;
   readonly #preparing = new LoadOnce<number, PreparedEvent>();
   readonly #levels = new WeakMap<RoomHead, Levels>();
 
-  constructor(engine: RoomReader) {
+  /** @param name of the cache */
+  constructor(engine: RoomReader, caches: CacheRegistry, name: string) {
     this.#engine = engine;
+    this.#events = caches.create(name, {
+      size: remembered,
+      maxBytes: 2 * MiB,
+      sizeOf: ({ bytes }) => bytes,
+    });
   }
 
   /** Returns the event with the current facts about the room; at once when it is in the cache. */
@@ -47,7 +55,7 @@ export class PushEvents {
       senderMayNotify: (key) => levels.canNotify(stored.event.sender, key),
       threadRoot,
     });
-    return { event, threadId: threadRoot };
+    return { event, threadId: threadRoot, bytes: 1_000 + 2 * sizeOfJson(stored.event.content) };
   }
 
   async #levelsOf(head: RoomHead): Promise<PowerLevels> {

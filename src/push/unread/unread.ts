@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -25,6 +25,7 @@ export interface FollowedThreads {
 }
 
 export interface UnreadDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
@@ -39,15 +40,16 @@ export interface UnreadDeps {
 }
 
 /**
- * Size of the tallies in memory: a tally counts as ten marks, and its own marks in steps, so that it changes its size
- * rarely. A mark is about 50 bytes.
+ * Estimated bytes of a tally without marks, and of a mark, and the marks that are counted together, so that a tally
+ * changes its size rarely.
  */
-const [marksInMemory, marksPerTally, marksPerStep] = [1_000_000, 10, 32];
+const [tallyBytes, markBytes, marksPerStep] = [300, 50, 32];
 
-const sizeOf = ({ marks }: Tally) => marksPerTally + Math.ceil(marks.length / marksPerStep) * marksPerStep;
+const sizeOf = ({ marks }: Tally) =>
+  tallyBytes + markBytes * Math.ceil(marks.length / marksPerStep) * marksPerStep;
 
 /** Number of rooms for which the position of the last event is in memory. */
-const roomsInMemory = 50_000;
+const roomsInMemory = 10_000;
 
 /**
  * Counts the unread events of users in their rooms. Nothing is written when an event arrives, however many members its
@@ -59,22 +61,22 @@ export class Unread {
   /** The position of the last event of each room, so that nothing is done for rooms without new events. */
   readonly #lastEvents: LastChanges;
   readonly #saver: TallySaver;
-  readonly #tallies: LRUCache<string, Tally>;
+  readonly #tallies: Cache<string, Tally>;
   readonly #evaluating = new Map<string, Promise<Tally>>();
   #evaluatedEvents = 0;
 
   constructor(deps: UnreadDeps) {
     this.#deps = deps;
-    this.#pushEvents = new PushEvents(deps.engine);
-    this.#lastEvents = new LastChanges(deps.streams.current, roomsInMemory);
+    this.#pushEvents = new PushEvents(deps.engine, deps.caches, 'unread_push_events');
+    this.#lastEvents = new LastChanges(deps.streams.current, deps.caches, {
+      name: 'newest_events_of_rooms',
+      maxKeys: roomsInMemory,
+    });
     deps.engine.stream.subscribe(({ roomId, onTimeline }, position) => {
       if (onTimeline) this.#lastEvents.set(roomId, position);
     });
     this.#saver = new TallySaver(deps);
-    this.#tallies = new LRUCache({
-      maxSize: marksInMemory,
-      sizeCalculation: sizeOf,
-    });
+    this.#tallies = deps.caches.create('unread_tallies', { maxBytes: 16 * MiB, sizeOf });
   }
 
   /**
@@ -171,10 +173,7 @@ export class Unread {
     tally.add(evaluation, upTo, read);
     tally.unsaved += evaluation.count;
     this.#evaluatedEvents += evaluation.count;
-    if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) {
-      this.#tallies.delete(key); // a value that is set again would keep its old size
-      this.#tallies.set(key, tally);
-    }
+    if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) this.#tallies.set(key, tally);
     this.#saver.changed(key, { userId, roomId, tally }, evaluation.count);
   }
 

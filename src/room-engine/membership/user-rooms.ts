@@ -46,7 +46,7 @@ export class UserRooms {
   constructor(database: Database, caches: CacheRegistry, stream: Stream<RoomFact>) {
     this.#users = caches.create('rooms_of_users', {
       size: maxCachedUsers,
-      maxBytes: 24 * MiB,
+      maxBytes: 16 * MiB,
       sizeOf: (rooms) => 200 * rooms.size,
     });
     this.#database = database;

@@ -24,7 +24,7 @@ export class AuthEdges {
     this.#reader = reader;
     this.#known = caches.create('auth_edges', {
       size: maxCachedEvents,
-      maxBytes: 16 * MiB,
+      maxBytes: 8 * MiB,
       sizeOf: (auth) => 40 + 8 * auth.length,
     });
     this.slices = slices;

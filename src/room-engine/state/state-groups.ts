@@ -56,14 +56,14 @@ export class StateGroups {
     this.#reader = reader;
     this.#scanner = scanner;
     this.#slices = slices;
-    this.#entries = caches.create('state_group_entries', { size, maxBytes: 12 * MiB });
+    this.#entries = caches.create('state_group_entries', { size, maxBytes: 8 * MiB });
     this.#chains = caches.create('state_group_chains', {
       size: 2_000,
-      maxBytes: 4 * MiB,
+      maxBytes: 3 * MiB,
       sizeOf: (links) => 16 * links.length,
     });
     this.#deltas = caches.create('state_group_deltas', {
-      maxBytes: 16 * MiB,
+      maxBytes: 8 * MiB,
       sizeOf: (delta) => deltaEntryBytes * delta.size,
     });
   }

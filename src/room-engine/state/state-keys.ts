@@ -20,8 +20,8 @@ export class StateKeys {
     this.#reader = reader;
     this.#slices = slices;
     // The two share the text.
-    this.#nids = caches.create('state_keys', { size, maxBytes: 12 * MiB });
-    this.#names = caches.create('state_key_names', { size, maxBytes: 8 * MiB });
+    this.#nids = caches.create('state_keys', { size, maxBytes: 8 * MiB });
+    this.#names = caches.create('state_key_names', { size, maxBytes: 6 * MiB });
   }
 
   /** Returns the nid of a cached key. */

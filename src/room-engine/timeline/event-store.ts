@@ -77,8 +77,8 @@ export class EventStore {
     this.#reader = reader;
     this.#slices = slices;
     this.#freezes = freezes;
-    this.#byNid = caches.create('events', { size, maxBytes: 96 * MiB, sizeOf: sizeOfEvent });
-    this.#nids = caches.create('event_ids', { size, maxBytes: 8 * MiB });
+    this.#byNid = caches.create('events', { size, maxBytes: 64 * MiB, sizeOf: sizeOfEvent });
+    this.#nids = caches.create('event_ids', { size, maxBytes: 4 * MiB });
   }
 
   /** Adds an event that is about to be written; it stays in memory until `markSaved` or `forget`. */

@@ -2,7 +2,7 @@ import { MiB } from '../../kernel/caches/index.ts';
 import type { InMemoryHead } from './in-memory-head.ts';
 
 /** Maximum estimated bytes of all cached heads at factor 1. */
-export const maxHeadBytes = 160 * MiB;
+export const maxHeadBytes = 128 * MiB;
 
 /** Estimated bytes of an entry of the current state, and of a head besides its state and recent events. */
 const [stateEntryBytes, headBytes] = [200, 2_000];

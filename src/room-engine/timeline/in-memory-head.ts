@@ -10,7 +10,7 @@ import type { RoomHead, StateMark } from './room-head.ts';
 const maxRecent = 64;
 
 /** Estimated bytes of these events from which on the older half of them is dropped. */
-const maxRecentBytes = 256 * 1024;
+const maxRecentBytes = 1024 * 1024;
 
 export interface InMemoryHeadDeps {
   readonly roomNid: number;

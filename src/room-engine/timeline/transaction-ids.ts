@@ -32,7 +32,7 @@ export class TransactionIds {
     this.#reader = reader;
     this.#devices = caches.create('transaction_ids', {
       size: devicesInMemory,
-      maxBytes: 24 * MiB,
+      maxBytes: 16 * MiB,
       sizeOf: ({ byEvent }) => 400 + bytesPerId * byEvent.size,
     });
   }

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
@@ -22,11 +22,18 @@ interface Backoff {
  */
 export class AskBackoff {
   readonly #clock: Clock;
-  readonly #backoffs = new RecentlyUsed<string, Backoff>({ max: maxRemembered });
-  readonly #slow = new RecentlyUsed<string, number>({ max: maxRemembered });
+  readonly #backoffs: Cache<string, Backoff>;
+  readonly #slow: Cache<string, number>;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, caches: CacheRegistry) {
     this.#clock = clock;
+    // Fixed: they protect other servers from requests.
+    this.#backoffs = caches.create('ask_backoffs', { size: maxRemembered, fixed: true });
+    this.#slow = caches.create('slow_servers_of_rooms', {
+      size: maxRemembered,
+      fixed: true,
+      isExpired: (until) => until <= clock.now(),
+    });
   }
 
   /**

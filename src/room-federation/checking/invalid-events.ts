@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
 /**
@@ -13,14 +13,18 @@ const [maxEvents, retryAfter, retryAfterKeyFailure] = [20_000, 60 * 60_000, 5_00
  */
 export class InvalidEvents {
   readonly #clock: Clock;
-  readonly #until = new RecentlyUsed<string, number>({ max: maxEvents });
+  readonly #until: Cache<string, number>;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, caches: CacheRegistry) {
     this.#clock = clock;
+    this.#until = caches.create('invalid_events', {
+      size: maxEvents,
+      isExpired: (until) => until <= clock.now(),
+    });
   }
 
   has(server: string, eventId: string): boolean {
-    return (this.#until.get(keyOf(server, eventId)) ?? 0) > this.#clock.now();
+    return this.#until.has(keyOf(server, eventId));
   }
 
   /** @param isTemporary whether a key that could not be fetched is the only problem */

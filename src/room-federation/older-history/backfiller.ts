@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import { type Clock, sleep } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -17,7 +17,7 @@ const [clientTimeout, retryDelay] = [10_000, 5 * 60_000];
 const maxStates = 5;
 
 /** Requested events in the cache. */
-const maxRemembered = 20_000;
+const maxRemembered = 10_000;
 
 /** Backfills older history while a client waits for it. */
 export class Backfiller {
@@ -31,7 +31,7 @@ export class Backfiller {
   };
   readonly #running = new LoadOnce<string, boolean>();
   /** Until when an event is not requested again, in milliseconds since the epoch. */
-  readonly #retryAt = new RecentlyUsed<string, number>({ max: maxRemembered });
+  readonly #retryAt: Cache<string, number>;
 
   constructor(deps: {
     readonly heads: HeadReader;
@@ -40,8 +40,13 @@ export class Backfiller {
     readonly queries: ServerQueries;
     readonly clock: Clock;
     readonly log: Logger;
+    readonly caches: CacheRegistry;
   }) {
     this.#deps = deps;
+    this.#retryAt = deps.caches.create('backfill_pauses', {
+      size: maxRemembered,
+      isExpired: (until) => until <= deps.clock.now(),
+    });
   }
 
   /** Whether any server could be asked. Reads memory only. */

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock, Timer } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -46,6 +46,7 @@ const [responsesPerDay, day, maxRoomsCounted] = [1_000, 24 * 3_600_000, 10_000];
 const maxReferringServers = 3;
 
 export interface MissedHistoryDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly heads: HeadReader;
   readonly placement: Placement;
@@ -71,16 +72,14 @@ export class MissedHistory {
   /** Rooms that wait for a free slot. */
   readonly #waiting = new Set<string>();
   readonly #running = new Map<string, Promise<void>>();
-  readonly #responsesToday = new RecentlyUsed<string, { readonly since: number; readonly responses: number }>(
-    {
-      max: maxRoomsCounted,
-    },
-  );
+  readonly #responsesToday: Cache<string, { readonly since: number; readonly responses: number }>;
   #starting: Promise<void> | undefined;
   #closed = false;
 
   constructor(deps: MissedHistoryDeps) {
     this.#deps = deps;
+    // Fixed: a room that is forgotten could cause more requests than a day allows.
+    this.#responsesToday = deps.caches.create('backfill_responses', { size: maxRoomsCounted, fixed: true });
   }
 
   /** Resumes after a restart. */

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { Sequence } from '../../kernel/streams/index.ts';
@@ -41,6 +41,12 @@ const deleteBatchSize = 100;
 /** Staged events in the cache; most are read soon. */
 const eventsInMemory = 1_000;
 
+export interface StagingDeps {
+  readonly database: Database;
+  readonly log: Logger;
+  readonly caches: CacheRegistry;
+}
+
 /** Received events that are not processed yet: on disk, in order of arrival by room. */
 export class Staging {
   readonly #database: Database;
@@ -48,21 +54,27 @@ export class Staging {
   readonly #ids: Sequence;
   readonly #rooms = new Map<string, Map<string, StagedEvent>>();
   readonly #byId = new Map<string, StagedEvent>();
-  readonly #events = new RecentlyUsed<string, VerifiedEvent>({ max: eventsInMemory });
+  readonly #events: Cache<string, VerifiedEvent>;
   /** By room, resolve when more of its events may be due. */
   readonly #changes = new Map<string, PromiseWithResolvers<void>>();
   #removed: string[] = [];
   #removing: Promise<void> | undefined;
 
-  private constructor(database: Database, log: Logger, ids: Sequence) {
+  private constructor({ database, log, caches }: StagingDeps, ids: Sequence) {
+    this.#events = caches.create('staged_events', {
+      size: eventsInMemory,
+      maxBytes: 8 * MiB,
+      sizeOf: ({ json }) => 1_000 + 3 * json.length,
+    });
     this.#database = database;
     this.#log = log;
     this.#ids = ids;
   }
 
   /** Loads the events that were staged at the last shutdown. */
-  static async open(database: Database, log: Logger): Promise<Staging> {
-    const staging = new Staging(database, log, await Sequence.open(database, 'incoming_events'));
+  static async open(deps: StagingDeps): Promise<Staging> {
+    const { database } = deps;
+    const staging = new Staging(deps, await Sequence.open(database, 'incoming_events'));
     const isEmpty = !(await hasStaged(database.reader<IncomingTables>()));
     if (isEmpty) return staging;
     for (const row of await readStaged(database.scanner<IncomingTables>())) {

@@ -15,9 +15,9 @@ forEachDatabase((open) => {
   /** A remote room with `ends` forward extremities after alice has joined. */
   const roomWith = async (ends: number, threshold: number) => {
     const under = await RoomsUnderTest.open(open, jobMigrations);
-    const { engine, database, clock } = under;
+    const { engine, database, clock, caches } = under;
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
-    const parts = { database, clock, jobs, log: silentLogger, engine, serverName: 'test', threshold };
+    const parts = { database, clock, caches, jobs, log: silentLogger, engine, serverName: 'test', threshold };
     new DummyEvents(parts);
     await jobs.start();
     const room = new ReferenceRoom();

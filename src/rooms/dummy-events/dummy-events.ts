@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
@@ -13,6 +13,7 @@ import {
 import type { RoomHead, RoomWriter } from '../../room-engine/index.ts';
 
 export interface DummyEventsDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
@@ -44,11 +45,15 @@ export class DummyEvents {
   readonly #deps: DummyEventsDeps;
   readonly #scheduled = new Set<string>();
   /** End of the pause by room id, in milliseconds since the epoch. */
-  readonly #pausedUntil = new RecentlyUsed<string, number>({ max: maxPausedRooms });
+  readonly #pausedUntil: Cache<string, number>;
 
   /** Registers its job, so that it must be constructed before jobs are started, and follows the stream of rooms. */
   constructor(deps: DummyEventsDeps) {
     this.#deps = deps;
+    this.#pausedUntil = deps.caches.create('dummy_event_pauses', {
+      size: maxPausedRooms,
+      isExpired: (until) => until <= deps.clock.now(),
+    });
     const { jobs, engine } = deps;
     jobs.register<string>(job, { run: ({ payload: roomId }) => this.#mergeExtremities(roomId), parallel: 1 });
     engine.stream.subscribe(({ roomId }) => {

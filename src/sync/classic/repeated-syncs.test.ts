@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type SyncJson, TestClient } from '../../../test/support/users/test-client.ts';
 import { noFilter } from '../../filters/compile-filter.ts';
@@ -102,7 +103,9 @@ describe('identical sync requests at the same time', () => {
       quietAnswer: () => undefined,
       sync: () => new Promise<SyncAnswer>((resolve) => answers.push(resolve)),
     };
-    return { answers, syncs: new RepeatedSyncs(sync, manualClock(), duration) };
+    const clock = manualClock();
+    const syncs = new RepeatedSyncs(sync, { clock, caches: plainCaches(clock) }, duration);
+    return { answers, syncs };
   };
 
   it('share one answer, also without a cache', async () => {

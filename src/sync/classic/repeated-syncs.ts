@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Sync, SyncAnswer, SyncRequest } from './sync.ts';
 
@@ -14,8 +14,15 @@ export interface RepeatableRequest extends SyncRequest {
   };
 }
 
-/** Maximum number of characters of all cached answers with their keys, and of one answer. */
-const [maxCharacters, maxAnswerCharacters] = [32 * 1024 * 1024, 8 * 1024 * 1024];
+/** Maximum bytes of all cached answers, and maximum number of characters of one. */
+const [maxBytes, maxAnswerCharacters] = [24 * MiB, 8 * MiB];
+
+interface CachedAnswer {
+  /** JSON. */
+  readonly text: string;
+  /** Monotonic milliseconds. */
+  readonly until: number;
+}
 
 interface Running {
   readonly request: RepeatableRequest;
@@ -29,21 +36,25 @@ interface Running {
  */
 export class RepeatedSyncs {
   readonly #sync: Pick<Sync, 'quietAnswer' | 'sync'>;
-  readonly #answers: LRUCache<string, string> | undefined;
+  readonly #answers: Cache<string, CachedAnswer> | undefined;
+  readonly #clock: Clock;
+  readonly #duration: number;
   readonly #running = new Map<string, Running>();
 
   /** @param duration milliseconds for which answers are cached; 0 disables the cache */
-  constructor(sync: Pick<Sync, 'quietAnswer' | 'sync'>, clock: Clock, duration: number) {
+  constructor(
+    sync: Pick<Sync, 'quietAnswer' | 'sync'>,
+    { clock, caches }: { readonly clock: Clock; readonly caches: CacheRegistry },
+    duration: number,
+  ) {
     this.#sync = sync;
+    this.#clock = clock;
+    this.#duration = duration;
     if (duration === 0) return;
-    this.#answers = new LRUCache({
-      maxSize: maxCharacters,
-      maxEntrySize: maxAnswerCharacters,
-      sizeCalculation: (text, key) => text.length + key.length,
-      ttl: duration,
-      ttlResolution: 0,
-      // To the library, an entry made at time 0 has no age.
-      perf: { now: () => clock.monotonic() + 1 },
+    this.#answers = caches.create('sync_answers', {
+      maxBytes,
+      sizeOf: ({ text }) => text.length,
+      isExpired: ({ until }) => until <= clock.monotonic(),
     });
   }
 
@@ -57,15 +68,14 @@ export class RepeatedSyncs {
 
   /** Drops the cached answers of a user, because they contain data that the user must not see any more. */
   forget(userId: string): void {
-    for (const key of this.#answers?.keys() ?? [])
-      if (key.startsWith(`${userId} `)) this.#answers?.delete(key);
+    this.#answers?.deleteWhere((_answer, key) => key.startsWith(`${userId} `));
   }
 
   async #answer(request: RepeatableRequest): Promise<string> {
     const key = keyOf(request);
     for (;;) {
       const known = this.#answers?.get(key);
-      if (known !== undefined) return known;
+      if (known !== undefined) return known.text;
       const running = this.#running.get(`${request.timeout} ${key}`);
       if (!running) return this.#run(request, key);
       const { text } = await running.answer;
@@ -93,8 +103,8 @@ export class RepeatedSyncs {
   }
 
   #remember({ since, client }: RepeatableRequest, key: string, text: string): void {
-    if (!this.#answers) return;
-    this.#answers.set(key, text);
+    if (!this.#answers || text.length > maxAnswerCharacters) return;
+    this.#answers.set(key, { text, until: this.#clock.monotonic() + this.#duration });
     if (since !== undefined) return;
     void client.wasSent.then((wasSent) => {
       if (wasSent) this.#answers?.delete(key);

@@ -19,6 +19,9 @@ interface Entry {
 /** Number of changes that a feed remembers at least; older ones are looked up in the database. */
 const capacity = 1_024;
 
+/** Estimated bytes of a feed without changes, and of a change; and the changes after which they are counted. */
+const [feedBytes, changeBytes, changesPerMeasure] = [1_000, 64, 64];
+
 /** Maximum number of a user's devices whose constant members are cached. */
 const maxDevices = 100;
 
@@ -29,12 +32,16 @@ const maxDevices = 100;
 export class Feed {
   readonly userId: string;
   readonly #recent: RecentChanges<Entry>;
+  readonly #grown: () => void;
+  #added = 0;
   #waiting = new Set<() => void>();
   /** By device id: the constant members of an answer, until the next change outside of rooms. */
   readonly #constantMembers = new Map<string | undefined, string>();
 
-  constructor(userId: string, floor: number) {
+  /** @param grown called when `bytes` has grown by some thousands */
+  constructor(userId: string, floor: number, grown: () => void = () => {}) {
     this.userId = userId;
+    this.#grown = grown;
     this.#recent = new RecentChanges(floor, capacity);
   }
 
@@ -54,6 +61,15 @@ export class Feed {
   add(position: number, roomId: string | undefined, parts: number): void {
     if (roomId === undefined) this.#constantMembers.clear();
     this.#recent.add({ roomId, parts }, position);
+    this.#added++;
+    if (this.#added % changesPerMeasure === 0) this.#grown();
+  }
+
+  /** Estimated bytes. */
+  get bytes(): number {
+    let characters = 0;
+    for (const text of this.#constantMembers.values()) characters += text.length;
+    return feedBytes + changeBytes * this.#recent.count + characters;
   }
 
   /** Returns the changes in `(after, upTo]`; `undefined` when the feed does not reach back that far. */

@@ -21,8 +21,8 @@ forEachDatabase((open) => {
     return { under, disk };
   };
 
-  const feedsOf = ({ engine, streams, clock }: RoomsUnderTest, max?: number) =>
-    new Feeds(engine, streams, clock, max);
+  const feedsOf = ({ engine, streams, clock, caches }: RoomsUnderTest, max?: number) =>
+    new Feeds({ engine, streams, clock, caches }, max);
 
   describe('Feeds.wait', () => {
     it('wakes once for two messages that are written one after the other, after both are published', async () => {

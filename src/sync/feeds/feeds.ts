@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
@@ -11,12 +11,19 @@ import { WakeQueue } from './wake-queue.ts';
 /** Maximum number of feeds in memory. */
 const maxFeeds = 20_000;
 
+export interface FeedsDeps {
+  readonly engine: RoomReader;
+  readonly streams: StreamReader;
+  readonly clock: Clock;
+  readonly caches: CacheRegistry;
+}
+
 /** The feeds of users who sync. Adds each fact of the streams to the feeds of the users whom it concerns. */
 export class Feeds {
   readonly #engine: RoomReader;
   readonly #streams: StreamReader;
   readonly #clock: Clock;
-  readonly #feeds: RecentlyUsed<string, Feed>;
+  readonly #feeds: Cache<string, Feed>;
   readonly #opening = new LoadOnce<string, Feed>();
   /** By room id: the feeds of the joined users. */
   readonly #listeners = new Map<string, Set<Feed>>();
@@ -25,11 +32,16 @@ export class Feeds {
   readonly #waking: WakeQueue;
 
   /** @param max maximum number of feeds, for tests */
-  constructor(engine: RoomReader, streams: StreamReader, clock: Clock, max = maxFeeds) {
+  constructor({ engine, streams, clock, caches }: FeedsDeps, size = maxFeeds) {
     this.#engine = engine;
     this.#streams = streams;
     this.#clock = clock;
-    this.#feeds = new RecentlyUsed({ max, dispose: (feed) => this.#unlisten(feed) });
+    this.#feeds = caches.create('feeds', {
+      size,
+      maxBytes: 16 * MiB,
+      sizeOf: ({ bytes }) => bytes,
+      onRemove: (feed) => this.#unlisten(feed),
+    });
     this.#waking = new WakeQueue(clock, (roomId) => this.#listeners.get(roomId) ?? []);
     engine.stream.subscribe((fact, position) => this.#roomFact(fact, position));
     streams.onAdvance((current) => this.#wake(current));
@@ -92,7 +104,7 @@ export class Feeds {
   async #open(userId: string): Promise<Feed> {
     const rooms = await this.#engine.userRooms.of(userId);
     // Nothing is awaited between reading the rooms and listening, so that no fact is missed.
-    const feed = new Feed(userId, this.#streams.current);
+    const feed = new Feed(userId, this.#streams.current, () => this.#feeds.remeasure(userId));
     this.#feeds.set(userId, feed);
     for (const room of rooms.values()) if (room.membership === 'join') this.#listen(room.roomId, feed);
     return feed;

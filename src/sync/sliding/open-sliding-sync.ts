@@ -1,4 +1,5 @@
 import type { AccountData } from '../../account-data/index.ts';
+import type { CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
@@ -23,6 +24,7 @@ import { UnjoinedRoom } from './rooms/unjoined-room.ts';
 import { SlidingSync } from './sliding-sync.ts';
 
 export interface SlidingSyncServicesDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly streams: StreamReader;
   readonly clock: Clock;
@@ -43,14 +45,14 @@ export interface SlidingSyncServicesDeps {
 
 /** Assembles simplified sliding sync. */
 export function openSlidingSync(deps: SlidingSyncServicesDeps): SlidingSync {
-  const { engine, sources, accountData } = deps;
-  const activity = new RoomActivity(engine);
+  const { engine, sources, accountData, caches } = deps;
+  const activity = new RoomActivity(engine, caches);
   const extensions = new Extensions(sources);
   const answers = new Answers({
     ...deps,
     roomList: new RoomList({ ...deps, activity }),
-    listFilter: new ListFilter({ engine, traits: new RoomTraitsReader(engine) }),
-    marks: new UserMarks(accountData),
+    listFilter: new ListFilter({ engine, traits: new RoomTraitsReader(engine, caches) }),
+    marks: new UserMarks(accountData, caches),
     joinedRoom: new JoinedRoom({ ...deps, activity }),
     unjoinedRoom: new UnjoinedRoom(deps),
     extensions,

@@ -87,12 +87,13 @@ class Moods implements SyncSource {
 
 async function openMoods(open: OpenDatabase) {
   const under = await RoomsUnderTest.open(open, [...accountDataMigrations, ...slidingSyncMigrations]);
-  const { rooms, streams, clock, database } = under;
+  const { rooms, streams, clock, caches, database } = under;
   const moods = new Moods(streams);
   const sync = openSync({
     rooms,
     streams,
     clock,
+    caches,
     database,
     randomness: systemRandomness,
     sources: [moods],

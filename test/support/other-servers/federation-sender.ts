@@ -212,7 +212,12 @@ export class SenderUnderTest {
   async #start(): Promise<void> {
     const { database, clock, streams, engine } = this.rooms;
     const config = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
-    this.#http = new OutboundHttp({ config, clock: systemClock, resolver: this.resolver });
+    this.#http = new OutboundHttp({
+      caches: plainCaches(systemClock),
+      config,
+      clock: systemClock,
+      resolver: this.resolver,
+    });
     this.client = await openFederationClient({
       http: this.#http,
       resolver: this.resolver,
@@ -235,6 +240,7 @@ export class SenderUnderTest {
     this.sender = new FederationSender({
       serverName: 'test',
       database,
+      caches: plainCaches(clock),
       streams,
       clock,
       randomness: systemRandomness,

@@ -17,6 +17,7 @@ import type { OpenDatabase } from '../databases/databases.ts';
 import { type Overrides, sectionDefaults } from '../inputs/section-defaults.ts';
 import { FakeResolver } from '../network/loopback.ts';
 import type { TestAuthority } from '../network/test-authority.ts';
+import { plainCaches } from '../servers/caches.ts';
 
 export interface TestFederationOptions {
   /** The name and the key of the server that sends requests. */
@@ -44,7 +45,7 @@ export async function openTestFederation(given: TestFederationOptions): Promise<
   const resolver = new FakeResolver();
   for (const host of ['a.example', 'b.example', 'far.example']) resolver.hosts.set(host, ['127.0.0.1']);
   const config = sectionDefaults(outboundSection, { ip_range_whitelist: ['127.0.0.0/8'] });
-  const http = new OutboundHttp({ config, clock: systemClock, resolver });
+  const http = new OutboundHttp({ caches: plainCaches(systemClock), config, clock: systemClock, resolver });
   const clock = eagerClock();
   const database = given.database ?? (await open(federationClientMigrations));
   const caches = new CacheRegistry(systemClock, sectionDefaults(cachesSection));

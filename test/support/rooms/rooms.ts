@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
 import type { Database, Migration } from '../../../src/kernel/database/index.ts';
 import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
@@ -52,6 +53,11 @@ export class RoomsUnderTest {
     this.clock = deps.clock;
     this.rooms = deps.rooms;
     this.engine = deps.rooms.engine;
+  }
+
+  /** A new registry for each caller, so that a slice can be opened twice. */
+  get caches(): CacheRegistry {
+    return plainCaches(this.clock);
   }
 
   static async open(

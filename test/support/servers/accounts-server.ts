@@ -10,6 +10,7 @@ import {
   Housekeeping,
 } from '../../../src/accounts/index.ts';
 import { deviceMigrations, deviceRoutes } from '../../../src/devices/index.ts';
+import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
 import type { Database, Migration } from '../../../src/kernel/database/index.ts';
 import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
 import { Jobs } from '../../../src/kernel/jobs/index.ts';
@@ -22,6 +23,7 @@ import { type ManualClock, manualClock } from '../clocks/manual-clock.ts';
 import type { OpenDatabase } from '../databases/databases.ts';
 import { adminRegistrationBody, adminRegistrationPath } from '../users/register-admin.ts';
 import { callApi } from './api-call.ts';
+import { plainCaches } from './caches.ts';
 
 export const minute = 60_000;
 
@@ -69,6 +71,7 @@ export interface TestEnvironment {
   readonly database: Database;
   readonly streams: LocalStreams;
   readonly clock: ManualClock;
+  readonly caches: CacheRegistry;
 }
 
 export interface AccountsServerOptions {
@@ -105,7 +108,7 @@ export class AccountsServer {
     const database = await open([...baseMigrations, ...(setup.migrations ?? [])]);
     const clock = manualClock();
     const streams = await LocalStreams.open({ database, clock, log: silentLogger });
-    const environment = { database, streams, clock };
+    const environment = { database, streams, clock, caches: plainCaches(clock) };
     const limiter = (burst_count: number) => new RateLimiter({ per_second: 0.1, burst_count }, clock);
     const burst = setup.burst ?? 1000;
     const slice = assembleAccounts(

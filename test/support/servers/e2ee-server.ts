@@ -10,7 +10,6 @@ import {
   openE2ee,
 } from '../../../src/e2ee/index.ts';
 import { federationMigrations } from '../../../src/federation/index.ts';
-import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
 import { Jobs, jobMigrations } from '../../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
@@ -31,11 +30,10 @@ import { sectionDefaults } from '../inputs/section-defaults.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 import { ClientDevice } from '../users/client-device.ts';
 import { AccountsServer, type Answer, type LoggedInUser, type TestEnvironment } from './accounts-server.ts';
-import { plainCaches } from './caches.ts';
 
 const signer = { serverName: 'test', key: newSigningKey('test') };
 
-const openRoomsIn = (environment: TestEnvironment & { caches: CacheRegistry }) =>
+const openRoomsIn = (environment: TestEnvironment) =>
   openRooms({
     ...environment,
     signer,
@@ -81,21 +79,20 @@ export class E2eeServer {
         ...e2eeMigrations,
         ...federationMigrations,
       ],
-      extensions: ({ database }) => {
-        queues = new MessageQueues(database);
+      extensions: ({ database, caches }) => {
+        queues = new MessageQueues(database, caches);
         const rows = new OwnedRows([toDeviceManifest, e2eeManifest]);
         return { deviceCleanups: [keyChanges, rows], lifecycleHooks: [rows] };
       },
       routes: async ({ devices, reauthenticator }, environment) => {
-        const { streams, clock } = environment;
-        const caches = plainCaches(clock);
-        const rooms = await openRoomsIn({ ...environment, caches });
+        const { streams, clock, caches } = environment;
+        const rooms = await openRoomsIn(environment);
         const serverName = 'test';
         const { engine } = rooms;
         const common = { ...environment, log: silentLogger, devices, engine, caches, keyChanges, serverName };
         const jobs = new Jobs({ ...environment, log: silentLogger, alone: true });
         const e2ee = await openE2ee({ ...common, queues, reauthenticator, jobs, ...more });
-        const toDevice = new ToDevice({ streams, clock, devices, queues, serverName });
+        const toDevice = new ToDevice({ streams, clock, caches, devices, queues, serverName });
         deps = { e2ee, rooms, queues, keyChanges, jobs, toDevice };
         await jobs.start();
         return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];

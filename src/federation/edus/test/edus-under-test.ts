@@ -29,10 +29,10 @@ export async function startEdus(
   { enabled = true as boolean | 'untracked', transactionsPerSecond = 50 } = {},
 ) {
   const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...presenceMigrations]);
-  const { engine, streams, clock, database } = under;
-  const typing = new Typing({ streams, clock, roomStream: engine.stream });
+  const { engine, streams, clock, database, caches } = under;
+  const typing = new Typing({ streams, clock, caches, roomStream: engine.stream });
   const markers = { find: async () => undefined, set: async () => undefined };
-  const receipts = new Receipts({ database, streams, clock, engine, markers });
+  const receipts = new Receipts({ caches, database, streams, clock, engine, markers });
   const limiter = new RateLimiter({ per_second: 1e6, burst_count: 1e6 }, clock);
   const presence = new Presence({ database, streams, clock, engine, limiter, log: silentLogger }, enabled);
   const shared = { ...under.rooms, engine, typing, receipts, presence, clock };

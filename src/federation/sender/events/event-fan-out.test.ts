@@ -14,6 +14,7 @@ forEachDatabase((open) => {
       const delivered: [type: string, destinations: string[]][] = [];
       const fanOut = new EventFanOut({
         serverName: 'test',
+        caches: under.caches,
         engine,
         streams,
         isDestination: () => true,

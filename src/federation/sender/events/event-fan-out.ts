@@ -1,3 +1,4 @@
+import type { CacheRegistry } from '../../../kernel/caches/index.ts';
 import type { StreamReader } from '../../../kernel/streams/index.ts';
 import { isDummyEvent, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomFact, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
@@ -5,6 +6,7 @@ import { type OutgoingPdu, outgoingPdu } from './outgoing-pdu.ts';
 import { RoomServers } from './room-servers.ts';
 
 export interface EventFanOutDeps {
+  readonly caches: CacheRegistry;
   readonly serverName: string;
   readonly engine: Pick<RoomReader, 'stream' | 'events' | 'heads' | 'groups'>;
   readonly streams: Pick<StreamReader, 'current'>;
@@ -37,7 +39,7 @@ export class EventFanOut {
 
   constructor(deps: EventFanOutDeps) {
     this.#deps = deps;
-    this.#servers = new RoomServers(deps.engine);
+    this.#servers = new RoomServers(deps.engine, deps.caches);
     this.#factsSince = deps.streams.current;
     deps.engine.stream.subscribe((fact, position) => this.#buffer(fact, position));
   }

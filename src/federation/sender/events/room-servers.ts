@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import { membershipOf, serverOfUser } from '../../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 
@@ -17,9 +17,14 @@ const maxRooms = 5_000;
  */
 export class RoomServers {
   readonly #engine: Pick<RoomReader, 'events' | 'groups'>;
-  readonly #cache = new RecentlyUsed<string, GroupServers>({ max: maxRooms });
+  readonly #cache: Cache<string, GroupServers>;
 
-  constructor(engine: Pick<RoomReader, 'events' | 'groups'>) {
+  constructor(engine: Pick<RoomReader, 'events' | 'groups'>, caches: CacheRegistry) {
+    this.#cache = caches.create('servers_of_rooms', {
+      size: maxRooms,
+      maxBytes: 6 * MiB,
+      sizeOf: ({ servers }) => 80 * servers.size,
+    });
     this.#engine = engine;
   }
 

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import type { Recipient } from '../recipient.ts';
 
 /**
@@ -27,6 +27,11 @@ export class SentRoomMembers {
     this.#users.set(userId, { nid, position });
   }
 
+  /** Number of members that were sent. */
+  get size(): number {
+    return this.#users.size;
+  }
+
   clear(): void {
     this.#users.clear();
   }
@@ -34,12 +39,23 @@ export class SentRoomMembers {
 
 /** The membership events that lazy-loading devices have been sent. */
 export class SentMembers {
-  readonly #rooms = new RecentlyUsed<string, SentRoomMembers>({ max: maxRooms });
+  readonly #rooms: Cache<string, SentRoomMembers>;
+
+  constructor(caches: CacheRegistry) {
+    this.#rooms = caches.create('sent_members', {
+      size: maxRooms,
+      maxBytes: 8 * MiB,
+      sizeOf: ({ size }) => 200 + 120 * size,
+    });
+  }
 
   of(device: Pick<Recipient, 'userId' | 'deviceId'>, roomId: string): SentRoomMembers {
     const key = keyOf(device, roomId);
     let members = this.#rooms.get(key);
-    if (!members) {
+    if (members) {
+      // Members were added after the last call.
+      this.#rooms.remeasure(key);
+    } else {
       members = new SentRoomMembers();
       this.#rooms.set(key, members);
     }

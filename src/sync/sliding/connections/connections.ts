@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from '../../../kernel/database/index.ts';
 import { LoadOnce } from '../../../kernel/load-once.ts';
@@ -10,13 +10,14 @@ import { readConnection, readRooms, replaceConnection, writeGeneration } from '.
 import type { SlidingSyncTables } from './tables.ts';
 
 export interface ConnectionsDeps {
+  readonly caches: CacheRegistry;
   readonly database: Database;
   readonly clock: Clock;
   readonly randomness: Randomness;
 }
 
-/** Maximum number of rooms of all connections in memory; one takes about 200 bytes. */
-const maxRooms = 2_000_000;
+/** Maximum estimated bytes of all cached connections, of one without rooms, and of what is known of a room. */
+const [maxBytes, connectionBytes, roomBytes] = [20 * MiB, 1_000, 120];
 
 /**
  * Maximum number of connections of a device; one more replaces the least recently used one, whose client must
@@ -35,16 +36,16 @@ interface OnDisk {
 /** The connections of all devices: on disk, and in memory while they are used. */
 export class Connections {
   readonly #deps: ConnectionsDeps;
-  readonly #cache: LRUCache<string, Connection>;
+  readonly #cache: Cache<string, Connection>;
   readonly #loading = new LoadOnce<string, Connection | undefined>();
   /** Connections without an entry have not been written yet. */
   readonly #onDisk = new WeakMap<Connection, OnDisk>();
 
   constructor(deps: ConnectionsDeps) {
     this.#deps = deps;
-    this.#cache = new LRUCache({
-      maxSize: maxRooms,
-      sizeCalculation: (connection) => connection.rooms.size + 10,
+    this.#cache = deps.caches.create('sliding_sync_connections', {
+      maxBytes,
+      sizeOf: ({ rooms }) => connectionBytes + roomBytes * rooms.size,
     });
   }
 

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import { stateMapKey } from '../../../protocol/index.ts';
 import { type RoomReader, type UserRoom, visibleContent } from '../../../room-engine/index.ts';
 
@@ -21,19 +21,27 @@ const keys = {
 type Key = keyof typeof keys;
 
 /** Maximum number of rooms in each cache. */
-const maxRooms = 100_000;
+const maxRooms = 20_000;
+
+const bounds = {
+  size: maxRooms,
+  maxBytes: 3 * MiB,
+  sizeOf: ({ name = '' }: RoomTraits) => 100 + name.length,
+};
 
 /** Reads the properties of rooms that filters use, and caches them until they change. */
 export class RoomTraitsReader {
   readonly #engine: RoomReader;
-  readonly #current = new RecentlyUsed<number, RoomTraits>({ max: maxRooms });
+  readonly #current: Cache<number, RoomTraits>;
   /** Rooms at the end of a user's membership, by the nid of the membership event. */
-  readonly #past = new RecentlyUsed<number, RoomTraits>({ max: maxRooms });
+  readonly #past: Cache<number, RoomTraits>;
 
   /** Counts invalidations: a load that began before one must not be cached. */
   #dropped = 0;
 
-  constructor(engine: RoomReader) {
+  constructor(engine: RoomReader, caches: CacheRegistry) {
+    this.#current = caches.create('room_traits', { ...bounds });
+    this.#past = caches.create('former_room_traits', { ...bounds });
     this.#engine = engine;
     const relevant = new Set<string>(Object.values(keys));
     engine.stream.subscribe(({ stored, stateChanges }) => {

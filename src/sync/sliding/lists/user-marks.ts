@@ -1,5 +1,5 @@
 import type { AccountData } from '../../../account-data/index.ts';
-import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import { isJsonObject, type JsonObject } from '../../../protocol/index.ts';
 
 /** How a user has marked rooms. */
@@ -10,15 +10,29 @@ export interface Marks {
   readonly tags: ReadonlyMap<string, ReadonlySet<string>>;
 }
 
+interface CachedMarks {
+  readonly marks: Promise<Marks>;
+  /** Number of marked rooms; 0 while they are read. */
+  rooms: number;
+}
+
+/** Estimated bytes of the marks of a room. */
+const markBytes = 200;
+
 /** Maximum number of users in the cache. */
 const maxUsers = 20_000;
 
 /** Reads how users have marked their rooms, and caches it for users who sync. */
 export class UserMarks {
   readonly #accountData: AccountData;
-  readonly #users = new RecentlyUsed<string, Promise<Marks>>({ max: maxUsers });
+  readonly #users: Cache<string, CachedMarks>;
 
-  constructor(accountData: AccountData) {
+  constructor(accountData: AccountData, caches: CacheRegistry) {
+    this.#users = caches.create('room_marks', {
+      size: maxUsers,
+      maxBytes: 4 * MiB,
+      sizeOf: ({ rooms }) => 200 + markBytes * rooms,
+    });
     this.#accountData = accountData;
     accountData.accountDataStream.subscribe(({ userId, type }) => {
       if (type === 'm.direct' || type === 'm.tag') this.#users.delete(userId);
@@ -27,11 +41,17 @@ export class UserMarks {
 
   of(userId: string): Promise<Marks> {
     const known = this.#users.get(userId);
-    if (known) return known;
-    const loading = this.#load(userId);
-    this.#users.set(userId, loading);
-    loading.catch(() => this.#users.delete(userId));
-    return loading;
+    if (known) return known.marks;
+    const cached: CachedMarks = { marks: this.#load(userId), rooms: 0 };
+    this.#users.set(userId, cached);
+    cached.marks.then(
+      ({ direct, tags }) => {
+        cached.rooms = direct.size + tags.size;
+        this.#users.remeasure(userId);
+      },
+      () => this.#users.delete(userId),
+    );
+    return cached.marks;
   }
 
   async #load(userId: string): Promise<Marks> {

@@ -1,4 +1,4 @@
-import { RecentlyUsed } from '../../../kernel/caches/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../../kernel/caches/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../../room-engine/index.ts';
 
 /** Event types that move a room up in lists. Source: MSC4186, `bump_stamp`. */
@@ -15,7 +15,7 @@ const bumpTypes: ReadonlySet<string> = new Set([
 ]);
 
 /** Maximum number of rooms in each cache. */
-const maxRooms = 200_000;
+const [maxRooms, maxBytes] = [30_000, 4 * MiB];
 
 /**
  * Page size and maximum number of pages that are searched for such an event; without one, the oldest searched
@@ -26,10 +26,12 @@ const [pageSize, maxPages] = [50, 10];
 /** Stream positions of the latest activity in rooms. */
 export class RoomActivity {
   readonly #engine: RoomReader;
-  readonly #latest = new RecentlyUsed<number, number>({ max: maxRooms });
-  readonly #bumps = new RecentlyUsed<number, number>({ max: maxRooms });
+  readonly #latest: Cache<number, number>;
+  readonly #bumps: Cache<number, number>;
 
-  constructor(engine: RoomReader) {
+  constructor(engine: RoomReader, caches: CacheRegistry) {
+    this.#latest = caches.create('newest_positions_of_rooms', { size: maxRooms, maxBytes });
+    this.#bumps = caches.create('bump_stamps_of_rooms', { size: maxRooms, maxBytes });
     this.#engine = engine;
     engine.stream.subscribe(({ stored, onTimeline }, position) => {
       if (!onTimeline) return;

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { IdleCollection } from './idle-collection.ts';
+
+const mebibyte = 1024 * 1024;
+
+/** A process whose CPU time and heap the test sets. */
+function makeProcess() {
+  const clock = manualClock();
+  const state = { cpu: 0, heap: 100 * mebibyte, collections: 0 };
+  const collection = new IdleCollection({
+    clock,
+    cpuTime: () => state.cpu,
+    heapSize: () => state.heap,
+    collect: async () => {
+      state.collections++;
+      state.heap = 50 * mebibyte;
+    },
+  });
+  /** Lets seconds pass, in each of which the process uses so many milliseconds of CPU time. */
+  const pass = async (seconds: number, milliseconds: number) => {
+    for (let second = 0; second < seconds; second++) {
+      state.cpu += milliseconds * 1_000;
+      clock.advance(1_000);
+      await new Promise(setImmediate);
+    }
+  };
+  return { state, pass, stop: () => collection.stop() };
+}
+
+describe('IdleCollection', () => {
+  it('collects garbage once after half a minute with little CPU time', async () => {
+    const { state, pass } = makeProcess();
+    await pass(29, 10);
+    assert.equal(state.collections, 0);
+    await pass(600, 10);
+    assert.equal(state.collections, 1);
+  });
+
+  it('does not collect garbage while the process is busy', async () => {
+    const { state, pass } = makeProcess();
+    for (let i = 0; i < 10; i++) {
+      await pass(25, 10);
+      await pass(5, 500);
+    }
+    assert.equal(state.collections, 0);
+  });
+
+  it('collects garbage again after the next busy period only if the heap has grown', async () => {
+    const { state, pass } = makeProcess();
+    await pass(60, 10);
+    await pass(10, 500);
+    state.heap += 2 * mebibyte;
+    await pass(60, 10);
+    assert.equal(state.collections, 1);
+    await pass(10, 500);
+    state.heap += 20 * mebibyte;
+    await pass(60, 10);
+    assert.equal(state.collections, 2);
+  });
+
+  it('does nothing after it is stopped', async () => {
+    const { state, pass, stop } = makeProcess();
+    stop();
+    await pass(60, 0);
+    assert.equal(state.collections, 0);
+  });
+
+  it('runs the collector of V8 by default', async () => {
+    const clock = manualClock();
+    const collection = new IdleCollection({ clock, cpuTime: () => 0, heapSize: () => 100 * mebibyte });
+    const garbage = (() => new WeakRef({ unused: true }))();
+    // A weak reference holds its target until the end of the turn.
+    await new Promise(setImmediate);
+    clock.advance(30_000);
+    while (garbage.deref() !== undefined) await new Promise(setImmediate);
+    collection.stop();
+  });
+});

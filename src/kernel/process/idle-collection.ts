@@ -1,0 +1,82 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Clock, Timer } from '../clock.ts';
+
+/** Milliseconds between two looks at the CPU time, and quiet ones after which memory is given back. */
+const [sampleInterval, quietTime] = [5_000, 30_000];
+
+/** Share of one CPU that a quiet process uses at most. */
+const maxShare = 0.05;
+
+/** Bytes by which the heap must have grown since the last collection. */
+const minGrowth = 8 * 1024 * 1024;
+
+export interface IdleCollectionDeps {
+  readonly clock: Clock;
+  /** Returns the CPU time of the process so far, in microseconds. */
+  readonly cpuTime?: () => number;
+  /** Returns the bytes of live and dead objects. */
+  readonly heapSize?: () => number;
+  /** Collects garbage. */
+  readonly collect?: () => Promise<unknown>;
+}
+
+/**
+ * Collects garbage once when the process has been quiet for half a minute and its heap has grown since: V8 collects
+ * while objects are made, so that a process which has become quiet keeps its memory.
+ */
+export class IdleCollection {
+  readonly #clock: Clock;
+  readonly #cpuTime: () => number;
+  readonly #heapSize: () => number;
+  readonly #collect: () => Promise<unknown>;
+  #timer: Timer | undefined;
+  #usedBefore: number;
+  #quietFor = 0;
+  #sizeAfter = 0;
+
+  constructor({ clock, cpuTime, heapSize, collect }: IdleCollectionDeps) {
+    this.#clock = clock;
+    this.#cpuTime = cpuTime ?? cpuTimeOfProcess;
+    this.#heapSize = heapSize ?? (() => process.memoryUsage().heapUsed);
+    this.#collect = collect ?? collector();
+    this.#usedBefore = this.#cpuTime();
+    this.#schedule();
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  #schedule(): void {
+    this.#timer = this.#clock.setTimer(sampleInterval, () => {
+      const used = this.#cpuTime();
+      const isQuiet = used - this.#usedBefore <= maxShare * sampleInterval * 1_000;
+      this.#usedBefore = used;
+      const before = this.#quietFor;
+      this.#quietFor = isQuiet ? before + sampleInterval : 0;
+      if (before < quietTime && this.#quietFor >= quietTime) void this.#collectIfGrown();
+      this.#schedule();
+    });
+  }
+
+  async #collectIfGrown(): Promise<void> {
+    if (this.#heapSize() < this.#sizeAfter + minGrowth) return;
+    await this.#collect();
+    this.#sizeAfter = this.#heapSize();
+    // The time of the collection itself does not end the quiet period.
+    this.#usedBefore = this.#cpuTime();
+  }
+}
+
+function cpuTimeOfProcess(): number {
+  const { user, system } = process.cpuUsage();
+  return user + system;
+}
+
+/** Returns V8's collector, which is not visible to programs that do not ask for it. */
+function collector(): () => Promise<unknown> {
+  setFlagsFromString('--expose-gc');
+  const collect: (options: object) => Promise<unknown> = runInNewContext('gc');
+  return () => collect({ type: 'major', execution: 'async' });
+}
