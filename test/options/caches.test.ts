@@ -16,7 +16,11 @@ import { testConfiguration } from '../support/servers/server.ts';
  * Counts how many of 400 events are cached with this configuration, before and after the global factor is
  * halved.
  */
-async function cachedEvents(event_cache_size: number, global_factor: number): Promise<number[]> {
+async function cachedEvents(
+  event_cache_size: number,
+  global_factor: number,
+  body = 'x',
+): Promise<readonly [before: number, after: number]> {
   const shutdown = new Shutdown(silentLogger);
   const place = await makeTestDatabase('sqlite');
   shutdown.add('place', () => place.remove());
@@ -36,7 +40,7 @@ async function cachedEvents(event_cache_size: number, global_factor: number): Pr
     const { creation, engine } = await startRooms(kernel, users, relationIndex, opened);
     const sender = '@alice:test';
     const roomId = await creation.create(sender, {});
-    const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body: 'x' } };
+    const draft = { type: 'm.room.message', sender, content: { msgtype: 'm.text', body } };
     const sent = await Promise.all(Array.from({ length: 400 }, () => engine.timeline.append(roomId, draft)));
     const count = () => sent.filter(({ nid }) => engine.events.peek(nid) !== undefined).length;
     const before = count();
@@ -52,4 +56,11 @@ it('bounds the event cache by its size times the global factor, also after a rel
   assert.deepEqual(await cachedEvents(150, 1), [150, 75]);
   assert.deepEqual(await cachedEvents(150, 2), [300, 150]);
   assert.deepEqual(await cachedEvents(500, 1), [400, 250]);
+});
+
+it('bounds the event cache by its bytes as well, however large the events of one user are [option: event_cache_size]', async () => {
+  const [before, after] = await cachedEvents(10_000, 0.5, 'x'.repeat(60_000));
+  // 32 MiB at this factor; an event counts twice, because its text for clients is cached as well.
+  assert.ok(before > 200 && before < 280, `${before} events`);
+  assert.ok(after > 100 && after < 140, `${after} events`);
 });
