@@ -197,7 +197,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await notify(user);
       const roomId = await onlyRoom(user);
       const { joined } = await user.do('GET', `/rooms/${enc(roomId)}/joined_members`);
-      assert.deepEqual((joined as Record<string, unknown>)[before.id], { display_name: 'The gazette' });
+      assert.deepEqual((joined as Record<string, unknown>)[before.id], {
+        display_name: 'The gazette',
+        avatar_url: null,
+      });
       assert.deepEqual(await search(user), []);
       assert.equal((await ask(before)).status, 404);
     });

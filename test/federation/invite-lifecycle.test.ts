@@ -232,7 +232,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       // The inviting server receives the leave after this server.
       hasInvite = false;
       await until(async () => (await membershipInSync()) === undefined);
-      assert.equal(asked('make_leave'), 2);
+      assert.ok(asked('make_leave') >= 2);
     });
 
     it('confirms a retraction by a user who was in the room when this server was', async () => {

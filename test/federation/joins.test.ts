@@ -135,8 +135,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const cleo = await c!.registerClient('cleo');
       const roomId = await anna.createRoom();
       assert.equal((await join(cleo, roomId, ['a.test'])).status, 200);
-      const room = (await cleo.sync()).rooms?.join?.[roomId];
-      assert.equal(room?.timeline.events.length, 1);
+      // The room is left out until its members are known.
+      await until(async () => (await cleo.sync()).rooms?.join?.[roomId] !== undefined);
+      const room = (await cleo.sync()).rooms!.join![roomId]!;
+      assert.equal(room.timeline.events.length, 1);
       const at = room.timeline.prev_batch ?? '';
       const { chunk } = await cleo.do('GET', `/rooms/${enc(roomId)}/members`, undefined, { at });
       assert.deepEqual(

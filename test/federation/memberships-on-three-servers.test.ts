@@ -103,7 +103,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const { rooms } = await ben.sync(undefined, { filter: { room: { include_leave: true } } });
       assert.equal(rooms?.leave?.[roomId], undefined);
       await joinVia(ben, roomId, a!);
-      assert.ok((await ben.sync()).rooms?.join?.[roomId]);
+      await until(async () => (await ben.sync()).rooms?.join?.[roomId] !== undefined);
     });
   });
 });

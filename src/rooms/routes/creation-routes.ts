@@ -14,11 +14,14 @@ const maxAddresses = 20;
 /** Maximum number of users to invite, and of `initial_state` events, which are made at once. */
 const [maxInvites, maxInitialState] = [2_000, 200];
 
+/** Maximum characters of a name or topic; an event with a longer one than events may have is refused with 413 M_TOO_LARGE. */
+const maxTextLength = 1_000_000;
+
 const createRoomBody = Type.Object({
   visibility: Type.Optional(Type.Union([Type.Literal('public'), Type.Literal('private')])),
   room_alias_name: Type.Optional(Type.String()),
-  name: Type.Optional(Type.String()),
-  topic: Type.Optional(Type.String()),
+  name: Type.Optional(Type.String({ maxLength: maxTextLength })),
+  topic: Type.Optional(Type.String({ maxLength: maxTextLength })),
   invite: Type.Optional(Type.Array(Type.String(), { maxItems: maxInvites })),
   invite_3pid: Type.Optional(Type.Array(addressInvite, { maxItems: maxAddresses })),
   room_version: Type.Optional(Type.String()),
