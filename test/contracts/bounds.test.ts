@@ -119,7 +119,7 @@ describe('contracts of routes', () => {
     for (const [method, path, body] of [
       ['POST', '/createRoom', { invite: many(9_000) }],
       ['POST', '/createRoom', { initial_state: Array(9_000).fill({ type: 'a.b', content: {} }) }],
-      ['POST', '/createRoom', { name: 'x'.repeat(70_000) }],
+      ['POST', '/createRoom', { room_alias_name: 'x'.repeat(70_000) }],
       ['POST', '/keys/query', { device_keys: entries(6_000, []) }],
       ['POST', '/keys/query', { device_keys: { '@a:test': Array(2_000).fill('A') } }],
       ['POST', '/keys/claim', { one_time_keys: { '@a:test': entries(2_000, 'signed_curve25519') } }],
