@@ -8,7 +8,12 @@ import type { World } from './world.ts';
 const [rejected, softFailed, outlier] = [1, 2, 4];
 
 /** Describes the work that a server still has to do; empty when there is none. */
-export async function pendingWork({ run }: SimulatedServer, roomId: string): Promise<string> {
+export async function pendingWork(
+  server: SimulatedServer,
+  roomId: string,
+  servers: readonly SimulatedServer[],
+): Promise<string> {
+  const { run } = server;
   if (!run) return 'the server does not run';
   const reader = run.kernel.database.reader<never>();
   const { rows } = await sql<Readonly<Record<string, number>>>`select
@@ -19,12 +24,29 @@ export async function pendingWork({ run }: SimulatedServer, roomId: string): Pro
     (select count(*) from unannounced_devices) as unannounced_devices,
     (select count(*) from remote_device_lists where stale = 1) as stale_device_lists`.execute(reader);
   const { pendingPdus, destinations } = run.sender.status;
-  const head = await run.rooms.engine.heads.get(roomId);
-  const partial = head?.isPartial && head.servers.has(run.kernel.serverName) ? 1 : 0;
+  const partial = (await canBeCompleted(server, roomId, servers)) ? 1 : 0;
   // An EDU that waits for a retry may be on its way to the disk: neither in memory nor in the outbox.
   const busy = destinations.sending + destinations['catching up'] + destinations['waiting to retry'];
   const left = { ...rows[0], pendingPdus, busy, partial };
   return Object.values(left).some((number) => number > 0) ? JSON.stringify(left) : '';
+}
+
+/**
+ * Whether a server has joined the room without its members, and another server gives it the state. When state resolution
+ * has removed its join (see `seesInRoom`), no server does.
+ */
+async function canBeCompleted(
+  { run, name }: SimulatedServer,
+  roomId: string,
+  servers: readonly SimulatedServer[],
+): Promise<boolean> {
+  const head = await run?.rooms.engine.heads.get(roomId);
+  if (!head?.isPartial || !head.servers.has(name)) return false;
+  for (const other of servers) {
+    const known = await other.run?.rooms.engine.heads.get(roomId);
+    if (other.name !== name && (!other.run || known?.servers.has(name))) return true;
+  }
+  return false;
 }
 
 /**

@@ -118,7 +118,7 @@ class Simulation {
       await scheduler.sleep(pause);
       const left: string[] = [];
       for (const server of servers) {
-        const what = await pendingWork(server, this.#users.roomId);
+        const what = await pendingWork(server, this.#users.roomId, servers);
         if (what) left.push(`${server.name}: ${what}`);
       }
       if (left.length === 0) return trace.note('', 'SETTLED');
