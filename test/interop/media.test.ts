@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { imageMetadata, noiseImage } from '../support/inputs/images.ts';
-import { byDirection, InteropSuite } from './interop-suite.ts';
+import { byDirection, InteropSuite, type ScenarioOptions } from './interop-suite.ts';
 import type { InteropUser } from './interop-user.ts';
 
 const [name, type] = ['Kätzchen.png', 'image/png'];
-const options = { ways: byDirection, endsApart: true };
+const options: ScenarioOptions = { ways: byDirection, endsWithoutSharedRoom: true };
 
 /** Returns the authenticated media path of an mxc URI. */
 const download = (uri: string) => `/_matrix/client/v1/media/download/${uri.slice('mxc://'.length)}`;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { byDirection, InteropSuite } from './interop-suite.ts';
+import { byDirection, InteropSuite, type ScenarioOptions } from './interop-suite.ts';
 import { enc, type InteropUser, type Json, type Sync } from './interop-user.ts';
 
 /** Returns the contents of the to-device messages of this type and sender. */
@@ -9,7 +9,7 @@ const contents = ({ to_device }: Sync, type: string, from: InteropUser) =>
     .map(({ content }) => content as Json);
 
 InteropSuite.onSharedServers('to-device', ({ bothWays }) => {
-  const options = { ways: byDirection, endsApart: true };
+  const options: ScenarioOptions = { ways: byDirection, endsWithoutSharedRoom: true };
 
   bothWays(
     'delivers to-device messages once each, in order',
