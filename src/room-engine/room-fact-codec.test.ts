@@ -84,7 +84,7 @@ const storedEvent: fc.Arbitrary<StoredEvent> = record({
 
 const extremity = record({ nid, eventId: fc.string(), depth: nid, stateGroup: maybe(nid) });
 
-const fact: fc.Arbitrary<RoomFact> = record({
+const plainFact = record({
   end: maybe(record({ extremities: fc.array(extremity, { maxLength: 5 }), group: maybe(nid) })),
   redacts: maybe(nid),
   transaction: maybe(record({ scope: nid, txnId: fc.string() })),
@@ -111,6 +111,10 @@ const fact: fc.Arbitrary<RoomFact> = record({
     }),
   ),
 });
+
+const fact: fc.Arbitrary<RoomFact> = fc
+  .tuple(plainFact, fc.boolean())
+  .map(([one, completesState]) => (completesState ? { ...one, completesState } : one));
 
 describe('RoomFactCodec', () => {
   it('decodes facts equal to the encoded ones, for events of every room version', async () => {

@@ -84,6 +84,8 @@ export interface RoomFact {
    * state changed because of it: an out-of-band invite, the rest of a partial state, or backfill.
    */
   readonly onTimeline: boolean;
+  /** Whether the room's partial state (`omit_members`) is complete from `position` on. */
+  readonly completesState?: true;
   readonly stored: StoredEvent;
   /** The changes of the current state by the event, or by the state resolution that it caused. */
   readonly stateChanges: readonly StateChange[];

@@ -20,8 +20,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     });
     after(() => several.stop());
 
-    /** A room of a new scripted server, with the members Charlie and Derek. */
-    async function residentRoom() {
+    /** A room of a new scripted server, with the members Charlie and Derek or with its creator alone. */
+    async function residentRoom({ withMembers = true } = {}) {
       const server = await several.scripted(`far${++servers}.test`);
       const resident = new ScriptedResident(server, 'a.test');
       const { roomId } = resident.room;
@@ -29,7 +29,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         string,
         string,
       ];
-      for (const userId of [charlie, derek]) {
+      for (const userId of withMembers ? [charlie, derek] : []) {
         resident.setState('m.room.member', { membership: 'join' }, userId, userId);
       }
       const path = `/rooms/${enc(roomId)}`;
@@ -124,6 +124,19 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.ok(entry, `the long poll returns with the room: ${JSON.stringify(answer)}`);
         assert.deepEqual(bodies(entry), ['first']);
         assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
+      });
+
+      it('comes with a sync after its completion, when that brings no member that was not known', async () => {
+        const { resident, roomId, join } = await residentRoom({ withMembers: false });
+        resident.heroes = [resident.room.creator];
+        const release = resident.holdState();
+        await join();
+        const { rooms, next_batch: since } = await anna.sync();
+        assert.equal(rooms?.join?.[roomId], undefined);
+        const waiting = anna.sync(since, { timeout: 60_000 });
+        release();
+        const entry = (await waiting).rooms?.join?.[roomId];
+        assert.deepEqual(membersIn(entry), [anna.id, resident.room.creator].sort());
       });
 
       it('takes typing, receipts and messages to devices of members that are not known', async () => {

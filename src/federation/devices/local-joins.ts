@@ -39,9 +39,8 @@ export class LocalJoins {
     this.#deps = deps;
     this.#onJoin = onJoin;
     this.#bufferedFrom = deps.streams.current;
-    deps.engine.stream.subscribe(({ roomId, position, onTimeline, membershipChanges }) => {
-      const isCompletion = !onTimeline && deps.engine.heads.peek(roomId)?.completedAt === position;
-      if (isCompletion) this.#pending.push({ roomId, userId: undefined });
+    deps.engine.stream.subscribe(({ roomId, completesState, membershipChanges }) => {
+      if (completesState) this.#pending.push({ roomId, userId: undefined });
       for (const { userId, from, to } of membershipChanges) {
         if (to === 'join' && from !== 'join' && this.#isLocal(userId)) this.#pending.push({ roomId, userId });
       }

@@ -111,7 +111,7 @@ export class Feeds {
   }
 
   #roomFact(fact: RoomFact, position: number): void {
-    const { roomId, onTimeline, stateChanges, membershipChanges } = fact;
+    const { roomId, onTimeline, completesState, stateChanges, membershipChanges } = fact;
     for (const { userId, to } of membershipChanges) {
       const feed = this.#feeds.peek(userId);
       if (!feed) continue;
@@ -119,7 +119,8 @@ export class Feeds {
       if (to === 'join') this.#listen(roomId, feed);
       else this.#listeners.get(roomId)?.delete(feed);
     }
-    if (!onTimeline && stateChanges.length === 0) return;
+    // Syncs that need all members leave a room out until its state is complete, even if no state changes then.
+    if (!onTimeline && !completesState && stateChanges.length === 0) return;
     for (const feed of this.#listeners.get(roomId) ?? []) feed.add(position, roomId, timelineBit);
     this.#changed.rooms.add(roomId);
   }

@@ -26,6 +26,8 @@ export class ScriptedResident {
   missing: readonly BuiltEvent[] = [];
   /** `state_ids` and `state` wait until this resolves. */
   stateGate: Promise<void> = Promise.resolve();
+  /** Members whose memberships the response to a join contains; by default none. */
+  heroes: readonly string[] = [];
   /** Servers that the response to a join names. */
   serversInRoom: readonly string[];
   readonly #host: string;
@@ -135,7 +137,9 @@ export class ScriptedResident {
     server.on('PUT /_matrix/federation/v2/send_join/', ({ body }) => {
       const { event } = receivePdu(body, room.version);
       const before = [...this.#joined.values()];
-      const state = before.filter(({ type }) => type !== 'm.room.member');
+      const state = before.filter(
+        ({ type, stateKey }) => type !== 'm.room.member' || this.heroes.includes(stateKey!),
+      );
       const chain = this.#authChain([event, ...state]);
       this.accept(event);
       this.joins.push(event);

@@ -176,6 +176,7 @@ export class CompleteState {
         roomId: head.roomId,
         position,
         onTimeline: false,
+        completesState: true,
         ...withoutEnd,
         stored: cause,
         ...applied,
