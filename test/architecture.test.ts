@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { describe, it } from 'node:test';
-import { migrations, slices } from '../src/composition/slices.ts';
+import { migrations, slices } from '../src/slices.ts';
 
 /**
  * Slices by tier, lowest first. A slice may import the tiers below it and the slices of its own tier that are
@@ -54,6 +54,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
 
 /** Files that put the slices together, in order: each may import those before it, and all slices. */
 const composition = [
+  'slices.ts',
   'configuration.ts',
   'configuration',
   'composition',
@@ -213,12 +214,18 @@ describe('architecture', () => {
     assert.deepEqual(declared.sort(), applied, 'the manifest of its slice must contain each migration');
     const named = slices.map(({ name }) => name);
     const manifests = files.filter((file) => /^[a-z0-9-]+\/manifest\.ts$/.test(file)).map(sliceOf);
-    assert.deepEqual(manifests.toSorted(), named.toSorted(), 'composition/slices.ts must list each manifest');
-    const configured = between.filter(({ from }) => from === 'configuration.ts').map(({ to }) => to);
-    const options = files.filter((file) => /^([a-z0-9-]+|kernel\/[a-z-]+)\/config\.ts$/.test(file));
+    assert.deepEqual(manifests.toSorted(), named.toSorted(), 'slices.ts must list each manifest');
+    const sections = files.filter(
+      (file) =>
+        /^([a-z0-9-]+|kernel\/[a-z-]+)\/config\.ts$/.test(file) && /= section\(/.test(sources.get(file)!),
+    );
+    const listed = (file: string) => {
+      const lister = sliceOf(file) === 'kernel' ? 'configuration.ts' : `${sliceOf(file)}/manifest.ts`;
+      return between.some(({ from, to }) => from === lister && to === file);
+    };
     assertNone(
-      options.filter((file) => /= section\(/.test(sources.get(file)!) && !configured.includes(file)),
-      'configuration.ts must list each section of options',
+      sections.filter((file) => !listed(file)),
+      'the manifest of its slice, or configuration.ts for the kernel, must list each section of options',
     );
   });
 
@@ -255,15 +262,16 @@ function mayImport({ from, to }: Import): boolean {
 
 /**
  * Whether a file may import another one. Tests may import any file, and the files of a slice, of the kernel and of the
- * protocol may import each other; from outside, only `index.ts` may be imported. `configuration.ts` may also import the
- * `config.ts` of each slice, which imports nothing else of its slice; `src/configuration/` may also import files of
- * `kernel/config` that a running server does not load.
+ * protocol may import each other; from outside, only `index.ts` may be imported. `slices.ts` imports the `manifest.ts` of each slice, so that commands
+ * that only read options do not load the slices; `configuration.ts` imports the `config.ts` of parts of the kernel;
+ * `src/configuration/` may also import files of `kernel/config` that a running server does not load.
  */
 function isThroughIndex({ from, to }: Import): boolean {
   if (isTest(from) || sliceOf(from) === sliceOf(to) || composition.includes(sliceOf(to))) return true;
   const file = to.slice(partOf(to).length + 1);
   if (file === '' || file === 'index.ts') return true;
   if (sliceOf(from) === 'configuration') return partOf(to) === 'kernel/config';
+  if (sliceOf(from) === 'slices.ts') return file === 'manifest.ts';
   return file === 'config.ts' && sliceOf(from) === 'configuration.ts';
 }
 

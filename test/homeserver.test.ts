@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { migrations } from '../src/composition/slices.ts';
 import { createHomeserver } from '../src/homeserver.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { silentLogger } from '../src/kernel/observability/index.ts';
 import { systemRandomness } from '../src/kernel/randomness.ts';
+import { migrations } from '../src/slices.ts';
 import { eventually } from './clients/eventually.ts';
 import { makeTestDatabase, serverDatabases } from './support/databases/databases.ts';
 import {

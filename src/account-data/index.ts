@@ -3,7 +3,6 @@ export { AccountData, type AccountDataDeps, type ComputedAccountData } from './a
 export { IgnoredUsers } from './ignored-users.ts';
 export { InvitePermissions } from './invite-permissions.ts';
 export type { InviteDecision } from './invite-rules.ts';
-export { accountDataManifest } from './manifest.ts';
 export { accountDataMigrations } from './migrations.ts';
 export { openAccountData } from './open.ts';
 export type { AccountDataEntry, AccountDataKey } from './store.ts';

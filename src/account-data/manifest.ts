@@ -1,7 +1,7 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { accountDataMigrations } from './migrations.ts';
 
-export const accountDataManifest: SliceManifest = {
+export const accountDataManifest = {
   name: 'account-data',
   migrations: accountDataMigrations,
   accountRows: { tables: [{ table: 'account_data', column: 'user_id', deletedOn: 'erasure' }] },
@@ -10,4 +10,4 @@ export const accountDataManifest: SliceManifest = {
       { table: 'account_data', column: 'room_id', holds: 'room id', key: ['user_id', 'room_id', 'type'] },
     ],
   },
-};
+} satisfies SliceManifest;

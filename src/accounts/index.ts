@@ -30,7 +30,6 @@ export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';
 export { type AccountLimits, challengeRate, type Limiter } from './limits.ts';
 export type { Login, LoginRequest, LoginType } from './login/login.ts';
-export { accountsManifest } from './manifest.ts';
 export { accountMigrations } from './migrations.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';

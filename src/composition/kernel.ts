@@ -18,8 +18,8 @@ import type { Randomness } from '../kernel/randomness.ts';
 import { type RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { LocalStreams, type StreamWriter } from '../kernel/streams/index.ts';
 import { isServerName, type ServerName } from '../protocol/index.ts';
+import { migrations } from '../slices.ts';
 import type { Shutdown } from './shutdown.ts';
-import { migrations } from './slices.ts';
 
 /** Configuration, clock, loggers and other inputs from outside the program. */
 export interface Environment {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { tableColumns } from '../../test/support/databases/table-columns.ts';
-import { migrations, slices } from './slices.ts';
+import { migrations, slices } from '../slices.ts';
 
 /** Tables with user ids whose rows stay, or that the owner of the account deletes itself, by the reason. */
 const others: Readonly<Record<string, readonly string[]>> = {

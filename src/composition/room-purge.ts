@@ -1,6 +1,6 @@
 import { ForgottenRooms, RoomPurge, type Rooms } from '../rooms/index.ts';
+import { slices } from '../slices.ts';
 import type { Kernel } from './kernel.ts';
-import { slices } from './slices.ts';
 
 /** The rows that the slices store for rooms. */
 export const roomRows = slices.flatMap((slice) => slice.roomRows ?? []);

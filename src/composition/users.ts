@@ -33,10 +33,10 @@ import { PushRules, pushRuleRoutes, pushRulesSyncSource } from '../push/index.ts
 import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
+import { slices } from '../slices.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
 import type { OpenedSlices } from './opened-slices.ts';
-import { slices } from './slices.ts';
 
 /** The slices about users (tier 1). */
 export interface Users {

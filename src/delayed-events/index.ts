@@ -1,5 +1,4 @@
 /** Delayed events: scheduled by clients, and sent by the server unless they are cancelled before. */
 export { DelayedEvents, maxScheduled } from './delayed-events.ts';
-export { delayedEventsManifest } from './manifest.ts';
 export { delayedEventMigrations } from './migrations.ts';
 export { openDelayedEvents } from './open.ts';

@@ -8,7 +8,6 @@ export {
   type DevicesDeps,
 } from './devices.ts';
 export { type DeviceActivity, LastSeen } from './last-seen.ts';
-export { devicesManifest } from './manifest.ts';
 export { deviceMigrations } from './migrations.ts';
 export type { Confirmation, Reauthentication } from './reauthentication.ts';
 export { deviceRoutes } from './routes.ts';

@@ -7,7 +7,6 @@ export {
   openDirectory,
   startDirectory,
 } from './directory.ts';
-export { directoryManifest } from './manifest.ts';
 export { directoryMigrations } from './migrations.ts';
 export type { ListRequest, PublicRooms, RemoteRoomLists } from './public-rooms/public-rooms.ts';
 export type { RoomStats } from './room-stats/room-stats.ts';

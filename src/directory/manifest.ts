@@ -1,10 +1,12 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { directorySection } from './config.ts';
 import { directoryMigrations } from './migrations.ts';
 
-export const directoryManifest: SliceManifest = {
+export const directoryManifest = {
   name: 'directory',
+  options: { directory: directorySection },
   migrations: directoryMigrations,
   roomRows: {
     tables: [{ table: 'room_stats', column: 'room_nid', holds: 'room nid', key: ['room_nid'] }],
   },
-};
+} satisfies SliceManifest;

@@ -14,7 +14,7 @@ const ofDevice = (table: string): DeviceTable => ({
   deviceColumn: 'device_id',
 });
 
-export const e2eeManifest: SliceManifest = {
+export const e2eeManifest = {
   name: 'e2ee',
   migrations: e2eeMigrations,
   accountRows: {
@@ -37,4 +37,4 @@ export const e2eeManifest: SliceManifest = {
     ],
     deleteForDevices: deleteDeviceSignatures,
   },
-};
+} satisfies SliceManifest;

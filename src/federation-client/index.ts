@@ -19,7 +19,6 @@ export type { KeyPurpose } from './keys/key-fetcher.ts';
 export { KeyRing } from './keys/key-ring.ts';
 export { OwnKeys } from './keys/own-keys.ts';
 export type { WantedKey } from './keys/wanted-key.ts';
-export { federationClientManifest } from './manifest.ts';
 export { federationClientMigrations } from './migrations.ts';
 export { type FederationClientSlice, type FederationClientSliceDeps, openFederationClient } from './open.ts';
 export {

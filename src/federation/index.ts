@@ -15,7 +15,6 @@ export { TypingEduSender } from './edus/typing-edu-sender.ts';
 export { historyRoutes } from './history/routes.ts';
 export type { NotaryDeps } from './keys/notary.ts';
 export { keyRoutes } from './keys/routes.ts';
-export { federationManifest } from './manifest.ts';
 export { membershipHandshakeRoutes } from './membership/routes.ts';
 export { TrafficMetrics } from './metrics.ts';
 export { federationMigrations } from './migrations.ts';

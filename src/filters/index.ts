@@ -9,6 +9,5 @@ export {
 export { EventFilter, type FilteredEvent, RoomEventFilter } from './event-filter.ts';
 export type { FieldSelection } from './field-selection.ts';
 export { Filters } from './filters.ts';
-export { filtersManifest } from './manifest.ts';
 export { filterMigrations } from './migrations.ts';
 export { filterRoutes } from './routes.ts';

@@ -1,6 +1,5 @@
 /** The media repository: uploads, downloads, and copies of remote media. */
 
-export { mediaManifest } from './manifest.ts';
 export { mediaMigrations } from './migrations.ts';
 export { type MediaSlice, type MediaSliceDeps, openMediaRepository } from './open.ts';
 export type { MediaRequest, MediaResponse as MediaAnswer, MediaServers } from './remote/media-servers.ts';

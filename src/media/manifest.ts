@@ -1,7 +1,9 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { mediaSection } from './config.ts';
 import { mediaMigrations } from './migrations.ts';
 
-export const mediaManifest: SliceManifest = {
+export const mediaManifest = {
   name: 'media',
+  options: { media: mediaSection },
   migrations: mediaMigrations,
-};
+} satisfies SliceManifest;

@@ -1,6 +1,5 @@
 /** OpenID tokens, with which users prove their identity to other services. */
 
-export { openIdManifest } from './manifest.ts';
 export { openIdMigrations } from './migrations.ts';
 export { openOpenId } from './open.ts';
 export { OpenIdTokens } from './openid-tokens.ts';

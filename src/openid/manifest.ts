@@ -1,7 +1,7 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { openIdMigrations } from './migrations.ts';
 
-export const openIdManifest: SliceManifest = {
+export const openIdManifest = {
   name: 'openid',
   migrations: openIdMigrations,
-};
+} satisfies SliceManifest;

@@ -1,6 +1,5 @@
 /** The presence of users. */
 
-export { presenceManifest } from './manifest.ts';
 export { presenceMigrations } from './migrations.ts';
 export { openPresence } from './open.ts';
 export { Presence, type PresenceDeps, type PresentDevice } from './presence.ts';

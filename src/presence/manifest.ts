@@ -1,7 +1,9 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { presenceSection } from './config.ts';
 import { presenceMigrations } from './migrations.ts';
 
-export const presenceManifest: SliceManifest = {
+export const presenceManifest = {
   name: 'presence',
+  options: { presence: presenceSection },
   migrations: presenceMigrations,
-};
+} satisfies SliceManifest;

@@ -1,7 +1,6 @@
 /** Profiles: display names, avatars and other fields that users set for themselves. */
 
 export { fieldOf } from './fields.ts';
-export { profilesManifest } from './manifest.ts';
 export { profileMigrations } from './migrations.ts';
 export {
   type AvatarFiles,

@@ -1,7 +1,9 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { profilesSection } from './config.ts';
 import { profileMigrations } from './migrations.ts';
 
-export const profilesManifest: SliceManifest = {
+export const profilesManifest = {
   name: 'profiles',
+  options: { profiles: profilesSection },
   migrations: profileMigrations,
-};
+} satisfies SliceManifest;

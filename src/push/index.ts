@@ -1,6 +1,5 @@
 /** Push rules, and the unread counts and notifications that follow from them. */
 
-export { pushManifest } from './manifest.ts';
 export { pushMigrations } from './migrations.ts';
 export { Notifications } from './notifications/notifications.ts';
 export { notificationRoutes } from './notifications/routes.ts';

@@ -4,7 +4,7 @@ import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { alice, bob } from '../../test/support/rooms/rooms.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { setRuleEnabled } from '../protocol/index.ts';
-import { pushManifest } from './index.ts';
+import { pushManifest } from './manifest.ts';
 import type { PushTables } from './tables.ts';
 import { openUnread } from './test/unread-under-test.ts';
 

@@ -1,8 +1,10 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { pushSection } from './config.ts';
 import { pushMigrations } from './migrations.ts';
 
-export const pushManifest: SliceManifest = {
+export const pushManifest = {
   name: 'push',
+  options: { push: pushSection },
   migrations: pushMigrations,
   accountRows: {
     tables: [
@@ -13,4 +15,4 @@ export const pushManifest: SliceManifest = {
   roomRows: {
     tables: [{ table: 'unread_tallies', column: 'room_id', holds: 'room id', key: ['user_id', 'room_id'] }],
   },
-};
+} satisfies SliceManifest;

@@ -1,6 +1,5 @@
 /** Read receipts and read markers: how far users have read. */
 export type { FullyReadMarkers } from './fully-read.ts';
-export { receiptsManifest } from './manifest.ts';
 export { receiptMigrations } from './migrations.ts';
 export { openReceipts } from './open.ts';
 export { ReadUpTo } from './read-up-to.ts';

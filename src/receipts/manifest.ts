@@ -1,7 +1,7 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { receiptMigrations } from './migrations.ts';
 
-export const receiptsManifest: SliceManifest = {
+export const receiptsManifest = {
   name: 'receipts',
   migrations: receiptMigrations,
   roomRows: {
@@ -14,4 +14,4 @@ export const receiptsManifest: SliceManifest = {
       },
     ],
   },
-};
+} satisfies SliceManifest;

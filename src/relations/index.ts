@@ -1,6 +1,5 @@
 /** Relations between events: edits, threads, references, annotations and custom ones. */
 
-export { relationsManifest } from './manifest.ts';
 export { relationMigrations } from './migrations.ts';
 export { RelatedEvents } from './related-events.ts';
 export { RelationIndex } from './relation-index.ts';

@@ -1,7 +1,7 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { reportMigrations } from './migrations.ts';
 
-export const reportsManifest: SliceManifest = {
+export const reportsManifest = {
   name: 'reports',
   migrations: reportMigrations,
-};
+} satisfies SliceManifest;

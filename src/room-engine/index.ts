@@ -9,7 +9,6 @@ export { erasureMigrations } from './erasure/migration.ts';
 export type { EventCheck, EventCheckContext, EventChecks } from './event-checks.ts';
 export type { EventIndex, IndexBatch } from './event-index.ts';
 export { type IgnoredUserLists, isHiddenFromUser } from './ignored-user-lists.ts';
-export { roomEngineManifest } from './manifest.ts';
 export { knownServers } from './membership/known-servers.ts';
 export { keysWithEmptyStateKey, PrejoinKeys } from './membership/prejoin-keys.ts';
 export { isResident, isResidentForUser } from './membership/resident-server.ts';

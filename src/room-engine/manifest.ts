@@ -3,8 +3,8 @@ import { erasureMigrations } from './erasure/migration.ts';
 import { roomMigrations } from './migrations/index.ts';
 import { roomEngineRows } from './room-rows.ts';
 
-export const roomEngineManifest: SliceManifest = {
+export const roomEngineManifest = {
   name: 'room-engine',
   migrations: [...roomMigrations, ...erasureMigrations],
   roomRows: roomEngineRows,
-};
+} satisfies SliceManifest;

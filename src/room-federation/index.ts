@@ -10,7 +10,6 @@ export { prejoinPdus, readPrejoinState, storedStrippedState } from './handshakes
 export { RemoteMemberships } from './handshakes/remote-memberships.ts';
 export { buildFromTemplate, graphReferences } from './handshakes/templates/event-from-template.ts';
 export { Incoming, type VerificationResult } from './incoming.ts';
-export { roomFederationManifest } from './manifest.ts';
 export type { TimestampQuery } from './older-history/timestamp-to-event.ts';
 export {
   type EventKeys,

@@ -1,10 +1,10 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { roomFederationMigrations } from './staging/migration.ts';
 
-export const roomFederationManifest: SliceManifest = {
+export const roomFederationManifest = {
   name: 'room-federation',
   migrations: roomFederationMigrations,
   roomRows: {
     tables: [{ table: 'incoming_events', column: 'room_id', holds: 'room id', key: ['id'] }],
   },
-};
+} satisfies SliceManifest;

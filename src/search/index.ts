@@ -1,6 +1,5 @@
 /** Search: full text search of events. */
 
-export { searchManifest } from './manifest.ts';
 export { searchMigrations } from './migrations.ts';
 export { openSearch } from './open.ts';
 export { Search } from './search.ts';

@@ -1,9 +1,11 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { searchSection } from './config.ts';
 import { searchMigrations } from './migrations.ts';
 import { searchRoomRows } from './room-rows.ts';
 
-export const searchManifest: SliceManifest = {
+export const searchManifest = {
   name: 'search',
+  options: { search: searchSection },
   migrations: searchMigrations,
   roomRows: searchRoomRows,
-};
+} satisfies SliceManifest;

@@ -4,7 +4,6 @@
  */
 
 export { eventStreamRoutes } from './event-stream/routes.ts';
-export { syncManifest } from './manifest.ts';
 export { openSync, type SyncServices, type SyncServicesDeps } from './open-sync.ts';
 export { type ReadFilter, type SetPresence, syncRoutes } from './routes.ts';
 export { slidingSyncMigrations } from './sliding/connections/migrations.ts';

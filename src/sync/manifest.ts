@@ -1,11 +1,13 @@
 import { writerFor } from '../kernel/database/index.ts';
 import type { SliceManifest } from '../kernel/slices/index.ts';
+import { syncSection } from './config.ts';
 import { slidingSyncMigrations } from './sliding/connections/migrations.ts';
 import { deleteOfDevices } from './sliding/connections/store.ts';
 import type { SlidingSyncTables } from './sliding/connections/tables.ts';
 
-export const syncManifest: SliceManifest = {
+export const syncManifest = {
   name: 'sync',
+  options: { sync: syncSection },
   migrations: slidingSyncMigrations,
   deviceRows: {
     deleteForDevices: (writer, userId, deviceIds) =>
@@ -21,4 +23,4 @@ export const syncManifest: SliceManifest = {
       },
     ],
   },
-};
+} satisfies SliceManifest;

@@ -1,7 +1,7 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { threadSubscriptionMigrations } from './migrations.ts';
 
-export const threadSubscriptionsManifest: SliceManifest = {
+export const threadSubscriptionsManifest = {
   name: 'thread-subscriptions',
   migrations: threadSubscriptionMigrations,
   accountRows: { tables: [{ table: 'thread_subscriptions', column: 'user_id', deletedOn: 'erasure' }] },
@@ -15,4 +15,4 @@ export const threadSubscriptionsManifest: SliceManifest = {
       },
     ],
   },
-};
+} satisfies SliceManifest;

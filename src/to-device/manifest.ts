@@ -1,7 +1,7 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { toDeviceMigrations } from './migrations.ts';
 
-export const toDeviceManifest: SliceManifest = {
+export const toDeviceManifest = {
   name: 'to-device',
   migrations: toDeviceMigrations,
   deviceRows: {
@@ -10,4 +10,4 @@ export const toDeviceManifest: SliceManifest = {
       { table: 'to_device_transactions', userColumn: 'origin', deviceColumn: 'device_id' },
     ],
   },
-};
+} satisfies SliceManifest;

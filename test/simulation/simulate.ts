@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { join } from 'node:path';
-import { migrations } from '../../src/composition/slices.ts';
 import { migrate, openDatabase } from '../../src/kernel/database/index.ts';
 import { silentLogger } from '../../src/kernel/observability/index.ts';
+import { migrations } from '../../src/slices.ts';
 import {
   checkAcknowledged,
   checkEndedMemberships,

@@ -1,5 +1,5 @@
-/** What each slice declares about its data, so that no other code lists the slices one by one. */
+/** What each slice declares about its options and data, so that no other code lists the slices one by one. */
 export { OwnedRows } from './owned-rows.ts';
 export type { AccountRows, AccountTable, DeviceRows, DeviceTable } from './owned-tables.ts';
 export type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
-export { migrationsOf, type SliceManifest } from './slice-manifest.ts';
+export { migrationsOf, type OptionsOf, optionsOf, type SliceManifest } from './slice-manifest.ts';

@@ -1,21 +1,40 @@
+import type { Sections } from '../config/index.ts';
 import type { Migration } from '../database/index.ts';
 import type { AccountRows, DeviceRows } from './owned-tables.ts';
 import type { RoomRows } from './room-rows.ts';
 
 /**
- * The static half of a slice: its tables, and which of their rows are deleted with a room, an account or a device.
- * Each slice with tables exports one from its `manifest.ts`; `src/composition/slices.ts` lists them.
+ * The static half of a slice: its options and its tables, and which of their rows are deleted with a room, an account or
+ * a device. Each slice with options or tables exports one from its `manifest.ts`; `src/slices.ts` lists them. What a
+ * slice adds to a running server, its `open.ts` returns.
  */
 export interface SliceManifest {
   /** The folder of the slice. */
   readonly name: string;
-  /** Applied in this order, after those of the slices that are listed before this one. */
-  readonly migrations: readonly Migration[];
+  /** Sections of options, by the name with which code reads their values. */
+  readonly options?: Sections;
+  /** Applied in this order; independent of the tables of other slices. */
+  readonly migrations?: readonly Migration[];
   readonly roomRows?: RoomRows;
   readonly accountRows?: AccountRows;
   readonly deviceRows?: DeviceRows;
 }
 
+/** The sections of options of several manifests, in one object. `Manifest` is the union of their types. */
+export type OptionsOf<Manifest> = Intersection<
+  Manifest extends { readonly options: infer Options extends Sections } ? Options : never
+>;
+
+type Intersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
+  member: infer All extends Sections,
+) => void
+  ? All
+  : never;
+
+/** Returns the sections of options of all slices, in the order of the slices. */
+export const optionsOf = <Manifest extends SliceManifest>(slices: readonly Manifest[]): OptionsOf<Manifest> =>
+  Object.assign({}, ...slices.map(({ options }) => options));
+
 /** Returns the schema migrations of all slices, in the order in which they are applied. */
 export const migrationsOf = (slices: readonly SliceManifest[]): Migration[] =>
-  slices.flatMap(({ migrations }) => migrations);
+  slices.flatMap(({ migrations = [] }) => migrations);
