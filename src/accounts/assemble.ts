@@ -29,6 +29,7 @@ import { registrationRoutes, sharedSecretRoutes } from './routes/registration-ro
 import { SessionAuthenticator } from './sessions/session-authenticator.ts';
 import { SessionCache } from './sessions/session-cache.ts';
 import { Sessions } from './sessions/sessions.ts';
+import { noThirdPartyIdentifiers, type ThirdPartyIdentifiers } from './third-party-identifiers.ts';
 import type { UsernameReservations } from './usernames.ts';
 
 export interface AccountsEnvironment {
@@ -60,6 +61,8 @@ export interface AccountExtensions {
   /** Flows, besides the password, by which a logged-in user can confirm an action. */
   readonly confirmation?: () => Flows;
   readonly loginTypes?: readonly LoginType[];
+  /** Mail addresses and phone numbers of accounts; absent on a server without them. */
+  readonly thirdPartyIds?: ThirdPartyIdentifiers;
   readonly reservations?: UsernameReservations;
   /** The content of `/.well-known/proto/client`, which login responses contain as well. */
   readonly wellKnown?: JsonObject | undefined;
@@ -81,7 +84,11 @@ export function assembleAccounts(
   const lastSeen = new LastSeen(environment, options);
   const devices = new Devices({ ...environment, lastSeen }, [sessions, ...(extensions.deviceCleanups ?? [])]);
   const hasher = new PasswordHasher(options.bcrypt_rounds, options.password_config.pepper);
-  const passwordLogin = new PasswordLogin({ ...environment, hasher, limits: limits.login }, options);
+  const thirdPartyIds = extensions.thirdPartyIds ?? noThirdPartyIdentifiers;
+  const passwordLogin = new PasswordLogin(
+    { ...environment, hasher, thirdPartyIds, limits: limits.login },
+    options,
+  );
   const stages = [dummyStage, passwordLogin, ...(extensions.stages ?? [])];
   const interactiveAuth = new InteractiveAuth(environment, stages);
   const accounts = new Accounts(
@@ -98,6 +105,7 @@ export function assembleAccounts(
     interactiveAuth,
     lastSeen,
     disabledError,
+    thirdPartyIds,
   };
   const flows = () => [
     ...(passwordLogin.confirms ? [[passwordLogin.type]] : []),

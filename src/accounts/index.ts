@@ -37,5 +37,11 @@ export type { NewAccount, Registration } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';
+export {
+  noThirdPartyIdentifiers,
+  type ThirdPartyIdentifiers,
+  type ValidatedAddress,
+  validatedAddresses,
+} from './third-party-identifiers.ts';
 export type { User } from './user-store.ts';
 export type { UsernameReservations } from './usernames.ts';

@@ -1,10 +1,18 @@
 import type { Database } from '../../kernel/database/index.ts';
-import { forbidden, isJsonObject, type JsonObject, MatrixError, missingParam } from '../../protocol/index.ts';
+import {
+  badJson,
+  forbidden,
+  isJsonObject,
+  type JsonObject,
+  MatrixError,
+  missingParam,
+} from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { ProofOfAnotherUser, type Stage, type StageContext } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import { lockedAccount } from '../sessions/token-errors.ts';
 import type { AccountTables } from '../tables.ts';
+import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
 import { readUserForLogin, type User } from '../user-store.ts';
 import { userIdFromInput } from '../usernames.ts';
 import type { PasswordHasher } from './password-hasher.ts';
@@ -12,6 +20,7 @@ import type { PasswordHasher } from './password-hasher.ts';
 export interface PasswordLoginDeps {
   readonly database: Database;
   readonly hasher: PasswordHasher;
+  readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'findUser' | 'phoneNumber'>;
   readonly limits: AccountLimits['login'];
 }
 
@@ -48,8 +57,8 @@ export class PasswordLogin implements Stage {
   async login(body: JsonObject): Promise<User> {
     const password = body['password'];
     if (typeof password !== 'string') throw missingParam("'password' is missing");
-    const name = nameIn(body);
-    if (name !== undefined) this.#deps.limits.account.take(this.#limitKey(name));
+    const name = await this.#nameIn(body);
+    this.#deps.limits.account.take(this.#limitKey(name));
     return this.#check(name, password);
   }
 
@@ -58,25 +67,25 @@ export class PasswordLogin implements Stage {
     const password = auth['password'];
     if (typeof password !== 'string') throw missingParam("'password' is missing");
     if (requester === undefined) throw wrongPassword();
-    const claimedName =
-      (auth['identifier'] ?? auth['user'] ?? undefined) === undefined ? undefined : nameIn(auth);
-    const user = await this.#check(claimedName ?? requester.userId, password);
+    const isNamed = (auth['identifier'] ?? auth['user'] ?? auth['medium'] ?? undefined) !== undefined;
+    const name = isNamed ? await this.#nameIn(auth) : { userName: requester.userId };
+    const user = await this.#check(name, password);
     if (user.userId !== requester.userId) throw new ProofOfAnotherUser();
     return true;
   }
 
-  async #check(name: string | undefined, password: string): Promise<User> {
+  async #check(name: LoginName, password: string): Promise<User> {
     const { database, hasher, limits } = this.#deps;
-    const userId = name === undefined ? undefined : userIdFromInput(name, this.#options.server_name);
-    const account = name === undefined ? undefined : this.#limitKey(name);
-    if (account !== undefined) limits.failedAttempts.check(account);
-    const found =
-      userId && !userId.includes('\0')
-        ? await readUserForLogin(database.reader<AccountTables>(), userId)
-        : undefined;
+    // An unknown address is looked up like a user id, so that it takes as long as a known one.
+    const userId = userIdFromInput(name.userName ?? name.unknownAddress, this.#options.server_name);
+    const account = this.#limitKey(name);
+    limits.failedAttempts.check(account);
+    const found = !userId.includes('\0')
+      ? await readUserForLogin(database.reader<AccountTables>(), userId)
+      : undefined;
     const matches = await hasher.verify(password, found?.passwordHash);
     if (!found || !matches) {
-      if (account !== undefined) limits.failedAttempts.take(account);
+      limits.failedAttempts.take(account);
       throw wrongPassword();
     }
     if (found.user.isDeactivated) {
@@ -86,33 +95,55 @@ export class PasswordLogin implements Stage {
     return found.user;
   }
 
-  /** The key by which attempts are limited: all spellings of a user id count together. */
-  #limitKey(name: string): string {
-    return userIdFromInput(name, this.#options.server_name).toLowerCase();
+  /** The key by which attempts are limited: all spellings and addresses of a user count together. */
+  #limitKey({ userName, unknownAddress }: LoginName): string {
+    if (userName === undefined) return unknownAddress;
+    return userIdFromInput(userName, this.#options.server_name).toLowerCase();
+  }
+
+  /**
+   * Returns the user whom a login request names.
+   * Source: client-server API, "Identifier types", and the deprecated members `user`, `medium` and `address`.
+   * @throws MatrixError M_MISSING_PARAM, M_BAD_JSON, M_UNKNOWN
+   */
+  async #nameIn(body: JsonObject): Promise<LoginName> {
+    const identifier = body['identifier'] ?? undefined;
+    if (identifier === undefined) {
+      if (typeof body['user'] === 'string') return { userName: body['user'] };
+      if ((body['medium'] ?? undefined) !== undefined) return this.#ownerOf(body);
+      throw missingParam("'identifier' is missing");
+    }
+    if (!isJsonObject(identifier)) throw badJson("'identifier' must be an object");
+    switch (identifier['type']) {
+      case 'm.id.user':
+        return { userName: textIn(identifier, 'user') };
+      case 'm.id.thirdparty':
+        return this.#ownerOf(identifier);
+      case 'm.id.phone': {
+        const number = textIn(identifier, 'phone' in identifier ? 'phone' : 'number');
+        const address = await this.#deps.thirdPartyIds.phoneNumber(textIn(identifier, 'country'), number);
+        return this.#ownerOf({ medium: 'msisdn', address: address ?? number });
+      }
+      default:
+        throw new MatrixError(400, 'M_UNKNOWN', 'Unknown identifier type');
+    }
+  }
+
+  async #ownerOf(identifier: JsonObject): Promise<LoginName> {
+    const [medium, address] = [textIn(identifier, 'medium'), textIn(identifier, 'address')];
+    const userName = await this.#deps.thirdPartyIds.findUser(medium, address);
+    return userName === undefined ? { unknownAddress: `${medium} ${address.toLowerCase()}` } : { userName };
   }
 }
 
-/**
- * Returns the name in an identifier of the type `m.id.user`, or in the deprecated member `user`; `undefined`
- * for mail addresses and phone numbers, because accounts of this server have none.
- * @throws MatrixError M_MISSING_PARAM, M_BAD_JSON, M_UNKNOWN
- */
-function nameIn(body: JsonObject): string | undefined {
-  const identifier = body['identifier'] ?? undefined;
-  if (identifier === undefined) {
-    if (typeof body['user'] === 'string') return body['user'];
-    if ((body['medium'] ?? undefined) !== undefined) return undefined;
-    throw missingParam("'identifier' is missing");
-  }
-  if (!isJsonObject(identifier)) throw new MatrixError(400, 'M_BAD_JSON', "'identifier' must be an object");
-  switch (identifier['type']) {
-    case 'm.id.user':
-      if (typeof identifier['user'] === 'string') return identifier['user'];
-      throw missingParam("'identifier.user' is missing");
-    case 'm.id.thirdparty':
-    case 'm.id.phone':
-      return undefined;
-    default:
-      throw new MatrixError(400, 'M_UNKNOWN', 'Unknown identifier type');
-  }
+/** The user whom a login request names: a user id or its local part, or an address without account. */
+type LoginName =
+  | { readonly userName: string; readonly unknownAddress?: never }
+  | { readonly userName?: never; readonly unknownAddress: string };
+
+/** @throws MatrixError M_MISSING_PARAM */
+function textIn(object: JsonObject, name: string): string {
+  const value = object[name];
+  if (typeof value !== 'string') throw missingParam(`'identifier.${name}' is missing`);
+  return value;
 }

@@ -22,6 +22,7 @@ import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
+import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
 import { type UsernameReservations, userIdFor } from '../usernames.ts';
 import { GuestUpgrade } from './guest-upgrade.ts';
 import type { LoginDevice, RegistrationResult } from './registered-account.ts';
@@ -50,6 +51,8 @@ export interface RegistrationDeps {
   readonly interactiveAuth: InteractiveAuth;
   readonly limits: AccountLimits;
   readonly reservations: UsernameReservations;
+  /** Mail addresses and phone numbers of accounts. */
+  readonly thirdPartyIds: ThirdPartyIdentifiers;
   /** Flows that verify a new user; empty when the operator requires no verification. */
   readonly verification: () => Flows;
   /** Set while the server is disabled (`hs_disabled`). */

@@ -1,0 +1,64 @@
+import type { AnyWriter } from '../kernel/database/index.ts';
+import { isJsonObject, type JsonValue } from '../protocol/index.ts';
+
+/** An address that its owner has proven to receive messages at. */
+export interface ValidatedAddress {
+  readonly medium: 'email' | 'msisdn';
+  /** In canonical form. */
+  readonly address: string;
+  /** Milliseconds since the epoch. */
+  readonly validatedAt: number;
+}
+
+/** Mail addresses and phone numbers of accounts, as accounts need them; provided by `third-party-ids`. */
+export interface ThirdPartyIdentifiers {
+  /** Stages of interactive authentication by which a user who is not logged in can reset the password. */
+  resetStages(): readonly string[];
+  /** Returns the user id of the account with an address in any spelling. */
+  findUser(medium: string, address: string): Promise<string | undefined>;
+  /**
+   * Returns a phone number in canonical form: all digits with the country code; `undefined` when it is invalid.
+   * @param country two letters, as in ISO 3166
+   */
+  phoneNumber(country: string, number: string): Promise<string | undefined>;
+  /** Whether accounts may have the address: the option `allowed_local_3pids`. */
+  isAllowed(medium: string, address: string): boolean;
+  /**
+   * Adds an address to an account inside the caller's transaction, and ends the validations of the address, so that none
+   * can be used again.
+   * @throws MatrixError M_THREEPID_IN_USE when another account has it, M_THREEPID_DENIED
+   */
+  bind(writer: AnyWriter, userId: string, address: ValidatedAddress): Promise<void>;
+  /** Ends the validations of an address inside the caller's transaction, so that none can be used again. */
+  endValidations(writer: AnyWriter, address: ValidatedAddress): Promise<void>;
+  /**
+   * Asks the identity servers at which the user has published addresses to forget them.
+   * @param server the identity server to ask; by default those that are known
+   * @returns whether all have been forgotten
+   */
+  unpublishAll(userId: string, server: string | undefined): Promise<boolean>;
+}
+
+/** A server without third-party identifiers. */
+export const noThirdPartyIdentifiers: ThirdPartyIdentifiers = {
+  resetStages: () => [],
+  findUser: async () => undefined,
+  phoneNumber: async () => undefined,
+  isAllowed: () => false,
+  bind: async () => undefined,
+  endValidations: async () => undefined,
+  unpublishAll: async () => true,
+};
+
+/**
+ * Returns the addresses that stages of interactive authentication have validated: those of the stages whose result is
+ * `{medium, address, validated_at}`.
+ */
+export function validatedAddresses(completed: ReadonlyMap<string, JsonValue>): ValidatedAddress[] {
+  return [...completed.values()].flatMap((result) => {
+    if (!isJsonObject(result)) return [];
+    const { medium, address, validated_at: validatedAt } = result;
+    if ((medium !== 'email' && medium !== 'msisdn') || typeof address !== 'string') return [];
+    return typeof validatedAt === 'number' ? [{ medium, address, validatedAt }] : [];
+  });
+}
