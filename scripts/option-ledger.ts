@@ -62,7 +62,7 @@ export function ledgerPage(proofs: Proofs, counted: readonly string[]): string {
   return `# Options in force
 
 ${proven.length} of ${counted.length} options are proven: a test shows their effect and names them in its title. The
-others are read and checked, and the server logs a remark at start if a file sets one of them. This page is
+others are read and checked, and a start logs a warning for each feature of which a file sets one. This page is
 generated from the titles of the tests; the second list may only shrink.
 
 ## Proven

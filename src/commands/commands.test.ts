@@ -248,4 +248,41 @@ root: { level: INFO, handlers: [file, console] }
       await until(() => !existsSync(pidFile), 'the end of the daemon');
     }
   });
+
+  it('logs in the background to the files of log_config alone, and prints why it did not start [option: daemonize, log_config]', {
+    timeout: 60_000,
+  }, async () => {
+    const cwd = join(folder, 'quiet');
+    mkdirSync(cwd);
+    const pidFile = join(cwd, 'daemon.pid');
+    const logFile = join(cwd, 'mine.log');
+    const logConfig = join(cwd, 'log.yaml');
+    writeFileSync(
+      logConfig,
+      `handlers: { file: { filename: ${JSON.stringify(logFile)} } }\nroot: { level: INFO, handlers: [file] }\n`,
+    );
+    const { args, url } = await initialized(
+      'quiet-server',
+      `pid_file: ${JSON.stringify(pidFile)}\nlog_config: ${JSON.stringify(logConfig)}\n`,
+    );
+    const inBackground = async () => {
+      const child = launch(['serve', ...args, '-D'], cwd);
+      const [out, err] = [collect(child.stdout!), collect(child.stderr!)];
+      const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+      return [code, out(), err()] as const;
+    };
+    assert.deepEqual(await inBackground(), [0, '', '']);
+    const pid = Number(readFileSync(pidFile, 'utf8'));
+    try {
+      assert.equal((await fetch(`${url}/health`)).status, 200);
+      assert.match(readFileSync(logFile, 'utf8'), /"msg":"Serving"/);
+      const [code, out, err] = await inBackground();
+      assert.deepEqual([code, out], [1, '']);
+      assert.match(err, /is in use by another server\nhearth: the server did not start: see above\n$/);
+      assert.equal(existsSync(join(cwd, 'homeserver.log')), false);
+    } finally {
+      process.kill(pid, 'SIGTERM');
+    }
+    await until(() => !existsSync(pidFile), 'the end of the daemon');
+  });
 });

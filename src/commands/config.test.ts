@@ -181,6 +181,14 @@ http_proxy: "http://user:hunter2@proxy:3128"
     assert.match(explain('bcrypt_rounds').stdout, /Default: `12`/);
   });
 
+  it('explain names the built-in login of the debugging console', () => {
+    const { stdout } = run((context) => explainConfiguration('manhole_settings', context));
+    assert.match(stdout, /built-in name, `hearth`/);
+    assert.match(stdout, /built-in one, `manhole`/);
+    const port = run((context) => explainConfiguration('manhole', context));
+    assert.match(port.stdout, /the login is `hearth` with the password `manhole`/);
+  });
+
   it('explain suggests the nearest name for an unknown option', () => {
     const { code, stdout, stderr } = run((context) => explainConfiguration('bcrypt_ronds', context));
     assert.deepEqual(

@@ -7,26 +7,31 @@ const daemonVariable = 'HEARTH_DAEMON';
 
 export const isDaemon = process.env[daemonVariable] === '1';
 
-/** The log file of the process in the background, in the working directory. */
+/** Receives standard output and standard error of the process in the background, in the working directory. */
 const logFile = 'homeserver.log';
 
 /**
  * Runs the same command again, detached from the terminal, and waits until that process serves.
+ * @param usesConsole whether the log configuration writes to standard output or standard error, which then go to
+ * `homeserver.log`; otherwise that file is not created, and errors of the start are printed here
  * @throws CommandFailure if that process exits before it serves
  */
-export async function daemonize(): Promise<void> {
-  const log = openSync(logFile, 'a', 0o600);
+export async function daemonize({ usesConsole }: { readonly usesConsole: boolean }): Promise<void> {
+  const log = usesConsole ? openSync(logFile, 'a', 0o600) : undefined;
   const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1)], {
     detached: true,
     env: { ...process.env, [daemonVariable]: '1' },
-    stdio: ['ignore', log, log, 'ipc'],
+    stdio: ['ignore', log ?? 'ignore', log ?? 'pipe', 'ipc'],
   });
+  child.stderr?.on('data', (chunk) => process.stderr.write(chunk));
   const ready = await new Promise<boolean>((resolve) => {
     child.once('message', () => resolve(true));
-    child.once('exit', () => resolve(false));
+    child.once('close', () => resolve(false));
     child.once('error', () => resolve(false));
   });
-  if (!ready) throw new CommandFailure(`the server did not start; see ${logFile}`);
+  if (!ready)
+    throw new CommandFailure(`the server did not start${usesConsole ? `; see ${logFile}` : ': see above'}`);
+  child.stderr?.destroy();
   child.disconnect();
   child.unref();
 }

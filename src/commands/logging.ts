@@ -15,6 +15,15 @@ export function openLogs(values: HearthConfiguration): Logs {
 }
 
 /**
+ * Whether log lines go to standard output or standard error.
+ * @throws CommandFailure if the file `log_config` is not valid
+ */
+export function logsToConsole(values: HearthConfiguration): boolean {
+  const { outputs } = asCommandFailure(() => readLogConfig(values));
+  return outputs.some(({ to }) => typeof to === 'string');
+}
+
+/**
  * Reads the file `log_config` again.
  * @throws CommandFailure if it is not valid; the logs then stay as they were
  */

@@ -32,7 +32,7 @@ function addServe(program: Command): void {
     .description('Run the homeserver.')
     .option(
       '-D, --daemonize',
-      'detach from the terminal and run in the background; logs go to homeserver.log',
+      'detach from the terminal and run in the background; logs go to homeserver.log unless log_config sends them elsewhere',
     )
     .option('--print-pidfile', 'print the path of the pid file before going to the background')
     .option('--manhole <port>', 'open a debugging console on this port of the loopback address', parsePort)

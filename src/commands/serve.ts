@@ -10,7 +10,7 @@ import { systemRandomness } from '../kernel/randomness.ts';
 import { type ConfigFlags, configPaths, defaultDirectory, readConfiguration } from './configuration-files.ts';
 import { daemonize, isDaemon, reportReady } from './daemon.ts';
 import { initialize } from './init.ts';
-import { openLogs, reloadLogs } from './logging.ts';
+import { logsToConsole, openLogs, reloadLogs } from './logging.ts';
 
 export interface ServeOptions extends ConfigFlags {
   readonly daemonize?: boolean;
@@ -29,7 +29,9 @@ export async function serve(options: ServeOptions): Promise<void> {
   const { values, warnings, notices } = read();
   const { pid_file, print_pidfile } = values.process;
   if (!isDaemon && (options.printPidfile || print_pidfile)) process.stdout.write(`${pid_file ?? ''}\n`);
-  if (!isDaemon && (options.daemonize || values.process.daemonize)) return daemonize();
+  if (!isDaemon && (options.daemonize || values.process.daemonize)) {
+    return daemonize({ usesConsole: logsToConsole(values) });
+  }
 
   const logs = openLogs(values);
   const log = logs.root;

@@ -4,12 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import { start } from 'node:repl';
 import type { HearthConfiguration } from '../configuration.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-
-/**
- * Credentials where the settings are null. They are publicly known, so the port must not be reachable from
- * outside.
- */
-const builtIn = { username: 'hearth', password: 'manhole' };
+import { builtInLogin } from '../kernel/process/index.ts';
 
 /** Objects that the console can inspect; names become variables. */
 export type ManholeContext = Readonly<Record<string, unknown>>;
@@ -33,8 +28,8 @@ export async function openManhole(
   if (places.length === 0) return undefined;
   const { username, password } = configuration.process.manhole_settings;
   const credentials = {
-    username: username ?? builtIn.username,
-    password: password ?? builtIn.password,
+    username: username ?? builtInLogin.username,
+    password: password ?? builtInLogin.password,
   };
   const sockets = new Set<Socket>();
   const servers = await Promise.all(
@@ -79,7 +74,7 @@ function listen(host: string, port: number, accept: (socket: Socket) => void): P
 
 async function serve(
   socket: Socket,
-  credentials: typeof builtIn,
+  credentials: typeof builtInLogin,
   context: ManholeContext,
   log: Logger,
 ): Promise<void> {

@@ -14,6 +14,7 @@ import {
 import { provenOptions } from '../kernel/config/proven-options.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import { aliases } from './aliases.ts';
+import { features } from './features.ts';
 import { foreignOptions } from './foreign-options.ts';
 import { configurationRules } from './rules.ts';
 
@@ -57,6 +58,7 @@ export function loadConfigurationSources(
     rules: configurationRules,
     foreignOptions,
     proven: new Set(provenOptions),
+    features,
     ...(createMissing && { createMissing }),
   });
 }

@@ -157,7 +157,8 @@ describe('the documented values of options', () => {
     it(`are accepted without errors or warnings: ${group}`, () => {
       const sources = [{ file: 'homeserver.yaml', text: `server_name: example.org${text}` }];
       const { errors, warnings } = loadConfigurationSources(sources, { environment: {}, directory: '.' });
-      assert.deepEqual([errors, warnings], [[], []]);
+      const others = warnings.filter(({ message }) => !message.includes('not in force yet'));
+      assert.deepEqual([errors, others], [[], []]);
     });
   }
 });

@@ -20,8 +20,9 @@ describe('configuration files of other homeservers', () => {
   });
 
   it('loads a large file with one warning for each option that is unknown, deprecated or without effect', () => {
-    const { errors, warnings } = load('large-postgres.yaml');
-    assert.deepEqual(errors, []);
+    const loaded = load('large-postgres.yaml');
+    assert.deepEqual(loaded.errors, []);
+    const warnings = loaded.warnings.filter(({ message }) => !message.includes('not in force yet'));
     assert.deepEqual(warnings.map(({ path }) => path).toSorted(), [
       'account_validity',
       'database.allow_unsafe_locale',

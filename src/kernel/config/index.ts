@@ -1,6 +1,7 @@
 export { option } from './option.ts';
 export { effectiveDocument } from './pages/show.ts';
 export { Findings, formatProblem, type Position, type Problem } from './problems.ts';
+export type { Feature } from './reading/ignored-features.ts';
 export {
   type ConfigurationSource,
   type ConfigurationValues,

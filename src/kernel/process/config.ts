@@ -10,6 +10,9 @@ import {
   string,
 } from '../config/index.ts';
 
+/** The login of the debugging console where `manhole_settings` names none. It is publicly known. */
+export const builtInLogin = { username: 'hearth', password: 'manhole' };
+
 /** Options of the process itself. */
 export const processSection = section({
   title: 'Process',
@@ -46,19 +49,18 @@ export const processSection = section({
       default: ['1s', '10s', '30s'],
     }),
     manhole: option(nullable(integer({ minimum: 0, maximum: 65535 })), {
-      description:
-        'A port on the loopback address for the debugging console; the flag `--manhole` does the same. Null opens none.',
+      description: `A port on the loopback address for the debugging console; the flag \`--manhole\` does the same. Null opens none. Without \`manhole_settings\` the login is \`${builtInLogin.username}\` with the password \`${builtInLogin.password}\`.`,
       default: null,
       unit: 'port number',
     }),
     manhole_settings: option(
       object({
         username: option(nullable(string()), {
-          description: 'The user name of the debugging console. Null means the built-in name.',
+          description: `The user name of the debugging console. Null means the built-in name, \`${builtInLogin.username}\`.`,
           default: null,
         }),
         password: option(nullable(string()), {
-          description: 'The password of the debugging console. Null means the built-in one.',
+          description: `The password of the debugging console. Null means the built-in one, \`${builtInLogin.password}\`, which is publicly known.`,
           default: null,
           secret: true,
         }),

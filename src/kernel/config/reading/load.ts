@@ -2,10 +2,10 @@ import type { Randomness } from '../../randomness.ts';
 import { Findings, inReadingOrder, type Problem } from '../problems.ts';
 import { type Rule, RuleView } from '../rules.ts';
 import { type AnySection, type SectionType, sectionOptions } from '../section.ts';
-import { givenOptions } from '../sources/given.ts';
 import { createMissingFiles, type MissingFile, readValueFiles } from '../sources/secret-files.ts';
 import type { SourceEntry, SourceMap } from '../sources/source.ts';
 import { parseYaml } from '../sources/yaml-source.ts';
+import { type Feature, reportIgnored } from './ignored-features.ts';
 import { suggestion } from './nearest-name.ts';
 import { defaultValue, readValue, setValue } from './read.ts';
 
@@ -33,8 +33,10 @@ export interface LoadOptions<S extends Sections> {
   readonly rules?: readonly Rule<ConfigurationValues<S>>[];
   /** Options of other servers that this one does not have, with the message for each. */
   readonly foreignOptions?: ReadonlyMap<string, string>;
-  /** Options whose effect is proven by a test. Other given options are reported by a notice. */
+  /** Options whose effect is proven by a test. Other given options are reported by a warning for each feature. */
   readonly proven?: ReadonlySet<string>;
+  /** The features to which options belong that are not proven. */
+  readonly features?: readonly Feature[];
   /** Creates missing key and secret files. Without it, nothing is written. */
   readonly createMissing?: { readonly randomness: Randomness };
 }
@@ -81,7 +83,7 @@ function checkValues<S extends Sections>(
   values: ConfigurationValues<S>,
   document: SourceMap,
   sections: S,
-  { rules = [], proven, createMissing }: LoadOptions<S>,
+  { rules = [], proven, features = [], createMissing }: LoadOptions<S>,
   findings: Findings,
 ): void {
   const view = new RuleView(document, findings);
@@ -93,8 +95,9 @@ function checkValues<S extends Sections>(
     for (const rule of section.rules) view.tryRule(() => rule(values[name] as never, view));
   }
   for (const rule of rules) view.tryRule(() => rule(values, view));
-  for (const { path, at } of proven ? givenOptions(document, sections) : []) {
-    if (!proven?.has(path)) findings.notice(path, 'has no effect yet: this release ignores it', at);
+  // Errors come first: which features a broken configuration wants is not certain.
+  if (proven && findings.errors.length === 0) {
+    reportIgnored({ document, sections, values, proven, features }, findings);
   }
   if (createMissing && findings.errors.length === 0)
     createMissingFiles(missing, createMissing.randomness, view);

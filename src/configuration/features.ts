@@ -1,0 +1,221 @@
+import type { Feature } from '../kernel/config/index.ts';
+
+/**
+ * What does not happen while the options of a feature are not in force. Every option that the ledger counts as not in
+ * force belongs to exactly one of them (features.test.ts): by its path, or by a path above it.
+ */
+export const features: readonly Feature[] = [
+  {
+    name: 'email',
+    options: [
+      'email',
+      'rc_3pid_validation',
+      'next_link_domain_whitelist',
+      'request_token_inhibit_3pid_errors',
+    ],
+    consequence:
+      'no email is sent, so there are no password resets, address validations and notifications by email',
+  },
+  {
+    name: 'changes of email addresses and phone numbers',
+    options: ['enable_3pid_changes'],
+    consequence: 'users cannot add or remove addresses and phone numbers',
+  },
+  {
+    name: 'registration with an email address or phone number',
+    options: [
+      'registrations_require_3pid',
+      'disable_msisdn_registration',
+      'allowed_local_3pids',
+      'account_threepid_delegates',
+    ],
+    consequence: 'registration asks for no email address or phone number and does not check them',
+  },
+  {
+    name: 'registration tokens',
+    options: ['registration_requires_token', 'rc_registration_token_validity'],
+    switches: ['registration_requires_token'],
+    consequence: 'registration asks for no token, and registration with a token is not offered',
+  },
+  {
+    name: 'CAPTCHA at registration',
+    options: [
+      'enable_registration_captcha',
+      'recaptcha_public_key',
+      'recaptcha_public_key_path',
+      'recaptcha_private_key',
+      'recaptcha_private_key_path',
+      'recaptcha_siteverify_api',
+    ],
+    switches: ['enable_registration_captcha'],
+    consequence: 'registration shows no CAPTCHA',
+  },
+  {
+    name: 'consent to terms',
+    options: ['user_consent', 'form_secret', 'form_secret_path'],
+    switches: ['user_consent'],
+    consequence: 'users are not asked to accept terms, and no consent page is served',
+  },
+  {
+    name: 'the limit of active users',
+    options: [
+      'limit_usage_by_mau',
+      'max_mau_value',
+      'mau_trial_days',
+      'mau_appservice_trial_days',
+      'mau_limit_alerting',
+      'mau_stats_only',
+      'mau_limit_reserved_threepids',
+    ],
+    switches: ['limit_usage_by_mau', 'mau_stats_only'],
+    consequence: 'monthly active users are neither counted nor limited',
+  },
+  {
+    name: 'single sign-on by OpenID Connect',
+    options: ['oidc_providers'],
+    consequence: 'users cannot log in with these providers',
+  },
+  {
+    name: 'single sign-on by SAML',
+    options: ['saml2_config'],
+    consequence: 'users cannot log in with SAML',
+  },
+  {
+    name: 'single sign-on by CAS',
+    options: ['cas_config'],
+    switches: ['cas_config.enabled'],
+    consequence: 'users cannot log in with CAS',
+  },
+  {
+    name: 'single sign-on',
+    options: ['sso'],
+    consequence: 'no client is exempt from the confirmation of logins, and logins do not update profiles',
+  },
+  {
+    name: 'login with JSON web tokens',
+    options: ['jwt_config'],
+    switches: ['jwt_config.enabled'],
+    consequence: 'users cannot log in with a JSON web token',
+  },
+  {
+    name: 'the authentication service',
+    options: ['proto_authentication_service'],
+    switches: ['proto_authentication_service.enabled'],
+    consequence: 'logins are not delegated to it, and its access tokens are refused',
+  },
+  {
+    name: 'login via an existing session',
+    options: ['login_via_existing_session'],
+    switches: ['login_via_existing_session.enabled'],
+    consequence: 'a session cannot log in another client',
+  },
+  {
+    name: 'signed login and guest tokens',
+    options: ['macaroon_secret_key', 'macaroon_secret_key_path'],
+    consequence: 'no token is signed with this key: tokens are random and stored in the database',
+    isHarmless: true,
+  },
+  {
+    name: 'push notifications',
+    options: ['push'],
+    consequence: 'no pushes are sent to push gateways, so phones are not woken up',
+  },
+  {
+    name: 'URL previews',
+    options: [
+      'url_preview_enabled',
+      'url_preview_ip_range_blacklist',
+      'url_preview_ip_range_whitelist',
+      'url_preview_url_blacklist',
+      'max_spider_size',
+      'url_preview_accept_language',
+      'oembed',
+    ],
+    switches: ['url_preview_enabled'],
+    consequence: 'clients get no previews of links',
+  },
+  {
+    name: 'application services',
+    options: ['app_service_config_files', 'track_appservice_user_ips', 'use_appservice_legacy_authorization'],
+    consequence:
+      'bridges and bots that are registered in these files receive no events and cannot act as users',
+  },
+  {
+    name: 'tracking of puppeted users',
+    options: ['track_puppeted_user_ips'],
+    consequence: 'addresses of administrators who act as other users are not recorded',
+  },
+  {
+    name: 'message retention',
+    options: ['retention'],
+    switches: ['retention.enabled'],
+    consequence: 'old messages are not deleted',
+  },
+  {
+    name: 'media retention',
+    options: ['media_retention'],
+    consequence: 'old media and copies of remote media are not deleted',
+  },
+  {
+    name: 'media storage providers',
+    options: ['media_storage_providers'],
+    consequence: 'media are stored below media_store_path only',
+  },
+  {
+    name: 'modules',
+    options: ['modules'],
+    consequence: 'these modules are not loaded: what they check, reject or provide does not happen',
+  },
+  {
+    name: 'additional resources',
+    options: ['listeners[].additional_resources'],
+    consequence: 'nothing is served at these paths',
+  },
+  {
+    name: 'several databases',
+    options: ['databases.*.data_stores'],
+    consequence: 'everything is stored in the database of the data store main',
+  },
+  {
+    name: 'workers',
+    options: ['worker_replication_secret'],
+    consequence: 'there are no worker processes: one process does all work',
+  },
+  {
+    name: 'host keys of the debugging console',
+    options: ['manhole_settings.ssh_priv_key_path', 'manhole_settings.ssh_pub_key_path'],
+    consequence: 'the console is served by telnet without encryption and has no host key',
+  },
+  {
+    name: 'usage statistics',
+    options: ['report_stats', 'report_stats_endpoint'],
+    switches: ['report_stats'],
+    consequence: 'nothing is reported',
+  },
+  {
+    name: 'error reports to Sentry',
+    options: ['sentry'],
+    consequence: 'errors are logged and not sent anywhere',
+  },
+  {
+    name: 'tracing',
+    options: ['opentracing'],
+    switches: ['opentracing.enabled'],
+    consequence: 'no traces are recorded or sent',
+  },
+  {
+    name: 'the context of log lines',
+    options: ['server_context'],
+    consequence: 'log lines and reports do not name it',
+  },
+  {
+    name: 'custom templates',
+    options: ['templates'],
+    consequence: 'emails do not use the templates of this directory',
+  },
+  {
+    name: 'the TURN secret in a file',
+    options: ['turn_shared_secret_path'],
+    consequence: 'clients get no credentials for TURN servers from it; turn_shared_secret is in force',
+  },
+];
