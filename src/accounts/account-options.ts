@@ -7,6 +7,11 @@ export interface AccountOptions
     AccountsConfig,
     | 'enable_registration'
     | 'enable_registration_without_verification'
+    | 'registrations_require_3pid'
+    | 'disable_msisdn_registration'
+    | 'registration_requires_token'
+    | 'enable_registration_captcha'
+    | 'user_consent'
     | 'registration_shared_secret'
     | 'bcrypt_rounds'
     | 'allow_guest_access'

@@ -22,6 +22,9 @@ import { PasswordHasher } from './passwords/password-hasher.ts';
 import { PasswordLogin } from './passwords/password-login.ts';
 import { Registration } from './registration/registration.ts';
 import { SharedSecretRegistration } from './registration/shared-secret.ts';
+import { RegistrationTokens } from './registration-tokens/registration-tokens.ts';
+import { tokenValidityRoute } from './registration-tokens/routes.ts';
+import { registrationTokenStage } from './registration-tokens/token-stage.ts';
 import { accountManagementRoutes } from './routes/account-routes.ts';
 import { lockingRoutes } from './routes/locking-routes.ts';
 import { loginRoutes, sessionRoutes } from './routes/login-routes.ts';
@@ -56,8 +59,6 @@ export interface AccountExtensions {
   readonly lifecycleHooks?: readonly AccountLifecycle[];
   /** Further stages of interactive authentication. */
   readonly stages?: readonly Stage[];
-  /** Flows that registration requires; without any, registration needs no verification. */
-  readonly verification?: () => Flows;
   /** Flows, besides the password, by which a logged-in user can confirm an action. */
   readonly confirmation?: () => Flows;
   readonly loginTypes?: readonly LoginType[];
@@ -89,7 +90,13 @@ export function assembleAccounts(
     { ...environment, hasher, thirdPartyIds, limits: limits.login },
     options,
   );
-  const stages = [dummyStage, passwordLogin, ...(extensions.stages ?? [])];
+  const registrationTokens = new RegistrationTokens(environment);
+  const stages = [
+    dummyStage,
+    passwordLogin,
+    registrationTokenStage(registrationTokens, limits.tokenValidity),
+    ...(extensions.stages ?? []),
+  ];
   const interactiveAuth = new InteractiveAuth(environment, stages);
   const accounts = new Accounts(
     { ...environment, devices, sessions, interactiveAuth },
@@ -112,8 +119,7 @@ export function assembleAccounts(
     ...(extensions.confirmation?.() ?? []),
   ];
   const reservations = extensions.reservations ?? noReservations;
-  const verification = extensions.verification ?? (() => []);
-  const registration = new Registration({ ...core, reservations, verification }, options);
+  const registration = new Registration({ ...core, registrationTokens, reservations }, options);
   return {
     accounts,
     devices,
@@ -121,6 +127,8 @@ export function assembleAccounts(
     lastSeen,
     interactiveAuth,
     registration,
+    registrationTokens,
+    tokenValidity: tokenValidityRoute({ registrationTokens, limiter: limits.tokenValidity }, options),
     authenticator: new SessionAuthenticator({ ...core, cache }),
     reauthenticator: new Reauthenticator({ auth: interactiveAuth, sessions, flows }, options),
     sharedSecretRegistration: new SharedSecretRegistration({ ...environment, registration }, options),
@@ -143,6 +151,7 @@ export function assembleAccounts(
 export function accountRoutes(slice: AccountsSlice): Route[] {
   return [
     ...registrationRoutes(slice.registration),
+    slice.tokenValidity,
     ...sharedSecretRoutes(slice.sharedSecretRegistration),
     ...loginRoutes(slice.login, slice.wellKnown),
     ...sessionRoutes(slice),

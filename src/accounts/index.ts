@@ -35,6 +35,8 @@ export { canChangePassword, type PasswordChange } from './passwords/password-cha
 export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';
 export type { NewAccount, Registration } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
+export type { NewRegistrationToken, RegistrationTokens } from './registration-tokens/registration-tokens.ts';
+export type { RegistrationToken, TokenLimits } from './registration-tokens/token-store.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';
 export {

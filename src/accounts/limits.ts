@@ -11,10 +11,12 @@ export interface Limiter {
   check(key: string): void;
 }
 
-/** Limiters of the options `rc_registration` and `rc_login`. */
+/** Limiters of the options `rc_registration`, `rc_registration_token_validity` and `rc_login`. */
 export interface AccountLimits {
   /** Registrations, by client address. */
   readonly registration: Limiter;
+  /** Checks of registration tokens, by client address. */
+  readonly tokenValidity: Limiter;
   /** New sessions of interactive authentication, by user id, or by client address without a user. */
   readonly challenges: Limiter;
   readonly login: {

@@ -76,6 +76,23 @@ async function createInteractiveSessions({ db }: SchemaBuilder): Promise<void> {
     .execute();
 }
 
+async function createRegistrationTokens({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('registration_tokens')
+      .addColumn('token', 'text', (column) => column.primaryKey())
+      .addColumn('uses_allowed', 'integer')
+      .addColumn('completed', 'integer', (column) => column.notNull())
+      .addColumn('expiry_time', 'bigint'),
+  ).execute();
+  await db.schema.alterTable('interactive_sessions').addColumn('registration_token', 'text').execute();
+  await db.schema
+    .createIndex('interactive_sessions_token')
+    .on('interactive_sessions')
+    .column('registration_token')
+    .execute();
+}
+
 export const accountMigrations: readonly Migration[] = [
   {
     name: 'accounts/0001-accounts',
@@ -94,5 +111,9 @@ export const accountMigrations: readonly Migration[] = [
         .addColumn('answered', 'integer', (column) => column.notNull().defaultTo(0))
         .execute();
     },
+  },
+  {
+    name: 'accounts/0003-registration-tokens',
+    up: createRegistrationTokens,
   },
 ];

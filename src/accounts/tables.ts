@@ -60,5 +60,15 @@ export interface AccountTables {
     answered: Generated<number>;
     /** JSON object: completed stage to its result. */
     completed: string;
+    /** The registration token of which the session has reserved a use. */
+    registration_token: Generated<string | null>;
+  };
+  registration_tokens: {
+    token: string;
+    /** Null for any number. */
+    uses_allowed: number | null;
+    /** Accounts that were registered with it. */
+    completed: number;
+    expiry_time: number | null;
   };
 }

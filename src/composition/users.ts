@@ -141,9 +141,10 @@ export function startUsers(
 }
 
 function limitsOf({ configuration, limiter }: Kernel) {
-  const { rc_registration, rc_login } = configuration.rateLimits;
+  const { rc_registration, rc_registration_token_validity, rc_login } = configuration.rateLimits;
   return {
     registration: limiter(rc_registration),
+    tokenValidity: limiter(rc_registration_token_validity),
     challenges: limiter(challengeRate(rc_registration)),
     login: {
       address: limiter(rc_login.address),

@@ -23,7 +23,6 @@ const notServed: Readonly<Record<string, readonly string[]>> = {
     'requestTokenToResetPasswordMSISDN',
     'unbind3pidFromAccount',
   ],
-  'registration by token': ['registrationTokenValidity'],
   'single sign-on and OAuth 2.0': ['generateLoginToken', 'getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
   'push gateways': ['getPushers', 'postPusher'],
   'application services': [

@@ -132,6 +132,21 @@ describe('options of accounts', () => {
     assert.deepEqual(await codeOf(signUp('alice')), [400, 'M_USER_IN_USE']);
   });
 
+  it('limits checks of registration tokens by client address [option: rc_registration_token_validity]', async () => {
+    await start(
+      { registration_requires_token: true, enable_registration_without_verification: false },
+      { rateLimits: { rc_registration_token_validity: { per_second: 0.1, burst_count: 2 } } },
+    );
+    const check = () =>
+      server.api('GET', '/_matrix/client/v1/register/m.login.registration_token/validity', {
+        query: { token: 'guess' },
+      });
+    assert.deepEqual([(await check()).body, (await check()).status], [{ valid: false }, 200]);
+    assert.deepEqual(await codeOf(check()), [429, 'M_LIMIT_EXCEEDED']);
+    clock.advance(10_000);
+    assert.equal((await check()).status, 200);
+  });
+
   it('refuses user names that begin with an underscore unless they are allowed [option: allow_underscore_prefixed_registration]', async () => {
     await start({ allow_underscore_prefixed_registration: false });
     assert.deepEqual(await codeOf(signUp('_alice')), [400, 'M_INVALID_USERNAME']);

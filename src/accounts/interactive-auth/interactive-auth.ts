@@ -19,7 +19,7 @@ import { hashToken } from '../sessions/tokens.ts';
 import type { AccountTables } from '../tables.ts';
 import { Challenge } from './challenge.ts';
 import { digestBody, openBody, sealBody } from './sealed-body.ts';
-import { SessionBounds } from './session-bounds.ts';
+import { SessionBounds, sessionLifetime } from './session-bounds.ts';
 import {
   answerInteractiveSession,
   deleteInteractiveSessions,
@@ -54,6 +54,8 @@ export interface InteractiveAuthResult {
   readonly body: JsonObject;
   /** Completed stages to the results of `Stage.verify`. */
   readonly completed: ReadonlyMap<string, JsonValue>;
+  /** Hash of the id of the session, under which stages store what they have reserved. */
+  readonly idHash: string;
 }
 
 export interface InteractiveAuthDeps {
@@ -66,15 +68,13 @@ export interface InteractiveAuthDeps {
 
 interface Progress {
   readonly session: string;
+  readonly idHash: string;
   /** Whether the session is in the database. */
-  readonly isStored: boolean;
+  isStored: boolean;
   readonly createdAt: number;
   readonly body: JsonObject;
   readonly completed: Map<string, JsonValue>;
 }
-
-/** Milliseconds until a session expires. */
-const sessionLifetime = 24 * 3_600_000;
 
 /** Sessions that are begun, and milliseconds, between two deletions of sessions that are too old or too many. */
 const [sessionsPerCleanup, cleanupInterval] = [100, 3_600_000];
@@ -99,6 +99,8 @@ export class InteractiveAuth {
   #begunSinceCleanup = 0;
   /** By session id. */
   readonly #running = new KeyedMutex();
+  /** By the type of a stage with `store`. */
+  readonly #storing = new KeyedMutex();
 
   constructor(deps: InteractiveAuthDeps, stages: readonly Stage[]) {
     this.#deps = deps;
@@ -152,7 +154,7 @@ export class InteractiveAuth {
     progress: Progress,
     operation: (authenticated: InteractiveAuthResult) => Promise<T>,
   ): Promise<T> {
-    const idHash = hashToken(progress.session);
+    const { idHash } = progress;
     try {
       const result = await operation(progress);
       const sealed = sealBody({ result: result as JsonValue }, progress.session, this.#deps.randomness);
@@ -162,6 +164,11 @@ export class InteractiveAuth {
       await this.#write((writer) => deleteInteractiveSessions(writer, [idHash]));
       throw error;
     }
+  }
+
+  /** Whether the stage can be completed on this server. */
+  offers(stage: string): boolean {
+    return this.#stages.has(stage);
   }
 
   /** Marks a stage as completed that the user went through elsewhere, for instance on a web page. */
@@ -183,7 +190,8 @@ export class InteractiveAuth {
   #begin(body: JsonObject): Progress {
     const session = randomString(this.#deps.randomness, 24);
     const createdAt = this.#deps.clock.now();
-    return { session, isStored: false, createdAt, body, completed: new Map() };
+    const idHash = hashToken(session);
+    return { session, idHash, isStored: false, createdAt, body, completed: new Map() };
   }
 
   /**
@@ -205,7 +213,8 @@ export class InteractiveAuth {
     checkOperation(row, request);
     const completed = new Map(Object.entries(JSON.parse(row.completed) as Record<string, JsonValue>));
     const body = openBody(row.sealed_body, session);
-    const progress = { session, isStored: true, createdAt: row.created_at, body, completed };
+    const stored = { session, idHash: row.id_hash, isStored: true, createdAt: row.created_at };
+    const progress = { ...stored, body, completed };
     if (isSameBody(row, parameters)) return progress;
     if (completed.size > 0) throw changedParameters();
     return { ...progress, body: parameters };
@@ -232,13 +241,32 @@ export class InteractiveAuth {
     const { requester, ip } = request;
     try {
       const result = await stage.verify(auth, { requester, ip, session: progress.session });
+      if (progress.isStored || stage.store) await this.#saveCompleted(request, progress, stage, result);
       progress.completed.set(type, result);
     } catch (error) {
       if (!(error instanceof MatrixError) || error.status === 429 || error.status >= 500) throw error;
       if (error instanceof ProofOfAnotherUser) throw error;
       throw await this.#challenge(request, progress, error);
     }
-    if (progress.isStored) await this.#save(request, progress);
+  }
+
+  /** Stores the session with one more completed stage. @throws what `Stage.store` throws */
+  async #saveCompleted(
+    request: InteractiveAuthRequest,
+    progress: Progress,
+    stage: Stage,
+    result: JsonValue,
+  ): Promise<void> {
+    const completed = new Map(progress.completed).set(stage.type, result);
+    const { store } = stage;
+    if (store === undefined) await this.#save(request, { ...progress, completed });
+    else {
+      // Stages that count something change the same rows, so sessions take turns.
+      await this.#storing.run(stage.type, () =>
+        this.#save(request, { ...progress, completed }, (writer) => store(writer, progress.idHash, result)),
+      );
+    }
+    progress.isStored = true;
   }
 
   /** Returns the response that asks for the remaining stages, after storing a new session. */
@@ -258,12 +286,17 @@ export class InteractiveAuth {
     return new Challenge({ flows, params, session: progress.session, completed }, failure);
   }
 
-  async #save({ requester, ip, operation }: InteractiveAuthRequest, progress: Progress): Promise<void> {
+  /** @param more runs in the same transaction */
+  async #save(
+    { requester, ip, operation }: InteractiveAuthRequest,
+    progress: Progress,
+    more?: (writer: AnyWriter) => Promise<void>,
+  ): Promise<void> {
     const { randomness } = this.#deps;
     const sealed_body = sealBody(progress.body, progress.session, randomness);
     const maxBytes = requester === undefined ? maxRegistrationBytes : maxBodyBytes;
     if (sealed_body.length > maxBytes) throw tooLarge('The request is too large');
-    const id_hash = hashToken(progress.session);
+    const { idHash: id_hash } = progress;
     const surplus = progress.isStored ? [] : this.#bounds.begin(requester?.userId ?? ip, id_hash);
     const row = {
       id_hash,
@@ -280,6 +313,7 @@ export class InteractiveAuth {
       if (isCleanupDue) await this.#cleanUp(writer);
       if (surplus.length > 0) await deleteInteractiveSessions(writer, surplus);
       await saveInteractiveSession(writer, row);
+      await more?.(writer);
     });
   }
 

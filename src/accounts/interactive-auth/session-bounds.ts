@@ -1,6 +1,9 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Limiter } from '../limits.ts';
 
+/** Milliseconds until a session of interactive authentication expires. */
+export const sessionLifetime = 24 * 3_600_000;
+
 /** Maximum number of stored sessions of one user or address. */
 const maxPerOwner = 100;
 

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely';
+import type { Insertable, Selectable } from 'kysely';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { AccountTables } from '../tables.ts';
 
@@ -16,7 +16,10 @@ export async function findInteractiveSession(
 }
 
 /** Inserts or replaces a session. */
-export async function saveInteractiveSession(writer: Writer<AccountTables>, row: SessionRow): Promise<void> {
+export async function saveInteractiveSession(
+  writer: Writer<AccountTables>,
+  row: Insertable<AccountTables['interactive_sessions']>,
+): Promise<void> {
   const { id_hash, ...rest } = row;
   await writer
     .insertInto('interactive_sessions')
@@ -33,7 +36,7 @@ export async function answerInteractiveSession(
 ): Promise<void> {
   await writer
     .updateTable('interactive_sessions')
-    .set({ sealed_body: sealedResult, answered: 1 })
+    .set({ sealed_body: sealedResult, answered: 1, registration_token: null })
     .where('id_hash', '=', idHash)
     .execute();
 }

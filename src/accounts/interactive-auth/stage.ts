@@ -1,3 +1,4 @@
+import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import { type JsonObject, type JsonValue, MatrixError } from '../../protocol/index.ts';
 
@@ -13,11 +14,17 @@ export interface Stage {
    * @throws MatrixError when the stage fails
    */
   verify(auth: JsonObject, context: StageContext): Promise<JsonValue> | JsonValue;
+  /**
+   * Stores what else belongs to the completed stage, in the transaction that stores the result in the session.
+   * @param idHash hash of the id of the session
+   * @throws MatrixError when the stage fails after all
+   */
+  store?(writer: AnyWriter, idHash: string, result: JsonValue): Promise<void>;
 }
 
 export interface StageContext {
   /** The logged-in user; `undefined` in a registration. */
-  readonly requester: Requester | undefined;
+  readonly requester: Pick<Requester, 'userId'> | undefined;
   readonly ip: string;
   /** The session id. */
   readonly session: string;

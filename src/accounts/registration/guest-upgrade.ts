@@ -1,4 +1,5 @@
 import type { Devices } from '../../devices/index.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
 import { forbidden, missingParam, newUserId, type ServerName, type UserId } from '../../protocol/index.ts';
 import type { Accounts } from '../accounts.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
@@ -10,6 +11,15 @@ export interface GuestUpgradeDeps {
   readonly devices: Devices;
   readonly sessions: Sessions;
   readonly hasher: PasswordHasher;
+}
+
+export interface UpgradedGuest {
+  readonly userId: UserId;
+  readonly password: string;
+  /** The device to log in with; without it, no session is opened. */
+  readonly login: LoginDevice | undefined;
+  /** Runs in the transaction that upgrades the account. */
+  readonly onUpgrade: (writer: AnyWriter) => Promise<void>;
 }
 
 /**
@@ -41,15 +51,12 @@ export class GuestUpgrade {
   }
 
   /** @throws MatrixError M_USER_IN_USE when the account is no longer a guest account */
-  async upgrade(
-    userId: UserId,
-    password: string,
-    login: LoginDevice | undefined,
-  ): Promise<RegistrationResult> {
+  async upgrade({ userId, password, login, onUpgrade }: UpgradedGuest): Promise<RegistrationResult> {
     const { accounts, devices, hasher, sessions } = this.#deps;
     const passwordHash = await hasher.hash(password);
     const upgraded = await sessions.change<RegistrationResult>(userId, async (writer, publish) => {
       await accounts.upgradeGuestIn(writer, publish, userId, passwordHash);
+      await onUpgrade(writer);
       if (!login) return { userId, session: undefined };
       const device = { userId, deviceId: login.deviceId, displayName: login.displayName };
       const { deviceId, created } = await devices.ensure(writer, publish, device);

@@ -250,27 +250,27 @@ forEachDatabase((open) => {
 
     it('requires the configured verification stages', async () => {
       const stage: Stage = {
-        type: 'm.login.registration_token',
-        params: () => ({ hint: 'ask Bob' }),
-        verify: ({ token }) => {
-          if (token !== 'right') throw new MatrixError(401, 'M_UNAUTHORIZED', 'Wrong token');
-          return token;
+        type: 'm.login.recaptcha',
+        params: () => ({ public_key: 'ask Bob' }),
+        verify: ({ response }) => {
+          if (response !== 'right') throw new MatrixError(401, 'M_UNAUTHORIZED', 'Wrong response');
+          return response;
         },
       };
-      const verification = () => [['m.login.registration_token', 'm.login.dummy']];
       await start({
-        options: { enable_registration_without_verification: false },
-        extensions: () => ({ stages: [stage], verification }),
+        options: { enable_registration_without_verification: false, enable_registration_captcha: true },
+        extensions: () => ({ stages: [stage] }),
       });
       const parameters = { username: 'alice', password: 'password' };
       const asked = await register(parameters);
-      assert.deepEqual(asked.body['params'], { 'm.login.registration_token': { hint: 'ask Bob' } });
-      const auth = { type: 'm.login.registration_token', session: asked.body['session'] };
-      const failed = await register({ ...parameters, auth: { ...auth, token: 'wrong' } });
+      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
+      assert.deepEqual(asked.body['params'], { 'm.login.recaptcha': { public_key: 'ask Bob' } });
+      const auth = { type: 'm.login.recaptcha', session: asked.body['session'] };
+      const failed = await register({ ...parameters, auth: { ...auth, response: 'wrong' } });
       assert.deepEqual([failed.status, failed.body['errcode']], [401, 'M_UNAUTHORIZED']);
       assert.equal(failed.body['session'], asked.body['session']);
-      const half = await register({ ...parameters, auth: { ...auth, token: 'right' } });
-      assert.deepEqual(half.body['completed'], ['m.login.registration_token']);
+      const half = await register({ ...parameters, auth: { ...auth, response: 'right' } });
+      assert.deepEqual(half.body['completed'], ['m.login.recaptcha']);
       await fails(403, 'M_FORBIDDEN', { ...parameters, username: 'mallory', auth: { ...auth, ...dummy } });
       assert.equal(
         (await register({ ...parameters, auth: { ...auth, ...dummy } })).body['user_id'],

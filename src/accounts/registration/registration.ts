@@ -1,5 +1,6 @@
 import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import { RateLimiter } from '../../kernel/rate-limits/index.ts';
@@ -20,12 +21,15 @@ import type { AccountLimits } from '../limits.ts';
 import type { LoginRequest } from '../login/login.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
+import type { RegistrationTokens } from '../registration-tokens/registration-tokens.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
 import { type UsernameReservations, userIdFor } from '../usernames.ts';
+import { applyCompletedStages } from './completed-stages.ts';
 import { GuestUpgrade } from './guest-upgrade.ts';
 import type { LoginDevice, RegistrationResult } from './registered-account.ts';
+import { type RegistrationFlowOptions, registrationFlows } from './registration-flows.ts';
 
 /** An account to create; members that the caller omits have a generated value or none. */
 export interface NewAccount {
@@ -38,6 +42,8 @@ export interface NewAccount {
   readonly appservice?: string | undefined;
   /** The device to log in with; without it, no session is opened. */
   readonly login?: LoginDevice | undefined;
+  /** Runs in the transaction that creates the account. */
+  readonly onCreate?: (writer: AnyWriter) => Promise<void>;
 }
 
 export interface RegistrationDeps {
@@ -50,11 +56,10 @@ export interface RegistrationDeps {
   readonly hasher: PasswordHasher;
   readonly interactiveAuth: InteractiveAuth;
   readonly limits: AccountLimits;
+  readonly registrationTokens: RegistrationTokens;
   readonly reservations: UsernameReservations;
   /** Mail addresses and phone numbers of accounts. */
   readonly thirdPartyIds: ThirdPartyIdentifiers;
-  /** Flows that verify a new user; empty when the operator requires no verification. */
-  readonly verification: () => Flows;
   /** Set while the server is disabled (`hs_disabled`). */
   readonly disabledError?: (() => MatrixError) | undefined;
 }
@@ -69,7 +74,8 @@ type Options = Pick<
   | 'inhibit_user_in_use_error'
   | 'password_config'
   | 'user_types'
->;
+> &
+  RegistrationFlowOptions;
 
 /**
  * Checks of user names by one client address: enough for a form that checks while a name is typed, too few to try a
@@ -121,13 +127,18 @@ export class Registration {
     const parameters = readParameters(authenticated.body);
     await this.#checkParameters(parameters);
     if (parameters.password === undefined) throw missingParam("'password' is missing");
+    const { password, login } = parameters;
     if (parameters.guestToken !== undefined) {
-      const guest = await this.#guests.find(parameters.username, parameters.guestToken);
-      return this.#guests.upgrade(guest, parameters.password, parameters.login);
+      const userId = await this.#guests.find(parameters.username, parameters.guestToken);
+      const onUpgrade = (writer: AnyWriter) =>
+        applyCompletedStages(writer, this.#deps, { userId, authenticated });
+      return this.#guests.upgrade({ userId, password, login, onUpgrade });
     }
     const userId =
       parameters.username === undefined ? this.#generatedId('user') : this.#userIdFor(parameters.username);
-    return this.create({ userId, password: parameters.password, login: parameters.login });
+    const onCreate = (writer: AnyWriter) =>
+      applyCompletedStages(writer, this.#deps, { userId, authenticated });
+    return this.create({ userId, password, login, onCreate });
   }
 
   /**
@@ -181,6 +192,7 @@ export class Registration {
     };
     const registered = await streams.write<AccountTables, RegistrationResult>(async (writer, publish) => {
       await accounts.createIn(writer, publish, user);
+      await account.onCreate?.(writer);
       if (!login) return { userId, session: undefined };
       const device = { userId, deviceId: login.deviceId, displayName: login.displayName };
       const { deviceId } = await devices.ensure(writer, publish, device);
@@ -197,10 +209,9 @@ export class Registration {
     if (!this.#options.password_config.localdb_enabled || this.#options.password_config.enabled !== true) {
       throw registrationDisabled();
     }
-    const flows = this.#deps.verification();
-    if (flows.length > 0) return flows;
-    if (!this.#options.enable_registration_without_verification) throw registrationDisabled();
-    return [['m.login.dummy']];
+    const flows = registrationFlows(this.#options, (stage) => this.#deps.interactiveAuth.offers(stage));
+    if (flows.length === 0) throw registrationDisabled();
+    return flows;
   }
 
   /** Like `#checkParameters`; a taken name counts as an availability check. */

@@ -1,0 +1,26 @@
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { UserId } from '../../protocol/index.ts';
+import type { InteractiveAuthResult } from '../interactive-auth/interactive-auth.ts';
+import type { RegistrationTokens } from '../registration-tokens/registration-tokens.ts';
+import { tokenIn } from '../registration-tokens/token-stage.ts';
+import { type ThirdPartyIdentifiers, validatedAddresses } from '../third-party-identifiers.ts';
+
+export interface CompletedStagesDeps {
+  readonly registrationTokens: RegistrationTokens;
+  readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind'>;
+}
+
+/**
+ * Stores what the completed stages of a registration prove, in the transaction that creates the account.
+ * @throws MatrixError M_UNAUTHORIZED when the registration token is no longer valid; M_THREEPID_IN_USE, M_THREEPID_DENIED
+ */
+export async function applyCompletedStages(
+  writer: AnyWriter,
+  { registrationTokens, thirdPartyIds }: CompletedStagesDeps,
+  { userId, authenticated }: { readonly userId: UserId; readonly authenticated: InteractiveAuthResult },
+): Promise<void> {
+  const { completed, idHash } = authenticated;
+  const token = tokenIn(completed.get('m.login.registration_token'));
+  if (token !== undefined) await registrationTokens.useIn(writer, idHash, token);
+  for (const address of validatedAddresses(completed)) await thirdPartyIds.bind(writer, userId, address);
+}
