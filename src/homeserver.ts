@@ -12,12 +12,11 @@ import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
 import { openPages, staticRoutes } from './composition/pages.ts';
-import { openRoomPurge } from './composition/room-purge.ts';
-import { runJobsOfAccounts, startRooms } from './composition/rooms.ts';
+import { startRooms, startRoomUpkeep } from './composition/rooms.ts';
 import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
-import { startUsers, userRoutes } from './composition/users.ts';
+import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
 import {
   acceptTokens,
@@ -30,6 +29,7 @@ import {
 } from './kernel/http/index.ts';
 import type { Pages } from './kernel/pages/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
+import { openProfileRequests } from './profiles/index.ts';
 import { RelationIndex } from './relations/index.ts';
 import { roomRoutes } from './rooms/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
@@ -74,35 +74,36 @@ export function createHomeserver(environment: Environment): Homeserver {
           otherServers: otherServers(federation),
           openRemoteMemberships: await remoteMemberships(kernel, federation, users),
         });
-        runJobsOfAccounts(kernel, users, rooms);
         await startEncryption(kernel, users, rooms, federation, opened);
+        opened.add(
+          'profile requests',
+          openProfileRequests(users.profiles, rooms.engine, kernel.configuration.profiles),
+        );
         const conversations = await startConversations(kernel, users, rooms, opened);
         const directory = await startDirectories(kernel, users, rooms, lookups, opened);
         const messageDeps = { kernel, users, rooms, relationIndex, conversations, opened };
         const { delayedEvents, openIdTokens } = await startMessages(messageDeps);
+        await startRoomUpkeep(kernel, users, rooms, opened);
         await startServerNotices(kernel, users, rooms, opened);
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
         await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
-        openRoomPurge(kernel, rooms);
         await startJobs(kernel, opened);
         rooms.incoming.start();
         await rooms.completion.start();
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
-        const { accounts } = users;
         opened.add('routes over several slices', {
           routes: [
             ...ownRoutes(kernel, pages),
-            ...userRoutes(kernel, users, { shareRoom: (one, other) => rooms.engine.shareRoom(one, other) }),
             ...roomRoutes(rooms, maxEvents(kernel), delayedEvents, thirdParties.inviting),
             ...(await handshakeRoutes(kernel, rooms, thirdParties)),
             ...federationReadRoutes(kernel, { users, rooms, directory, openIdTokens }),
           ],
         });
         routes = opened.routes;
-        const http = createHttp(kernel, accounts, federation, routes, pages);
+        const http = createHttp(kernel, users.accounts, federation, routes, pages);
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
-        await startManhole(kernel, accounts, opened);
+        await startManhole(kernel, users.accounts, opened);
         running = { kernel, http, pages };
         return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {

@@ -8,14 +8,6 @@ export {
   type Logout,
   type RegisteredAccount,
 } from './accounts.ts';
-export {
-  type AccountExtensions,
-  type AccountsEnvironment,
-  type AccountsSlice,
-  type AccountsSliceOptions,
-  accountRoutes,
-  assembleAccounts,
-} from './assemble.ts';
 export { hasAccounts, isFirstAccount } from './first-account.ts';
 export { Housekeeping } from './housekeeping.ts';
 export type {
@@ -31,6 +23,14 @@ export { limitOverrideRoutes } from './limit-overrides/routes.ts';
 export { type AccountLimits, challengeRate, type Limiter } from './limits.ts';
 export type { Login, LoginRequest, LoginType } from './login/login.ts';
 export { accountMigrations } from './migrations.ts';
+export {
+  type AccountExtensions,
+  type AccountsEnvironment,
+  type AccountsSlice,
+  type AccountsSliceOptions,
+  accountRoutes,
+  openAccounts,
+} from './open.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';
 export type { NewAccount, Registration } from './registration/registration.ts';

@@ -1,6 +1,6 @@
 import type { Route } from '../kernel/http/index.ts';
 import { openPresence, type Presence } from '../presence/index.ts';
-import { Unread, unreadSyncSource } from '../push/index.ts';
+import { openUnread } from '../push/index.ts';
 import { openReceipts, type Receipts } from '../receipts/index.ts';
 import type { ReadingRooms } from '../rooms/index.ts';
 import {
@@ -50,14 +50,14 @@ export async function startConversations(
   const { receipts } = opened.add('receipts', openReceipts({ ...deps, markers: fullyReadMarkers(users) }));
   const { typing } = opened.add('typing', openTyping({ ...deps, follows: kernel.role === 'reader' }));
   const { threads } = opened.add('thread subscriptions', openThreadSubscriptions(deps));
-  const unread = new Unread({
+  const unread = openUnread({
     ...deps,
     receipts,
     rules: users.pushRules,
     threads: threads.followed,
     enabled: configuration.push.push.enabled,
   });
-  opened.add('unread counts', { syncSources: [unreadSyncSource(unread)], stop: () => unread.stop() });
+  opened.add('unread counts', unread);
   const limiter = kernel.userLimiter(configuration.rateLimits.rc_presence.per_user);
   const { presence } = opened.add(
     'presence',

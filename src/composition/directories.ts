@@ -1,10 +1,4 @@
-import {
-  type Directory,
-  type DirectoryUsers,
-  directoryRoutes,
-  openDirectory,
-  startDirectory,
-} from '../directory/index.ts';
+import { type Directory, type DirectoryUsers, openDirectory } from '../directory/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { RemoteLookups } from './federation-queries.ts';
 import type { Kernel } from './kernel.ts';
@@ -25,16 +19,13 @@ export async function startDirectories(
     account: async (userId) => (userId === notices?.userId ? undefined : accounts.accounts.getUser(userId)),
     profile: (userId) => profiles.read(userId),
   };
-  const options = kernel.configuration.directory;
-  const directory = openDirectory({
+  const directories = await openDirectory({
     ...kernel,
     rooms,
     localUsers,
     remoteRoomLists: lookups.roomLists,
     remoteHierarchies: lookups.hierarchies,
-    options,
+    options: kernel.configuration.directory,
   });
-  const stop = await startDirectory(directory, options);
-  opened.add('directories', { routes: directoryRoutes(directory, rooms, options), stop });
-  return directory;
+  return opened.add('directories', directories).directory;
 }

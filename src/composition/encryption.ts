@@ -1,4 +1,4 @@
-import { type E2ee, e2eeRoutes, openE2ee } from '../e2ee/index.ts';
+import { type E2ee, openE2ee } from '../e2ee/index.ts';
 import { DirectToDeviceSender } from '../federation/index.ts';
 import { KeysApi } from '../federation-client/index.ts';
 import type { Rooms } from '../rooms/index.ts';
@@ -35,8 +35,10 @@ export async function startEncryption(
   };
   const remote = new DirectToDeviceSender(federation.outbox);
   const { toDevice, queues } = opened.add('to-device messages', openToDevice({ ...deps, remote }));
-  const e2ee = await openE2ee({ ...deps, queues, remote: new KeysApi(federation.requests) });
-  opened.add('end-to-end encryption', { ...e2ee, routes: e2eeRoutes(e2ee) });
+  const e2ee = opened.add(
+    'end-to-end encryption',
+    await openE2ee({ ...deps, queues, remote: new KeysApi(federation.requests) }),
+  );
   await federateEncryption({ kernel, users, rooms, federation, e2ee, toDevice }, opened);
   return { e2ee, toDevice, queues };
 }

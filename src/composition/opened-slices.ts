@@ -1,6 +1,7 @@
 import type { EduHandlersByType } from '../federation/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { AnyStream } from '../kernel/streams/index.ts';
+import type { OpenEventChecks } from '../room-engine/index.ts';
 import type { SyncSource } from '../sync-contract/index.ts';
 import type { Shutdown } from './shutdown.ts';
 
@@ -11,6 +12,8 @@ export interface OpenedSlice {
   readonly syncSources?: readonly SyncSource[];
   /** Handlers of EDUs that other servers send. */
   readonly eduHandlers?: EduHandlersByType;
+  /** Checks of events of local users; from slices that are opened before the rooms. */
+  readonly eventChecks?: OpenEventChecks;
   /** Streams whose facts a process that only reads needs. */
   readonly streams?: readonly AnyStream[];
   /** Stops it, before the slices that were opened earlier stop. */
@@ -43,6 +46,12 @@ export class OpenedSlices {
 
   get eduHandlers(): EduHandlersByType[] {
     return this.#slices.flatMap(({ eduHandlers }) => (eduHandlers ? [eduHandlers] : []));
+  }
+
+  /** Opens the checks of all slices that have been opened so far. */
+  get eventChecks(): OpenEventChecks {
+    const opening = this.#slices.flatMap(({ eventChecks }) => (eventChecks ? [eventChecks] : []));
+    return (engine) => opening.flatMap((open) => open(engine));
   }
 
   get streams(): AnyStream[] {

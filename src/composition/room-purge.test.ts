@@ -6,7 +6,7 @@ import { tableColumns } from '../../test/support/databases/table-columns.ts';
 import { alice, bob, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 import { RoomPurge } from '../rooms/index.ts';
 import { migrations } from '../slices.ts';
-import { roomRows } from './room-purge.ts';
+import { roomRows } from './rooms.ts';
 
 /**
  * Tables with room ids that no manifest declares: reports stay for moderators, key backups belong to users, and

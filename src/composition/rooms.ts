@@ -1,19 +1,13 @@
 import { directoryRules } from '../directory/index.ts';
 import { stateMapKey } from '../protocol/index.ts';
 import { type RelationIndex, Relations } from '../relations/index.ts';
-import { keysWithEmptyStateKey, PrejoinKeys, registerTransactionCleanup } from '../room-engine/index.ts';
-import {
-  AutoJoin,
-  openRooms,
-  type RoomLimits,
-  type Rooms,
-  type RoomsDeps,
-  runMembershipJobs,
-} from '../rooms/index.ts';
-import { runNoticeRoomJobs } from '../server-notices/index.ts';
+import { keysWithEmptyStateKey, PrejoinKeys } from '../room-engine/index.ts';
+import { openRooms, openRoomUpkeep, type RoomLimits, type Rooms, type RoomsDeps } from '../rooms/index.ts';
+import { slices } from '../slices.ts';
 import type { Kernel } from './kernel.ts';
 import { noticeLeaveCheck } from './notices-user.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import { transferSettings } from './room-settings.ts';
 import { loadSigningKey } from './signing-key.ts';
 import type { Users } from './users.ts';
 
@@ -39,7 +33,7 @@ function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimit
 /** The requests of rooms to other servers; absent in a server that does not federate. */
 export type RemoteRooms = Pick<RoomsDeps, 'remoteAliases' | 'otherServers' | 'openRemoteMemberships'>;
 
-/** Opens rooms over accounts and profiles. */
+/** Opens rooms over accounts and profiles. @param opened holds the checks of events of the slices that were opened before */
 export async function startRooms(
   kernel: Kernel,
   users: Users,
@@ -61,6 +55,7 @@ export async function startRooms(
     ...remote,
     leaveCheck: noticeLeaveCheck(kernel),
     log: kernel.namedLog('rooms'),
+    eventChecks: opened.eventChecks,
     eventIndex: relationIndex,
     relations: (engine, clientEvents) => {
       relationIndex.follow(engine);
@@ -71,29 +66,30 @@ export async function startRooms(
     invitePolicy: users.invitePermissions,
     eventCacheSize: kernel.configuration.caches.event_cache_size,
   });
-  registerTransactionCleanup(kernel.jobs, kernel);
-  opened.add('rooms', {
-    stop: async () => {
-      const completed = rooms.completion.close();
-      await rooms.incoming.close();
-      await completed;
-      await rooms.engine.close();
-    },
-  });
-  return rooms;
+  return opened.add('rooms', rooms);
 }
 
-/** Runs the jobs by which accounts change rooms; to be called before jobs are started. */
-export function runJobsOfAccounts(kernel: Kernel, { accounts: { accounts } }: Users, rooms: Rooms): void {
-  const options = kernel.configuration.rooms;
-  runMembershipJobs({
+/** The rows that the slices store for rooms. */
+export const roomRows = slices.flatMap((slice) => slice.roomRows ?? []);
+
+/** Opens the background work on rooms; to be called before jobs are started. */
+export async function startRoomUpkeep(
+  kernel: Kernel,
+  users: Users,
+  rooms: Rooms,
+  opened: OpenedSlices,
+): Promise<void> {
+  const { accounts } = users.accounts;
+  const upkeep = await openRoomUpkeep({
     ...kernel,
-    ...rooms,
+    log: kernel.namedLog('rooms'),
+    rooms,
+    options: kernel.configuration.rooms,
+    rows: roomRows,
     isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
-    options,
+    transferSettings: (userId, from, to) => transferSettings(users, userId, from, to),
   });
-  new AutoJoin({ ...kernel, options, rooms });
-  runNoticeRoomJobs(kernel.jobs, rooms);
+  opened.add('upkeep of rooms', upkeep);
 }
 
 /** Event types of the stripped state of invites and knocks, by default. Source: "room_prejoin_state". */

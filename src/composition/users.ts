@@ -9,27 +9,20 @@ import {
   AccountReader,
   type AccountsSlice,
   accountRoutes,
-  assembleAccounts,
   challengeRate,
   isFirstAccount,
   limitOverrideRoutes,
+  openAccounts,
 } from '../accounts/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
 import { UserIndexJobs } from '../directory/index.ts';
 import { DeviceKeyChanges } from '../e2ee/index.ts';
-import { Filters, filterRoutes } from '../filters/index.ts';
-import type { Route } from '../kernel/http/index.ts';
+import { type Filters, openFilters } from '../filters/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
-import {
-  type AvatarFiles,
-  Profiles,
-  profileRoutes,
-  type RemoteProfiles,
-  type RoomSharing,
-} from '../profiles/index.ts';
-import { PushRules, pushRuleRoutes, pushRulesSyncSource } from '../push/index.ts';
+import { type AvatarFiles, openProfiles, type Profiles, type RemoteProfiles } from '../profiles/index.ts';
+import { openPushRules, type PushRules } from '../push/index.ts';
 import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
@@ -65,12 +58,7 @@ export function startUsers(
   const autoJoinJobs = new AutoJoinJobs({ ...kernel, options: configuration.rooms, isFirst: isFirstAccount });
   const userIndexJobs = new UserIndexJobs(kernel);
   const keyChanges = new DeviceKeyChanges();
-  const pushRules = new PushRules(kernel);
-  opened.add('push rules', {
-    routes: pushRuleRoutes(pushRules),
-    syncSources: [pushRulesSyncSource(pushRules)],
-    streams: [pushRules.pushRulesStream],
-  });
+  const { pushRules } = opened.add('push rules', openPushRules(kernel));
   const notices = noticesUserOf(kernel);
   const isServer = (userId: string) => userId === notices?.userId;
   const computed = new Map([['m.push_rules', (userId: string) => pushRules.content(userId)]]);
@@ -78,9 +66,8 @@ export function startUsers(
     'account data',
     openAccountData({ ...kernel, computed }, isServer),
   );
-  const filters = new Filters(kernel);
-  opened.add('filters', { routes: filterRoutes(filters) });
-  const profiles = new Profiles(
+  const { filters } = opened.add('filters', openFilters(kernel));
+  const openedProfiles = openProfiles(
     {
       ...kernel,
       accounts: new AccountReader(kernel.database),
@@ -95,9 +82,10 @@ export function startUsers(
     },
     { ...configuration.profiles, server_name: serverName },
   );
+  const { profiles } = opened.add('profiles', openedProfiles);
   const erasedUsers = new ErasedUsers(kernel.database);
   const ownedRows = new OwnedRows(slices);
-  const accounts = assembleAccounts(
+  const accounts = openAccounts(
     { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
     { ...configuration.accounts, ...configuration.devices, server_name: serverName },
     {
@@ -115,13 +103,18 @@ export function startUsers(
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
+  opened.add('capabilities', { routes: routesOfCapabilities(kernel) });
   opened.add('accounts', {
+    routes: [
+      ...accountRoutes(accounts),
+      ...limitOverrideRoutes(accounts.accounts, kernel.limitOverrides, serverName),
+      ...deviceRoutes(accounts.devices, accounts.reauthenticator),
+    ],
     streams: [
       erasedUsers.stream,
       accounts.accounts.accountStream,
       accounts.sessions.sessionStream,
       accounts.devices.deviceListStream,
-      profiles.profileStream,
       keyChanges.keyStream,
     ],
     stop: () => accounts.lastSeen.flush(),
@@ -140,6 +133,18 @@ export function startUsers(
   };
 }
 
+function routesOfCapabilities({ configuration }: Kernel) {
+  const served = {
+    thirdPartyIdChanges: false,
+    loginTokens: false,
+    locking: true,
+    suspension: true,
+    delayedEvents: maxScheduled,
+  };
+  const { accounts, profiles, rooms, server } = configuration;
+  return capabilityRoutes({ served }, { ...accounts, ...profiles, ...rooms, ...server });
+}
+
 function limitsOf({ configuration, limiter }: Kernel) {
   const { rc_registration, rc_registration_token_validity, rc_login } = configuration.rateLimits;
   return {
@@ -152,36 +157,4 @@ function limitsOf({ configuration, limiter }: Kernel) {
       failedAttempts: limiter(rc_login.failed_attempts),
     },
   };
-}
-
-/** Routes for accounts, devices, profiles and capabilities. @param rooms answers whether two users share a room */
-export function userRoutes(
-  { configuration, limitOverrides, serverName }: Kernel,
-  users: Users,
-  rooms: RoomSharing,
-): Route[] {
-  const { accounts, profiles } = users;
-  return [
-    ...accountRoutes(accounts),
-    ...limitOverrideRoutes(accounts.accounts, limitOverrides, serverName),
-    ...deviceRoutes(accounts.devices, accounts.reauthenticator),
-    ...profileRoutes({ profiles, rooms }, configuration.profiles),
-    ...capabilityRoutes(
-      {
-        served: {
-          thirdPartyIdChanges: false,
-          loginTokens: false,
-          locking: true,
-          suspension: true,
-          delayedEvents: maxScheduled,
-        },
-      },
-      {
-        ...configuration.accounts,
-        ...configuration.profiles,
-        ...configuration.rooms,
-        ...configuration.server,
-      },
-    ),
-  ];
 }

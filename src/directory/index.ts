@@ -1,13 +1,7 @@
 /** Directories: public rooms, room summaries, spaces and users. */
 
-export {
-  type Directory,
-  type DirectoryDeps,
-  directoryRoutes,
-  openDirectory,
-  startDirectory,
-} from './directory.ts';
 export { directoryMigrations } from './migrations.ts';
+export { type Directory, type DirectoryDeps, openDirectory } from './open.ts';
 export type { ListRequest, PublicRooms, RemoteRoomLists } from './public-rooms/public-rooms.ts';
 export type { RoomStats } from './room-stats/room-stats.ts';
 export { directoryRules } from './rules.ts';

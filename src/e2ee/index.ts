@@ -10,4 +10,4 @@ export type { DeviceAddress } from './keys/one-time-key-store.ts';
 export type { RemoteKeys } from './keys/remote-keys.ts';
 export { e2eeManifest } from './manifest.ts';
 export { e2eeMigrations } from './migrations.ts';
-export { type E2ee, type E2eeDeps, e2eeRoutes, openE2ee, openE2eeReading } from './open-e2ee.ts';
+export { type E2ee, type E2eeDeps, openE2ee, openE2eeReading } from './open.ts';

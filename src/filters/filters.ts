@@ -22,13 +22,19 @@ const maxCachedLength = 2_000;
 
 const unknownFilter = () => notFound('Filter not found');
 
+export interface FiltersDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly caches: CacheRegistry;
+}
+
 /** Filters that clients have stored. Source: client-server API, "Filtering". */
 export class Filters {
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #compiled: Cache<string, Filter>;
 
-  constructor({ database, clock, caches }: { database: Database; clock: Clock; caches: CacheRegistry }) {
+  constructor({ database, clock, caches }: FiltersDeps) {
     this.#compiled = caches.create('filters', {
       size: maxCachedFilters,
       maxBytes: 4 * MiB,

@@ -10,4 +10,4 @@ export { EventFilter, type FilteredEvent, RoomEventFilter } from './event-filter
 export type { FieldSelection } from './field-selection.ts';
 export { Filters } from './filters.ts';
 export { filterMigrations } from './migrations.ts';
-export { filterRoutes } from './routes.ts';
+export { openFilters } from './open.ts';

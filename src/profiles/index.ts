@@ -2,6 +2,7 @@
 
 export { fieldOf } from './fields.ts';
 export { profileMigrations } from './migrations.ts';
+export { openProfileRequests, openProfiles } from './open.ts';
 export {
   type AvatarFiles,
   type ProfileChange,
@@ -10,9 +11,4 @@ export {
   type ProfilesDeps,
   type RemoteProfiles,
 } from './profiles.ts';
-export {
-  type ProfileAccessOptions,
-  type ProfileRoutesDeps,
-  profileRoutes,
-  type RoomSharing,
-} from './routes.ts';
+export { type ProfileAccessOptions, profileRoutes, type RoomSharing } from './routes.ts';

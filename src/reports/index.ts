@@ -1,5 +1,5 @@
 /** Reports of users, rooms and events to the administrators. */
 
 export { reportMigrations } from './migrations.ts';
-export { type Report, type ReportDetails, Reports } from './reports.ts';
-export { reportRoutes } from './routes.ts';
+export { openReports } from './open.ts';
+export type { Report, ReportDetails } from './reports.ts';

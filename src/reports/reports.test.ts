@@ -3,7 +3,9 @@ import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../test/support/rooms/rooms.ts';
 import { startTestServer } from '../../test/support/servers/server.ts';
-import { Reports, reportMigrations, reportRoutes } from './index.ts';
+import { reportMigrations } from './migrations.ts';
+import { Reports } from './reports.ts';
+import { reportRoutes } from './routes.ts';
 
 const path = (...parts: string[]) => `/${parts.map(encodeURIComponent).join('/')}`;
 

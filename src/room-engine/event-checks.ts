@@ -1,7 +1,8 @@
 import type { MatrixError } from '../protocol/index.ts';
+import type { RoomReader } from './room-reader.ts';
 import type { EventToSend } from './timeline/event-to-send.ts';
 
-/** What a check receives with the event. It can read the state of the room from a `RoomReader`. */
+/** What a check receives with the event. */
 export interface EventCheckContext {
   /** Absent while a room is created whose id is the hash of its create event. */
   readonly roomId: string | undefined;
@@ -19,15 +20,19 @@ export interface EventCheck {
   check(draft: EventToSend, context: EventCheckContext): Promise<MatrixError | undefined>;
 }
 
+/** Opens the checks of one slice. @param engine for checks that read the state of the room */
+export type OpenEventChecks = (engine: RoomReader) => readonly EventCheck[];
+
 /**
  * The checks that every event of a local user passes before it is staged: messages, redactions, state, memberships, the
  * events of a new room, and joins, knocks and invites in which another server takes part.
  */
 export class EventChecks {
-  readonly #checks: EventCheck[] = [];
+  readonly #checks: readonly EventCheck[];
 
-  add(check: EventCheck): void {
-    this.#checks.push(check);
+  /** @param checks in the order in which they are asked */
+  constructor(checks: readonly EventCheck[]) {
+    this.#checks = checks;
   }
 
   /** Callers ask first, so that without checks nothing is awaited. */
@@ -36,7 +41,7 @@ export class EventChecks {
   }
 
   /**
-   * Asks the checks one after the other, in the order in which they were added.
+   * Asks the checks one after the other.
    * @throws MatrixError of the first one that rejects the event
    */
   async pass(draft: EventToSend, context: EventCheckContext): Promise<void> {

@@ -6,7 +6,7 @@
 export { ErasedUsers } from './erasure/erased-users.ts';
 export { type Erasures, erasedEvents, joinedBeforeErasure } from './erasure/erasures.ts';
 export { erasureMigrations } from './erasure/migration.ts';
-export type { EventCheck, EventCheckContext, EventChecks } from './event-checks.ts';
+export type { EventCheck, EventCheckContext, EventChecks, OpenEventChecks } from './event-checks.ts';
 export type { EventIndex, IndexBatch } from './event-index.ts';
 export { type IgnoredUserLists, isHiddenFromUser } from './ignored-user-lists.ts';
 export { knownServers } from './membership/known-servers.ts';

@@ -2,7 +2,7 @@ import type { Randomness } from '../kernel/randomness.ts';
 import { BackgroundSigner } from '../kernel/signing/index.ts';
 import { Sequence, type StreamWriter } from '../kernel/streams/index.ts';
 import type { EventSigner } from '../protocol/index.ts';
-import { EventChecks } from './event-checks.ts';
+import { EventChecks, type OpenEventChecks } from './event-checks.ts';
 import { type EventIndex, noEventIndex } from './event-index.ts';
 import type { UserRooms } from './membership/user-rooms.ts';
 import type { Placement } from './placement/placement.ts';
@@ -24,6 +24,8 @@ export interface RoomWriterDeps extends RoomReaderDeps {
   readonly randomness: Randomness;
   /** Indexes events in the transaction that writes them; by default nothing is indexed. */
   readonly eventIndex?: EventIndex;
+  /** Opens the checks of events of local users; by default there are none. */
+  readonly eventChecks?: OpenEventChecks;
   /** By default no policy server is asked. */
   readonly policyServerClient?: PolicyServerClient | undefined;
 }
@@ -47,8 +49,8 @@ export class RoomWriter extends RoomReader {
   readonly timeline: Append;
   /** Places the events of remote servers. */
   readonly placement: Placement;
-  /** Checks of events of local users, to which modules add theirs. */
-  readonly checks = new EventChecks();
+  /** Checks of events of local users. */
+  readonly checks: EventChecks;
   /** The policy servers of rooms, which check events before they are added. */
   readonly policies: PolicyServers;
   override readonly stateKeys: WritableStateKeys;
@@ -70,6 +72,7 @@ export class RoomWriter extends RoomReader {
     const heads = new WritableHeads(stores.storedHeads, groups, deps.caches);
     super(deps, stores, stateKeys, heads);
     this.stateKeys = stateKeys;
+    this.checks = new EventChecks(deps.eventChecks?.(this) ?? []);
     this.policies = new PolicyServers({
       serverName: deps.signer.serverName,
       events,

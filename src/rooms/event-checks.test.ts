@@ -31,18 +31,25 @@ const saysSpam = ({ content }: EventToSend) => JSON.stringify(content).includes(
 const sender = (userId: string) => ({ userId, deviceId: 'DEVICE' });
 
 forEachDatabase((open) => {
+  /** Opens rooms with the checks in the returned list, to which tests add theirs after their preparations. */
+  async function openWithChecks() {
+    const checks: EventCheck[] = [];
+    const under = await RoomsUnderTest.open(open, [], { eventChecks: () => checks });
+    return { under, checks };
+  }
+
   const rejected = (work: Promise<unknown>) => assert.rejects(work, (error) => error === spam);
   const latest = async ({ engine }: RoomsUnderTest, roomId: string) =>
     (await engine.heads.get(roomId))?.extremities.map(({ eventId }) => eventId);
 
   describe('EventChecks', () => {
     it('run once for each message, redaction, state event and membership', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const { under, checks } = await openWithChecks();
       const { engine, rooms } = under;
       assert.equal(engine.checks.isEmpty, true);
       const roomId = await under.room(alice);
       const { asked, check, names } = recording();
-      engine.checks.add(check);
+      checks.push(check);
       assert.equal(engine.checks.isEmpty, false);
       await under.redact(alice, roomId, await under.say(alice, roomId, 'hello'));
       await rooms.sending.state(
@@ -76,11 +83,11 @@ forEachDatabase((open) => {
     });
 
     it('reject an event with their own error, and nothing of the event is stored', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { engine, rooms } = under;
+      const { under, checks } = await openWithChecks();
+      const { rooms } = under;
       const roomId = await under.room(alice, bob);
       const before = await latest(under, roomId);
-      engine.checks.add(recording(saysSpam).check);
+      checks.push(recording(saysSpam).check);
       await rejected(under.say(alice, roomId, 'spam'));
       await rejected(rooms.sending.state(sender(alice), roomId, { type: 'x', stateKey: '' }, { spam: 1 }));
       await rejected(rooms.memberships.invite(alice, roomId, carol, { given: { reason: 'spam' } }));
@@ -92,10 +99,10 @@ forEachDatabase((open) => {
     });
 
     it('run for all events of a new room before it exists, and reject the whole room', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const { under, checks } = await openWithChecks();
       for (const room_version of ['10', '12']) {
         const { asked, check } = recording(saysSpam);
-        under.engine.checks.add(check);
+        checks.push(check);
         const roomId = await under.rooms.creation.create(alice, {
           room_version,
           name: 'fine',
@@ -116,7 +123,7 @@ forEachDatabase((open) => {
     });
 
     it('report the error of a check at room creation as it is, and M_FORBIDDEN of the rules as M_INVALID_ROOM_STATE', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const { under, checks } = await openWithChecks();
       const initial_state = [
         {
           type: 'm.room.power_levels',
@@ -128,12 +135,12 @@ forEachDatabase((open) => {
         errcode: 'M_INVALID_ROOM_STATE',
       });
       const forbids = new MatrixError(403, 'M_FORBIDDEN', 'No rooms today');
-      under.engine.checks.add({ check: async () => forbids });
+      checks.push({ check: async () => forbids });
       await assert.rejects(under.rooms.creation.create(alice, {}), (error) => error === forbids);
     });
 
     it('run in the order in which they were added, until one rejects', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const { under, checks } = await openWithChecks();
       const roomId = await under.room(alice);
       const order: string[] = [];
       const named = (name: string, rejection?: MatrixError): EventCheck => ({
@@ -142,15 +149,14 @@ forEachDatabase((open) => {
           return rejection;
         },
       });
-      for (const check of [named('first'), named('second', spam), named('third')])
-        under.engine.checks.add(check);
+      checks.push(named('first'), named('second', spam), named('third'));
       await rejected(under.say(alice, roomId, 'hello'));
       assert.deepEqual(order, ['first', 'second']);
     });
 
     it('do not run for events that are not sent: unknown rooms, forbidden events, unchanged state, repeated requests', async () => {
-      const under = await RoomsUnderTest.open(open);
-      const { engine, rooms } = under;
+      const { under, checks } = await openWithChecks();
+      const { rooms } = under;
       const roomId = await under.room(alice);
       const topic = () =>
         rooms.sending.state(sender(alice), roomId, { type: 'm.room.topic', stateKey: '' }, { topic: 'x' });
@@ -163,7 +169,7 @@ forEachDatabase((open) => {
         );
       const [topicId, messageId] = [await topic(), await message()];
       const { asked, check } = recording();
-      engine.checks.add(check);
+      checks.push(check);
       await assert.rejects(under.say(alice, '!none:test', 'x'), { errcode: 'M_NOT_FOUND' });
       await assert.rejects(under.say(bob, roomId, 'x'), { errcode: 'M_FORBIDDEN' });
       assert.equal(await topic(), topicId);
@@ -172,11 +178,11 @@ forEachDatabase((open) => {
     });
 
     it('do not delay other events while they run, and the authorization rules are applied again afterwards', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const { under, checks } = await openWithChecks();
       const roomId = await under.room(alice, bob);
       const { promise: held, resolve: letGo } = Promise.withResolvers<void>();
       const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
-      under.engine.checks.add({
+      checks.push({
         async check({ sender }) {
           if (sender !== bob) return undefined;
           begin();
@@ -193,16 +199,16 @@ forEachDatabase((open) => {
     });
 
     it('prevent the event when a check throws an unexpected error', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const { under, checks } = await openWithChecks();
       const roomId = await under.room(alice);
       const before = await latest(under, roomId);
-      under.engine.checks.add({ check: () => Promise.reject(new Error('the checker is broken')) });
+      checks.push({ check: () => Promise.reject(new Error('the checker is broken')) });
       await assert.rejects(under.say(alice, roomId, 'x'), /the checker is broken/);
       assert.deepEqual(await latest(under, roomId), before);
     });
 
     it('run for joins, knocks and invites before the request to another server', async () => {
-      const under = await RoomsUnderTest.open(open);
+      const { under, checks } = await openWithChecks();
       const { engine } = under;
       const roomId = await under.room(alice);
       const unasked = new Proxy({}, { get: () => () => assert.fail('another server was asked') });
@@ -215,7 +221,7 @@ forEachDatabase((open) => {
         roomMutex: { run: (_key: string, work: () => unknown) => work() },
       } as never);
       const { asked, check } = recording(() => true);
-      engine.checks.add(check);
+      checks.push(check);
       const place = (content: JsonObject) => ({
         userId: bob,
         roomId: '!far:other.test',

@@ -1,9 +1,7 @@
 /** Rooms as local users use them: creating, joining, sending, reading, upgrading. */
 
 export type { DirectoryRules } from './aliases/room-aliases.ts';
-export { AutoJoin } from './auto-join/auto-join.ts';
 export { AutoJoinJobs } from './auto-join/auto-join-jobs.ts';
-export { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { EventRelations, RelatedBy, Viewer } from './event-relations.ts';
 export { ClientEvents, type ClientFormat, type OpenRelations } from './history/client-events.ts';
 export { EventByTime } from './history/event-by-time.ts';
@@ -16,16 +14,14 @@ export type { InvitePolicy } from './membership/invite-policy.ts';
 export type { MemberProfiles } from './membership/member-content.ts';
 export { MembershipJobs } from './membership/membership-jobs.ts';
 export { type LeaveCheck, type LocalUsers, Memberships } from './membership/memberships.ts';
-export { runMembershipJobs } from './membership/run-membership-jobs.ts';
+export { type OpenRemoteMemberships, openRooms, type RoomsDeps } from './open.ts';
 export { PublishedRooms } from './published-rooms.ts';
-export { ForgottenRooms } from './purge/forgotten-rooms.ts';
 export { RoomPurge } from './purge/room-purge.ts';
 export { openReadingRooms, type ReadingRooms } from './reading-rooms.ts';
-export { RedactionRetention } from './redactions/redaction-retention.ts';
-export { type OpenRemoteMemberships, openRooms, type Rooms, type RoomsDeps } from './rooms.ts';
+export type { Rooms } from './rooms.ts';
 export { readAccess } from './routes/read-access.ts';
 export { roomRoutes } from './routes/room-routes.ts';
 export type { DelayedSending, EventToDelay } from './routes/sending-routes.ts';
 export type { AddressInvite, ThirdPartyInviting } from './routes/third-party-inviting.ts';
 export type { Sender } from './sending.ts';
-export { SettingsTransfer } from './upgrade/settings-transfer.ts';
+export { openRoomUpkeep, type RoomUpkeepDeps } from './upkeep.ts';

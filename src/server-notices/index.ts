@@ -2,8 +2,7 @@
 export type { NoticeOptions } from './config.ts';
 export { noticeRoomLeaveCheck } from './leave-check.ts';
 export { serverNoticeMigrations } from './migrations.ts';
-export { NoticeRoomJobs, runNoticeRoomJobs } from './notice-room-jobs.ts';
-export { NoticeRooms } from './notice-rooms.ts';
+export { NoticeRoomJobs } from './notice-room-jobs.ts';
 export { type NoticesUser, noticesUser } from './notices-user.ts';
-export { serverNoticeRoutes } from './routes.ts';
-export { type NoticeManner, ServerNotices } from './server-notices.ts';
+export { openServerNotices } from './open.ts';
+export type { NoticeManner } from './server-notices.ts';

@@ -4,7 +4,8 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import { alice, bob, carol, RoomsUnderTest, RoutesUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { CacheRegistry, cachesSection } from '../../kernel/caches/index.ts';
-import { PushRules, pushMigrations, pushRuleRoutes } from '../index.ts';
+import { PushRules, pushMigrations } from '../index.ts';
+import { pushRuleRoutes } from './routes.ts';
 
 function rulesOver({ database, streams, clock }: RoomsUnderTest) {
   const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));

@@ -27,7 +27,9 @@ const newTransaction = () => `txn${transactions++}`;
 
 /** Options that a test can choose. */
 export interface RoomsTuning
-  extends Partial<Pick<RoomsDeps, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased'>> {
+  extends Partial<
+    Pick<RoomsDeps, 'limits' | 'profiles' | 'eventCacheSize' | 'otherServers' | 'erased' | 'eventChecks'>
+  > {
   readonly options?: Partial<RoomsDeps['options']>;
   /** Wraps the database that the rooms use. */
   readonly wrapDatabase?: (database: Database) => Database;

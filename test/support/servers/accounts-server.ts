@@ -5,9 +5,9 @@ import {
   type AccountsSliceOptions,
   accountMigrations,
   accountRoutes,
-  assembleAccounts,
   challengeRate,
   Housekeeping,
+  openAccounts,
 } from '../../../src/accounts/index.ts';
 import { deviceMigrations, deviceRoutes } from '../../../src/devices/index.ts';
 import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
@@ -116,7 +116,7 @@ export class AccountsServer {
     const environment = { database, streams, clock, caches: plainCaches(clock) };
     const limiter = (burst_count: number) => new RateLimiter({ per_second: 0.1, burst_count }, clock);
     const burst = setup.burst ?? 1000;
-    const slice = assembleAccounts(
+    const slice = openAccounts(
       {
         ...environment,
         randomness: systemRandomness,

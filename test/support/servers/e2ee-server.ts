@@ -6,7 +6,6 @@ import {
   type E2eeDeps,
   e2eeManifest,
   e2eeMigrations,
-  e2eeRoutes,
   openE2ee,
 } from '../../../src/e2ee/index.ts';
 import { federationMigrations } from '../../../src/federation/index.ts';
@@ -95,7 +94,7 @@ export class E2eeServer {
         const toDevice = new ToDevice({ streams, clock, caches, devices, queues, serverName });
         deps = { e2ee, rooms, queues, keyChanges, jobs, toDevice };
         await jobs.start();
-        return [...e2eeRoutes(e2ee), ...toDeviceRoutes(toDevice)];
+        return [...e2ee.routes, ...toDeviceRoutes(toDevice)];
       },
     });
     return new E2eeServer(server, deps!);

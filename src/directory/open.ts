@@ -47,42 +47,40 @@ export interface Directory {
   readonly users: UserDirectory;
 }
 
-/** Opens the directories, before jobs are started; `startDirectory` starts the followers. */
-export function openDirectory(deps: DirectoryDeps): Directory {
+/** Opens the directories and starts to follow rooms; before jobs are started. */
+export async function openDirectory(deps: DirectoryDeps) {
   const { rooms, options } = deps;
   const { engine, published } = rooms;
   const stats = new RoomStats({ ...deps, engine });
   const remote = new RemoteRooms(deps.remoteHierarchies, deps.clock, deps.caches);
   const remoteUsers = new RemoteUsers({ ...deps, engine });
-  const indexes = [stats, remoteUsers, new UserIndex(deps)];
-  return {
+  const directory: Directory = {
     stats,
     publicRooms: new PublicRooms({ ...deps, published, stats, remote: deps.remoteRoomLists }, options),
     publication: new Publication(engine, published),
     summaries: new RoomSummaries({ ...rooms, ...deps, remote }),
     hierarchy: new SpaceHierarchy({ ...rooms, ...deps, remote }),
     remoteUsers,
-    users: new UserDirectory({ ...deps, engine, indexes }, options.user_directory),
+    users: new UserDirectory(
+      { ...deps, engine, indexes: [stats, remoteUsers, new UserIndex(deps)] },
+      options.user_directory,
+    ),
   };
-}
-
-/** Starts to follow rooms. @returns a function that stops it */
-export async function startDirectory(
-  { stats, remoteUsers }: Directory,
-  options: DirectoryConfig,
-): Promise<() => Promise<void>> {
   const followers = [
     ...(options.stats.enabled ? [stats] : []),
     ...(options.user_directory.enabled ? [remoteUsers] : []),
   ];
   for (const follower of followers) await follower.start();
-  return async () => {
-    for (const follower of followers) await follower.stop();
+  return {
+    directory,
+    routes: directoryRoutes(directory, rooms, options),
+    async stop() {
+      for (const follower of followers) await follower.stop();
+    },
   };
 }
 
-/** Returns the routes of the directories. @param options decide which of them exist */
-export function directoryRoutes(directory: Directory, rooms: Rooms, options: DirectoryConfig): Route[] {
+function directoryRoutes(directory: Directory, rooms: Rooms, options: DirectoryConfig): Route[] {
   const { publicRooms, publication, summaries, hierarchy, users } = directory;
   return [
     ...publicRoomRoutes(publicRooms, publication, options.allow_public_rooms_without_auth),

@@ -2,7 +2,6 @@ import type { Devices } from '../devices/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
-import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import { jsonFacts, Sequence, Stream, type StreamWriter } from '../kernel/streams/index.ts';
@@ -59,7 +58,7 @@ export async function openE2ee(deps: E2eeDeps) {
   await lists?.start();
   const query = new KeyQuery({ ...deps, remote, lists });
   const upload = new KeyUpload({ ...deps, keyStream, keyIds });
-  return {
+  const services = {
     ...reading,
     upload,
     query,
@@ -71,6 +70,13 @@ export async function openE2ee(deps: E2eeDeps) {
     /** Absent when device lists of remote users are not stored. */
     remoteLists: lists,
   };
+  const routes = [
+    ...keyRoutes(services),
+    ...crossSigningRoutes(services.crossSigning, services.signatures),
+    ...backupRoutes(services.backups),
+    ...dehydratedDeviceRoutes(services.dehydrated),
+  ];
+  return { ...services, routes };
 }
 
 /**
@@ -94,14 +100,4 @@ export function openE2eeReading(
     deviceLists,
     counts,
   };
-}
-
-/** Routes for keys, signatures, backups and dehydrated devices. */
-export function e2eeRoutes(e2ee: E2ee): Route[] {
-  return [
-    ...keyRoutes(e2ee),
-    ...crossSigningRoutes(e2ee.crossSigning, e2ee.signatures),
-    ...backupRoutes(e2ee.backups),
-    ...dehydratedDeviceRoutes(e2ee.dehydrated),
-  ];
 }

@@ -69,12 +69,12 @@ export interface AccountExtensions {
   readonly wellKnown?: JsonObject | undefined;
 }
 
-export type AccountsSlice = ReturnType<typeof assembleAccounts>;
+export type AccountsSlice = ReturnType<typeof openAccounts>;
 
 const noReservations: UsernameReservations = { isReservedFrom: () => false };
 
-/** Creates the services for accounts, sessions and devices. */
-export function assembleAccounts(
+/** Opens the services for accounts, sessions and devices. */
+export function openAccounts(
   environment: AccountsEnvironment,
   options: AccountsSliceOptions,
   extensions: AccountExtensions = {},

@@ -1,0 +1,15 @@
+import { type ProfileOptions, Profiles, type ProfilesDeps } from './profiles.ts';
+import { type ProfileAccessOptions, profileRoutes, type RoomSharing } from './routes.ts';
+
+/** Opens profiles; they belong to accounts, and are opened with them, before the rooms. */
+export function openProfiles(deps: ProfilesDeps, options: ProfileOptions) {
+  const profiles = new Profiles(deps, options);
+  return { profiles, streams: [profiles.profileStream] };
+}
+
+/** Opens the requests for profiles, which depend on the rooms that users share. */
+export const openProfileRequests = (
+  profiles: Profiles,
+  rooms: RoomSharing,
+  options: ProfileAccessOptions,
+) => ({ routes: profileRoutes({ profiles, rooms }, options) });

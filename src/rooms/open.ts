@@ -1,0 +1,212 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import { type Logger, type Metrics, silentLogger } from '../kernel/observability/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import type { StreamWriter } from '../kernel/streams/index.ts';
+import type { EventSigner } from '../protocol/index.ts';
+import type { Erasures, EventIndex, IgnoredUserLists, OpenEventChecks } from '../room-engine/index.ts';
+import { type EngineOptions, RoomWriter, ServerAcls } from '../room-engine/index.ts';
+import type { OtherServers, RemoteMemberships } from '../room-federation/index.ts';
+import {
+  Incoming,
+  InviteChecks,
+  noOtherServers,
+  RescindedInvites,
+  ServerView,
+  StateCompletion,
+  storedStrippedState,
+} from '../room-federation/index.ts';
+import {
+  type AliasOptions,
+  type DirectoryRules,
+  noDirectoryRules,
+  type RemoteAliases,
+  RoomAliases,
+} from './aliases/room-aliases.ts';
+import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
+import { ClientEvents, type OpenRelations } from './history/client-events.ts';
+import { EventByTime } from './history/event-by-time.ts';
+import { HistoryReader } from './history/history-reader.ts';
+import { StateReader } from './history/state-reader.ts';
+import { type RoomLimits, Throttle } from './limits.ts';
+import { allowAllInvites, type InvitePolicy } from './membership/invite-policy.ts';
+import { MemberContents, type MemberProfiles } from './membership/member-content.ts';
+import {
+  type LeaveCheck,
+  type LocalUsers,
+  type MembershipOptions,
+  Memberships,
+} from './membership/memberships.ts';
+import { PublishedRooms } from './published-rooms.ts';
+import type { Rooms } from './rooms.ts';
+import { Sending } from './sending.ts';
+import { StateChecks } from './state-checks.ts';
+import { RoomUpgrade } from './upgrade/upgrade-room.ts';
+
+/** Opens the memberships in rooms of other servers over the services that this slice has opened. */
+export type OpenRemoteMemberships = (
+  rooms: Pick<Rooms, 'engine' | 'incoming' | 'completion'>,
+) => RemoteMemberships;
+
+/** Milliseconds for which a change of a membership waits for the members of a room that was joined without them. */
+const membersTimeout = 10_000;
+
+export interface RoomsDeps {
+  readonly database: Database;
+  readonly streams: StreamWriter;
+  readonly signer: EventSigner;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly profiles: MemberProfiles;
+  readonly users: LocalUsers;
+  readonly options: CreationOptions & MembershipOptions & AliasOptions & EngineOptions;
+  /** By default every alias and every publication is allowed. */
+  readonly directoryRules?: DirectoryRules;
+  /** By default only local aliases are resolved. */
+  readonly remoteAliases?: RemoteAliases;
+  /** By default this server does not federate. */
+  readonly otherServers?: OtherServers;
+  /** Opens joins, knocks, leaves and invites through other servers; absent: there are none. */
+  readonly openRemoteMemberships?: OpenRemoteMemberships | undefined;
+  /** By default every user may leave every room. */
+  readonly leaveCheck?: LeaveCheck | undefined;
+  /** By default nothing is logged. */
+  readonly log?: Logger;
+  readonly metrics?: Metrics | undefined;
+  /** Written with the events; by default nothing is indexed. */
+  readonly eventIndex?: EventIndex;
+  /** By default events of local users are not checked. */
+  readonly eventChecks?: OpenEventChecks;
+  /** By default events have no relations. */
+  readonly relations?: OpenRelations;
+  /** By default no user ignores another. */
+  readonly ignored?: IgnoredUserLists;
+  /** By default no user is erased. */
+  readonly erased?: Erasures;
+  /** By default all invites are allowed. */
+  readonly invitePolicy?: InvitePolicy;
+  /** Rate limits; absent: nothing is limited. */
+  readonly limits?: RoomLimits;
+  readonly caches: CacheRegistry;
+  /** Maximum number of events in the cache at factor 1 (`event_cache_size`). */
+  readonly eventCacheSize: number;
+}
+
+/**
+ * Opens the services of rooms, and resumes the processing of received PDUs that were pending at the last
+ * stop.
+ */
+export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
+  const { database, clock, randomness, options } = deps;
+  const { serverName } = deps.signer;
+  const engine = await RoomWriter.open({ ...deps, policyServerClient: deps.otherServers?.policies });
+  const rules = deps.directoryRules ?? noDirectoryRules;
+  const aliases = new RoomAliases({
+    database,
+    engine,
+    serverName,
+    options,
+    rules,
+    remote: deps.remoteAliases,
+  });
+  const published = new PublishedRooms(database, aliases, rules);
+  const throttle = new Throttle(deps.limits);
+  const contents = new MemberContents({
+    profiles: deps.profiles,
+    serverName,
+    allowPerRoomProfiles: options.allow_per_room_profiles,
+  });
+  const { invitePolicy = allowAllInvites, otherServers: others = noOtherServers } = deps;
+  const clientEvents = new ClientEvents(engine, clock, deps.relations);
+  const serverAcls = new ServerAcls(engine.events, deps.caches);
+  const incoming = await Incoming.open({
+    database,
+    caches: deps.caches,
+    clock,
+    log: deps.log ?? silentLogger,
+    serverName,
+    heads: engine.heads,
+    placement: engine.placement,
+    eventsByNid: (nids) => engine.events.getMany(nids),
+    wasJoined: (head, stored) => new ServerView(engine, head, serverName).wasJoined([stored]),
+    policies: engine.policies,
+    serverAcls,
+    others,
+    outOfBand: new RescindedInvites({
+      engine,
+      serverName,
+      strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
+      checks:
+        others.memberships &&
+        new InviteChecks({ peers: others.memberships, clock, log: deps.log ?? silentLogger }),
+    }),
+    metrics: deps.metrics,
+  });
+  const completion = new StateCompletion({
+    engine,
+    incoming,
+    health: others.health,
+    serverName,
+    clock,
+    log: deps.log ?? silentLogger,
+  });
+  const memberships = new Memberships({
+    ...deps,
+    engine,
+    contents,
+    throttle,
+    invitePolicy,
+    serverName,
+    remote: deps.openRemoteMemberships?.({ engine, incoming, completion }),
+    stateComplete: (roomId) => completion.whenComplete(roomId, membersTimeout),
+  });
+  return {
+    engine,
+    aliases,
+    published,
+    memberships,
+    throttle,
+    creation: new RoomCreation({
+      engine,
+      memberships,
+      aliases,
+      published,
+      throttle,
+      options,
+      serverName,
+      randomness,
+    }),
+    upgrades: new RoomUpgrade({
+      engine,
+      memberships,
+      aliases,
+      published,
+      throttle,
+      serverName,
+      randomness,
+      signer: deps.signer,
+      clock,
+    }),
+    sending: new Sending({
+      engine,
+      relations: clientEvents.relations,
+      memberships,
+      stateChecks: new StateChecks({ engine, aliases, serverName }),
+      throttle,
+    }),
+    historyReader: new HistoryReader(engine, clientEvents, incoming),
+    eventByTime: new EventByTime(engine, incoming),
+    stateReader: new StateReader(engine, clientEvents, completion),
+    clientEvents,
+    serverAcls,
+    incoming,
+    completion,
+    async stop() {
+      const completed = completion.close();
+      await incoming.close();
+      await completed;
+      await engine.close();
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { RoomRows } from '../kernel/slices/index.ts';
+import type { StreamReader } from '../kernel/streams/index.ts';
+import { registerTransactionCleanup } from '../room-engine/index.ts';
+import { AutoJoin } from './auto-join/auto-join.ts';
+import type { RoomsConfig } from './config.ts';
+import { DummyEvents } from './dummy-events/dummy-events.ts';
+import { runMembershipJobs } from './membership/run-membership-jobs.ts';
+import { ForgottenRooms } from './purge/forgotten-rooms.ts';
+import { RoomPurge } from './purge/room-purge.ts';
+import { RedactionRetention } from './redactions/redaction-retention.ts';
+import type { Rooms } from './rooms.ts';
+import { SettingsTransfer, type SettingsTransferDeps } from './upgrade/settings-transfer.ts';
+
+export interface RoomUpkeepDeps {
+  readonly caches: CacheRegistry;
+  readonly database: Database;
+  readonly streams: StreamReader;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly log: Logger;
+  readonly serverName: string;
+  readonly rooms: Rooms;
+  readonly options: RoomsConfig;
+  /** The rows that all slices store for rooms. */
+  readonly rows: readonly RoomRows[];
+  /** Whether a local user is a guest. */
+  readonly isGuest: (userId: string) => Promise<boolean>;
+  /** Copies the settings of a user who joins the replacement of a room. */
+  readonly transferSettings: SettingsTransferDeps['transfer'];
+}
+
+/**
+ * Opens the background work on rooms: the jobs by which accounts change rooms, transfers of settings, dummy events,
+ * retention and purges; before jobs are started.
+ */
+export async function openRoomUpkeep(deps: RoomUpkeepDeps) {
+  const { options, jobs, rooms, rows } = deps;
+  const shared = { ...deps, engine: rooms.engine };
+  registerTransactionCleanup(jobs, deps);
+  runMembershipJobs({ ...shared, memberships: rooms.memberships });
+  new AutoJoin(deps);
+  new RedactionRetention({ ...shared, period: options.redaction_retention_period });
+  new DummyEvents({ ...shared, threshold: options.dummy_events_threshold });
+  const purge = new RoomPurge({ ...shared, rows });
+  new ForgottenRooms({ ...shared, purge, period: options.forgotten_room_retention_period });
+  const settings = new SettingsTransfer({
+    ...shared,
+    transfer: deps.transferSettings,
+    moveListing: (from, to) => rooms.upgrades.moveListing(from, to),
+  });
+  await settings.start();
+  return { stop: () => settings.stop() };
+}
