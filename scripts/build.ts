@@ -63,7 +63,7 @@ const ownAddresses = (program: string): Plugin => ({
   },
 });
 
-/** The parts of undici that the server uses: loading all of it takes 13 MB more. */
+/** The parts of undici that the program uses: loading all of it takes 13 MB more. */
 const undiciParts: Plugin = {
   name: 'undici-parts',
   setup({ onResolve, onLoad }) {
@@ -72,6 +72,9 @@ const undiciParts: Plugin = {
     onLoad({ filter: /.*/, namespace }, () => ({
       resolveDir: root,
       contents: `
+        import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
+        import request from 'undici/lib/api/api-request.js';
+        Dispatcher.prototype.request = request;
         export { default as buildConnector } from 'undici/lib/core/connect.js';
         export { default as Client } from 'undici/lib/dispatcher/client.js';
         export { default as Pool } from 'undici/lib/dispatcher/pool.js';`,
