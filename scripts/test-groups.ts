@@ -5,9 +5,9 @@ import { pathToFileURL } from 'node:url';
 
 /**
  * Test files per process. Loading the sources and compiling hot code takes longer than the tests of most
- * files.
+ * files; those of whole servers, in `test/`, take longer than that.
  */
-const filesPerProcess = 24;
+const filesPerProcess = (file: string) => (file.startsWith('test/') ? 12 : 24);
 
 /** The files to pass to the test runner. */
 export interface TestGroups {
@@ -17,16 +17,20 @@ export interface TestGroups {
 
 /**
  * Creates files that import several neighbouring test files each. Test files whose path begins with one of
- * `ungrouped` run on their own, because they take a minute or start many processes.
+ * `ungrouped` run on their own, because they take a minute or start many processes. The longest come first, so that
+ * all processors have work until the end: those that run alone, then tests of whole servers. The names of the entries
+ * begin with numbers, because the test runner sorts them.
  */
 export function groupTests(files: readonly string[], ungrouped: readonly string[]): TestGroups {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-test-groups-'));
   const isUngrouped = (file: string) => ungrouped.some((start) => file.startsWith(start));
-  const alone = files.filter(isUngrouped);
-  const groups: string[][] = [];
-  for (const file of files.filter((file) => !isUngrouped(file))) {
-    const last = groups.at(-1);
-    if (last && last.length < filesPerProcess) last.push(file);
+  const isOfServer = (file: string) => file.startsWith('test/');
+  const grouped = files.filter((file) => !isUngrouped(file));
+  const groups = files.filter(isUngrouped).map((file) => [file]);
+  const alone = groups.length;
+  for (const file of [...grouped.filter(isOfServer), ...grouped.filter((file) => !isOfServer(file))]) {
+    const last = groups.slice(alone).at(-1);
+    if (last && last.length < filesPerProcess(last[0]!)) last.push(file);
     else groups.push([file]);
   }
   const entries = groups.map((group, index) => {
@@ -36,7 +40,7 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
     return entry;
   });
   return {
-    entries: [...alone, ...entries],
+    entries,
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 }

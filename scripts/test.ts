@@ -17,7 +17,15 @@ const needsInstalledClients = ['test/clients/**', 'test/interop/**'];
  * Tests that keep a process busy for long, or that start processes; each file runs on its own, before the
  * others.
  */
-const ungrouped = ['test/simulation/', 'test/clients/', 'test/interop/', 'test/crash', 'test/protocol/'];
+const ungrouped = [
+  'test/federation/three-processes',
+  'test/encryption/crashes',
+  'test/simulation/',
+  'test/clients/',
+  'test/interop/',
+  'test/crash',
+  'test/protocol/',
+];
 
 function filesOf(path: string): string[] {
   const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory();

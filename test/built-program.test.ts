@@ -1,21 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import {
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import sharp from 'sharp';
 import { HearthProcess } from './clients/hearth-process.ts';
+import { installHearth } from './support/servers/built-hearth.ts';
 
 const root = join(import.meta.dirname, '..');
 
@@ -24,11 +15,7 @@ describe('a server that was built and installed without its source files', () =>
   let server: HearthProcess;
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'hearth-built-'));
-    for (const part of ['bin', 'package.json'])
-      cpSync(join(root, part), join(folder, part), { recursive: true });
-    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
-    execFileSync(process.execPath, [join(root, 'scripts/build.ts'), '--output', join(folder, 'dist')]);
-    server = await HearthProcess.create({}, join(folder, 'bin/hearth.js'));
+    server = await HearthProcess.create({}, await installHearth(join(folder, 'installed')));
     await server.start();
   });
   after(async () => {
@@ -83,6 +70,19 @@ describe('a server that was built and installed without its source files', () =>
     if (!process.execve) return;
     const parameters = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8').split('\0');
     assert.ok(parameters.includes('--max-semi-space-size=8'), parameters.join(' '));
+  });
+});
+
+describe('a server that was not built', () => {
+  it('serves from its source files', async () => {
+    const server = await HearthProcess.create({}, join(root, 'src/main.ts'));
+    try {
+      await server.start();
+      assert.match(await (await fetch(server.url)).text(), /<html/);
+      assert.equal(await server.stop(), 0);
+    } finally {
+      await server.remove();
+    }
   });
 });
 

@@ -6,8 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../test/clients/eventually.ts';
+import { builtHearth } from '../../test/support/servers/built-hearth.ts';
 
-const main = join(import.meta.dirname, '..', 'main.ts');
+let program = '';
 
 interface Outcome {
   readonly code: number | null;
@@ -16,13 +17,14 @@ interface Outcome {
 }
 
 let folder = '';
-before(() => {
+before(async () => {
+  program = await builtHearth();
   folder = mkdtempSync(join(tmpdir(), 'hearth-commands-'));
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 function launch(args: readonly string[], cwd = folder): ChildProcess {
-  return spawn(process.execPath, [main, ...args], { cwd, stdio: 'pipe' });
+  return spawn(process.execPath, [program, ...args], { cwd, stdio: 'pipe' });
 }
 
 async function run(args: readonly string[], input = ''): Promise<Outcome> {

@@ -8,22 +8,24 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, it } from 'node:test';
+import { builtHearth } from '../../test/support/servers/built-hearth.ts';
 import { systemRandomness } from '../kernel/randomness.ts';
 import { initialize } from './init.ts';
 
-const main = join(import.meta.dirname, '..', 'main.ts');
+let program = '';
 const listeners = (port: number) =>
   `listeners: [{ port: ${port}, type: http, bind_addresses: ["127.0.0.1"], resources: [{ names: [client] }] }]\n`;
 
 let folder = '';
-before(() => {
+before(async () => {
+  program = await builtHearth();
   folder = mkdtempSync(join(tmpdir(), 'hearth-start-'));
 });
 after(() => rmSync(folder, { recursive: true, force: true }));
 
 /** Runs a command until it ends, or stops it once it serves. */
 async function run(args: readonly string[], input = '') {
-  const child = spawn(process.execPath, [main, ...args], { cwd: folder, stdio: 'pipe' });
+  const child = spawn(process.execPath, [program, ...args], { cwd: folder, stdio: 'pipe' });
   let [out, err] = ['', ''];
   child.stdout.on('data', (chunk) => {
     out += String(chunk);
@@ -113,7 +115,7 @@ describe('hearth serve on a database in use', () => {
   it('refuses to start, but starts after a crash of the other server', async () => {
     const { args, code } = await serve('claimed', '');
     assert.equal(code, 0);
-    const first = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
+    const first = spawn(process.execPath, [program, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
     try {
       await new Promise((resolve) => first.stdout.once('data', resolve));
       const { code, err } = await run(['serve', ...args]);
@@ -131,7 +133,7 @@ describe('hearth serve on a database in use', () => {
 describe('hearth serve with a closed output pipe', () => {
   it('continues, reloads and stops as usual', async () => {
     const { args } = await serve('unread', '');
-    const child = spawn(process.execPath, [main, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
+    const child = spawn(process.execPath, [program, 'serve', ...args], { cwd: folder, stdio: 'pipe' });
     const errors = text(child.stderr);
     const gone = new Promise((resolve) => child.once('exit', resolve));
     try {
@@ -170,10 +172,11 @@ describe('files of a new server', () => {
 });
 
 describe('hearth register-user', () => {
-  it('ends with an error if standard input gives no answers', async () => {
+  it('ends with an error if standard input gives no answers', async (context) => {
     writeFileSync(join(folder, 'secret'), 'secret\n');
     const server = createHttpServer((_request, response) => response.writeHead(404).end('{}'));
     await once(server.listen(0, '127.0.0.1'), 'listening');
+    context.after(() => server.close());
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const noAnswer =
       'no answer on standard input: give the name with -u and the password with --password-file';
@@ -186,7 +189,6 @@ describe('hearth register-user', () => {
       const { code, err } = await run(['register-user', url, '--secret-file', 'secret', ...more], input);
       assert.deepEqual([code, err], [1, `hearth: ${message}\n`]);
     }
-    server.close();
     const where = ['register-user', 'http://127.0.0.1:1', '--secret-file', 'secret'];
     // Both answers arrive, although they were sent at once.
     const { err } = await run(where, 'ann\nopen sesame\n');

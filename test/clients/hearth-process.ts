@@ -8,9 +8,8 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { builtHearth } from '../support/servers/built-hearth.ts';
 
-const commandLine = fileURLToPath(new URL('../../bin/hearth.js', import.meta.url));
 const unlimited = { per_second: 1e9, burst_count: 1e9 };
 
 /** Rate limits of every kind that a client can meet, set so high that none applies. */
@@ -54,11 +53,11 @@ export class HearthProcess {
    * Makes the directory and the configuration, and does not start the process.
    * @param settings options of the configuration file that are added or replaced; a function gets the
    * directory and the port of `url`
-   * @param program the command line
+   * @param program the command line; `builtHearth` by default
    */
   static async create(
     settings: Settings | ((directory: string, port: number) => Settings) = {},
-    program = commandLine,
+    program?: string,
   ): Promise<HearthProcess> {
     const directory = await mkdtemp(join(tmpdir(), 'hearth-'));
     const port = await freePort();
@@ -66,7 +65,7 @@ export class HearthProcess {
     const merged = { ...configuration(directory, port), ...added };
     // JSON is YAML.
     await writeFile(join(directory, 'homeserver.yaml'), JSON.stringify(merged, undefined, 2));
-    return new HearthProcess(`http://127.0.0.1:${port}`, directory, program);
+    return new HearthProcess(`http://127.0.0.1:${port}`, directory, program ?? (await builtHearth()));
   }
 
   /** Process id while it runs. */
