@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { skippableClock } from '../../test/support/clocks/skippable-clock.ts';
 import { serverDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../test/support/servers/server.ts';
 import { SlidingClient } from '../../test/support/users/sliding-client.ts';
@@ -7,6 +8,9 @@ import { enc, TestClient } from '../../test/support/users/test-client.ts';
 
 const unstable = '/_matrix/client/unstable';
 const extension = 'io.element.msc4308.thread_subscriptions';
+
+/** Milliseconds for which the long poll waits: other timers of the server are shorter or longer. */
+const [minPoll, maxPoll] = [200_000, 220_000];
 
 interface Changes {
   readonly subscribed?: Record<string, Record<string, { automatic: boolean; bump_stamp: number }>>;
@@ -22,9 +26,10 @@ const rootsOf = ({ subscribed = {}, unsubscribed = {} }: Changes) =>
 for (const database of serverDatabases(import.meta.url)) {
   describe(`thread subscriptions on ${database}`, () => {
     let server: TestServer;
+    const clock = skippableClock();
     let count = 0;
     before(async () => {
-      server = await startTestServer({ database });
+      server = await startTestServer({ database, clock });
     });
     after(() => server.stop());
 
@@ -154,8 +159,8 @@ for (const database of serverDatabases(import.meta.url)) {
       const client = new SlidingClient(anna);
       const body = { extensions: { [extension]: { enabled: true } } };
       await client.sync(body);
-      const waiting = client.sync(body, { timeout: 20_000 });
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      const waiting = client.sync(body, { timeout: maxPoll });
+      await clock.untilTimerRuns([minPoll, maxPoll]);
       await subscribe(anna, roomId, root);
       assert.deepEqual(rootsOf((await waiting).extensions[extension] as Changes), [[root], []]);
     });

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { JsonObject } from '../../src/protocol/index.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
@@ -175,7 +174,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
       a.cut();
       const third = await bob.addDevice();
-      await sleep(300);
+      await a.untilRefused();
       assert.deepEqual(await alice.devicesOf(bob), [bob.user.deviceId]);
       a.mend();
       b.mend();
@@ -207,8 +206,10 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       await alice.until('bob in device_lists.left', () => alice.left.has(bob.id));
       await bob.addDevice();
       alice.changed.clear();
-      await sleep(300);
-      await alice.sync();
+      alice.messages.length = 0;
+      // Arrives after the device list updates that were sent before it.
+      await bob.send('after-the-update', { [alice.id]: { [alice.user.deviceId]: { n: 1 } } });
+      await alice.until('the message', () => alice.messages.length > 0);
       assert.equal(alice.changed.has(bob.id), false);
     });
   });

@@ -106,7 +106,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     it('delivers all messages sent while the other server was unreachable', async () => {
       b.cut();
       for (const body of ['while away 1', 'while away 2', 'while away 3']) await alice.say(roomId, body);
-      await new Promise((resolve) => setTimeout(resolve, 300));
+      await b.untilRefused();
       b.mend();
       await until(async () => (await bodies(bob)).includes('while away 3'));
       await until(async () => (await bodies(bob)).includes('while away 1'));

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { skippableClock } from '../support/clocks/skippable-clock.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { ScriptedResident } from '../support/other-servers/scripted-resident.ts';
@@ -7,15 +8,19 @@ import { type FederatedServer, SeveralServers } from '../support/other-servers/s
 import type { SlidingRoomJson, SlidingSyncJson } from '../support/users/sliding-client.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
+/** Milliseconds for which changes of memberships wait for the members of a room. */
+const membersTimeout = 10_000;
+
 forServerDatabases(import.meta.url, ({ kind }) => {
   describe('a room joined without members, with a resident server that serves states at its own events only', () => {
     let several: SeveralServers;
     let a: FederatedServer;
     let anna: TestClient;
     let servers = 0;
+    const clock = skippableClock();
     before(async () => {
       several = new SeveralServers(kind);
-      a = await several.homeserver('a.test');
+      a = await several.homeserver('a.test', { clock });
       anna = await a.registerClient('anna');
     });
     after(() => several.stop());
@@ -206,11 +211,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           server.on(`GET /_matrix/federation/v1/${endpoint}/`, unavailable);
         }
         await join();
-        const [kick, ban, unban] = await Promise.all([
+        const changes = Promise.all([
           anna.call('POST', `${path}/kick`, { user_id: charlie }),
           anna.call('POST', `${path}/ban`, { user_id: derek }),
           anna.call('POST', `${path}/unban`, { user_id: `@other:${server.name}` }),
         ]);
+        const [kick, ban, unban] = await clock.skipping(membersTimeout, changes);
         assert.deepEqual(
           [kick.status, ban.status, unban.status],
           [200, 200, 504],

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import type { ServerResponse } from 'node:http';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { after, before, describe, it } from 'node:test';
+import { eventually } from '../clients/eventually.ts';
 import { serverDatabases } from '../support/databases/databases.ts';
 import { serveOnLoopback } from '../support/network/loopback.ts';
 import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
@@ -91,11 +93,17 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('downloads remote media once for concurrent requests', async () => {
+      let arrived = 0;
+      const count = (message: unknown) => {
+        if ((message as { request: IncomingMessage }).request.url?.endsWith('/far.test/once')) arrived++;
+      };
+      subscribe('http.server.request.start', count);
       remote.on(`${endpoint}/once`, async (_request, response) => {
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await eventually('the other requests', () => arrived === 5);
         return respond(response, multipart('Content-Type: image/png', 'PNG'));
       });
       const responses = await Promise.all(Array.from({ length: 5 }, () => download('far.test/once')));
+      unsubscribe('http.server.request.start', count);
       assert.deepEqual(new Set(responses.map(({ text }) => text)), new Set(['PNG']));
       assert.equal(requestsFor('once').length, 1);
     });

@@ -1,3 +1,4 @@
+import { eventually } from '../clients/eventually.ts';
 import type { TestServer } from '../support/servers/server.ts';
 import { enc, TestClient } from '../support/users/test-client.ts';
 
@@ -170,7 +171,8 @@ interface ScenarioRun extends Pick<Scenario, 'visibility' | 'roomId' | 'sender'>
 async function playPhase(run: ScenarioRun, phase: Phase): Promise<void> {
   const { server, visibility, roomId, sender, events, times } = run;
   // Ensures that no event of the previous phase has the same timestamp.
-  await new Promise((resolve) => setTimeout(resolve, 2));
+  const previous = Date.now();
+  await eventually('the next millisecond', () => Date.now() > previous);
   times.push(Date.now());
   const mark = (kind: Kind) => markOf(visibility, phase, kind);
   const note = (kind: Kind, eventId: string) => void events.set(mark(kind), eventId);

@@ -33,14 +33,20 @@ forServerDatabases(import.meta.url, (open) => {
       const { recipients, say } = await start(['a.example']);
       const [a] = recipients;
       let [concurrent, maxConcurrent] = [0, 0];
+      const bodies = Array.from({ length: 120 }, (_, index) => String(index));
+      let allSaid: () => void = () => {};
+      const said = new Promise<void>((resolve) => {
+        allSaid = resolve;
+      });
       a.answer = async () => {
         maxConcurrent = Math.max(maxConcurrent, ++concurrent);
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        await said;
+        for (let turns = 0; turns < 100; turns++) await new Promise(setImmediate);
         concurrent--;
         return 200;
       };
-      const bodies = Array.from({ length: 120 }, (_, index) => String(index));
       await Promise.all(bodies.map(say));
+      allSaid();
       await until(() => a.messages.length === 120);
       assert.deepEqual(
         a.messages.toSorted((one, other) => Number(one) - Number(other)),

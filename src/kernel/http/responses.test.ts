@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { describe, it } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
+import { eventually } from '../../../test/clients/eventually.ts';
 import {
   bearer,
   createKernelServer,
@@ -58,7 +58,7 @@ describe('the access log', () => {
     });
     await call('GET', '/_matrix/client/v3/who/x?access%5Ftoken=alice-secret', bearer('admin-secret'));
     await call('GET', '/_matrix/client/v3/nothing?access_token=alice-secret');
-    await delay(5);
+    await eventually('the log of the requests', () => logLines.length >= 3);
     const entries = logLines.map((line) => JSON.parse(line));
     assert.equal(entries.length, 3);
     assert.equal(entries[0].url, '/_matrix/client/v3/who/x?access_token=<redacted>&y=1');
@@ -75,9 +75,9 @@ describe('long polls', () => {
     const seen = longPolls.length;
     const request = httpRequest(`${base()}/_matrix/client/v3/wait`).end();
     request.on('error', () => {});
-    while (longPolls.length === seen) await delay(5);
+    await eventually('the long poll', () => longPolls.length > seen);
     request.destroy();
-    while (!longPolls[seen]!.aborted) await delay(5);
+    await eventually('the end of its signal', () => longPolls[seen]!.aborted);
   });
 
   it('are answered when the server stops, and all connections are closed', { timeout: 60_000 }, async () => {
@@ -87,7 +87,7 @@ describe('long polls', () => {
     const answer = fetch(`${address}/_matrix/client/v3/wait`);
     const idle = connect(Number(new URL(address!).port), '127.0.0.1');
     idle.on('error', () => {});
-    while (longPolls.length === seen) await delay(5);
+    await eventually('the long poll', () => longPolls.length > seen);
     await other.stop(60_000);
     assert.deepEqual(await (await answer).json(), { waited: true });
     idle.destroy();

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { sql } from 'kysely';
 import { pino } from 'pino';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
@@ -190,12 +191,17 @@ forEachDatabase((open) => {
   });
 
   test('raises the bound on disk ahead of 300,000 positions', async () => {
-    const [, streams] = await openStreams();
+    const [database, streams] = await openStreams();
     const stream = new Stream<string>('numbers', jsonFacts());
     let last = 0;
     for (let round = 0; round < 30; round++) {
       for (let index = 0; index < 10_000; index++) last = streams.announce(stream, `${index}`);
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await eventually('the raised bound', async () => {
+        const { rows } = await sql<{ bound: number }>`select bound from number_bounds`.execute(
+          database.reader(),
+        );
+        return Number(rows[0]!.bound) >= last + 50_000;
+      });
     }
     assert.equal(streams.current, last);
   });

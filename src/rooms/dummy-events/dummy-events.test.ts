@@ -5,6 +5,7 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
 import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { noFilter } from '../../filters/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
 import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { DummyEvents } from './dummy-events.ts';
@@ -17,8 +18,15 @@ forEachDatabase((open) => {
     const under = await RoomsUnderTest.open(open, jobMigrations);
     const { engine, database, clock, caches } = under;
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
-    const parts = { database, clock, caches, jobs, log: silentLogger, engine, serverName: 'test', threshold };
-    new DummyEvents(parts);
+    let ordered = 0;
+    const countingDatabase: Pick<Database, 'transaction'> = {
+      transaction: (work) => {
+        ordered++;
+        return database.transaction(work);
+      },
+    };
+    const parts = { clock, caches, jobs, log: silentLogger, engine, serverName: 'test', threshold };
+    new DummyEvents({ ...parts, database: countingDatabase as Database });
     await jobs.start();
     const room = new ReferenceRoom();
     await engine.placement.enter(room.room, room.join(alice));
@@ -31,9 +39,10 @@ forEachDatabase((open) => {
     const extremities = async () => (await engine.heads.get(room.roomId))?.extremities.length;
     /** Advances the clock past the delay of the job and waits for the result. */
     const later = async (isOrdered = true) => {
+      assert.equal(ordered, isOrdered ? 1 : 0);
+      ordered = 0;
       const orders = () => jobs.list({ kind: 'rooms/dummy-events' });
       if (isOrdered) await eventually('the job', async () => (await orders()).length > 0);
-      else await new Promise((resolve) => setTimeout(resolve, 50));
       assert.equal((await orders()).length, isOrdered ? 1 : 0);
       clock.advance(minute);
       await jobs.settled();

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { skippableClock } from '../../../test/support/clocks/skippable-clock.ts';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import {
@@ -10,11 +11,15 @@ import {
 } from '../../../test/support/users/test-client.ts';
 import { membersIn, texts, usersInRoomOn } from './test/shared-rooms.ts';
 
+/** Milliseconds for which long polls wait: other timers of the server are shorter or longer. */
+const [minPoll, maxPoll] = [200_000, 220_000];
+
 for (const database of serverDatabases(import.meta.url)) {
   describe(`GET /sync, on ${database}`, () => {
     let server: TestServer;
+    const clock = skippableClock();
     before(async () => {
-      server = await startTestServer({ database });
+      server = await startTestServer({ database, clock });
     });
     after(() => server.stop());
     const people = usersInRoomOn(() => server);
@@ -74,7 +79,7 @@ for (const database of serverDatabases(import.meta.url)) {
 
     /** The next answer about rooms or account data; there may be others, about devices. */
     const nextFor = async (who: TestClient, since: string): Promise<SyncJson> => {
-      const answer = await who.sync(since, { timeout: 20_000 });
+      const answer = await who.sync(since, { timeout: maxPoll });
       return answer.rooms || answer.account_data ? answer : nextFor(who, answer.next_batch);
     };
 
@@ -97,7 +102,7 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const [what, who, make] of things) {
         const { next_batch } = await who.sync();
         const waiting = nextFor(who, next_batch);
-        await new Promise((resolve) => setTimeout(resolve, 30));
+        await clock.untilTimerRuns([minPoll, maxPoll]);
         await make();
         const answer = await waiting;
         assert.ok(answer.rooms ?? answer.account_data, what);

@@ -9,6 +9,8 @@ export interface TcpProxy {
   readonly port: number;
   /** The port that connections are forwarded to; `undefined` resets them. */
   target: number | undefined;
+  /** Number of connections that were refused after the last `cut`. */
+  readonly refused: number;
   /** Ends all connections and refuses new ones until `mend`. */
   cut(): void;
   mend(): void;
@@ -19,6 +21,7 @@ export interface TcpProxy {
 export async function openTcpProxy(): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isCut = false;
+  let refused = 0;
   const track = (socket: Socket) => {
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
@@ -26,7 +29,10 @@ export async function openTcpProxy(): Promise<TcpProxy> {
   };
   const server = createServer((incoming) => {
     track(incoming);
-    if (isCut || proxy.target === undefined) return void incoming.resetAndDestroy();
+    if (isCut || proxy.target === undefined) {
+      refused++;
+      return void incoming.resetAndDestroy();
+    }
     const outgoing = connect(proxy.target, '127.0.0.1');
     track(outgoing);
     incoming.pipe(outgoing).pipe(incoming);
@@ -40,8 +46,12 @@ export async function openTcpProxy(): Promise<TcpProxy> {
   const proxy: TcpProxy = {
     port: (server.address() as AddressInfo).port,
     target: undefined,
+    get refused() {
+      return refused;
+    },
     cut() {
       isCut = true;
+      refused = 0;
       end();
     },
     mend() {

@@ -14,6 +14,7 @@ import {
   type TestServerOptions,
 } from '../servers/server.ts';
 import { TestClient } from '../users/test-client.ts';
+import { until } from './federation-sender.ts';
 import { type ScriptedServer, startScriptedServer } from './scripted-server.ts';
 
 /** A homeserver that other servers reach by its name over TLS. */
@@ -23,6 +24,8 @@ export interface FederatedServer extends TestServer {
   /** Makes this server unreachable for others; `mend` makes it reachable again. */
   cut(): void;
   mend(): void;
+  /** Waits until another server has tried to connect after the last `cut`. */
+  untilRefused(): Promise<void>;
   /** Registers a user and returns a client for them. */
   registerClient(username: string): Promise<TestClient>;
 }
@@ -116,6 +119,7 @@ export class SeveralServers {
       stop: () => server.stop(),
       cut: () => front.cut(),
       mend: () => front.mend(),
+      untilRefused: () => until(() => front.refused > 0, 'a refused connection'),
     };
     return federated;
   }

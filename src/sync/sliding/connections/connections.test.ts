@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { skippableClock } from '../../../../test/support/clocks/skippable-clock.ts';
 import { serverDatabases } from '../../../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { SlidingClient } from '../../../../test/support/users/sliding-client.ts';
@@ -9,13 +10,17 @@ const body = {
   lists: { all: { ranges: [[0, 9]], timeline_limit: 2, required_state: [['m.room.name', '']] } },
 };
 
+/** Milliseconds for which long polls wait: other timers of the server are shorter or longer. */
+const [minPoll, maxPoll] = [200_000, 220_000];
+
 for (const database of serverDatabases(import.meta.url)) {
   describe(`connections of sliding sync on ${database}`, () => {
     let server: TestServer;
+    const clock = skippableClock();
     let anna: TestClient;
     let roomId: string;
     before(async () => {
-      server = await startTestServer({ database });
+      server = await startTestServer({ database, clock });
       anna = await TestClient.register(server, 'anna');
       roomId = await anna.createRoom({ name: 'Hall' });
     });
@@ -122,13 +127,13 @@ for (const database of serverDatabases(import.meta.url)) {
     it('return an empty answer to a request that was superseded by another', async () => {
       const client = new SlidingClient(anna, 'superseded');
       await client.sync(body);
-      const waiting = client.ask(body, { timeout: 20_000 });
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      const waiting = client.ask(body, { timeout: maxPoll });
+      await clock.untilTimerRuns([minPoll, maxPoll]);
       await anna.say(roomId, 'for the newer one');
       const older = await waiting;
       assert.deepEqual(timelineOf(older), ['for the newer one']);
-      const first = client.ask(body, { timeout: 20_000, pos: String(older.body['pos']) });
-      await new Promise((resolve) => setTimeout(resolve, 50));
+      const first = client.ask(body, { timeout: maxPoll, pos: String(older.body['pos']) });
+      await clock.untilTimerRuns([minPoll, maxPoll]);
       const wider = { lists: { all: { ...body.lists.all, timeline_limit: 1 } } };
       const second = client.ask(wider, { timeout: 10, pos: String(older.body['pos']) });
       assert.deepEqual((await first).body['rooms'], {});
