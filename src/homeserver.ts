@@ -1,4 +1,6 @@
 import { type AccountsSlice, hasAccounts } from './accounts/index.ts';
+import { auditedRoutes } from './admin/index.ts';
+import { startAdmin } from './composition/admin.ts';
 import { maxEvents, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
 import { startEncryption } from './composition/encryption.ts';
@@ -87,6 +89,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         await startServerNotices(kernel, users, rooms, opened);
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
         await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
+        startAdmin(kernel, users, rooms, opened);
         await startJobs(kernel, opened);
         rooms.incoming.start();
         await rooms.completion.start();
@@ -99,7 +102,7 @@ export function createHomeserver(environment: Environment): Homeserver {
             ...federationReadRoutes(kernel, { users, rooms, directory, openIdTokens }),
           ],
         });
-        routes = opened.routes;
+        routes = auditedRoutes(opened.routes, kernel.namedLog('admin'));
         const http = createHttp(kernel, users.accounts, federation, routes, pages);
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();

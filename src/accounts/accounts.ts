@@ -37,6 +37,8 @@ export interface AccountLifecycle {
     publish: Publish,
     account: { userId: string; erase: boolean },
   ): Promise<void>;
+  /** Runs when an administrator activates a deactivated account again. */
+  reactivated?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   /** Waits, at most some seconds, for the jobs that these hooks have scheduled. */
   settled?(userId: string): Promise<void>;
 }
@@ -115,6 +117,23 @@ export class Accounts extends AccountReader {
     return this.#setFlags(userId, { is_suspended: suspended ? 1 : 0 });
   }
 
+  /** Makes a user a server administrator, or ends that. */
+  setAdmin(userId: string, isAdmin: boolean): Promise<void> {
+    return this.#setFlags(userId, { is_admin: isAdmin ? 1 : 0 });
+  }
+
+  /** Shadow-bans a user, whose events are then accepted and not sent, or ends that. */
+  setShadowBanned(userId: string, banned: boolean): Promise<void> {
+    return this.#setFlags(userId, { is_shadow_banned: banned ? 1 : 0 });
+  }
+
+  /** Sets the type of a user; `undefined` for users without one. @throws MatrixError M_NOT_FOUND */
+  async setUserType(userId: string, userType: string | undefined): Promise<void> {
+    await this.#deps.database.transaction<AccountTables, void>(async (writer) => {
+      if (!(await updateUser(writer, userId, { user_type: userType ?? null }))) throw noSuchUser();
+    });
+  }
+
   /**
    * Sets a password.
    * @param passwordHash made by `PasswordHasher`
@@ -146,10 +165,25 @@ export class Accounts extends AccountReader {
       const change = { is_deactivated: 1, is_admin: 0, ...(erase && { is_erased: 1 }) };
       if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
       await this.#logoutIn(writer, publish, userId);
+      await sessions.closeAllOfAdministratorsIn(writer, publish, userId);
       await devices.forgetAddresses(writer, userId);
       await interactiveAuth.forgetUser(writer, userId);
       for (const hooks of this.#lifecycleHooks) await hooks.deactivated?.(writer, publish, { userId, erase });
       publish(this.accountStream, { kind: 'deactivated', userId, erase });
+    });
+    await this.settled(userId);
+  }
+
+  /**
+   * Activates a deactivated account again, with its user id only: its devices and memberships stay deleted.
+   * @param passwordHash made by `PasswordHasher`; `undefined`: the account has no password
+   * @throws MatrixError M_NOT_FOUND
+   */
+  async reactivate(userId: string, passwordHash: string | undefined): Promise<void> {
+    await this.#deps.sessions.change(userId, async (writer, publish) => {
+      const change = { is_deactivated: 0, password_hash: passwordHash ?? null };
+      if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
+      for (const hooks of this.#lifecycleHooks) await hooks.reactivated?.(writer, publish, { userId });
     });
     await this.settled(userId);
   }

@@ -39,6 +39,7 @@ export type { NewRegistrationToken, RegistrationTokens } from './registration-to
 export type { RegistrationToken, TokenLimits } from './registration-tokens/token-store.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';
+export type { AccountTables } from './tables.ts';
 export {
   noThirdPartyIdentifiers,
   type ThirdPartyIdentifiers,
@@ -46,4 +47,5 @@ export {
   validatedAddresses,
 } from './third-party-identifiers.ts';
 export type { User } from './user-store.ts';
+export { checkUserType } from './user-types.ts';
 export type { UsernameReservations } from './usernames.ts';

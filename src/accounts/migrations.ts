@@ -1,4 +1,5 @@
 import type { Migration, SchemaBuilder } from '../kernel/database/index.ts';
+import { moderationMigration } from './moderation-migration.ts';
 
 const flags = ['is_guest', 'is_admin', 'is_deactivated', 'is_erased', 'is_locked', 'is_suspended'] as const;
 
@@ -116,4 +117,5 @@ export const accountMigrations: readonly Migration[] = [
     name: 'accounts/0003-registration-tokens',
     up: createRegistrationTokens,
   },
+  moderationMigration,
 ];

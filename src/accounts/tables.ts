@@ -17,6 +17,8 @@ export interface AccountTables {
     is_erased: number;
     is_locked: number;
     is_suspended: number;
+    /** Whether the user's events are accepted and not sent. */
+    is_shadow_banned: Generated<number>;
   };
   access_tokens: {
     id: number;
@@ -32,6 +34,8 @@ export interface AccountTables {
     expires_at: number | null;
     /** When the user last authenticated in this session. */
     confirmed_at: number;
+    /** The administrator who logged in as the user; null for tokens of the user's own. */
+    issued_by: Generated<string | null>;
   };
   refresh_tokens: {
     id: number;

@@ -1,3 +1,4 @@
+import type { Selectable } from 'kysely';
 import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { AccountTables } from './tables.ts';
 
@@ -16,6 +17,8 @@ export interface User {
   readonly isErased: boolean;
   readonly isLocked: boolean;
   readonly isSuspended: boolean;
+  /** The user's events are accepted and not sent. */
+  readonly isShadowBanned: boolean;
 }
 
 /** A user with the password hash. */
@@ -36,12 +39,15 @@ export interface NewUser {
 
 /** Flags that may change after registration, by column. */
 export type UserFlags = Partial<
-  Pick<AccountTables['users'], 'is_admin' | 'is_deactivated' | 'is_erased' | 'is_locked' | 'is_suspended'>
+  Pick<
+    Selectable<AccountTables['users']>,
+    'is_admin' | 'is_deactivated' | 'is_erased' | 'is_locked' | 'is_suspended' | 'is_shadow_banned'
+  >
 >;
 
 const fold = (userId: string) => userId.toLowerCase();
 
-function toSecrets(row: AccountTables['users']): UserSecrets {
+function toSecrets(row: Selectable<AccountTables['users']>): UserSecrets {
   const user = {
     userId: row.user_id,
     createdAt: row.created_at,
@@ -54,6 +60,7 @@ function toSecrets(row: AccountTables['users']): UserSecrets {
     isErased: row.is_erased === 1,
     isLocked: row.is_locked === 1,
     isSuspended: row.is_suspended === 1,
+    isShadowBanned: row.is_shadow_banned === 1,
   };
   return { user, passwordHash: row.password_hash ?? undefined };
 }
@@ -111,7 +118,7 @@ export async function insertUser(writer: Writer<AccountTables>, user: NewUser): 
 export async function updateUser(
   writer: Writer<AccountTables>,
   userId: string,
-  change: UserFlags & { password_hash?: string | null },
+  change: UserFlags & { password_hash?: string | null; user_type?: string | null },
 ): Promise<boolean> {
   const result = await writer
     .updateTable('users')

@@ -42,7 +42,10 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
     openDelayedEvents({
       ...kernel,
       rooms,
-      isSuspended: async (userId) => (await accounts.getUser(userId))?.isSuspended === true,
+      restrictions: async (userId) => {
+        const { isSuspended = false, isShadowBanned = false } = (await accounts.getUser(userId)) ?? {};
+        return { isSuspended, isShadowBanned };
+      },
       maxDelay: roomOptions.max_event_delay_duration,
       limit: kernel.userLimiter(rateLimits.rc_delayed_event_mgmt),
     }),

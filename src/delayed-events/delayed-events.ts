@@ -24,8 +24,8 @@ export interface DelayedEventsDeps {
   readonly randomness: Randomness;
   readonly jobs: Jobs;
   readonly rooms: Pick<Rooms, 'sending' | 'throttle'>;
-  /** Whether an account is suspended; without it, no account is. */
-  readonly isSuspended?: (userId: string) => Promise<boolean>;
+  /** Whether an account is suspended or shadow-banned; without it, no account is. */
+  readonly restrictions?: (userId: string) => Promise<Pick<Sender, 'isSuspended' | 'isShadowBanned'>>;
   /** `max_event_delay_duration` in milliseconds; null: delayed events are disabled. */
   readonly maxDelay: number | null;
 }
@@ -162,13 +162,13 @@ export class DelayedEvents implements DelayedSending {
   }
 
   async #send(event: DelayedEvent, reason: Finalised['reason']): Promise<void> {
-    const { isSuspended, rooms } = this.#deps;
+    const { restrictions, rooms } = this.#deps;
     const { sending } = rooms;
     const { delayId, userId, roomId, type, stateKey, content } = event;
     const sender = {
       userId,
       deviceId: delayedEventsDevice,
-      isSuspended: (await isSuspended?.(userId)) ?? false,
+      ...(await restrictions?.(userId)),
     };
     const eventId =
       stateKey === undefined

@@ -12,4 +12,6 @@ export { deviceMigrations } from './migrations.ts';
 export type { Confirmation, Reauthentication } from './reauthentication.ts';
 export { deviceRoutes } from './routes.ts';
 export type { Connection, Device, DeviceNames } from './store.ts';
+export type { DeviceTables } from './tables.ts';
 export { crossSigningKeys, type UnannouncedChange } from './unannounced-changes.ts';
+export { connectionsByDevice } from './whois.ts';

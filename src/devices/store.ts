@@ -10,6 +10,8 @@ export interface Device {
   readonly lastSeenAt: number | undefined;
   readonly lastSeenIp: string | undefined;
   readonly lastSeenUserAgent: string | undefined;
+  /** Whether it only receives messages for the user's next device. */
+  readonly isDehydrated: boolean;
 }
 
 const columns = [
@@ -18,6 +20,7 @@ const columns = [
   'last_seen_at',
   'last_seen_ip',
   'last_seen_user_agent',
+  'dehydrated',
 ] as const;
 
 type Row = Pick<DeviceTables['devices'], (typeof columns)[number]>;
@@ -29,6 +32,7 @@ function toDevice(row: Row): Device {
     lastSeenAt: row.last_seen_at ?? undefined,
     lastSeenIp: row.last_seen_ip ?? undefined,
     lastSeenUserAgent: row.last_seen_user_agent ?? undefined,
+    isDehydrated: row.dehydrated === 1,
   };
 }
 

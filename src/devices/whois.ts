@@ -21,12 +21,13 @@ export function whoisRoute(devices: Devices): Route {
       if (requester.userId !== userId && !requester.isAdmin)
         throw forbidden('Only administrators may look up another user');
       const connections = userId.includes('\0') ? [] : await devices.connections(userId);
-      return { user_id: userId, devices: byDevice(connections) };
+      return { user_id: userId, devices: connectionsByDevice(connections) };
     },
   );
 }
 
-function byDevice(connections: readonly Connection[]): JsonObject {
+/** The answer's member `devices`: addresses by device. */
+export function connectionsByDevice(connections: readonly Connection[]): JsonObject {
   const devices = Map.groupBy(connections, ({ deviceId }) => deviceId);
   const entries = [...devices].map(([deviceId, seen]) => {
     const list = seen.map(({ ip, lastSeenAt, userAgent }) => ({

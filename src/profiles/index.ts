@@ -12,3 +12,4 @@ export {
   type RemoteProfiles,
 } from './profiles.ts';
 export { type ProfileAccessOptions, profileRoutes, type RoomSharing } from './routes.ts';
+export type { ProfileTables } from './tables.ts';

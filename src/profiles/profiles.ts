@@ -95,13 +95,18 @@ export class Profiles implements AccountLifecycle {
     return fieldOf(profile, field);
   }
 
+  /** Checks the value of a field before it is set. @throws MatrixError M_INVALID_PARAM, M_KEY_TOO_LARGE */
+  check(field: string, value: JsonValue): void {
+    checkField(field);
+    checkValue(field, value);
+  }
+
   /**
    * Sets a field.
    * @throws MatrixError M_FORBIDDEN, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
    */
   async set(requester: Requester, userId: string, field: string, value: JsonValue): Promise<void> {
-    checkField(field);
-    checkValue(field, value);
+    this.check(field, value);
     await this.#checkMayChange(requester, userId, field);
     if (isRemoval(field, value)) return this.#remove(userId, field);
     if (field === 'avatar_url') await this.#checkAvatar(value as string);

@@ -31,6 +31,8 @@ export interface RequestingUser {
   readonly isGuest?: boolean;
   /** Suspended users may only leave rooms and redact their own events. */
   readonly isSuspended?: boolean;
+  /** Events and invites of shadow-banned users are accepted and not sent. */
+  readonly isShadowBanned?: boolean;
   /** Present for application services, which are not limited. */
   readonly appservice?: string | undefined;
 }

@@ -194,6 +194,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
       memberships,
       stateChecks: new StateChecks({ engine, aliases, serverName }),
       throttle,
+      randomness,
     }),
     historyReader: new HistoryReader(engine, clientEvents, incoming),
     eventByTime: new EventByTime(engine, incoming),

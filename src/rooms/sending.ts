@@ -1,3 +1,4 @@
+import { type Randomness, randomString } from '../kernel/randomness.ts';
 import {
   badJson,
   forbidden,
@@ -29,11 +30,13 @@ export interface SendingDeps {
   readonly memberships: Memberships;
   readonly stateChecks: StateChecks;
   readonly throttle: Throttle;
+  readonly randomness: Randomness;
 }
 
 /**
  * Sends events for local users. The checks of an event, in this order:
  * 1. The sender is not suspended (for redactions: step 4).
+ *    Events of shadow-banned users end here, except for their memberships: the answer has the id of no event.
  * 2. The transaction id is new; a repeated one answers with the earlier event id, without any of the later checks.
  * 3. The rate limit allows it (`Throttle`).
  * 4. By kind of event: a message has a valid relation that is not a duplicate annotation, a redaction has a target that
@@ -70,6 +73,7 @@ export class Sending {
       return this.redact(sender, roomId, redacts, content, txnId, originServerTs);
     }
     if (sender.isSuspended) throw suspended();
+    if (sender.isShadowBanned) return this.#pretend(sender, roomId);
     const draft: EventToSend = { type, sender: sender.userId, content, originServerTs };
     return this.#once(sender, roomId, draft, txnId, (options) =>
       this.#appendMessage(sender, roomId, draft, options),
@@ -91,6 +95,7 @@ export class Sending {
     originServerTs?: number,
   ): Promise<string> {
     if (!isEventId(eventId)) throw invalidParam('Invalid event ID');
+    if (sender.isShadowBanned) return this.#pretend(sender, roomId);
     const { redacts: _redacts, ...rest } = content;
     const draft = {
       type: 'm.room.redaction',
@@ -125,6 +130,10 @@ export class Sending {
     const isOwnLeave =
       type === 'm.room.member' && stateKey === sender.userId && content['membership'] === 'leave';
     if (sender.isSuspended && !isOwnLeave) throw suspended();
+    const isInvite = type === 'm.room.member' && content['membership'] === 'invite';
+    if (sender.isShadowBanned && (type !== 'm.room.member' || isInvite)) {
+      return this.#pretend(sender, roomId);
+    }
     if (type === 'm.room.member') {
       const place = { roomId, userId: stateKey, originServerTs };
       return (await setMembership(this.#deps, sender, place, content)).event.eventId;
@@ -136,6 +145,15 @@ export class Sending {
     }
     const draft = { type, stateKey, sender: sender.userId, content, originServerTs };
     return (await engine.timeline.append(roomId, draft)).event.eventId;
+  }
+
+  /** Answers a shadow-banned user as if the event had been sent. @returns the id of no event */
+  async #pretend(sender: Sender, roomId: string): Promise<string> {
+    const { engine, throttle, randomness } = this.#deps;
+    throttle.message(sender);
+    const head = await engine.heads.get(roomId);
+    if (head?.membership(sender.userId) !== 'join') throw forbidden('You are not in this room');
+    return `$${randomString(randomness, 43)}`;
   }
 
   /**

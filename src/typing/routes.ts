@@ -25,6 +25,7 @@ export function typingRoutes(typing: Typing, engine: RoomReader): Route[] {
         if (userId !== requester.userId) throw forbidden('You cannot set the typing state of another user');
         const head = await engine.heads.get(roomId);
         if (head?.membership(userId) !== 'join') throw forbidden('You are not in this room');
+        if (requester.isShadowBanned) return {};
         typing.set(userId, roomId, body.typing, body.timeout ?? defaultTimeout);
         return {};
       },

@@ -40,9 +40,25 @@ export class PasswordChange {
     await this.#accounts.setPassword(requester.userId, hash, logoutDevices ? { tokenId, deviceId } : 'none');
   }
 
-  /** Sets a password without checking the policy, for administrators. */
+  /** @throws MatrixError M_FORBIDDEN when this server stores no passwords */
+  checkForAdmin(): void {
+    if (!this.#options.password_config.localdb_enabled) {
+      throw forbidden('Passwords cannot be set on this server');
+    }
+  }
+
+  /**
+   * Returns the hash of a password that an administrator sets, without checking the policy.
+   * @throws MatrixError M_FORBIDDEN when this server stores no passwords
+   */
+  async hashForAdmin(password: string): Promise<string> {
+    this.checkForAdmin();
+    return this.#hasher.hash(password);
+  }
+
+  /** Sets a password for an administrator. @throws as `hashForAdmin`, M_NOT_FOUND */
   async reset(userId: string, password: string, logoutDevices: boolean): Promise<void> {
-    const hash = await this.#hasher.hash(password);
+    const hash = await this.hashForAdmin(password);
     await this.#accounts.setPassword(userId, hash, logoutDevices ? 'all' : 'none');
   }
 }

@@ -165,6 +165,14 @@ export class Registration {
   }
 
   /**
+   * Like `checkAvailable`, for administrators: without rate limits, and also where registration is disabled.
+   * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE
+   */
+  async checkAvailableForAdmin(username: string): Promise<void> {
+    if (await this.#deps.accounts.isTaken(this.#userIdFor(username))) throw userInUse();
+  }
+
+  /**
    * Returns the user id for a requested user name.
    * @throws MatrixError M_INVALID_USERNAME, M_EXCLUSIVE
    */

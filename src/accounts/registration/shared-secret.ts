@@ -4,6 +4,7 @@ import type { Randomness } from '../../kernel/randomness.ts';
 import { forbidden, invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { checkPasswordPolicy } from '../passwords/password-policy.ts';
+import { checkUserType } from '../user-types.ts';
 import { Nonces } from './nonces.ts';
 import type { RegistrationResult } from './registered-account.ts';
 import type { Registration } from './registration.ts';
@@ -23,9 +24,6 @@ type Options = Pick<AccountOptions, 'registration_shared_secret' | 'user_types' 
 
 /** Milliseconds until a nonce expires. */
 const nonceLifetime = 60_000;
-
-/** Types of users that always exist. */
-const knownUserTypes = ['bot', 'support'];
 
 /**
  * Creates accounts, also of administrators, for programs that know `registration_shared_secret`. The secret
@@ -81,8 +79,8 @@ export class SharedSecretRegistration {
 
   #checkUserType(userType: string | undefined): string | undefined {
     if (userType === undefined) return undefined;
-    if ([...knownUserTypes, ...this.#options.user_types.extra_user_types].includes(userType)) return userType;
-    throw invalidParam('Unknown user type');
+    checkUserType(userType, this.#options);
+    return userType;
   }
 }
 

@@ -51,7 +51,9 @@ export class SessionAuthenticator implements Authenticator {
     if (session.isLocked && !context.allowLocked) throw lockedAccount();
     const { userId, deviceId, isAdmin } = session.requester;
     if (disabledError && !isAdmin && !context.allowLocked) throw disabledError();
-    lastSeen.record({ userId, deviceId, ip: context.ip, userAgent: context.userAgent });
+    if (!session.isOfAdministrator) {
+      lastSeen.record({ userId, deviceId, ip: context.ip, userAgent: context.userAgent });
+    }
     return session.requester;
   }
 
@@ -79,10 +81,12 @@ function toSession(row: AccessTokenRow): Session {
       isGuest: row.is_guest === 1,
       isAdmin: row.is_admin === 1,
       isSuspended: row.is_suspended === 1,
+      isShadowBanned: row.is_shadow_banned === 1,
       appservice: undefined,
       tokenId: row.id,
     }),
     isLocked: row.is_locked === 1,
+    isOfAdministrator: row.issued_by !== null,
     expiresAt: row.expires_at ?? undefined,
   };
 }

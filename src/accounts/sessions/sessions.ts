@@ -13,6 +13,8 @@ import {
   deleteAccessToken,
   deleteExpiredTokens,
   deleteOlderPairs,
+  deleteTokensIssuedBy,
+  deleteTokensIssuedFor,
   deleteTokensOfDevices,
   deleteTokensOfUser,
   findAccessToken,
@@ -161,11 +163,51 @@ export class Sessions implements DeviceCleanup {
     await this.change(userId, (writer) => deleteAccessToken(writerFor<AccountTables>(writer), tokenId));
   }
 
-  /** Ends all sessions of a user except that of an access token, inside the caller's transaction. */
+  /**
+   * Ends all sessions of a user except that of an access token, inside the caller's transaction. Sessions that the user
+   * as an administrator has opened as other users end too, and those that administrators have opened as this user stay.
+   */
   async closeAllIn(writer: AnyWriter, publish: Publish, userId: string, keptTokenId?: number): Promise<void> {
     this.#deps.cache.beginChange(userId, this.#deps.clock.now());
-    await deleteTokensOfUser(writerFor<AccountTables>(writer), userId, keptTokenId);
+    const tables = writerFor<AccountTables>(writer);
+    await deleteTokensOfUser(tables, userId, keptTokenId);
     publish(this.sessionStream, { userId });
+    for (const other of await deleteTokensIssuedBy(tables, userId)) {
+      this.#deps.cache.beginChange(other, this.#deps.clock.now());
+      publish(this.sessionStream, { userId: other });
+    }
+  }
+
+  /** Ends the sessions that administrators have opened as the user, inside the caller's transaction. */
+  async closeAllOfAdministratorsIn(writer: AnyWriter, publish: Publish, userId: string): Promise<void> {
+    this.#deps.cache.beginChange(userId, this.#deps.clock.now());
+    await deleteTokensIssuedFor(writerFor<AccountTables>(writer), userId);
+    publish(this.sessionStream, { userId });
+  }
+
+  /**
+   * Opens a session without a device, by which an administrator acts as a user, and which the user does not see.
+   * @param expiresAt milliseconds since the epoch; `undefined`: it does not expire
+   * @returns the access token
+   */
+  async openAs(userId: string, administrator: string, expiresAt: number | undefined): Promise<string> {
+    const { randomness, clock, database } = this.#deps;
+    const { id, hash, secret } = newToken(randomness, 'hat');
+    await database.transaction<AccountTables, void>((writer) =>
+      insertAccessToken(writer, {
+        id,
+        hash,
+        user_id: userId,
+        device_id: null,
+        refresh_token_id: null,
+        replaces_refresh_token_id: null,
+        created_at: clock.now(),
+        expires_at: expiresAt ?? null,
+        confirmed_at: 0,
+        issued_by: administrator,
+      }),
+    );
+    return secret;
   }
 
   async devicesRemoved(

@@ -1,3 +1,4 @@
+import type { Insertable } from 'kysely';
 import type { Reader, Writer } from '../../kernel/database/index.ts';
 import type { AccountTables } from '../tables.ts';
 
@@ -14,6 +15,8 @@ export interface AccessTokenRow {
   readonly is_deactivated: number;
   readonly is_locked: number;
   readonly is_suspended: number;
+  readonly is_shadow_banned: number;
+  readonly issued_by: string | null;
 }
 
 export async function findAccessToken(
@@ -30,8 +33,16 @@ export async function findAccessToken(
       't.replaces_refresh_token_id',
       't.expires_at',
       't.confirmed_at',
+      't.issued_by',
     ])
-    .select(['u.is_guest', 'u.is_admin', 'u.is_deactivated', 'u.is_locked', 'u.is_suspended'])
+    .select([
+      'u.is_guest',
+      'u.is_admin',
+      'u.is_deactivated',
+      'u.is_locked',
+      'u.is_suspended',
+      'u.is_shadow_banned',
+    ])
     .where('t.hash', '=', hash)
     .executeTakeFirst();
 }
@@ -55,7 +66,7 @@ export async function findRefreshToken(
 
 export async function insertAccessToken(
   writer: Writer<AccountTables>,
-  row: AccountTables['access_tokens'],
+  row: Insertable<AccountTables['access_tokens']>,
 ): Promise<void> {
   await writer.insertInto('access_tokens').values(row).execute();
 }
@@ -170,7 +181,7 @@ export async function deleteTokensOfDevices(
 
 /**
  * Deletes the tokens of a user, also those without a device, except an access token and the refresh token
- * that was issued with it.
+ * that was issued with it, and the tokens by which administrators act as the user.
  */
 export async function deleteTokensOfUser(
   writer: Writer<AccountTables>,
@@ -181,12 +192,35 @@ export async function deleteTokensOfUser(
   await writer
     .deleteFrom('access_tokens')
     .where('user_id', '=', userId)
+    .where('issued_by', 'is', null)
     .where('id', '!=', keptTokenId ?? 0)
     .execute();
   await writer
     .deleteFrom('refresh_tokens')
     .where('user_id', '=', userId)
     .where('id', '!=', kept?.refresh_token_id ?? 0)
+    .execute();
+}
+
+/** Deletes the tokens by which an administrator acts as other users. @returns those users */
+export async function deleteTokensIssuedBy(
+  writer: Writer<AccountTables>,
+  administrator: string,
+): Promise<string[]> {
+  const rows = await writer
+    .deleteFrom('access_tokens')
+    .where('issued_by', '=', administrator)
+    .returning('user_id')
+    .execute();
+  return [...new Set(rows.map((row) => row.user_id))];
+}
+
+/** Deletes the tokens by which administrators act as a user. */
+export async function deleteTokensIssuedFor(writer: Writer<AccountTables>, userId: string): Promise<void> {
+  await writer
+    .deleteFrom('access_tokens')
+    .where('user_id', '=', userId)
+    .where('issued_by', 'is not', null)
     .execute();
 }
 

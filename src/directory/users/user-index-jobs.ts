@@ -32,6 +32,10 @@ export class UserIndexJobs implements AccountLifecycle {
     await this.profileChanged(writer, userId);
   }
 
+  async reactivated(writer: AnyWriter, _publish: Publish, { userId }: { userId: string }) {
+    await this.profileChanged(writer, userId);
+  }
+
   /** Runs in the transaction that changes a profile. */
   profileChanged(writer: AnyWriter, userId: string): Promise<void> {
     return this.#jobs.schedule(writer, {

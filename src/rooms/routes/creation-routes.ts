@@ -62,6 +62,9 @@ export function creationRoutes(
         response: Type.Object({ room_id: Type.String() }),
       },
       async ({ body: { invite_3pid: addresses = [], ...body }, requester }) => {
+        if (requester.isShadowBanned) {
+          return { room_id: await creation.create(requester.userId, { ...body, invite: [] }, requester) };
+        }
         const { userIds, inviteOthers } = await thirdParties.prepare(requester, addresses);
         const invite = [...(body.invite ?? []), ...userIds];
         const roomId = await creation.create(requester.userId, { ...body, invite }, requester);

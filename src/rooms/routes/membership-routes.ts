@@ -192,6 +192,7 @@ function inviteRoute(memberships: Memberships, thirdParties: ThirdPartyInviting)
       response: nothing,
     },
     async ({ params, body, requester }) => {
+      if (requester.isShadowBanned) return {};
       if (body.user_id === undefined) {
         await thirdParties.invite(requester, params.roomId, addressIn(body));
         return {};

@@ -83,11 +83,17 @@ export class RoomUpgrade {
     const version = versionOf(request);
     const creators = version.privilegedCreators ? additionalCreators(userId, request) : [];
     const old = await this.#oldRoom(userId, roomId);
+    if (requester.isShadowBanned) return this.#pretendedRoom();
     this.#deps.throttle.creation(requester, 0);
     const newRoomId = await this.#replace(userId, old, version, creators);
     await this.#moveAliases(userId, old, newRoomId);
     await this.#restrict(userId, old);
     return newRoomId;
+  }
+
+  /** Returns the id of no room, for shadow-banned users. */
+  #pretendedRoom(): string {
+    return `!${randomLetters(this.#deps.randomness, 18)}:${this.#deps.serverName}`;
   }
 
   async #oldRoom(userId: string, roomId: string): Promise<OldRoom> {

@@ -7,6 +7,8 @@ export interface Requester {
   readonly isAdmin: boolean;
   /** Whether the account is suspended: its user may read, and little else. */
   readonly isSuspended?: boolean;
+  /** Whether the user's events are accepted and not sent. */
+  readonly isShadowBanned?: boolean;
   /** Id of the application service whose token was used. */
   readonly appservice: string | undefined;
   /** Identifies the access token (it is not the token itself); scopes transaction ids and refresh. */

@@ -1,0 +1,144 @@
+import { Type } from 'typebox';
+import type { Accounts, AccountsSlice, User } from '../../accounts/index.ts';
+import { type Requester, type Route, route } from '../../kernel/http/index.ts';
+import { invalidParam, notFound } from '../../protocol/index.ts';
+import type { LocalUsers } from './local-user.ts';
+
+export interface AccountActionDeps {
+  readonly accounts: Accounts;
+  readonly passwordChange: AccountsSlice['passwordChange'];
+  readonly registration: AccountsSlice['registration'];
+  readonly sessions: AccountsSlice['sessions'];
+  readonly users: LocalUsers;
+}
+
+const ofUser = '/_server/admin/v1/users/:userId';
+const adminFlag = Type.Object({ admin: Type.Boolean() });
+
+/** Actions on single accounts. */
+export function accountActionRoutes(deps: AccountActionDeps): Route[] {
+  return [...endingRoutes(deps), ...rightsRoutes(deps), ...accessRoutes(deps)];
+}
+
+/** Deactivates, suspends and shadow-bans accounts. */
+function endingRoutes({ accounts, users }: AccountActionDeps): Route[] {
+  return [
+    route(
+      {
+        method: 'POST',
+        path: '/_server/admin/v1/deactivate/:userId',
+        auth: 'admin',
+        body: Type.Object({ erase: Type.Optional(Type.Boolean()) }),
+        response: Type.Object({ id_server_unbind_result: Type.String() }),
+      },
+      async ({ params: { userId }, body }) => {
+        await users.get(userId);
+        await accounts.deactivate(userId, body.erase ?? false);
+        return { id_server_unbind_result: 'success' };
+      },
+    ),
+    route(
+      {
+        method: 'PUT',
+        path: '/_server/admin/v1/suspend/:userId',
+        auth: 'admin',
+        body: Type.Object({ suspend: Type.Boolean() }),
+      },
+      async ({ params: { userId }, body: { suspend }, requester }) => {
+        await activeUser(users, userId);
+        if (suspend && userId === requester.userId) throw invalidParam('You cannot suspend your own account');
+        await accounts.setSuspended(userId, suspend);
+        return { [`user_${userId}_suspended`]: suspend };
+      },
+    ),
+    ...(['POST', 'DELETE'] as const).map((method) =>
+      route({ method, path: `${ofUser}/shadow_ban`, auth: 'admin' }, async ({ params: { userId } }) => {
+        await users.get(userId);
+        await accounts.setShadowBanned(userId, method === 'POST');
+        return {};
+      }),
+    ),
+  ];
+}
+
+/** Reads and changes who is an administrator. */
+function rightsRoutes({ accounts, users }: AccountActionDeps): Route[] {
+  const path = `${ofUser}/admin`;
+  return [
+    route({ method: 'GET', path, auth: 'admin', response: adminFlag }, async ({ params: { userId } }) => ({
+      admin: (await users.get(userId)).isAdmin,
+    })),
+    route(
+      { method: 'PUT', path, auth: 'admin', body: adminFlag },
+      async ({ params: { userId }, body: { admin }, requester }) => {
+        await activeUser(users, userId);
+        if (!admin && userId === requester.userId) {
+          throw invalidParam('You cannot end your own administration');
+        }
+        await accounts.setAdmin(userId, admin);
+        return {};
+      },
+    ),
+  ];
+}
+
+/** Sets passwords, logs in as users, and checks user names. */
+function accessRoutes({ passwordChange, sessions, registration, users }: AccountActionDeps): Route[] {
+  return [
+    route(
+      {
+        method: 'POST',
+        path: '/_server/admin/v1/reset_password/:userId',
+        auth: 'admin',
+        body: Type.Object({
+          new_password: Type.String({ minLength: 1, maxLength: 512 }),
+          logout_devices: Type.Optional(Type.Boolean()),
+        }),
+      },
+      async ({ params: { userId }, body }) => {
+        await activeUser(users, userId);
+        await passwordChange.reset(userId, body.new_password, body.logout_devices ?? true);
+        return {};
+      },
+    ),
+    route(
+      {
+        method: 'POST',
+        path: `${ofUser}/login`,
+        auth: 'admin',
+        body: Type.Object({
+          valid_until_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })),
+        }),
+        response: Type.Object({ access_token: Type.String() }),
+      },
+      async ({ params: { userId }, body, requester }) => {
+        await activeUser(users, userId);
+        refuseOwn(requester, userId);
+        return { access_token: await sessions.openAs(userId, requester.userId, body.valid_until_ms) };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/_server/admin/v1/username_available',
+        auth: 'admin',
+        query: Type.Object({ username: Type.String() }),
+        response: Type.Object({ available: Type.Literal(true) }),
+      },
+      async ({ query }) => {
+        await registration.checkAvailableForAdmin(query.username);
+        return { available: true };
+      },
+    ),
+  ];
+}
+
+function refuseOwn(requester: Requester, userId: string): void {
+  if (userId === requester.userId) throw invalidParam('You cannot log in as yourself');
+}
+
+async function activeUser(users: LocalUsers, userId: string): Promise<User> {
+  const user = await users.get(userId);
+  if (user.isDeactivated) throw notFound('The account is deactivated');
+  return user;
+}

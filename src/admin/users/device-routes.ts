@@ -1,0 +1,118 @@
+import { Type } from 'typebox';
+import { connectionsByDevice, type Device, type Devices } from '../../devices/index.ts';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import type { LocalUsers } from './local-user.ts';
+
+const ofUser = '/_server/admin/v2/users/:userId';
+const one = `${ofUser}/devices/:deviceId` as const;
+
+const nullable = Type.Union([Type.String(), Type.Null()]);
+const deviceResponse = Type.Object({
+  device_id: Type.String(),
+  user_id: Type.String(),
+  display_name: nullable,
+  last_seen_ip: nullable,
+  last_seen_user_agent: nullable,
+  last_seen_ts: Type.Union([Type.Integer(), Type.Null()]),
+});
+
+/** The devices of users, and the addresses at which users were active. */
+export function deviceRoutes(devices: Devices, users: LocalUsers): Route[] {
+  return [...listRoutes(devices, users), ...oneRoutes(devices, users), whoisRoute(devices, users)];
+}
+
+function listRoutes(devices: Devices, users: LocalUsers): Route[] {
+  const path = `${ofUser}/devices` as const;
+  return [
+    route(
+      {
+        method: 'GET',
+        path,
+        auth: 'admin',
+        response: Type.Object({ devices: Type.Array(deviceResponse), total: Type.Integer() }),
+      },
+      async ({ params: { userId } }) => {
+        await users.get(userId);
+        const list = (await devices.list(userId)).map((device) => toResponse(userId, device));
+        return { devices: list, total: list.length };
+      },
+    ),
+    route(
+      { method: 'POST', path, auth: 'admin', body: Type.Object({ device_id: Type.String() }) },
+      async ({ params: { userId }, body }) => {
+        await users.get(userId);
+        await devices.create({ userId, deviceId: body.device_id, displayName: undefined });
+        return new Reply(201, {});
+      },
+    ),
+    route(
+      {
+        method: 'POST',
+        path: `${ofUser}/delete_devices`,
+        auth: 'admin',
+        body: Type.Object({ devices: Type.Array(Type.String(), { maxItems: 1_000 }) }),
+      },
+      async ({ params: { userId }, body }) => {
+        await users.get(userId);
+        await devices.remove(userId, body.devices);
+        return {};
+      },
+    ),
+  ];
+}
+
+function oneRoutes(devices: Devices, users: LocalUsers): Route[] {
+  return [
+    route(
+      { method: 'GET', path: one, auth: 'admin', response: deviceResponse },
+      async ({ params: { userId, deviceId } }) => {
+        await users.get(userId);
+        return toResponse(userId, await devices.get(userId, deviceId));
+      },
+    ),
+    route(
+      {
+        method: 'PUT',
+        path: one,
+        auth: 'admin',
+        body: Type.Object({ display_name: Type.Optional(Type.String()) }),
+      },
+      async ({ params: { userId, deviceId }, body: { display_name: name } }) => {
+        await users.get(userId);
+        if (name === undefined) await devices.get(userId, deviceId);
+        else await devices.rename(userId, deviceId, name);
+        return {};
+      },
+    ),
+    route({ method: 'DELETE', path: one, auth: 'admin' }, async ({ params: { userId, deviceId } }) => {
+      await users.get(userId);
+      await devices.remove(userId, [deviceId]);
+      return {};
+    }),
+  ];
+}
+
+function whoisRoute(devices: Devices, users: LocalUsers): Route {
+  return route(
+    {
+      method: 'GET',
+      path: '/_server/admin/v1/whois/:userId',
+      auth: 'admin',
+      response: Type.Object({ user_id: Type.String(), devices: Type.Object({}) }),
+    },
+    async ({ params: { userId } }) => {
+      await users.get(userId);
+      return { user_id: userId, devices: connectionsByDevice(await devices.connections(userId)) };
+    },
+  );
+}
+
+const toResponse = (userId: string, device: Device) => ({
+  device_id: device.deviceId,
+  user_id: userId,
+  display_name: device.displayName ?? null,
+  last_seen_ip: device.lastSeenIp ?? null,
+  last_seen_user_agent: device.lastSeenUserAgent ?? null,
+  last_seen_ts: device.lastSeenAt ?? null,
+  dehydrated: device.isDehydrated,
+});

@@ -1,0 +1,73 @@
+import { Type } from 'typebox';
+import type { AccountData, AccountDataEntry } from '../../account-data/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { invalidParam, isUserId, type JsonObject } from '../../protocol/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
+import type { LocalUsers } from './local-user.ts';
+
+const ofUser = '/_server/admin/v1/users/:userId';
+
+export interface UserDataDeps {
+  readonly engine: Pick<RoomReader, 'userRooms'>;
+  readonly accountData: AccountData;
+  readonly users: LocalUsers;
+}
+
+/** The rooms and the account data of users. */
+export function userDataRoutes({ engine, accountData, users }: UserDataDeps): Route[] {
+  return [
+    route(
+      {
+        method: 'GET',
+        path: `${ofUser}/joined_rooms`,
+        auth: 'admin',
+        response: Type.Object({ joined_rooms: Type.Array(Type.String()), total: Type.Integer() }),
+      },
+      async ({ params: { userId } }) => {
+        checkUserId(userId);
+        const joined = await engine.userRooms.withMembership(userId, 'join');
+        return { joined_rooms: joined, total: joined.length };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: `${ofUser}/memberships`,
+        auth: 'admin',
+        response: Type.Object({ memberships: Type.Record(Type.String(), Type.String()) }),
+      },
+      async ({ params: { userId } }) => {
+        checkUserId(userId);
+        const rooms = [...(await engine.userRooms.of(userId)).values()];
+        return { memberships: Object.fromEntries(rooms.map((room) => [room.roomId, room.membership])) };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: `${ofUser}/accountdata`,
+        auth: 'admin',
+        response: Type.Object({
+          account_data: Type.Object({ global: Type.Object({}), rooms: Type.Object({}) }),
+        }),
+      },
+      async ({ params: { userId } }) => {
+        await users.get(userId);
+        const entries = await accountData.all(userId);
+        const byRoom = Map.groupBy(entries, ({ roomId }) => roomId);
+        const global = contentsOf(byRoom.get(undefined) ?? []);
+        byRoom.delete(undefined);
+        const rooms = [...byRoom].map(([roomId, ofRoom]) => [roomId, contentsOf(ofRoom)]);
+        return { account_data: { global, rooms: Object.fromEntries(rooms) } };
+      },
+    ),
+  ];
+}
+
+const contentsOf = (entries: readonly AccountDataEntry[]): JsonObject =>
+  Object.fromEntries(entries.map(({ type, content }) => [type, content]));
+
+/** Users of other servers have memberships, too. */
+function checkUserId(userId: string): void {
+  if (!isUserId(userId) || userId.includes('\0')) throw invalidParam('The user id is not valid');
+}

@@ -1,0 +1,32 @@
+import type { User } from '../../accounts/index.ts';
+import type { Profiles } from '../../profiles/index.ts';
+import type { UserList } from './user-list.ts';
+
+/** Returns an account with its profile, as responses show it. The time of creation is in seconds, the others in milliseconds. */
+export async function userDetails(
+  user: User,
+  { profiles, list }: { readonly profiles: Profiles; readonly list: UserList },
+) {
+  const [profile, lastSeen] = await Promise.all([profiles.read(user.userId), list.lastSeen(user.userId)]);
+  return {
+    name: user.userId,
+    displayname: profile['displayname'] ?? null,
+    avatar_url: profile['avatar_url'] ?? null,
+    threepids: [],
+    external_ids: [],
+    is_guest: user.isGuest,
+    admin: user.isAdmin,
+    deactivated: user.isDeactivated,
+    erased: user.isErased,
+    shadow_banned: user.isShadowBanned,
+    locked: user.isLocked,
+    suspended: user.isSuspended,
+    creation_ts: Math.floor(user.createdAt / 1000),
+    last_seen_ts: lastSeen ?? null,
+    appservice_id: user.appservice ?? null,
+    user_type: user.userType ?? null,
+    consent_server_notice_sent: null,
+    consent_version: null,
+    consent_ts: null,
+  };
+}

@@ -1,0 +1,107 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { PageCursors } from '../paging/page-cursors.ts';
+import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import type { ListedUser, UserFilter, UserList } from './user-list.ts';
+import { type UserOrder, userOrders } from './user-list.ts';
+
+const parameters = {
+  ...pageParameters,
+  name: Type.Optional(Type.String()),
+  user_id: Type.Optional(Type.String()),
+  guests: Type.Boolean({ default: true }),
+  admins: Type.Optional(Type.Boolean()),
+  locked: Type.Boolean({ default: false }),
+  not_user_type: Type.Array(Type.String(), { maxItems: 100, default: [] }),
+  order_by: Type.Union(
+    userOrders.map((order) => Type.Literal(order)),
+    { default: 'name' },
+  ),
+  dir: Type.Optional(direction),
+};
+
+const response = Type.Object({
+  users: Type.Array(Type.Object({ name: Type.String(), creation_ts: Type.Integer() })),
+  next_token: Type.Optional(Type.String()),
+  total: Type.Integer(),
+});
+
+/** Lists local users. Version 2 leaves deactivated users out by default, version 3 does not. */
+export function userListRoutes(users: UserList, cursors: PageCursors): Route[] {
+  const list = async (
+    administrator: string,
+    filter: UserFilter,
+    page: { from: number; limit: number; order_by: UserOrder; dir?: 'f' | 'b' },
+  ) => {
+    const order = { by: page.order_by, descending: page.dir === 'b' };
+    const listed = { administrator, list: JSON.stringify(['users', filter, order]) };
+    const [{ rows, next }, total] = await Promise.all([
+      pageFrom(cursors, listed, page, (start, limit) => users.page(filter, order, start, limit)),
+      users.count(filter),
+    ]);
+    return {
+      users: rows.map(toResponse),
+      ...(next !== undefined && { next_token: String(next) }),
+      total,
+    };
+  };
+  const filterOf = (query: {
+    name?: string;
+    user_id?: string;
+    guests: boolean;
+    admins?: boolean;
+    locked: boolean;
+    not_user_type: string[];
+  }) => ({
+    name: query.name,
+    userId: query.user_id,
+    guests: query.guests ? undefined : false,
+    admins: query.admins,
+    locked: query.locked ? undefined : false,
+    notTypes: query.not_user_type,
+  });
+  return [
+    route(
+      {
+        method: 'GET',
+        path: '/_server/admin/v2/users',
+        auth: 'admin',
+        query: Type.Object({ ...parameters, deactivated: Type.Boolean({ default: false }) }),
+        response,
+      },
+      ({ query, requester }) => {
+        const filter = { ...filterOf(query), deactivated: query.deactivated ? undefined : false };
+        return list(requester.userId, filter, query);
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/_server/admin/v3/users',
+        auth: 'admin',
+        query: Type.Object({ ...parameters, deactivated: Type.Optional(Type.Boolean()) }),
+        response,
+      },
+      ({ query, requester }) =>
+        list(requester.userId, { ...filterOf(query), deactivated: query.deactivated }, query),
+    ),
+  ];
+}
+
+const text = (json: string | null) => (json === null ? null : (JSON.parse(json) as string));
+
+const toResponse = (user: ListedUser) => ({
+  name: user.user_id,
+  is_guest: user.is_guest === 1,
+  admin: user.is_admin === 1,
+  user_type: user.user_type,
+  deactivated: user.is_deactivated === 1,
+  erased: user.is_erased === 1,
+  shadow_banned: user.is_shadow_banned === 1,
+  displayname: text(user.displayname),
+  avatar_url: text(user.avatar_url),
+  creation_ts: user.created_at,
+  last_seen_ts: user.last_seen_ts === 0 ? null : user.last_seen_ts,
+  locked: user.is_locked === 1,
+  suspended: user.is_suspended === 1,
+});

@@ -1,0 +1,73 @@
+import { Type } from 'typebox';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import type { Profiles } from '../../profiles/index.ts';
+import { invalidParam } from '../../protocol/index.ts';
+import type { LocalUsers } from './local-user.ts';
+import { userDetails } from './user-details.ts';
+import type { UserEditor } from './user-editor.ts';
+import type { UserList } from './user-list.ts';
+
+const path = '/_server/admin/v2/users/:userId';
+
+const response = Type.Object({
+  name: Type.String(),
+  displayname: Type.Union([Type.String(), Type.Null()]),
+  admin: Type.Boolean(),
+  deactivated: Type.Boolean(),
+  creation_ts: Type.Integer(),
+});
+
+/** Maximum number of addresses and of external ids in a request. */
+const maxIds = 100;
+
+const body = Type.Object({
+  password: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  logout_devices: Type.Optional(Type.Boolean()),
+  displayname: Type.Optional(Type.String()),
+  avatar_url: Type.Optional(Type.String()),
+  threepids: Type.Optional(
+    Type.Array(Type.Object({ medium: Type.String(), address: Type.String() }), { maxItems: maxIds }),
+  ),
+  external_ids: Type.Optional(
+    Type.Array(Type.Object({ auth_provider: Type.String(), external_id: Type.String() }), {
+      maxItems: maxIds,
+    }),
+  ),
+  admin: Type.Optional(Type.Boolean()),
+  deactivated: Type.Optional(Type.Boolean()),
+  locked: Type.Optional(Type.Boolean()),
+  user_type: Type.Optional(Type.Union([Type.String(), Type.Null()])),
+});
+
+/** Reads, creates and changes single users. */
+export function userRoutes(deps: {
+  readonly users: LocalUsers;
+  readonly editor: UserEditor;
+  readonly profiles: Profiles;
+  readonly list: UserList;
+}): Route[] {
+  const { users, editor } = deps;
+  return [
+    route({ method: 'GET', path, auth: 'admin', response }, async ({ params: { userId } }) =>
+      userDetails(await users.get(userId), deps),
+    ),
+    route(
+      { method: 'PUT', path, auth: 'admin', body, response },
+      async ({ params: { userId }, requester, body: given }) => {
+        if (given.threepids?.length) throw invalidParam('Accounts of this server have no addresses');
+        if (given.external_ids?.length) throw invalidParam('Accounts of this server have no external ids');
+        const isNew = await editor.put(requester, userId, {
+          password: given.password,
+          logoutDevices: given.logout_devices,
+          displayName: given.displayname,
+          avatarUrl: given.avatar_url,
+          isAdmin: given.admin,
+          isDeactivated: given.deactivated,
+          isLocked: given.locked,
+          userType: given.user_type,
+        });
+        return new Reply(isNew ? 201 : 200, await userDetails(await users.get(userId), deps));
+      },
+    ),
+  ];
+}

@@ -1,0 +1,304 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { pino } from 'pino';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
+import { Administration } from '../test/administration.ts';
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('users of the admin API', () => {
+    let server: TestServer;
+    let admin: Administration;
+    const lines: Record<string, unknown>[] = [];
+    before(async () => {
+      const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+      server = await startTestServer({ database: kind, log: pino({ level: 'info' }, { write }) });
+      admin = await Administration.open(server);
+    });
+    after(() => server.stop());
+
+    let users = 0;
+    const newUser = () => TestClient.register(server, `user${users++}`);
+    const loginStatus = async (user: string, password: string) => {
+      const body = { type: 'm.login.password', identifier: { type: 'm.id.user', user }, password };
+      const answer = await server.api('POST', '/_matrix/client/v3/login', { body });
+      return [answer.status, answer.body['errcode']];
+    };
+    const whoami = async (token: string) =>
+      (await server.api('GET', '/_matrix/client/v3/account/whoami', { token })).status;
+
+    it('PUT /users/{userId} creates an account with all its properties, which can log in', async () => {
+      const created = await admin.call('PUT', '/v2/users/@new:test', {
+        password: 'secret password',
+        displayname: 'Newcomer',
+        avatar_url: 'mxc://test/abc',
+        admin: true,
+        user_type: 'support',
+      });
+      assert.equal(created.status, 201, created.raw);
+      const { creation_ts, ...rest } = created.body;
+      assert.ok(Number(creation_ts) > 1e9 && Number(creation_ts) < 1e11, 'seconds');
+      assert.deepEqual(rest, {
+        name: '@new:test',
+        displayname: 'Newcomer',
+        avatar_url: 'mxc://test/abc',
+        threepids: [],
+        external_ids: [],
+        is_guest: false,
+        admin: true,
+        deactivated: false,
+        erased: false,
+        shadow_banned: false,
+        locked: false,
+        suspended: false,
+        last_seen_ts: null,
+        appservice_id: null,
+        user_type: 'support',
+        consent_server_notice_sent: null,
+        consent_version: null,
+        consent_ts: null,
+      });
+      assert.deepEqual(await admin.do('GET', '/v2/users/@new:test'), created.body);
+      assert.deepEqual(await loginStatus('new', 'secret password'), [200, undefined]);
+    });
+
+    it('PUT /users/{userId} changes an account: profile, rights, type, lock and password', async () => {
+      const user = await newUser();
+      const path = `/v2/users/${user.id}`;
+      const changed = await admin.call('PUT', path, {
+        displayname: 'Other',
+        admin: true,
+        user_type: 'bot',
+        locked: true,
+        logout_devices: false,
+        password: 'another one',
+      });
+      assert.equal(changed.status, 200, changed.raw);
+      const { displayname, admin: isAdmin, user_type, locked } = changed.body;
+      assert.deepEqual([displayname, isAdmin, user_type, locked], ['Other', true, 'bot', true]);
+      await admin.do('PUT', path, { locked: false, admin: false, user_type: null, displayname: '' });
+      assert.equal(await whoami(user.token), 200);
+      const after = await admin.do('GET', path);
+      assert.deepEqual(
+        [after['displayname'], after['admin'], after['user_type'], after['locked']],
+        [null, false, null, false],
+      );
+      assert.deepEqual(await loginStatus(user.id, 'another one'), [200, undefined]);
+      await admin.do('PUT', path, { password: 'a third one' });
+      assert.equal(await whoami(user.token), 401);
+    });
+
+    it('PUT /users/{userId} deactivates an account, and activates it again with a new password', async () => {
+      const user = await newUser();
+      const path = `/v2/users/${user.id}`;
+      const roomId = await user.createRoom();
+      assert.equal((await admin.do('PUT', path, { deactivated: true }))['deactivated'], true);
+      assert.equal(await whoami(user.token), 401);
+      assert.deepEqual(await admin.refused('PUT', path, { admin: true }), [400, 'M_INVALID_PARAM']);
+      await admin.do('PUT', path, { deactivated: false, password: 'back again' });
+      assert.deepEqual(await loginStatus(user.id, 'correct horse'), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(await loginStatus(user.id, 'back again'), [200, undefined]);
+      assert.deepEqual(await admin.do('GET', `/v1/users/${user.id}/joined_rooms`), {
+        joined_rooms: [],
+        total: 0,
+      });
+      assert.deepEqual(await admin.do('GET', `/v1/users/${user.id}/memberships`), {
+        memberships: { [roomId]: 'leave' },
+      });
+      await admin.do('POST', `/v1/deactivate/${user.id}`, { erase: true });
+      assert.deepEqual(await admin.refused('PUT', path, { deactivated: false }), [400, 'M_INVALID_PARAM']);
+    });
+
+    it('PUT /users/{userId} refuses changes that are invalid, and then changes nothing', async () => {
+      const user = await newUser();
+      for (const [userId, change, refusal] of [
+        [user.id, { displayname: 'Half', user_type: 'robot' }, [400, 'M_INVALID_PARAM']],
+        [user.id, { displayname: 'Half', avatar_url: 'x'.repeat(2_000) }, [400, 'M_INVALID_PARAM']],
+        [user.id, { displayname: 'Half', locked: true, deactivated: true }, [400, 'M_INVALID_PARAM']],
+        [user.id, { displayname: 'Half', admin: 'yes' }, [400, 'M_BAD_JSON']],
+        [
+          user.id,
+          { displayname: 'Half', threepids: [{ medium: 'email', address: 'a@b.c' }] },
+          [400, 'M_INVALID_PARAM'],
+        ],
+        ['@a:elsewhere', { displayname: 'Half' }, [400, 'M_INVALID_PARAM']],
+        ['nonsense', {}, [400, 'M_INVALID_PARAM']],
+        ['@UPPER:test', {}, [400, 'M_INVALID_USERNAME']],
+        ['@12345:test', {}, [400, 'M_INVALID_USERNAME']],
+        ['@admin:test', { admin: false }, [400, 'M_INVALID_PARAM']],
+        ['@admin:test', { deactivated: true }, [400, 'M_INVALID_PARAM']],
+      ] as const) {
+        assert.deepEqual(await admin.refused('PUT', `/v2/users/${enc(userId)}`, change), refusal, userId);
+      }
+      assert.equal((await admin.do('GET', `/v2/users/${user.id}`))['displayname'], user.id.slice(1, -5));
+      assert.deepEqual(await admin.refused('GET', '/v2/users/@nobody:test'), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await admin.refused('GET', `/v2/users/${enc('@a\0b:test')}`), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+    });
+
+    it('POST /reset_password sets a password and ends all sessions unless logout_devices is false', async () => {
+      const user = await newUser();
+      const path = `/v1/reset_password/${user.id}`;
+      assert.deepEqual(await admin.do('POST', path, { new_password: 'one', logout_devices: false }), {});
+      assert.equal(await whoami(user.token), 200);
+      await admin.do('POST', path, { new_password: 'two' });
+      assert.equal(await whoami(user.token), 401);
+      assert.deepEqual(await loginStatus(user.id, 'two'), [200, undefined]);
+      assert.deepEqual(await admin.refused('POST', path, {}), [400, 'M_BAD_JSON']);
+      const unknown = await admin.refused('POST', '/v1/reset_password/@nobody:test', { new_password: 'x' });
+      assert.deepEqual(unknown, [404, 'M_NOT_FOUND']);
+    });
+
+    it('GET and PUT /users/{userId}/admin read and change the rights, except for ending the own ones', async () => {
+      const user = await newUser();
+      const path = `/v1/users/${user.id}/admin`;
+      assert.deepEqual(await admin.do('GET', path), { admin: false });
+      assert.equal((await user.ask('GET', '/_synapse/admin/v1/server_version', undefined)).status, 403);
+      await admin.do('PUT', path, { admin: true });
+      assert.deepEqual(await admin.do('GET', path), { admin: true });
+      assert.equal((await user.ask('GET', '/_synapse/admin/v1/server_version', undefined)).status, 200);
+      await admin.do('PUT', path, { admin: false });
+      assert.equal((await user.ask('GET', '/_synapse/admin/v1/server_version', undefined)).status, 403);
+      assert.deepEqual(await admin.refused('PUT', '/v1/users/@admin:test/admin', { admin: false }), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+    });
+
+    it('PUT /suspend suspends an account, and ends the suspension', async () => {
+      const user = await newUser();
+      const room = await user.createRoom();
+      const send = async () =>
+        (await user.call('PUT', `/rooms/${enc(room)}/send/m.room.message/${users++}`, { body: 'x' })).status;
+      await admin.do('PUT', `/v1/suspend/${user.id}`, { suspend: true });
+      assert.equal(await send(), 403);
+      assert.equal((await admin.do('GET', `/v2/users/${user.id}`))['suspended'], true);
+      await admin.do('PUT', `/v1/suspend/${user.id}`, { suspend: false });
+      assert.equal(await send(), 200);
+    });
+
+    it('POST /users/{userId}/login returns a token without a device, which the user neither sees nor ends', async () => {
+      const user = await newUser();
+      const path = `/v1/users/${user.id}/login`;
+      const token = String((await admin.do('POST', path, {}))['access_token']);
+      const me = await server.api('GET', '/_matrix/client/v3/account/whoami', { token });
+      assert.deepEqual([me.body['user_id'], me.body['device_id']], [user.id, undefined]);
+      assert.equal(((await user.do('GET', '/devices'))['devices'] as unknown[]).length, 1);
+      await user.do('POST', '/logout/all', {});
+      assert.equal(await whoami(token), 200);
+      assert.equal((await server.api('POST', '/_matrix/client/v3/logout', { token, body: {} })).status, 200);
+      assert.equal(await whoami(token), 401);
+      const expired = await admin.do('POST', path, { valid_until_ms: 1 });
+      assert.equal(await whoami(String(expired['access_token'])), 401);
+      assert.deepEqual(await admin.refused('POST', '/v1/users/@admin:test/login', {}), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+    });
+
+    it('POST /logout/all of an administrator ends the sessions that the administrator opened as other users', async () => {
+      const user = await newUser();
+      const other = await newUser();
+      await admin.do('PUT', `/v1/users/${other.id}/admin`, { admin: true });
+      const path = `/_synapse/admin/v1/users/${user.id}/login`;
+      const token = String((await other.ask('POST', path, {})).body['access_token']);
+      const kept = String((await admin.do('POST', `/v1/users/${user.id}/login`, {}))['access_token']);
+      assert.equal(await whoami(token), 200);
+      await other.do('POST', '/logout/all', {});
+      assert.deepEqual([await whoami(token), await whoami(kept), await whoami(user.token)], [401, 200, 200]);
+      await admin.do('POST', `/v1/deactivate/${user.id}`, {});
+      assert.equal(await whoami(kept), 401);
+    });
+
+    it('lists, shows, creates, renames and deletes the devices of a user', async () => {
+      const user = await newUser();
+      const path = `/v2/users/${user.id}/devices`;
+      await admin.do('POST', path, { device_id: 'EXTRA' });
+      await admin.do('PUT', `${path}/EXTRA`, { display_name: 'spare' });
+      const extra = await admin.do('GET', `${path}/EXTRA`);
+      assert.deepEqual(extra, {
+        device_id: 'EXTRA',
+        user_id: user.id,
+        display_name: 'spare',
+        last_seen_ip: null,
+        last_seen_user_agent: null,
+        last_seen_ts: null,
+        dehydrated: false,
+      });
+      const { devices, total } = await admin.do('GET', path);
+      assert.deepEqual([total, (devices as { device_id: string }[]).length], [2, 2]);
+      await admin.do('DELETE', `${path}/EXTRA`);
+      assert.deepEqual(await admin.refused('GET', `${path}/EXTRA`), [404, 'M_NOT_FOUND']);
+      const [own] = (await admin.do('GET', path))['devices'] as { device_id: string }[];
+      await admin.do('POST', `/v2/users/${user.id}/delete_devices`, { devices: [own!.device_id] });
+      assert.equal(await whoami(user.token), 401);
+      assert.equal((await admin.do('GET', path))['total'], 0);
+      assert.deepEqual(await admin.refused('GET', '/v2/users/@nobody:test/devices'), [404, 'M_NOT_FOUND']);
+    });
+
+    it('GET /whois shows the addresses of a user, and GET /accountdata the account data', async () => {
+      const user = await newUser();
+      const roomId = await user.createRoom();
+      await user.do('PUT', `/user/${user.id}/account_data/m.example`, { a: 1 });
+      await user.do('PUT', `/user/${user.id}/rooms/${enc(roomId)}/account_data/m.example`, { b: 2 });
+      await admin.do('GET', `/v2/users/${user.id}/devices`);
+      const whois = await admin.do('GET', `/v1/whois/${user.id}`);
+      assert.equal(whois['user_id'], user.id);
+      assert.equal(JSON.stringify(whois['devices']).includes('"ip":"127.0.0.1"'), true);
+      assert.deepEqual(await admin.do('GET', `/v1/users/${user.id}/accountdata`), {
+        account_data: { global: { 'm.example': { a: 1 } }, rooms: { [roomId]: { 'm.example': { b: 2 } } } },
+      });
+      assert.deepEqual(await admin.do('GET', `/v1/users/${user.id}/joined_rooms`), {
+        joined_rooms: [roomId],
+        total: 1,
+      });
+    });
+
+    it('GET /username_available checks a name, also one that may not be registered', async () => {
+      const available = (username: string) =>
+        admin.call('GET', '/v1/username_available', undefined, { username });
+      assert.deepEqual((await available('free')).body, { available: true });
+      assert.equal((await available('ADMIN')).body['errcode'], 'M_USER_IN_USE');
+      assert.equal((await available('ä')).body['errcode'], 'M_INVALID_USERNAME');
+    });
+
+    it('writes each use to the log with administrator, action, target, address and status, and without secrets', async () => {
+      lines.length = 0;
+      const user = await newUser();
+      await admin.do('POST', `/v1/reset_password/${user.id}`, { new_password: 'a secret password' });
+      await admin.refused('GET', '/v2/users/@nobody:test');
+      const audit = lines
+        .filter(({ logger }) => logger === 'admin')
+        .map(({ administrator, action, target, ip, status, errcode }) => [
+          administrator,
+          action,
+          target,
+          ip,
+          status,
+          errcode,
+        ]);
+      assert.deepEqual(audit, [
+        [
+          '@admin:test',
+          'POST /_server/admin/v1/reset_password/:userId',
+          { userId: user.id },
+          '127.0.0.1',
+          200,
+          undefined,
+        ],
+        [
+          '@admin:test',
+          'GET /_server/admin/v2/users/:userId',
+          { userId: '@nobody:test' },
+          '127.0.0.1',
+          404,
+          'M_NOT_FOUND',
+        ],
+      ]);
+      assert.ok(!JSON.stringify(lines).includes('a secret password'));
+    });
+  });
+});
