@@ -1,4 +1,4 @@
-import { type AccountsSlice, hasAccounts } from './accounts/index.ts';
+import { type AccountsSlice, accountPageRoutes, hasAccounts } from './accounts/index.ts';
 import { auditedRoutes } from './admin/index.ts';
 import { startAdmin } from './composition/admin.ts';
 import { maxEvents, startConversations } from './composition/conversations.ts';
@@ -69,7 +69,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const federation = await startFederation(kernel, opened);
         const lookups = openRemoteLookups(kernel, federation);
         const media = await startMedia(kernel, federation, opened);
-        const users = startUsers(kernel, opened, lookups.profiles, media);
+        const users = startUsers(kernel, opened, lookups.profiles, media, federation.http);
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
           remoteAliases: lookups.aliases,
@@ -97,6 +97,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         opened.add('routes over several slices', {
           routes: [
             ...ownRoutes(kernel, pages),
+            ...accountPages(kernel, users.accounts, pages),
             ...roomRoutes(rooms, maxEvents(kernel), delayedEvents, thirdParties.inviting),
             ...(await handshakeRoutes(kernel, rooms, thirdParties)),
             ...federationReadRoutes(kernel, { users, rooms, directory, openIdTokens }),
@@ -159,6 +160,15 @@ function ownRoutes({ configuration, metrics, serverName, database }: Kernel, pag
     ...staticRoutes,
     ...(metrics ? [metricsRoute(metrics)] : []),
   ];
+}
+
+function accountPages(kernel: Kernel, slice: AccountsSlice, pages: Pages): Route[] {
+  const { configuration, randomness, serverName } = kernel;
+  const { public_baseurl, web_client_location } = configuration.server;
+  return accountPageRoutes(
+    { slice, pages, randomness, webClient: web_client_location ?? undefined },
+    { ...configuration.accounts, server_name: serverName, public_baseurl },
+  );
 }
 
 function createHttp(

@@ -12,6 +12,9 @@ export interface AccountOptions
     | 'registration_requires_token'
     | 'enable_registration_captcha'
     | 'user_consent'
+    | 'recaptcha_public_key'
+    | 'recaptcha_private_key'
+    | 'recaptcha_siteverify_api'
     | 'registration_shared_secret'
     | 'bcrypt_rounds'
     | 'allow_guest_access'
@@ -26,6 +29,8 @@ export interface AccountOptions
     | 'user_types'
   > {
   readonly server_name: ServerName;
+  /** Null for the HTTPS URL of the server name. */
+  readonly public_baseurl: string | null;
 }
 
 export type PasswordPolicyOptions = AccountOptions['password_config']['policy'];

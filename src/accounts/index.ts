@@ -31,6 +31,7 @@ export {
   accountRoutes,
   openAccounts,
 } from './open.ts';
+export { accountPageRoutes, accountTemplates } from './pages/account-pages.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';
 export type { NewAccount, Registration } from './registration/registration.ts';

@@ -5,6 +5,7 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
+import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
@@ -15,6 +16,8 @@ import { Housekeeping } from './housekeeping.ts';
 import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
 import { Reauthenticator } from './interactive-auth/reauthenticator.ts';
 import { dummyStage, type Flows, type Stage } from './interactive-auth/stage.ts';
+import { recaptchaStages } from './interactive-auth/stages/recaptcha.ts';
+import { termsStages } from './interactive-auth/stages/terms.ts';
 import type { AccountLimits } from './limits.ts';
 import { Login, type LoginType } from './login/login.ts';
 import { PasswordChange } from './passwords/password-change.ts';
@@ -44,6 +47,8 @@ export interface AccountsEnvironment {
   readonly randomness: Randomness;
   readonly log: Logger;
   readonly limits: AccountLimits;
+  /** For the CAPTCHA service; absent in processes that serve no registrations. */
+  readonly http?: Pick<OutboundHttp, 'fetch'> | undefined;
 }
 
 export interface AccountsSliceOptions extends AccountOptions, Partial<DisabledServerOptions> {
@@ -95,6 +100,8 @@ export function openAccounts(
     dummyStage,
     passwordLogin,
     registrationTokenStage(registrationTokens, limits.tokenValidity),
+    ...recaptchaStages(environment.http, options),
+    ...termsStages(options),
     ...(extensions.stages ?? []),
   ];
   const interactiveAuth = new InteractiveAuth(environment, stages);

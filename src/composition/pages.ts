@@ -1,11 +1,12 @@
 import { resolve } from 'node:path';
+import { accountTemplates } from '../accounts/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Pages, pageStaticFiles, pageTemplates, staticFiles } from '../kernel/pages/index.ts';
 import { Templates } from '../kernel/templates/index.ts';
 import { welcomeTemplates } from '../welcome/index.ts';
 
 /** Folders of built-in templates; each name occurs in one of them only. */
-export const templateFolders: readonly string[] = [pageTemplates, welcomeTemplates];
+export const templateFolders: readonly string[] = [pageTemplates, welcomeTemplates, accountTemplates];
 
 /**
  * Opens the templates of pages. @param custom folder of the operator's templates, which are preferred to

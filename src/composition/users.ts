@@ -20,6 +20,7 @@ import { deviceRoutes } from '../devices/index.ts';
 import { UserIndexJobs } from '../directory/index.ts';
 import { DeviceKeyChanges } from '../e2ee/index.ts';
 import { type Filters, openFilters } from '../filters/index.ts';
+import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { type AvatarFiles, openProfiles, type Profiles, type RemoteProfiles } from '../profiles/index.ts';
 import { openPushRules, type PushRules } from '../push/index.ts';
@@ -46,12 +47,13 @@ export interface Users {
   readonly keyChanges: DeviceKeyChanges;
 }
 
-/** Opens accounts and what is stored for them. */
+/** Opens accounts and what is stored for them. @param http for requests to the CAPTCHA service */
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
   remoteProfiles?: RemoteProfiles,
   avatarFiles?: AvatarFiles,
+  http?: OutboundHttp,
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -86,8 +88,13 @@ export function startUsers(
   const erasedUsers = new ErasedUsers(kernel.database);
   const ownedRows = new OwnedRows(slices);
   const accounts = openAccounts(
-    { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel) },
-    { ...configuration.accounts, ...configuration.devices, server_name: serverName },
+    { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel), http },
+    {
+      ...configuration.accounts,
+      ...configuration.devices,
+      server_name: serverName,
+      public_baseurl: configuration.server.public_baseurl,
+    },
     {
       deviceCleanups: [keyChanges, accountData, ownedRows],
       lifecycleHooks: [

@@ -13,7 +13,7 @@ export interface ChallengeBody {
  * Source: client-server API, "User-Interactive API in the REST API".
  */
 export class Challenge extends MatrixError {
-  readonly #body: ChallengeBody;
+  readonly body: ChallengeBody;
   readonly #failure: MatrixError | undefined;
 
   constructor(body: ChallengeBody, failure?: MatrixError) {
@@ -22,11 +22,16 @@ export class Challenge extends MatrixError {
       failure?.errcode ?? 'M_FORBIDDEN',
       failure?.message ?? 'More authentication stages are needed',
     );
-    this.#body = body;
+    this.body = body;
     this.#failure = failure;
   }
 
+  /** Whether a stage has just failed, rather than not been completed yet. */
+  get isFailure(): boolean {
+    return this.#failure !== undefined;
+  }
+
   override toJSON(): Record<string, unknown> {
-    return { ...this.#failure?.toJSON(), ...this.#body };
+    return { ...this.#failure?.toJSON(), ...this.body };
   }
 }

@@ -13,6 +13,7 @@ import {
   type JsonValue,
   MatrixError,
   tooLarge,
+  unrecognized,
 } from '../../protocol/index.ts';
 import type { AccountLimits } from '../limits.ts';
 import { hashToken } from '../sessions/tokens.ts';
@@ -30,7 +31,7 @@ import {
   type SessionRow,
   saveInteractiveSession,
 } from './session-store.ts';
-import { type Flows, ProofOfAnotherUser, type Stage } from './stage.ts';
+import { type Flows, ProofOfAnotherUser, type Stage, type StageContext, type StageForm } from './stage.ts';
 
 /** A request that needs interactive authentication. */
 export interface InteractiveAuthRequest {
@@ -171,14 +172,57 @@ export class InteractiveAuth {
     return this.#stages.has(stage);
   }
 
-  /** Marks a stage as completed that the user went through elsewhere, for instance on a web page. */
-  async complete(session: string, stage: string, result: JsonValue): Promise<void> {
+  /** Marks a stage as completed that the user went through elsewhere, for instance at another server. */
+  complete(session: string, stage: string, result: JsonValue): Promise<void> {
+    return this.#running.run(session, async () => {
+      await this.#findUnanswered(session);
+      await this.#addCompleted(session, stage, result);
+    });
+  }
+
+  /**
+   * Returns the form of a stage, for a session.
+   * @throws MatrixError M_UNRECOGNIZED for a stage without a form, M_FORBIDDEN for an unknown session
+   */
+  async formOf(
+    type: string,
+    session: string,
+    ip: string,
+  ): Promise<{ form: StageForm; context: StageContext }> {
+    const form = this.#stages.get(type)?.form;
+    if (form === undefined) throw unrecognized('Unknown authentication stage');
+    return { form, context: contextOf(await this.#findUnanswered(session), session, ip) };
+  }
+
+  /**
+   * Attempts a stage with what the user has entered on a page. The client carries out the operation afterwards.
+   * @throws MatrixError M_FORBIDDEN for an unknown session; what the stage throws
+   */
+  attempt(session: string, type: string, auth: JsonObject, ip: string): Promise<void> {
+    return this.#running.run(session, async () => {
+      const stage = this.#stages.get(type);
+      if (stage === undefined) throw unrecognized('Unknown authentication stage');
+      const row = await this.#findUnanswered(session);
+      const result = await stage.verify(auth, contextOf(row, session, ip));
+      await this.#storing.run(type, () => this.#addCompleted(session, type, result));
+    });
+  }
+
+  /** @throws MatrixError M_FORBIDDEN when the session does not exist, has expired, or its operation was carried out */
+  async #findUnanswered(session: string): Promise<SessionRow> {
+    const row = await this.#find(session);
+    if (row === undefined || row.answered === 1) throw forbidden('Unknown authentication session');
+    return row;
+  }
+
+  async #addCompleted(session: string, type: string, result: JsonValue): Promise<void> {
     const idHash = hashToken(session);
     await this.#write(async (writer) => {
       const row = await findInteractiveSession(writer, idHash);
       if (row === undefined) throw forbidden('Unknown authentication session');
-      const completed = { ...(JSON.parse(row.completed) as JsonObject), [stage]: result };
+      const completed = { ...(JSON.parse(row.completed) as JsonObject), [type]: result };
       await saveInteractiveSession(writer, { ...row, completed: JSON.stringify(completed) });
+      await this.#stages.get(type)?.store?.(writer, idHash, result);
     });
   }
 
@@ -335,6 +379,12 @@ export class InteractiveAuth {
     return this.#deps.database.transaction<AccountTables, T>(work);
   }
 }
+
+const contextOf = (row: SessionRow, session: string, ip: string): StageContext => ({
+  requester: row.user_id === null ? undefined : { userId: row.user_id },
+  ip,
+  session,
+});
 
 /** Returns the result of an operation that has been carried out. @throws MatrixError M_FORBIDDEN */
 function resultIn(

@@ -1,5 +1,6 @@
 import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
+import type { ContentSecurityPolicy } from '../../kernel/pages/index.ts';
 import { type JsonObject, type JsonValue, MatrixError } from '../../protocol/index.ts';
 
 /** A stage of interactive authentication, for instance the password. */
@@ -20,7 +21,32 @@ export interface Stage {
    * @throws MatrixError when the stage fails after all
    */
   store?(writer: AnyWriter, idHash: string, result: JsonValue): Promise<void>;
+  /** For clients that do not know the stage, and for the pages of this server; absent when browsers cannot complete it. */
+  readonly form?: StageForm;
 }
+
+/** The form by which a user completes a stage in a browser. Source: client-server API, "Fallback". */
+export interface StageForm {
+  /** File name of a template. It gets `myurl`, where it is sent, `session`, `error`, and the values of the form. */
+  readonly template: string;
+  /** Directives of the Content-Security-Policy that the page needs. */
+  readonly policy?: ContentSecurityPolicy;
+  /** Returns the values of the page when it is shown first. */
+  values?(context: StageContext): FormValues | Promise<FormValues>;
+  /**
+   * Turns submitted fields into the `auth` object of the stage, or into the values of a next page, for instance after a
+   * mail was sent.
+   * @throws MatrixError whose message is shown on the page
+   */
+  submit(fields: FormFields, context: StageContext): FormResult | Promise<FormResult>;
+}
+
+export type FormValues = Readonly<Record<string, unknown>>;
+
+/** The fields of a submitted form. */
+export type FormFields = Readonly<Record<string, string>>;
+
+export type FormResult = { readonly auth: JsonObject } | { readonly values: FormValues };
 
 export interface StageContext {
   /** The logged-in user; `undefined` in a registration. */
@@ -41,4 +67,8 @@ export class ProofOfAnotherUser extends MatrixError {
 export type Flows = readonly (readonly string[])[];
 
 /** Always succeeds; for operations that need no proof but use interactive authentication. */
-export const dummyStage: Stage = { type: 'm.login.dummy', verify: () => true };
+export const dummyStage: Stage = {
+  type: 'm.login.dummy',
+  verify: () => true,
+  form: { template: 'auth_dummy.html', submit: () => ({ auth: {} }) },
+};

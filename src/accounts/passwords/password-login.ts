@@ -8,7 +8,12 @@ import {
   missingParam,
 } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
-import { ProofOfAnotherUser, type Stage, type StageContext } from '../interactive-auth/stage.ts';
+import {
+  ProofOfAnotherUser,
+  type Stage,
+  type StageContext,
+  type StageForm,
+} from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import { lockedAccount } from '../sessions/token-errors.ts';
 import type { AccountTables } from '../tables.ts';
@@ -29,6 +34,11 @@ const wrongPassword = () => forbidden('Wrong user name or password');
 /** `m.login.password`, both as a login type and as a stage of interactive authentication. */
 export class PasswordLogin implements Stage {
   readonly type = 'm.login.password';
+  readonly form: StageForm = {
+    template: 'auth_password.html',
+    values: ({ requester }) => ({ user_id: requester?.userId }),
+    submit: ({ password = '' }) => ({ auth: { password } }),
+  };
   readonly #deps: PasswordLoginDeps;
   readonly #options: Pick<AccountOptions, 'server_name' | 'password_config'>;
 

@@ -4,6 +4,19 @@ import type { PasswordPolicyOptions } from '../account-options.ts';
 /** Maximum characters of a password, so that hashing cannot be abused to cause load. */
 const maxPasswordLength = 512;
 
+/** Says in words what the policy requires of a password; empty when it requires nothing. */
+export function passwordRules(policy: PasswordPolicyOptions): string[] {
+  if (!policy.enabled) return [];
+  const { minimum_length: length } = policy;
+  return [
+    ...(length > 0 ? [`at least ${length} characters`] : []),
+    ...(policy.require_lowercase ? ['a lower case letter'] : []),
+    ...(policy.require_uppercase ? ['an upper case letter'] : []),
+    ...(policy.require_digit ? ['a digit'] : []),
+    ...(policy.require_symbol ? ['a symbol'] : []),
+  ];
+}
+
 const policyError = (errcode: string, message: string) => new MatrixError(400, errcode, message);
 
 /**

@@ -17,6 +17,10 @@ export function registrationTokenStage(tokens: RegistrationTokens, limiter: Limi
       limiter.take(ip);
       return { token };
     },
+    form: {
+      template: 'registration_token.html',
+      submit: ({ token = '' }) => ({ auth: { token } }),
+    },
     store: (writer, idHash, result) => tokens.reserveIn(writer, idHash, tokenIn(result) ?? ''),
   };
 }

@@ -100,12 +100,17 @@ export class Registration {
     this.#availability = new RateLimiter(availabilityLimit, deps.clock);
   }
 
+  /** Whether users can register accounts. */
+  get isOpen(): boolean {
+    return this.#deps.disabledError === undefined && this.#allowedFlows().length > 0;
+  }
+
   /**
    * Registers a user who completes one of the flows.
    * @throws Challenge with the flows; MatrixError M_FORBIDDEN when registration is off, M_USER_IN_USE,
    * M_INVALID_USERNAME, M_EXCLUSIVE, M_LIMIT_EXCEEDED and the codes of the password policy
    */
-  async register(body: JsonObject, { ip }: LoginRequest): Promise<RegistrationResult> {
+  async register(body: JsonObject, { ip }: Pick<LoginRequest, 'ip'>): Promise<RegistrationResult> {
     if (this.#deps.disabledError) throw this.#deps.disabledError();
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);
@@ -213,13 +218,17 @@ export class Registration {
 
   /** @throws MatrixError M_FORBIDDEN when registration is off */
   #flows(): Flows {
-    if (!this.#options.enable_registration) throw registrationDisabled();
-    if (!this.#options.password_config.localdb_enabled || this.#options.password_config.enabled !== true) {
-      throw registrationDisabled();
-    }
-    const flows = registrationFlows(this.#options, (stage) => this.#deps.interactiveAuth.offers(stage));
+    const flows = this.#allowedFlows();
     if (flows.length === 0) throw registrationDisabled();
     return flows;
+  }
+
+  /** The flows of a registration; none when registration is off. */
+  #allowedFlows(): Flows {
+    const { enable_registration, password_config } = this.#options;
+    const { localdb_enabled, enabled } = password_config;
+    if (!enable_registration || !localdb_enabled || enabled !== true) return [];
+    return registrationFlows(this.#options, (stage) => this.#deps.interactiveAuth.offers(stage));
   }
 
   /** Like `#checkParameters`; a taken name counts as an availability check. */

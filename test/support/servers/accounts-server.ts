@@ -15,6 +15,7 @@ import type { Database, Migration } from '../../../src/kernel/database/index.ts'
 import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
 import { Jobs } from '../../../src/kernel/jobs/index.ts';
 import { silentLogger } from '../../../src/kernel/observability/index.ts';
+import type { OutboundHttp } from '../../../src/kernel/outbound/index.ts';
 import { systemRandomness } from '../../../src/kernel/randomness.ts';
 import { RateLimiter } from '../../../src/kernel/rate-limits/index.ts';
 import { LocalStreams, streamMigrations } from '../../../src/kernel/streams/index.ts';
@@ -37,6 +38,10 @@ export const testAccountOptions: AccountsSliceOptions = {
   registration_requires_token: false,
   enable_registration_captcha: false,
   user_consent: null,
+  recaptcha_public_key: null,
+  recaptcha_private_key: null,
+  recaptcha_siteverify_api: 'https://captcha.example/recaptcha/api/siteverify',
+  public_baseurl: 'https://test.example/',
   registration_shared_secret: 'shared secret',
   bcrypt_rounds: 4,
   allow_guest_access: true,
@@ -87,6 +92,8 @@ export interface AccountsServerOptions {
     slice: AccountsSlice,
     environment: TestEnvironment,
   ) => readonly Route[] | Promise<readonly Route[]>;
+  /** For the CAPTCHA service. */
+  readonly http?: Pick<OutboundHttp, 'fetch'>;
   /** The burst of all limits of registrations and logins; by default so large that no test reaches it. */
   readonly burst?: number;
 }
@@ -121,6 +128,7 @@ export class AccountsServer {
         ...environment,
         randomness: systemRandomness,
         log: silentLogger,
+        http: setup.http,
         jobs: new Jobs({ database, clock, log: silentLogger, alone: true }),
         limits: {
           registration: limiter(burst),
@@ -183,6 +191,15 @@ export class AccountsServer {
       ...(token !== undefined && { token }),
       ...(headers && { headers }),
     });
+  }
+
+  /** Requests a page of the server; redirects are not followed. */
+  async page(
+    path: string,
+    init: RequestInit = {},
+  ): Promise<{ status: number; headers: Headers; body: string }> {
+    const response = await fetch(this.#base + path, { ...init, redirect: 'manual' });
+    return { status: response.status, headers: response.headers, body: await response.text() };
   }
 
   /** Registers a user with the password `password`. */

@@ -1,0 +1,41 @@
+import { fileURLToPath } from 'node:url';
+import type { Route } from '../../kernel/http/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
+import type { AccountOptions } from '../account-options.ts';
+import type { AccountsSlice } from '../open.ts';
+import { fallbackRoutes } from './fallback-routes.ts';
+import { loginPageRoutes } from './login-page.ts';
+import { registrationPageRoutes } from './registration-page-routes.ts';
+import { RegistrationPages } from './registration-pages.ts';
+import { StagePages } from './stage-pages.ts';
+
+/** Folder of the templates of these pages. */
+export const accountTemplates = fileURLToPath(new URL('../templates', import.meta.url));
+
+export interface AccountPagesDeps {
+  readonly slice: AccountsSlice;
+  readonly pages: Pages;
+  readonly randomness: Randomness;
+  /** URL of the web client, shown after a registration. */
+  readonly webClient?: string | undefined;
+}
+
+type Options = Pick<
+  AccountOptions,
+  'server_name' | 'public_baseurl' | 'registration_requires_token' | 'password_config'
+>;
+
+/** Pages about accounts for browsers: stages of interactive authentication, registration and login. */
+export function accountPageRoutes(
+  { slice, pages, randomness, webClient }: AccountPagesDeps,
+  options: Options,
+): Route[] {
+  const stagePages = new StagePages({ ...slice, pages });
+  const registrationPages = new RegistrationPages({ ...slice, stagePages, pages, webClient }, options);
+  return [
+    ...fallbackRoutes({ stagePages, pages, randomness }),
+    ...registrationPageRoutes(registrationPages),
+    ...loginPageRoutes({ ...slice, pages, randomness }, options),
+  ];
+}

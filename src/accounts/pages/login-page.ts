@@ -1,0 +1,119 @@
+import { Type } from 'typebox';
+import { type Reply, type Route, route } from '../../kernel/http/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import { isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import type { AccountOptions } from '../account-options.ts';
+import type { Login } from '../login/login.ts';
+import { toLoginDevice, toSessionResponse } from '../routes/session-response.ts';
+import { requireSameSite } from './same-site.ts';
+
+export interface LoginPageDeps {
+  readonly login: Login;
+  readonly pages: Pages;
+  readonly randomness: Randomness;
+  /** The content of `/.well-known/proto/client`, which the login response contains as well. */
+  readonly wellKnown: JsonObject | undefined;
+}
+
+type Options = Pick<AccountOptions, 'server_name' | 'public_baseurl'>;
+
+const paths = ['/_proto/static/client/login/', '/_proto/static/client/login'] as const;
+const text = Type.String({ default: '' });
+const device = { device_id: text, initial_device_display_name: text };
+
+/**
+ * The page by which users of clients without a login form of their own log in. It hands the response of the login to the
+ * client that shows it: `window.matrixLogin.onLogin(response)`. Source: client-server API, "Login Fallback".
+ */
+export function loginPageRoutes(deps: LoginPageDeps, options: Options): Route[] {
+  const contract = { path: paths, auth: 'none', errors: 'page' } as const;
+  const show = (url: string, values: Readonly<Record<string, unknown>>, status = 200) =>
+    deps.pages.page('login.html', { ...waysToLogIn(deps.login, options), myurl: url, ...values }, { status });
+  return [
+    route(
+      { ...contract, method: 'GET', query: Type.Object({ ...device, loginToken: text }) },
+      ({ query: { loginToken, ...values }, url }) =>
+        show(pathOf(url), { ...values, login_token: loginToken }),
+    ),
+    route(
+      {
+        ...contract,
+        method: 'POST',
+        bodyMode: 'form',
+        body: Type.Object({ ...device, username: text, password: text, login_token: text }),
+      },
+      async (request) => {
+        requireSameSite(request.headers);
+        const { password, ...fields } = request.body;
+        try {
+          return await loggedIn(deps, { ...fields, password }, request.ip);
+        } catch (error) {
+          if (!(error instanceof MatrixError)) throw error;
+          const values = { ...fields, login_token: '', error: error.message };
+          return show(pathOf(request.url), values, error.status);
+        }
+      },
+    ),
+  ];
+}
+
+interface LoginFields {
+  readonly username: string;
+  readonly password: string;
+  readonly login_token: string;
+  readonly device_id: string;
+  readonly initial_device_display_name: string;
+}
+
+async function loggedIn(
+  { login, pages, randomness, wellKnown }: LoginPageDeps,
+  fields: LoginFields,
+  ip: string,
+): Promise<Reply> {
+  const { device_id, initial_device_display_name } = fields;
+  const device = toLoginDevice({
+    ...(device_id !== '' && { device_id }),
+    ...(initial_device_display_name !== '' && { initial_device_display_name }),
+  });
+  const { userId, session } = await login.login(loginBody(fields), device, {
+    ip,
+    authenticate: () => undefined,
+  });
+  const response = { ...toSessionResponse(userId, session), ...(wellKnown && { well_known: wellKnown }) };
+  const nonce = randomString(randomness, 24);
+  return pages.page(
+    'login_success.html',
+    { response: JSON.stringify(response), script_nonce: nonce },
+    { policy: { 'script-src': `'nonce-${nonce}'` } },
+  );
+}
+
+/** The request of `POST /login` for what was entered. */
+function loginBody({ username, password, login_token: token }: LoginFields): JsonObject {
+  if (token !== '') return { type: 'm.login.token', token };
+  const isAddress = !username.startsWith('@') && username.includes('@');
+  const identifier = isAddress
+    ? { type: 'm.id.thirdparty', medium: 'email', address: username }
+    : { type: 'm.id.user', user: username };
+  return { type: 'm.login.password', identifier, password };
+}
+
+/** Values of the page: whether it asks for a password, and the links to identity providers. */
+function waysToLogIn(login: Login, options: Options): Readonly<Record<string, unknown>> {
+  const flows = login.flows();
+  const base = options.public_baseurl ?? `https://${options.server_name}/`;
+  const back = encodeURIComponent(new URL('_matrix/static/client/login/', base).href);
+  const sso = flows.find(({ type }) => type === 'm.login.sso');
+  const providers = Array.isArray(sso?.['identity_providers']) ? sso['identity_providers'] : [];
+  return {
+    server_name: options.server_name,
+    with_password: flows.some(({ type }) => type === 'm.login.password'),
+    providers: providers.filter(isJsonObject).map(({ id, name }) => ({
+      name,
+      url: `/_matrix/client/v3/login/sso/redirect/${encodeURIComponent(String(id))}?redirectUrl=${back}`,
+    })),
+  };
+}
+
+const pathOf = (url: string) => url.split('?', 1)[0] ?? url;

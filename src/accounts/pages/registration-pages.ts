@@ -1,0 +1,148 @@
+import type { Reply } from '../../kernel/http/index.ts';
+import { redirect } from '../../kernel/http/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { AccountOptions } from '../account-options.ts';
+import { Challenge, type ChallengeBody } from '../interactive-auth/challenge.ts';
+import type { InteractiveAuth } from '../interactive-auth/interactive-auth.ts';
+import { passwordRules } from '../passwords/password-policy.ts';
+import type { RegistrationResult } from '../registration/registered-account.ts';
+import type { Registration } from '../registration/registration.ts';
+import type { StagePages } from './stage-pages.ts';
+
+export interface RegistrationPagesDeps {
+  readonly registration: Registration;
+  readonly interactiveAuth: InteractiveAuth;
+  readonly stagePages: StagePages;
+  readonly pages: Pages;
+  /** URL of the web client, shown after the registration. */
+  readonly webClient: string | undefined;
+}
+
+type Options = Pick<AccountOptions, 'server_name' | 'registration_requires_token' | 'password_config'>;
+
+/** What the registration form contains. */
+export interface RegistrationForm {
+  readonly username: string;
+  readonly password: string;
+  readonly password_again: string;
+  readonly token: string;
+}
+
+const tokenStage = 'm.login.registration_token';
+
+/** URL of the page that continues a registration, relative to the form. */
+const continuation = (session: string) => `register/continue?session=${encodeURIComponent(session)}`;
+
+/** Lets people without a client create an account in a browser, by the same steps as a client. */
+export class RegistrationPages {
+  readonly #deps: RegistrationPagesDeps;
+  readonly #options: Options;
+
+  constructor(deps: RegistrationPagesDeps, options: Options) {
+    this.#deps = deps;
+    this.#options = options;
+  }
+
+  /** Shows the form, or that registration is closed. @param token fills in the registration token of a link */
+  show(token: string): Promise<Reply> {
+    const { pages, registration } = this.#deps;
+    if (!registration.isOpen) {
+      const values = { server_name: this.#options.server_name };
+      return pages.page('register_closed.html', values, { status: 403 });
+    }
+    return this.#form({ token });
+  }
+
+  /** Begins a registration. */
+  async begin(form: RegistrationForm, ip: string): Promise<Reply> {
+    const { username, password, token } = form;
+    const filled = { username, token };
+    if (password !== form.password_again) {
+      return this.#form({ ...filled, field: 'password', error: 'The passwords are not the same' }, 400);
+    }
+    const auth = this.#options.registration_requires_token ? { auth: { type: tokenStage, token } } : {};
+    try {
+      const body = { username, password, inhibit_login: true, ...auth };
+      return this.#registered(await this.#deps.registration.register(body, { ip }));
+    } catch (error) {
+      if (error instanceof Challenge && !error.isFailure) {
+        return redirect(continuation(error.body.session), 303);
+      }
+      if (!(error instanceof MatrixError)) throw error;
+      const { status, errcode, message } = error;
+      return this.#form({ ...filled, field: fieldOf(errcode), error: message }, status);
+    }
+  }
+
+  /** Shows the next stage of a registration, or that it is complete. */
+  async next(session: string, ip: string): Promise<Reply> {
+    for (;;) {
+      const remaining = await this.#remaining(session, ip);
+      if ('userId' in remaining) return this.#registered(remaining);
+      const type = nextStage(remaining);
+      if (type === undefined) throw new MatrixError(500, 'M_UNKNOWN', 'No stage of the registration remains');
+      if (type !== 'm.login.dummy') {
+        return this.#deps.stagePages.show({ type, session, ip, url: 'continue' });
+      }
+      await this.#deps.interactiveAuth.attempt(session, type, {}, ip);
+    }
+  }
+
+  /** Attempts the next stage of a registration with what was entered. */
+  async submit(fields: Readonly<Record<string, string>>, ip: string): Promise<Reply> {
+    const session = fields['session'] ?? '';
+    const remaining = await this.#remaining(session, ip);
+    const type = 'userId' in remaining ? undefined : nextStage(remaining);
+    if (type !== undefined) {
+      const page = await this.#deps.stagePages.submit({ type, session, ip, url: 'continue' }, fields);
+      if (page !== undefined) return page;
+    }
+    return redirect(`continue?session=${encodeURIComponent(session)}`, 303);
+  }
+
+  /** Carries out the registration if it is complete. @returns the account, or what remains */
+  async #remaining(session: string, ip: string): Promise<RegistrationResult | ChallengeBody> {
+    try {
+      return await this.#deps.registration.register({ auth: { session } }, { ip });
+    } catch (error) {
+      if (error instanceof Challenge && !error.isFailure) return error.body;
+      throw error;
+    }
+  }
+
+  #registered({ userId }: Pick<RegistrationResult, 'userId'>): Promise<Reply> {
+    const { pages, webClient } = this.#deps;
+    return pages.page('registered.html', {
+      user_id: userId,
+      server_name: this.#options.server_name,
+      web_client: webClient,
+    });
+  }
+
+  #form(values: Readonly<Record<string, unknown>>, status = 200): Promise<Reply> {
+    const { server_name, registration_requires_token, password_config } = this.#options;
+    return this.#deps.pages.page(
+      'register.html',
+      {
+        server_name,
+        needs_token: registration_requires_token,
+        password_rules: passwordRules(password_config.policy),
+        ...values,
+      },
+      { status },
+    );
+  }
+}
+
+/** The first remaining stage of the flow in which the fewest stages remain. */
+function nextStage({ flows, completed }: ChallengeBody): string | undefined {
+  const remaining = flows.map(({ stages }) => stages.filter((stage) => !completed.includes(stage)));
+  return remaining.toSorted((one, other) => one.length - other.length)[0]?.[0];
+}
+
+/** The field of the form that an error is about. */
+function fieldOf(errcode: string): string | undefined {
+  if (['M_USER_IN_USE', 'M_INVALID_USERNAME', 'M_EXCLUSIVE'].includes(errcode)) return 'username';
+  return errcode.startsWith('M_PASSWORD_') ? 'password' : undefined;
+}

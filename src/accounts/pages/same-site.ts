@@ -1,0 +1,13 @@
+import { forbidden } from '../../protocol/index.ts';
+
+/**
+ * Refuses forms that a page of another site sends, so that no site can create or choose an account for a visitor. Browsers
+ * say where a request comes from; other programs may leave it out.
+ * @throws MatrixError M_FORBIDDEN
+ */
+export function requireSameSite(headers: Readonly<Record<string, string | string[] | undefined>>): void {
+  const site = headers['sec-fetch-site'];
+  if (site === 'cross-site' || site === 'same-site') {
+    throw forbidden('This form was sent from another site');
+  }
+}

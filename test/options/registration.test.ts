@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { stringify } from 'yaml';
+import { CaptchaService } from '../support/other-servers/captcha-service.ts';
+import { callApi } from '../support/servers/api-call.ts';
+import { startConfigured } from '../support/servers/configured-server.ts';
+import { type ConfigurationOverrides, startTestServer, type TestServer } from '../support/servers/server.ts';
+
+/** Options of registration, tested on a whole homeserver. */
+describe('options of registration', () => {
+  let server: TestServer | undefined;
+  let captcha: CaptchaService;
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-registration-'));
+  before(async () => {
+    captcha = await CaptchaService.start();
+  });
+  after(async () => {
+    await captcha.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  afterEach(async () => {
+    await server?.stop();
+    server = undefined;
+    captcha.status = 200;
+  });
+
+  const outbound = { ip_range_whitelist: ['127.0.0.0/8'] };
+  const start = async (
+    accounts: ConfigurationOverrides['accounts'],
+    more: ConfigurationOverrides = { outbound },
+  ) => {
+    const options = { enable_registration_without_verification: false, ...accounts };
+    server = await startTestServer({ database: 'sqlite', config: { ...more, accounts: options } });
+  };
+  const register = (body: Record<string, unknown>) =>
+    server!.api('POST', '/_matrix/client/v3/register', { body });
+  const account = { username: 'alice', password: 'correct horse' };
+  const captchaOptions = () => ({
+    enable_registration_captcha: true,
+    recaptcha_public_key: 'the public key',
+    recaptcha_private_key: 'the private key',
+    recaptcha_siteverify_api: captcha.api,
+  });
+
+  it('requires a CAPTCHA, which the service checks [option: enable_registration_captcha, recaptcha_public_key, recaptcha_private_key, recaptcha_siteverify_api]', async () => {
+    await start(captchaOptions());
+    const asked = await register(account);
+    assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.recaptcha', 'm.login.dummy'] }]);
+    assert.deepEqual(asked.body['params'], { 'm.login.recaptcha': { public_key: 'the public key' } });
+    const { session } = asked.body;
+    const solve = (response: unknown) => register({ auth: { type: 'm.login.recaptcha', session, response } });
+    for (const [response, errcode] of [
+      ['', 'M_CAPTCHA_NEEDED'],
+      [5, 'M_CAPTCHA_NEEDED'],
+      ['wrong', 'M_CAPTCHA_INVALID'],
+    ]) {
+      const failed = await solve(response);
+      assert.deepEqual([failed.status, failed.body['errcode'], failed.body['completed']], [401, errcode, []]);
+    }
+    assert.deepEqual((await solve('solved 1')).body['completed'], ['m.login.recaptcha']);
+    assert.deepEqual(captcha.asked.at(-1), {
+      secret: 'the private key',
+      response: 'solved 1',
+      remoteip: '127.0.0.1',
+    });
+    const { status, body } = await register({ auth: { type: 'm.login.dummy', session } });
+    assert.deepEqual([status, body['user_id']], [200, '@alice:test']);
+    const { session: second } = (await register({ ...account, username: 'bob' })).body;
+    const replayed = await register({
+      auth: { type: 'm.login.recaptcha', session: second, response: 'solved 1' },
+    });
+    assert.equal(replayed.body['errcode'], 'M_CAPTCHA_INVALID');
+  });
+
+  it('refuses registrations while the CAPTCHA service fails, or may not be reached', async () => {
+    await start(captchaOptions());
+    const solve = async () => {
+      const { session } = (await register(account)).body;
+      return register({ auth: { type: 'm.login.recaptcha', session, response: 'solved 2' } });
+    };
+    captcha.status = 500;
+    assert.equal((await solve()).status, 502);
+    captcha.status = 200;
+    assert.equal((await solve()).status, 401);
+    await server?.stop();
+    await start(captchaOptions(), {});
+    const asked = captcha.asked.length;
+    assert.equal((await solve()).status, 502);
+    assert.equal(captcha.asked.length, asked);
+  });
+
+  it('reads the keys of the CAPTCHA from files [option: recaptcha_public_key_path, recaptcha_private_key_path]', async () => {
+    writeFileSync(join(folder, 'public'), 'the public key\n');
+    writeFileSync(join(folder, 'private'), 'the private key\n');
+    const text = stringify({
+      server_name: 'test',
+      database: { name: 'sqlite3', args: { database: ':memory:' } },
+      listeners: [
+        { type: 'http', port: 0, bind_addresses: ['127.0.0.1'], resources: [{ names: ['client'] }] },
+      ],
+      enable_registration: true,
+      enable_registration_captcha: true,
+      recaptcha_public_key_path: join(folder, 'public'),
+      recaptcha_private_key_path: join(folder, 'private'),
+      recaptcha_siteverify_api: captcha.api,
+      ip_range_whitelist: ['127.0.0.0/8'],
+    });
+    const configured = await startConfigured(text, folder);
+    after(() => configured.stop());
+    const send = (body: object) =>
+      callApi(configured.addresses[0]!, 'POST', '/_matrix/client/v3/register', {
+        body: JSON.stringify(body),
+      });
+    const asked = await send(account);
+    assert.deepEqual(asked.body['params'], { 'm.login.recaptcha': { public_key: 'the public key' } });
+    const auth = { type: 'm.login.recaptcha', session: asked.body['session'], response: 'solved 3' };
+    assert.deepEqual((await send({ auth })).body['completed'], ['m.login.recaptcha']);
+  });
+
+  it('requires consent to the policy [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version]', async () => {
+    await start(
+      {
+        enable_registration_without_verification: true,
+        user_consent: {
+          template_dir: join(folder, 'consent'),
+          version: '1.5',
+          server_notice_content: null,
+          send_server_notice_to_guests: false,
+          block_events_error: null,
+          require_at_registration: true,
+          policy_name: 'House rules',
+        },
+      },
+      { server: { server_name: 'test', public_baseurl: 'https://chat.example/' } },
+    );
+    const asked = await register(account);
+    assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.dummy', 'm.login.terms'] }]);
+    const url = 'https://chat.example/_matrix/consent?v=1.5';
+    assert.deepEqual(asked.body['params'], {
+      'm.login.terms': { policies: { privacy_policy: { version: '1.5', en: { name: 'House rules', url } } } },
+    });
+    const { session } = asked.body;
+    assert.equal((await register({ auth: { type: 'm.login.dummy', session } })).status, 401);
+    assert.equal((await register({ auth: { type: 'm.login.terms', session } })).status, 200);
+  });
+});
