@@ -33,6 +33,7 @@ const programs = [
   'main.ts',
   'kernel/signing/worker.ts',
   'kernel/database/sqlite/worker.ts',
+  'kernel/database/sqlite/copy-thread.ts',
   'media/thumbnails/picture-process.ts',
 ];
 

@@ -1,6 +1,7 @@
 import { type AccountsSlice, accountPageRoutes, hasAccounts } from './accounts/index.ts';
 import { auditedRoutes } from './admin/index.ts';
 import { startAdmin } from './composition/admin.ts';
+import { openControl } from './composition/control.ts';
 import { maxEvents, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
 import { startEncryption } from './composition/encryption.ts';
@@ -108,6 +109,8 @@ export function createHomeserver(environment: Environment): Homeserver {
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
         await startManhole(kernel, users.accounts, opened);
+        const control = await openControl(kernel);
+        opened.add('control socket', { stop: () => control?.close() });
         running = { kernel, http, pages };
         return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {

@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
+import type { RestoreOptions } from './backup/restore.ts';
+import type { ConfigFlags } from './configuration-files.ts';
 import type { InitOptions } from './init.ts';
 import type { RegisterUserOptions } from './register-user.ts';
 import type { ServeOptions } from './serve.ts';
@@ -18,6 +20,8 @@ export function createProgram(): Command {
   addInit(program);
   addConfig(program);
   addRegisterUser(program);
+  addBackup(program);
+  addRestore(program);
   return program;
 }
 
@@ -68,6 +72,40 @@ function addRegisterUser(program: Command): void {
     .addHelpText('after', '\nWithout --password-file the password is asked for, or read from a pipe.')
     .action(async (url: string | undefined, options: RegisterUserOptions) =>
       (await import('./register-user.ts')).registerUser(url, options),
+    );
+}
+
+function addBackup(program: Command): void {
+  withConfig(addCommand(program, 'backup'))
+    .description('Write the database, the media, the configuration and the keys to a new directory.')
+    .argument('<directory>', 'an empty or new directory; it will hold all secrets of the server')
+    .addHelpText(
+      'after',
+      `
+The server may run. It copies a SQLite database itself, in small steps. For PostgreSQL, pg_dump must be installed.`,
+    )
+    .action(async (directory: string, options: ConfigFlags) =>
+      (await import('./backup/backup.ts')).backup(directory, options),
+    );
+}
+
+function addRestore(program: Command): void {
+  withConfig(addCommand(program, 'restore'))
+    .description('Put a backup back. The server must be stopped.')
+    .argument('[directory]', 'the directory of a backup')
+    .option('--overwrite', 'replace an existing database and configuration; they are kept under other names')
+    .option(
+      '--database-only',
+      'prepare a database that was restored with other tools, so that clients can go on; needs no directory',
+    )
+    .addHelpText(
+      'after',
+      `
+Without -c the files of the configuration and the keys are put where they were. With -c they are not, and that
+configuration says where the database and the media go. A PostgreSQL database must be empty.`,
+    )
+    .action(async (directory: string | undefined, options: RestoreOptions) =>
+      (await import('./backup/restore.ts')).restore(directory, options),
     );
 }
 

@@ -1,5 +1,6 @@
 import type { AccountTable, DeviceTable, SliceManifest } from '../kernel/slices/index.ts';
 import { deleteDeviceSignatures } from './device-signatures.ts';
+import { deleteOneTimeKeys } from './keys/delete-one-time-keys.ts';
 import { e2eeMigrations } from './migrations.ts';
 
 const ofAccount = (table: string, column = 'user_id'): AccountTable => ({
@@ -37,4 +38,5 @@ export const e2eeManifest = {
     ],
     deleteForDevices: deleteDeviceSignatures,
   },
+  restored: { change: deleteOneTimeKeys },
 } satisfies SliceManifest;

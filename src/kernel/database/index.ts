@@ -22,5 +22,7 @@ export {
   openDatabaseExclusively,
 } from './open.ts';
 export { databaseOptions } from './options.ts';
+export { claimFile } from './sqlite/claim.ts';
+export { type CopyProgress, copySqliteFile } from './sqlite/copy.ts';
 export type { SqlValue, Statement } from './statement.ts';
 export type { DatabaseStatistics } from './statistics.ts';

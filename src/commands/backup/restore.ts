@@ -1,0 +1,190 @@
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { finishRestore } from '../../composition/restored-database.ts';
+import type { HearthConfiguration } from '../../configuration.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import {
+  claimFile,
+  type DatabaseOptions,
+  databaseOptions,
+  dataStoreEntries,
+  openDatabaseExclusively,
+} from '../../kernel/database/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { type ConfigFlags, configPaths, readConfiguration } from '../configuration-files.ts';
+import { CommandFailure } from '../failure.ts';
+import { checkFiles, copyFile, hashFile } from './copied-files.ts';
+import { type BackupManifest, backupPaths, configurationPath, readManifest } from './manifest.ts';
+import { restorePostgres } from './postgres-tools.ts';
+
+export interface RestoreOptions extends ConfigFlags {
+  /** Moves what is in the way aside. */
+  readonly overwrite?: boolean;
+  /** The database was restored with other tools: does only what must follow. */
+  readonly databaseOnly?: boolean;
+}
+
+/** `hearth restore`: puts a backup back and prepares the database to continue after it. The server must be stopped. */
+export async function restore(source: string | undefined, options: RestoreOptions): Promise<void> {
+  if (options.databaseOnly) return finishOnly(source, options);
+  if (source === undefined) throw new CommandFailure('give the directory of a backup');
+  const directory = resolve(source);
+  const manifest = readManifest(directory);
+  await checkFiles(directory, manifest.files);
+  const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[:.]/g, '-')}`;
+  const aside = new Aside(options.overwrite ?? false, suffix);
+  const given = [...(options.config ?? []), ...(options.configPath ?? [])];
+  if (given.length === 0) await restoreConfiguration(directory, manifest, aside);
+  const values = readValues(given.length === 0 ? manifest.configuration : given);
+  if (values.server.server_name !== manifest.serverName) {
+    throw new CommandFailure(
+      `the backup is of ${manifest.serverName}, and the configuration names ${values.server.server_name}`,
+    );
+  }
+  if (given.length > 0) await restoreSigningKey(directory, manifest, values);
+  await restoreDatabase(directory, manifest, values, aside);
+  await restoreMedia(directory, manifest, resolve(values.media.media_store_path));
+  process.stdout.write(
+    `Restored ${manifest.serverName} as it was at ${new Date(manifest.createdTs).toISOString()}.\n` +
+      `${aside.moved.map((path) => `What was there before is in ${path}.\n`).join('')}` +
+      'Sync tokens that clients got after the backup stay valid. Sessions that began after it must log in again.\n',
+  );
+}
+
+/** Moves files aside that a restored one replaces. */
+class Aside {
+  readonly moved: string[] = [];
+  readonly #isAllowed: boolean;
+  readonly #suffix: string;
+
+  constructor(isAllowed: boolean, suffix: string) {
+    this.#isAllowed = isAllowed;
+    this.#suffix = suffix;
+  }
+
+  /** @throws CommandFailure when the file exists and may not be replaced */
+  require(file: string): void {
+    if (this.#isAllowed || !existsSync(file)) return;
+    throw new CommandFailure(
+      `${file} exists: move it away, or give --overwrite, which keeps it under another name`,
+    );
+  }
+
+  /** @param endings of files beside it that belong to it; they keep their endings */
+  move(file: string, endings: readonly string[] = []): void {
+    if (!existsSync(file)) return;
+    this.require(file);
+    const moved = file + this.#suffix;
+    for (const ending of endings) if (existsSync(file + ending)) renameSync(file + ending, moved + ending);
+    renameSync(file, moved);
+    this.moved.push(moved);
+  }
+}
+
+function readValues(paths: readonly string[]): HearthConfiguration {
+  return readConfiguration(paths, { environment: process.env }).values;
+}
+
+/** Puts the files of the configuration where they were; equal ones stay. */
+async function restoreConfiguration(
+  directory: string,
+  manifest: BackupManifest,
+  aside: Aside,
+): Promise<void> {
+  const differing: string[] = [];
+  for (const file of manifest.configurationFiles) {
+    const stored = manifest.files.find(({ path }) => path === configurationPath(file));
+    if (existsSync(file) && (await hashFile(file)).sha256 === stored?.sha256) continue;
+    aside.require(file);
+    differing.push(file);
+  }
+  for (const file of differing) {
+    aside.move(file);
+    await copyFile(join(directory, configurationPath(file)), file);
+  }
+}
+
+/** Puts the signing key where another configuration expects it. An existing key stays. */
+async function restoreSigningKey(
+  directory: string,
+  { signingKey }: BackupManifest,
+  { federationClient }: HearthConfiguration,
+): Promise<void> {
+  const { signing_key_path: path } = federationClient;
+  if (path === null || signingKey === null || existsSync(path)) return;
+  await copyFile(join(directory, configurationPath(signingKey)), path);
+}
+
+async function restoreDatabase(
+  directory: string,
+  { database }: BackupManifest,
+  values: HearthConfiguration,
+  aside: Aside,
+): Promise<void> {
+  const options = databaseOptions(dataStoreEntries(values.database).main);
+  if (options.kind !== database.kind) {
+    throw new CommandFailure(
+      `the backup has a ${database.kind} database, and the configuration another kind`,
+    );
+  }
+  const source = join(directory, database.path);
+  if (options.kind === 'postgres') {
+    await restorePostgres(options, source);
+    return finish(options);
+  }
+  const path = resolve(options.path);
+  aside.require(path);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const release = claimFile(path);
+  try {
+    await replaceSqlite(source, path, aside);
+  } finally {
+    release();
+  }
+}
+
+async function replaceSqlite(source: string, path: string, aside: Aside): Promise<void> {
+  // Prepared under another name, so that a database that is only half restored is never served.
+  const unfinished = `${path}.restoring`;
+  const endings = ['', '-wal', '-shm', '-lock', '-journal'];
+  for (const ending of endings) rmSync(unfinished + ending, { force: true });
+  await copyFile(source, unfinished);
+  await finish({ kind: 'sqlite', path: unfinished });
+  aside.move(path, ['-wal', '-shm']);
+  renameSync(unfinished, path);
+  for (const ending of endings) rmSync(unfinished + ending, { force: true });
+}
+
+async function finish(options: DatabaseOptions): Promise<void> {
+  const database = await openDatabaseExclusively(options, { log: silentLogger }, () => {});
+  try {
+    await finishRestore(database, () => systemClock.now());
+  } finally {
+    await database.close();
+  }
+}
+
+/** Adds the media that are missing. Files have random names, so that equal names mean equal files. */
+async function restoreMedia(
+  directory: string,
+  { files }: BackupManifest,
+  mediaDirectory: string,
+): Promise<void> {
+  for (const { path } of files) {
+    if (!path.startsWith(backupPaths.media)) continue;
+    const target = join(mediaDirectory, 'local', path.slice(backupPaths.media.length));
+    if (!existsSync(target)) await copyFile(join(directory, path), target);
+  }
+}
+
+/** Prepares a database that was restored with the tools of PostgreSQL, or as a file. */
+async function finishOnly(source: string | undefined, options: RestoreOptions): Promise<void> {
+  if (source !== undefined)
+    throw new CommandFailure('--database-only takes no directory: the database is restored');
+  const paths = configPaths(options);
+  if (paths.length === 0) throw new CommandFailure('no configuration found: give one with -c');
+  await finish(databaseOptions(dataStoreEntries(readValues(paths).database).main));
+  process.stdout.write(
+    'The restored database is ready: sync tokens that clients got after the backup are valid.\n',
+  );
+}

@@ -1,0 +1,8 @@
+/** Commands that a program on the same machine gives to the running server. */
+export { askServer, NoServer } from './control-client.ts';
+export {
+  type ControlCommand,
+  type ControlSocket,
+  controlPathOf,
+  openControlSocket,
+} from './control-socket.ts';

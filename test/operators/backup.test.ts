@@ -1,0 +1,240 @@
+import assert from 'node:assert/strict';
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, it } from 'node:test';
+import { configure, hearth, type ServerProcess, startProcess } from './server-process.ts';
+
+const client = '/_matrix/client/v3';
+const slidingSync = '/_matrix/client/unstable/org.matrix.simplified_msc3575/sync';
+
+/** Logs in to an account, or registers it. */
+async function session(server: ServerProcess, kind: 'login' | 'register', user: string) {
+  const body =
+    kind === 'login'
+      ? { type: 'm.login.password', identifier: { type: 'm.id.user', user }, password: 'correct horse' }
+      : { username: user, password: 'correct horse', auth: { type: 'm.login.dummy' } };
+  const answer = await server.api('POST', `${client}/${kind}`, { body });
+  assert.equal(answer.status, 200, answer.raw);
+  return { token: String(answer.body['access_token']), userId: String(answer.body['user_id']) };
+}
+
+/** Sends messages one after the other until it is stopped; knows which were acknowledged. */
+class ConstantSender {
+  readonly acknowledged: string[] = [];
+  #isStopped = false;
+  readonly #done: Promise<void>;
+
+  constructor(server: ServerProcess, token: string, roomId: string) {
+    this.#done = this.#send(server, token, roomId);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#done;
+  }
+
+  async #send(server: ServerProcess, token: string, roomId: string): Promise<void> {
+    for (let number = 0; !this.#isStopped; number += 1) {
+      const path = `${client}/rooms/${encodeURIComponent(roomId)}/send/m.room.message/${number}`;
+      const body = { msgtype: 'm.text', body: `${number} ${'long '.repeat(2_000)}` };
+      const answer = await server.api('PUT', path, { token, body });
+      assert.equal(answer.status, 200, answer.raw);
+      this.acknowledged.push(String(answer.body['event_id']));
+    }
+  }
+}
+
+describe('hearth backup and hearth restore on SQLite', () => {
+  let folder = '';
+  let running: ServerProcess | undefined;
+  before(() => {
+    folder = mkdtempSync(join(tmpdir(), 'hearth-backup-'));
+  });
+  after(async () => {
+    await running?.kill();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it('back up a server under constant sends, and restore it after a crash for clients with newer tokens', {
+    timeout: 120_000,
+  }, async () => {
+    const home = join(folder, 'home');
+    const backup = join(folder, 'backup');
+    const paths = configure(home);
+    let server = await startProcess(paths);
+    running = server;
+    const { token, userId } = await session(server, 'register', 'ann');
+    const room = await server.api('POST', `${client}/createRoom`, { token, body: { name: 'Before' } });
+    const roomId = String(room.body['room_id']);
+    const upload = await server.api('POST', '/_matrix/media/v3/upload', {
+      token,
+      body: Buffer.from('a picture'),
+      headers: { 'content-type': 'text/plain' },
+    });
+    const mediaId = String(upload.body['content_uri']).slice('mxc://'.length);
+    const device = await server.api('POST', `${client}/keys/upload`, {
+      token,
+      body: { one_time_keys: { 'curve25519:AAAA': 'A'.repeat(43) } },
+    });
+    assert.equal(device.status, 200, device.raw);
+    const sender = new ConstantSender(server, token, roomId);
+    while (sender.acknowledged.length < 100) await new Promise((resolve) => setTimeout(resolve, 10));
+    const acknowledgedBefore = [...sender.acknowledged];
+
+    const made = await hearth(['backup', backup, ...paths.flatMap((path) => ['-c', path])]);
+    assert.deepEqual([made.code, made.err], [0, '']);
+    assert.match(
+      made.out,
+      /^Backed up example\.org to \S+: the database, 1 media files, the configuration and the keys/,
+    );
+    assert.match(server.log(), /"logger":"control".*The database was copied for a backup/);
+    await sender.stop();
+    assert.ok(sender.acknowledged.length > acknowledgedBefore.length, 'messages were sent during the backup');
+    const copy = new DatabaseSync(join(backup, 'database', 'homeserver.db'), { readOnly: true });
+    assert.deepEqual({ ...copy.prepare('pragma integrity_check').get() }, { integrity_check: 'ok' });
+    copy.close();
+
+    // What happens after the backup is lost, but clients remember its tokens.
+    const sliding = await server.api('POST', slidingSync, { token, body: {} });
+    const filter = await server.api('POST', `${client}/user/${encodeURIComponent(userId)}/filter`, {
+      token,
+      body: { room: { timeline: { limit: 7 } } },
+    });
+    const newDevice = await session(server, 'login', 'ann');
+    const newUser = await session(server, 'register', 'bob');
+    const newest = await server.api('GET', `${client}/sync`, { token });
+    const since = String(newest.body['next_batch']);
+    const key = await server.api('GET', '/_matrix/key/v2/server');
+    const running1 = await hearth(['restore', backup, '--overwrite']);
+    assert.deepEqual(
+      [running1.code, /is in use by another server/.test(running1.err)],
+      [1, true],
+      running1.err,
+    );
+    await server.kill();
+    renameSync(home, join(folder, 'lost'));
+
+    const restored = await hearth(['restore', backup]);
+    assert.deepEqual([restored.code, restored.err], [0, '']);
+    assert.match(restored.out, /^Restored example\.org as it was at 20/);
+    server = await startProcess(paths);
+    running = server;
+    const withSince = { token, query: { since, timeout: 0 } };
+    const quiet = await server.api('GET', `${client}/sync`, withSince);
+    assert.equal(quiet.status, 200, quiet.raw);
+    const counts = quiet.body['device_one_time_keys_count'] as Record<string, number>;
+    assert.equal(counts['signed_curve25519'] ?? 0, 0);
+    assert.equal(counts['curve25519'] ?? 0, 0, 'keys that may have been claimed are not offered again');
+    const sent = await server.api(
+      'PUT',
+      `${client}/rooms/${encodeURIComponent(roomId)}/send/m.room.message/after`,
+      { token, body: { msgtype: 'm.text', body: 'After the restore' } },
+    );
+    assert.equal(sent.status, 200, sent.raw);
+    const next = await server.api('GET', `${client}/sync`, withSince);
+    const joined = (
+      next.body['rooms'] as { join: Record<string, { timeline: { events: { event_id: string }[] } }> }
+    ).join;
+    assert.deepEqual(
+      joined[roomId]?.timeline.events.map(({ event_id }) => event_id),
+      [sent.body['event_id']],
+    );
+    const waiting = await server.api('GET', `${client}/sync`, {
+      token,
+      query: { since: String(next.body['next_batch']), timeout: 0 },
+    });
+    assert.equal(waiting.status, 200);
+    for (const eventId of acknowledgedBefore) {
+      const path = `${client}/rooms/${encodeURIComponent(roomId)}/event/${encodeURIComponent(eventId)}`;
+      assert.equal((await server.api('GET', path, { token })).status, 200, eventId);
+    }
+    const media = await fetch(`${server.url}/_matrix/client/v1/media/download/${mediaId}`, {
+      headers: { authorization: `Bearer ${token}` },
+    });
+    assert.equal(await media.text(), 'a picture');
+    const sameKey = await server.api('GET', '/_matrix/key/v2/server');
+    assert.deepEqual(sameKey.body['verify_keys'], key.body['verify_keys']);
+
+    const unknownFilter = await server.api('GET', `${client}/sync`, {
+      token,
+      query: { since, timeout: 0, filter: String(filter.body['filter_id']) },
+    });
+    assert.ok([400, 404].includes(unknownFilter.status), unknownFilter.raw);
+    const pos = String(sliding.body['pos']);
+    const slid = await server.api('POST', slidingSync, { token, query: { pos }, body: {} });
+    assert.deepEqual([slid.status, slid.body['errcode']], [400, 'M_UNKNOWN_POS']);
+    for (const { token: lost } of [newDevice, newUser]) {
+      const refused = await server.api('GET', `${client}/sync`, {
+        token: lost,
+        query: { since, timeout: 0 },
+      });
+      assert.deepEqual([refused.status, refused.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+    }
+    const again = await session(server, 'login', 'ann');
+    assert.equal(
+      (await server.api('GET', `${client}/sync`, { token: again.token, query: { since, timeout: 0 } }))
+        .status,
+      200,
+    );
+    await server.stop();
+    running = undefined;
+  });
+
+  it('work on a stopped server, refuse to overwrite and detect damage', { timeout: 60_000 }, async () => {
+    const home = join(folder, 'stopped');
+    const backup = join(folder, 'stopped-backup');
+    const paths = configure(home);
+    const flags = paths.flatMap((path) => ['-c', path]);
+    const none = await hearth(['backup', backup, ...flags]);
+    assert.match(none.err, /^hearth: there is no database \S+homeserver\.db\n$/);
+    await (await startProcess(paths)).stop();
+    assert.equal(existsSync(join(home, 'homeserver.db-control')), false);
+    const made = await hearth(['backup', backup, ...flags]);
+    assert.deepEqual([made.code, made.err], [0, '']);
+    const twice = await hearth(['backup', backup, ...flags]);
+    assert.match(twice.err, /^hearth: \S+ is not empty: give a new directory for each backup\n$/);
+
+    const refused = await hearth(['restore', backup]);
+    assert.match(refused.err, /^hearth: \S+homeserver\.db exists: move it away, or give --overwrite/);
+    const key = join(home, 'example.org.signing.key');
+    writeFileSync(key, 'another');
+    assert.match((await hearth(['restore', backup])).err, /signing\.key exists/);
+    const replaced = await hearth(['restore', backup, '--overwrite']);
+    assert.deepEqual([replaced.code, replaced.err], [0, '']);
+    assert.match(readFileSync(key, 'utf8'), /^ed25519 /);
+    const aside = readdirSync(home).filter((name) => /\.before-restore-.*Z$/.test(name));
+    assert.deepEqual(aside.map((name) => name.split('.before')[0]).sort(), [
+      'example.org.signing.key',
+      'homeserver.db',
+    ]);
+
+    const elsewhere = join(folder, 'elsewhere');
+    const other = configure(elsewhere);
+    rmSync(join(elsewhere, 'example.org.signing.key'));
+    const moved = await hearth(['restore', backup, ...other.flatMap((path) => ['-c', path])]);
+    assert.deepEqual([moved.code, moved.err], [0, '']);
+    assert.equal(readFileSync(join(elsewhere, 'example.org.signing.key'), 'utf8'), readFileSync(key, 'utf8'));
+    await (await startProcess(other)).stop();
+
+    const file = join(backup, 'database', 'homeserver.db');
+    const bytes = readFileSync(file);
+    bytes[5_000] = (bytes[5_000] ?? 0) ^ 1;
+    writeFileSync(file, bytes);
+    assert.match(
+      (await hearth(['restore', backup, '--overwrite'])).err,
+      /^hearth: the backup is damaged: \S+homeserver\.db has changed/,
+    );
+    rmSync(join(backup, 'backup.json'));
+    assert.match((await hearth(['restore', backup])).err, /is not a complete backup: it has no backup\.json/);
+  });
+});
