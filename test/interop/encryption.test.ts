@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before } from 'node:test';
+import { after, before } from '../clients/bounded-test.ts';
 import { eventually } from '../clients/eventually.ts';
 import { createEncryptedRoom } from '../clients/js-sdk/encrypted-room.ts';
 import { EncryptedSession } from '../clients/js-sdk/encrypted-session.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
-import { eventually } from '../clients/eventually.ts';
+import { describe } from 'node:test';
+import { after, before, test } from '../clients/bounded-test.ts';
+import { eventually, within } from '../clients/eventually.ts';
 import { failureReport, logLengths } from './failure-report.ts';
 import { type Homeserver, InteropNetwork } from './interop-network.ts';
 import { InteropUser } from './interop-user.ts';
@@ -31,6 +32,9 @@ export interface ScenarioOptions {
 const byRoomServer = ['in a room on Hearth', 'in a room on the reference server'] as const;
 /** For scenarios without a room: the direction in which Hearth acts. */
 export const byDirection = ['from Hearth', 'to Hearth'] as const;
+
+/** Milliseconds for a scenario, without the comparison of rooms. */
+const scenarioTimeout = 240_000;
 
 /** Scenarios between users of Hearth and users of the reference server. */
 export class InteropSuite<Server extends Homeserver = Homeserver> {
@@ -125,11 +129,11 @@ export class InteropSuite<Server extends Homeserver = Homeserver> {
     run: () => Promise<void>,
     { endsWithoutSharedRoom = false }: ScenarioOptions = {},
   ): void => {
-    void it(title, async () => {
+    test(title, async () => {
       const { hearth, reference } = this.servers;
       const since = logLengths([hearth, reference]);
       try {
-        await run();
+        await within('the end of the scenario', run(), scenarioTimeout);
         if (endsWithoutSharedRoom) return;
         await this.#compareRooms();
       } catch (cause) {
