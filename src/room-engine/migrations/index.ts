@@ -3,6 +3,7 @@ import { federationMigration } from './federation.ts';
 import { forgottenRoomsMigration } from './forgotten-rooms.ts';
 import { missedHistoryMigration } from './missed-history.ts';
 import { outsideEventsMigration } from './outside-events.ts';
+import { redactionsWithoutEffectMigration } from './redactions-without-effect.ts';
 import { withheldRedactionsMigration } from './withheld-redactions.ts';
 
 export const roomMigrations: readonly Migration[] = [
@@ -183,4 +184,5 @@ export const roomMigrations: readonly Migration[] = [
   missedHistoryMigration,
   outsideEventsMigration,
   withheldRedactionsMigration,
+  redactionsWithoutEffectMigration,
 ];

@@ -38,6 +38,7 @@ export interface RoomsTuning
 
 /** The rooms slice on a database of its own, without accounts: every user id of the server `test` may act. */
 export class RoomsUnderTest {
+  static readonly migrations = [...streamMigrations, ...roomMigrations, ...roomFederationMigrations];
   readonly database: Database;
   readonly streams: LocalStreams;
   readonly clock: ManualClock;
@@ -67,12 +68,7 @@ export class RoomsUnderTest {
     migrations: readonly Migration[] = [],
     tuning: RoomsTuning = {},
   ): Promise<RoomsUnderTest> {
-    const database = await open([
-      ...streamMigrations,
-      ...roomMigrations,
-      ...roomFederationMigrations,
-      ...migrations,
-    ]);
+    const database = await open([...RoomsUnderTest.migrations, ...migrations]);
     return RoomsUnderTest.#openOn(database, tuning.clock ?? manualClock(), tuning);
   }
 
