@@ -5,10 +5,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { type Conversations, startConversations } from '../src/composition/conversations.ts';
-import { type Environment, openKernel } from '../src/composition/kernel.ts';
+import { type Environment, type MainKernel, openKernel } from '../src/composition/kernel.ts';
 import { OpenedSlices } from '../src/composition/opened-slices.ts';
-import { openReader, type Reader } from '../src/composition/reader.ts';
-import { startRooms } from '../src/composition/rooms.ts';
+import type { Reader } from '../src/composition/reader.ts';
+import { RestartingReader } from '../src/composition/restarting-reader.ts';
+import { roomRows, startRooms } from '../src/composition/rooms.ts';
 import { Shutdown } from '../src/composition/shutdown.ts';
 import { startUsers, type Users } from '../src/composition/users.ts';
 import { openE2ee } from '../src/e2ee/index.ts';
@@ -18,7 +19,8 @@ import { systemRandomness } from '../src/kernel/randomness.ts';
 import type { PublishedRange } from '../src/kernel/streams/index.ts';
 import type { JsonObject } from '../src/protocol/index.ts';
 import { RelationIndex } from '../src/relations/index.ts';
-import type { Rooms } from '../src/rooms/index.ts';
+import { RoomPurge, type Rooms } from '../src/rooms/index.ts';
+import { RedactionRetention } from '../src/rooms/redactions/redaction-retention.ts';
 import { openToDeviceReading } from '../src/to-device/index.ts';
 import { type ManualClock, manualClock } from './support/clocks/manual-clock.ts';
 import { makeTestDatabase } from './support/databases/databases.ts';
@@ -29,6 +31,7 @@ const users = [alice, bob, carol];
 const deviceId = 'DEVICE';
 
 interface Writer {
+  readonly kernel: MainKernel;
   readonly users: Users;
   readonly rooms: Rooms;
   readonly conversations: Conversations;
@@ -40,8 +43,14 @@ class TwoProcesses {
   readonly clock: ManualClock = manualClock();
   readonly #since = new Map<string, string>();
   writer!: Writer;
-  reader!: Reader;
+  #reading!: RestartingReader;
+  /** Whether the bus loses what the writer publishes. */
+  losesFacts = false;
   answers = 0;
+
+  get reader(): Reader {
+    return this.#reading.reader;
+  }
 
   async open(): Promise<this> {
     const { clock, shutdown } = this;
@@ -75,20 +84,28 @@ class TwoProcesses {
     });
     opened.add('end-to-end encryption', e2ee);
     const conversations = await startConversations(kernel, users, rooms, opened);
-    this.writer = { users, rooms, conversations };
+    this.writer = { kernel, users, rooms, conversations };
     const bus = {
-      current: kernel.streams.current,
+      get current() {
+        return kernel.streams.current;
+      },
       subscribe: (listener: (range: PublishedRange) => void) =>
-        kernel.streams.onPublish((range) => listener(JSON.parse(JSON.stringify(range)) as PublishedRange)),
-      readMissing: () => Promise.reject(new Error('the bus loses nothing')),
+        kernel.streams.onPublish((range) => {
+          if (!this.losesFacts) listener(JSON.parse(JSON.stringify(range)) as PublishedRange);
+        }),
     };
-    this.reader = await openReader(environment, bus, shutdown);
+    this.#reading = await RestartingReader.open(environment, bus);
+    shutdown.add('reader', () => this.#reading.close());
     return this;
+  }
+
+  caughtUp(): Promise<void> {
+    return this.#reading.caughtUp();
   }
 
   /** Asserts that both processes answer each user's sync alike, from the user's last token and from the beginning. */
   async assertAlike(step: string): Promise<void> {
-    await this.reader.caughtUp();
+    await this.caughtUp();
     for (const userId of users) {
       for (const since of [this.#since.get(userId), undefined]) {
         const written = await this.#sync(this.writer.conversations, userId, since);
@@ -100,6 +117,14 @@ class TwoProcesses {
         }
       }
     }
+  }
+
+  /** Returns the events of a room in an initial sync. */
+  async timeline(side: Conversations, userId: string, roomId: string): Promise<JsonObject[]> {
+    const { rooms } = JSON.parse(await this.#sync(side, userId, undefined)) as {
+      rooms: { join: Record<string, { timeline: { events: JsonObject[] } }> };
+    };
+    return rooms.join[roomId]?.timeline.events ?? [];
   }
 
   async #sync({ sync }: Conversations, userId: string, since: string | undefined): Promise<string> {
@@ -131,6 +156,8 @@ async function send(
   const sender = { userId, deviceId };
   return rooms.sending.message(sender, roomId, { type, content }, `txn${transactions++}`);
 }
+
+const bodyOf = ({ content }: JsonObject) => (content as JsonObject)['body'];
 
 const message = (body: string, more: JsonObject = {}) => ({ msgtype: 'm.text', body, ...more });
 
@@ -216,6 +243,78 @@ describe('a process that only reads', () => {
       await rooms.memberships.leave(carol, roomId);
       await both.assertAlike('left rooms');
       assert.ok(both.answers > 100);
+    } finally {
+      await both.shutdown.run();
+    }
+  });
+
+  it('drops from its caches what the main process deletes: forgotten and purged rooms, the content of redacted events', async () => {
+    const both = await new TwoProcesses().open();
+    try {
+      const { kernel, rooms } = both.writer;
+      const roomId = await rooms.creation.create(alice, { preset: 'public_chat' });
+      await rooms.memberships.join(bob, roomId);
+      const secret = await send(both.writer, alice, roomId, message('a secret'));
+      await rooms.sending.redact({ userId: alice, deviceId }, roomId, secret, {}, 'redaction');
+      await both.assertAlike('a redaction');
+      const { engine } = both.reader.rooms;
+      const storedText = async () => JSON.stringify((await engine.events.getById(secret))?.event.pdu);
+      assert.match(await storedText(), /a secret/);
+
+      let prune: (context: { signal: AbortSignal }) => Promise<void>;
+      const jobs = {
+        every: (_name: string, _interval: number, { run }: { run: typeof prune }) => (prune = run),
+      };
+      new RedactionRetention({ ...kernel, jobs: jobs as never, engine: rooms.engine, period: 0 });
+      const { signal } = new AbortController();
+      both.clock.advance(1_000);
+      await prune!({ signal });
+      await both.caughtUp();
+      assert.doesNotMatch(await storedText(), /a secret/);
+
+      for (const userId of [alice, bob]) {
+        await rooms.memberships.leave(userId, roomId);
+        await both.assertAlike('a left room');
+        assert.equal((await engine.userRooms.of(userId)).get(roomId)?.forgotten, false);
+        await rooms.memberships.forget(userId, roomId);
+        await both.caughtUp();
+        assert.equal((await engine.userRooms.of(userId)).get(roomId)?.forgotten, true);
+      }
+      const head = await engine.heads.get(roomId);
+      assert.ok(head);
+      const purge = new RoomPurge({ ...kernel, engine: rooms.engine, rows: roomRows });
+      assert.ok(await purge.purge({ roomId, roomNid: head.roomNid }, async () => true, signal));
+      await both.caughtUp();
+      assert.equal(await engine.heads.get(roomId), undefined);
+      assert.equal(engine.events.peekById(secret), undefined);
+      assert.equal((await engine.userRooms.of(alice)).has(roomId), false);
+      await both.assertAlike('a purged room');
+    } finally {
+      await both.shutdown.run();
+    }
+  });
+
+  it('reads its caches again when facts were lost', async () => {
+    const both = await new TwoProcesses().open();
+    try {
+      const { rooms } = both.writer;
+      const roomId = await rooms.creation.create(alice, { preset: 'public_chat' });
+      await both.assertAlike('a room');
+      const first = both.reader;
+      both.losesFacts = true;
+      await rooms.memberships.join(bob, roomId);
+      await send(both.writer, bob, roomId, message('lost'));
+      both.losesFacts = false;
+      await send(both.writer, alice, roomId, message('came'));
+      await both.caughtUp();
+      assert.notEqual(both.reader, first);
+      const read = async (side: Conversations) => (await both.timeline(side, alice, roomId)).map(bodyOf);
+      assert.deepEqual((await read(both.reader.conversations)).slice(-2), ['lost', 'came']);
+      await send(both.writer, bob, roomId, message('after the restart'));
+      await both.caughtUp();
+      const bodies = await read(both.reader.conversations);
+      assert.deepEqual(bodies.slice(-3), ['lost', 'came', 'after the restart']);
+      assert.deepEqual(bodies, await read(both.writer.conversations));
     } finally {
       await both.shutdown.run();
     }

@@ -6,6 +6,7 @@ import type { Writer } from '../src/kernel/database/index.ts';
 import { type AnyStream, LocalStreams, type Publish, Stream } from '../src/kernel/streams/index.ts';
 import type { PresenceFact } from '../src/presence/index.ts';
 import type { JsonValue } from '../src/protocol/index.ts';
+import type { UserRoom } from '../src/room-engine/index.ts';
 import type { TypingChange } from '../src/typing/index.ts';
 import { startTestServer, type TestServer } from './support/servers/server.ts';
 
@@ -52,6 +53,22 @@ const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     stream: maybe(fc.maxSafeInteger()),
     ts: fc.maxSafeInteger(),
   }),
+  room_removals: fc.oneof(
+    record({
+      kind: fc.constant('forgotten'),
+      userId: text,
+      room: record<UserRoom>({
+        roomId: text,
+        roomNid: fc.nat(),
+        membership: fc.constantFrom('leave' as const, 'ban' as const),
+        eventNid: fc.nat(),
+        stream: fc.nat(),
+        forgotten: fc.boolean(),
+      }),
+    }),
+    record({ kind: fc.constant('pruned'), eventNids: fc.array(fc.nat()) }),
+    record({ kind: fc.constant('purged'), roomId: text, roomNid: fc.nat() }),
+  ),
   thread_subscriptions: record(user),
   to_device: record(device),
   typing: record<TypingChange>({ roomId: text, userId: text, typing: fc.boolean() }),

@@ -1,7 +1,7 @@
 import { LimitOverrides } from '../accounts/index.ts';
 import { openE2eeReading } from '../e2ee/index.ts';
 import { CacheRegistry } from '../kernel/caches/index.ts';
-import { openDatabase } from '../kernel/database/index.ts';
+import { openDatabaseBeside } from '../kernel/database/index.ts';
 import { Jobs } from '../kernel/jobs/index.ts';
 import { RateLimiter } from '../kernel/rate-limits/index.ts';
 import {
@@ -23,9 +23,10 @@ import { startUsers, type Users } from './users.ts';
 export interface FactBus {
   /** The position of the writer after which `subscribe` delivers facts. */
   readonly current: number;
-  subscribe(listener: (range: PublishedRange) => void): void;
-  /** Reads facts in `(after, upTo]` that the bus has lost. */
-  readMissing(after: number, upTo: number): Promise<readonly PublishedFact[]>;
+  /** @returns a function that ends the subscription */
+  subscribe(listener: (range: PublishedRange) => void): () => void;
+  /** Reads facts in `(after, upTo]` that the bus has lost; `undefined` when they cannot be read. Absent: they never can. */
+  readMissing?(after: number, upTo: number): Promise<readonly PublishedFact[] | undefined>;
 }
 
 /** A reader process: answers syncs from the database of the writing process and follows its facts. */
@@ -38,21 +39,32 @@ export interface Reader {
   caughtUp(): Promise<void>;
 }
 
-/** Assembles a reader process, which writes no events, runs no jobs and sends no requests to other servers. */
+/**
+ * Assembles a reader process, which writes no events, runs no jobs and sends no requests to other servers.
+ * @param onLost called when its caches may be outdated, because facts were lost or another main process has taken over:
+ * the reader must be closed, and a new one opened
+ */
 export async function openReader(
   environment: Environment,
   bus: FactBus,
   shutdown: Shutdown,
+  onLost: (error: Error) => void,
 ): Promise<Reader> {
   const { clock, log } = environment;
   const remote = new RemoteStreams({
     current: bus.current,
-    readMissing: (after, upTo) => bus.readMissing(after, upTo),
+    readMissing: bus.readMissing && ((after, upTo) => bus.readMissing!(after, upTo)),
+    onLost,
     clock,
     log,
   });
   shutdown.add('streams', () => remote.close());
-  const kernel = await openReaderKernel(environment, remote, shutdown);
+  // From the beginning: facts that arrive while the slices are opened wait until these follow.
+  shutdown.add(
+    'facts of the main process',
+    bus.subscribe((range) => remote.receive(range)),
+  );
+  const kernel = await openReaderKernel({ ...environment, onDatabaseLost: onLost }, remote, shutdown);
   const opened = new OpenedSlices(shutdown);
   const users = startUsers(kernel, opened);
   const rooms = openRooms(kernel, users);
@@ -67,12 +79,11 @@ export async function openReader(
   };
   opened.add('end-to-end encryption', openE2eeReading(e2eeDeps));
   const conversations = await startConversations(kernel, users, rooms, opened);
-  remote.follow(rooms.engine.stream, ...opened.streams);
-  bus.subscribe((range) => remote.receive(range));
+  remote.follow(rooms.engine.stream, rooms.engine.removals, ...opened.streams);
   return { kernel, users, rooms, conversations, caughtUp: () => remote.settled() };
 }
 
-/** Opens the database without migrations and lease, which belong to the writing process. */
+/** Opens the database without migrations, which belong to the writing process, and under its lease. */
 async function openReaderKernel(
   environment: Environment,
   remote: RemoteStreams,
@@ -80,7 +91,11 @@ async function openReaderKernel(
 ): Promise<Kernel> {
   const { configuration, clock, log } = environment;
   const namedLog = environment.namedLog ?? ((name: string) => log.child({ logger: name }));
-  const database = await openDatabase(optionsOf(environment), { log: namedLog('database'), clock });
+  const database = await openDatabaseBeside(
+    optionsOf(environment),
+    { log: namedLog('database'), clock },
+    (error) => environment.onDatabaseLost?.(error),
+  );
   shutdown.add('database', () => database.close());
   const caches = new CacheRegistry(clock, configuration.caches, undefined);
   shutdown.add('caches', () => caches.close());

@@ -32,7 +32,7 @@ forEachDatabase((open) => {
       const naming = [...known]
         .filter(([, names]) => names.includes('room_id') || names.includes('room_nid'))
         .map(([table]) => table);
-      purge = new RoomPurge({ database, engine: play.engine, rows: roomRows });
+      purge = new RoomPurge({ database, streams: play.streams, engine: play.engine, rows: roomRows });
       const covered = [
         ...purge.tables.map(({ table }) => table),
         ...others,
@@ -56,8 +56,8 @@ forEachDatabase((open) => {
       const all = migrations.filter(({ name }) => !/^(streams|rooms)\//.test(name));
       const play = await RoomsUnderTest.open(open, all);
       context.after(() => play.engine.close());
-      const { database, engine } = play;
-      const purge = new RoomPurge({ database, engine, rows: roomRows });
+      const { database, streams, engine } = play;
+      const purge = new RoomPurge({ database, streams, engine, rows: roomRows });
       const [room, kept] = [await play.room(alice, bob), await play.room(alice, bob)];
       for (const roomId of [room, kept]) {
         const root = await play.say(alice, roomId, 'root');

@@ -13,7 +13,7 @@ export { knownServers } from './membership/known-servers.ts';
 export { keysWithEmptyStateKey, PrejoinKeys } from './membership/prejoin-keys.ts';
 export { isResident, isResidentForUser } from './membership/resident-server.ts';
 export { allowedRoomIds, checkRestrictedJoin } from './membership/restricted-join.ts';
-export type { UserRoom } from './membership/user-rooms.ts';
+export type { UserRoom } from './membership/user-room.ts';
 export { roomMigrations } from './migrations/index.ts';
 export type { PartialRoom, PartialState } from './placement/entering/partial-state.ts';
 export { MissingEvents } from './placement/missing-events.ts';

@@ -6,7 +6,8 @@ import { TimeSlices } from '../kernel/time-slices.ts';
 import type { StrippedState } from '../protocol/index.ts';
 import { type Erasures, noErasures } from './erasure/erasures.ts';
 import { type IgnoredUserLists, noIgnoredUsers } from './ignored-user-lists.ts';
-import { type UserRoom, UserRooms, type UserRoomsReader } from './membership/user-rooms.ts';
+import type { UserRoom } from './membership/user-room.ts';
+import { UserRooms, type UserRoomsReader } from './membership/user-rooms.ts';
 import type { PartialRoom } from './placement/entering/partial-state.ts';
 import {
   readAllBackwardExtremities,
@@ -15,6 +16,7 @@ import {
   readStrippedState,
 } from './placement/store.ts';
 import { RoomFactCodec } from './room-fact-codec.ts';
+import { type RoomRemoval, removalStream } from './room-removals.ts';
 import { authChain } from './state/auth-chains.ts';
 import { AuthEdges } from './state/auth-edges.ts';
 import { StateGroups } from './state/state-groups.ts';
@@ -57,6 +59,7 @@ export interface RoomStores {
   readonly slices: TimeSlices;
   readonly events: EventStore;
   readonly stream: Stream<RoomFact>;
+  readonly removals: Stream<RoomRemoval>;
   readonly groups: StateGroups;
   readonly authEdges: AuthEdges;
   readonly transactions: TransactionIds;
@@ -74,16 +77,19 @@ export function openStores({ database, clock, caches, ...deps }: RoomReaderDeps)
     freezes: deps.options?.use_frozen_dicts === true,
   });
   const stream = new Stream('rooms', new RoomFactCodec(events));
+  const removals = removalStream();
+  removals.subscribe((removal) => events.followRemoval(removal));
   const scanner = database.scanner<RoomTables>();
   return {
     reader,
     slices,
     events,
     stream,
+    removals,
     groups: new StateGroups({ reader, scanner, slices, caches, size: maxGroupEntries }),
     authEdges: new AuthEdges(reader, caches, slices),
     transactions: new TransactionIds(reader, caches),
-    userRooms: new UserRooms(database, caches, stream),
+    userRooms: new UserRooms(database, caches, stream, removals),
     storedHeads: new StoredHeads(database, slices),
   };
 }
@@ -103,6 +109,8 @@ export class RoomReader {
   readonly userRooms: UserRoomsReader;
   /** The facts of rooms, mostly events that were added to timelines. */
   readonly stream: Stream<RoomFact>;
+  /** Stored data that was deleted other than by events. */
+  readonly removals: Stream<RoomRemoval>;
   /** Looks up ignored users. */
   readonly ignored: IgnoredUserLists;
   /** Users whose events are hidden from users who join later. */
@@ -122,6 +130,7 @@ export class RoomReader {
     this.transactions = stores.transactions;
     this.userRooms = stores.userRooms;
     this.stream = stores.stream;
+    this.removals = stores.removals;
     this.ignored = deps.ignored ?? noIgnoredUsers;
     this.erased = deps.erased ?? noErasures;
   }
@@ -129,13 +138,14 @@ export class RoomReader {
   /** Opens a reader in a process that does not write rooms; the facts on `stream` keep it up to date. */
   static follow(deps: RoomReaderDeps): RoomReader {
     const stores = openStores(deps);
-    const { events, stream, transactions } = stores;
+    const { events, stream, removals, transactions } = stores;
     const heads = new FollowedHeads(stores.storedHeads, deps.caches);
     stream.subscribe((fact) => {
       events.follow(fact);
       transactions.follow(fact);
       heads.follow(fact);
     });
+    removals.subscribe((removal) => heads.followRemoval(removal));
     const stateKeys = new StateKeys(stores.reader, deps.caches, stores.slices, maxStateKeys);
     return new RoomReader(deps, stores, stateKeys, heads);
   }

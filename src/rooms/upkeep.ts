@@ -4,7 +4,7 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { RoomRows } from '../kernel/slices/index.ts';
-import type { StreamReader } from '../kernel/streams/index.ts';
+import type { StreamWriter } from '../kernel/streams/index.ts';
 import { registerTransactionCleanup } from '../room-engine/index.ts';
 import { AutoJoin } from './auto-join/auto-join.ts';
 import type { RoomsConfig } from './config.ts';
@@ -19,7 +19,7 @@ import { SettingsTransfer, type SettingsTransferDeps } from './upgrade/settings-
 export interface RoomUpkeepDeps {
   readonly caches: CacheRegistry;
   readonly database: Database;
-  readonly streams: StreamReader;
+  readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly jobs: Jobs;
   readonly log: Logger;

@@ -19,6 +19,7 @@ export {
   type DatabaseEnvironment,
   type DatabaseOptions,
   openDatabase,
+  openDatabaseBeside,
   openDatabaseExclusively,
 } from './open.ts';
 export { databaseOptions } from './options.ts';

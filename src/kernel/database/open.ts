@@ -1,9 +1,10 @@
 import { type Clock, systemClock } from '../clock.ts';
 import type { Logger, Metrics } from '../observability/index.ts';
-import { startStep } from '../start-failure.ts';
+import { StartFailure, startStep } from '../start-failure.ts';
 import type { Database } from './database.ts';
 import { reportStatistics } from './metrics.ts';
 import type { PostgresOptions } from './postgres/options.ts';
+import type { LeaseUse } from './postgres/postgres-database.ts';
 import { claimFile } from './sqlite/claim.ts';
 import { SqliteDatabase, type SqliteOptions } from './sqlite/sqlite-database.ts';
 
@@ -39,17 +40,32 @@ export function openDatabaseExclusively(
   environment: DatabaseEnvironment,
   onLost: OnLost,
 ): Promise<Database> {
-  return opened(options, environment, onLost);
+  return opened(options, environment, { how: 'take', onLost });
+}
+
+/**
+ * Opens the database for a process beside the one that has it exclusively. What it writes is fenced by the lease of that
+ * process: it fails as soon as another one has taken the lease. Only on PostgreSQL.
+ * @param onLost called once when that has happened
+ * @throws StartFailure when no process has the database exclusively
+ */
+export function openDatabaseBeside(
+  options: DatabaseOptions,
+  environment: DatabaseEnvironment,
+  onLost: OnLost,
+): Promise<Database> {
+  if (options.kind === 'sqlite') throw new StartFailure('only one process can use an SQLite database');
+  return opened(options, environment, { how: 'join', onLost });
 }
 
 async function opened(
   options: DatabaseOptions,
   environment: DatabaseEnvironment,
-  onLost: OnLost | undefined,
+  lease: LeaseUse | undefined,
 ): Promise<Database> {
   const database = await (options.kind === 'sqlite'
-    ? openSqlite(options, environment, onLost)
-    : openPostgres(options, environment, onLost));
+    ? openSqlite(options, environment, lease !== undefined)
+    : openPostgres(options, environment, lease));
   if (environment.metrics) reportStatistics(environment.metrics, database.statistics);
   return database;
 }
@@ -57,9 +73,9 @@ async function opened(
 async function openSqlite(
   options: SqliteOptions,
   { log, clock = systemClock }: DatabaseEnvironment,
-  onLost: OnLost | undefined,
+  isExclusive: boolean,
 ): Promise<Database> {
-  if (!onLost || options.path === ':memory:') return SqliteDatabase.open(options, log, clock);
+  if (!isExclusive || options.path === ':memory:') return SqliteDatabase.open(options, log, clock);
   const release = claimFile(options.path);
   try {
     return await SqliteDatabase.open(options, log, clock, release);
@@ -72,11 +88,11 @@ async function openSqlite(
 async function openPostgres(
   options: PostgresOptions,
   { log, clock = systemClock }: DatabaseEnvironment,
-  onLost: OnLost | undefined,
+  lease: LeaseUse | undefined,
 ): Promise<Database> {
   // Loads the driver only when it is used, for start-up time and memory.
   const { PostgresDatabase } = await import('./postgres/postgres-database.ts');
   return startStep('cannot open the PostgreSQL database', () =>
-    PostgresDatabase.open(options, log, clock, onLost),
+    PostgresDatabase.open(options, log, clock, lease),
   );
 }

@@ -60,10 +60,13 @@ export class LocalStreams implements StreamWriter {
     this.#advanced.push(listener);
   }
 
-  /** Calls `listener` with all facts from here on as JSON, for other processes; without listeners none is encoded. */
-  onPublish(listener: PublishListener): void {
+  /**
+   * Calls `listener` with all facts from here on as JSON, for other processes; before the first call none is encoded.
+   * @returns a function that ends the subscription
+   */
+  onPublish(listener: PublishListener): () => void {
     this.#publisher ??= new FactPublisher(this.current, this.#log);
-    this.#publisher.subscribe(listener);
+    return this.#publisher.subscribe(listener);
   }
 
   async write<S, T>(work: (writer: Writer<S>, publish: Publish) => Promise<T>): Promise<T> {

@@ -26,7 +26,7 @@ export type PublishListener = (range: PublishedRange) => void;
 
 /** Encodes facts when they are delivered and publishes them range by range, for a bus between processes. */
 export class FactPublisher {
-  readonly #listeners: PublishListener[] = [];
+  readonly #listeners = new Set<PublishListener>();
   readonly #log: Logger;
   #facts: PublishedFact[] = [];
   #after: number;
@@ -37,8 +37,10 @@ export class FactPublisher {
     this.#log = log;
   }
 
-  subscribe(listener: PublishListener): void {
-    this.#listeners.push(listener);
+  /** @returns a function that ends the subscription */
+  subscribe(listener: PublishListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   add<F>(stream: Stream<F>, fact: F, position: number): void {

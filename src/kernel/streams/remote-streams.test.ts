@@ -151,6 +151,45 @@ describe('RemoteStreams', () => {
     assert.equal(two.remote.current, current);
   });
 
+  it('reports a gap whose facts cannot be read again, and delivers nothing after it', async () => {
+    const lost: string[] = [];
+    const received: string[] = [];
+    const stream = new Stream<string>('words', jsonFacts());
+    stream.subscribe((fact) => received.push(fact));
+    const onLost = ({ message }: Error) => lost.push(message);
+    const remote = new RemoteStreams({ current: 0, clock: eagerClock(), log: silentLogger, onLost });
+    remote.follow(stream);
+    const range = (position: number): PublishedRange => ({
+      after: position - 1,
+      upTo: position,
+      facts: [{ stream: 'words', position, fact: `${position}` }],
+    });
+    remote.receive(range(1));
+    remote.receive(range(3));
+    remote.receive(range(4));
+    await remote.settled();
+    remote.receive(range(5));
+    await remote.settled();
+    assert.deepEqual(received, ['1']);
+    assert.equal(remote.current, 1);
+    assert.deepEqual(lost, ['the facts in (1, 2] of the streams are lost']);
+  });
+
+  it('delivers facts that it received before it followed a stream', async () => {
+    const { streams, here, remote } = new TwoProcesses(await openWriter());
+    const early = new RemoteStreams({ current: streams.current, clock: eagerClock(), log: silentLogger });
+    streams.onPublish((range) => early.receive(range));
+    streams.announce(here.words, 'early');
+    await early.settled();
+    const words = new Stream<string>('words', jsonFacts());
+    const received: string[] = [];
+    words.subscribe((fact) => received.push(fact));
+    early.follow(words);
+    await early.settled();
+    assert.deepEqual(received, ['early']);
+    await remote.settled();
+  });
+
   it('tries again to decode a fact that it could not decode, and skips none', async () => {
     let attempts = 0;
     const codec: FactCodec<string> = {

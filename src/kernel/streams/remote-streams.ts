@@ -7,8 +7,15 @@ import type { StreamReader } from './stream-reader.ts';
 export interface RemoteStreamsDeps {
   /** The writer's `current` when this process begins to follow; earlier facts are read from the database. */
   readonly current: number;
-  /** Reads the facts in `(after, upTo]` from the database, in their order, when the message with them was lost. */
-  readonly readMissing: (after: number, upTo: number) => Promise<readonly PublishedFact[]>;
+  /**
+   * Reads the facts in `(after, upTo]`, in their order, when the message with them was lost; `undefined` when they
+   * cannot be read. Absent: they never can.
+   */
+  readonly readMissing?:
+    | ((after: number, upTo: number) => Promise<readonly PublishedFact[] | undefined>)
+    | undefined;
+  /** Called once when lost facts cannot be read: caches that follow the streams are outdated, and no fact is delivered any more. */
+  readonly onLost?: (error: Error) => void;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -26,7 +33,8 @@ const [minBackoff, maxBackoff] = [100, 60_000];
 /**
  * The reading half of the streams in a process that does not write: receives the ranges that `StreamWriter.onPublish`
  * produces in the writing process, and delivers their facts to the listeners in the order of their positions. A lost
- * range is noticed when the next one arrives, and is read from the database before later facts are delivered.
+ * range is noticed when the next one arrives, and is read again before later facts are delivered. Where it cannot be,
+ * the process must drop what it has cached.
  */
 export class RemoteStreams implements StreamReader {
   readonly #deps: RemoteStreamsDeps;
@@ -35,6 +43,7 @@ export class RemoteStreams implements StreamReader {
   readonly #closing = new AbortController();
   readonly #waiting: PublishedRange[] = [];
   #current: number;
+  #isFollowing = false;
   #working: Promise<void> | undefined;
 
   constructor(deps: RemoteStreamsDeps) {
@@ -50,16 +59,18 @@ export class RemoteStreams implements StreamReader {
     this.#advanced.push(listener);
   }
 
-  /** Follows these streams too, before any of their facts are received; facts of other streams are ignored. */
+  /** Begins to deliver facts, also those that were received before; facts of other streams are ignored. */
   follow(...streams: readonly AnyStream[]): void {
     for (const stream of streams) this.#streams.set(stream.name, stream);
+    this.#isFollowing = true;
+    this.#deliverLater();
   }
 
   /** Receives a range from the bus. Ranges that were delivered before have no effect. */
   receive(range: PublishedRange): void {
     if (this.#closing.signal.aborted || this.#waiting.length >= maxWaiting) return;
     this.#waiting.push(range);
-    this.#working ??= this.#work();
+    this.#deliverLater();
   }
 
   /** Resolves when all ranges that were received have been delivered. */
@@ -73,9 +84,14 @@ export class RemoteStreams implements StreamReader {
     await this.#working;
   }
 
+  #deliverLater(): void {
+    if (this.#isFollowing && this.#waiting.length > 0) this.#working ??= this.#work();
+  }
+
   async #work(): Promise<void> {
     for (let range = this.#waiting.shift(); range; range = this.#waiting.shift()) {
       if (range.after > this.#current) await this.#fillGap(range.after);
+      if (this.#closing.signal.aborted) break;
       await this.#deliver(range.facts, range.upTo);
     }
     this.#working = undefined;
@@ -83,11 +99,18 @@ export class RemoteStreams implements StreamReader {
 
   async #fillGap(upTo: number): Promise<void> {
     const after = this.#current;
-    this.#deps.log.warn({ after, upTo }, 'Facts of the streams were lost and are read from the database');
-    const facts = await this.#trying('Lost facts could not be read', () =>
-      this.#deps.readMissing(after, upTo),
-    );
-    if (facts) await this.#deliver(facts, upTo);
+    this.#deps.log.warn({ after, upTo }, 'Facts of the streams were lost and are read again');
+    const read = await this.#trying('Lost facts could not be read', async () => ({
+      facts: await this.#deps.readMissing?.(after, upTo),
+    }));
+    if (read?.facts) await this.#deliver(read.facts, upTo);
+    else if (read) this.#lose(new Error(`the facts in (${after}, ${upTo}] of the streams are lost`));
+  }
+
+  #lose(error: Error): void {
+    this.#closing.abort();
+    this.#waiting.length = 0;
+    this.#deps.onLost?.(error);
   }
 
   async #deliver(facts: readonly PublishedFact[], upTo: number): Promise<void> {

@@ -1,21 +1,11 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { AnyWriter, Database, Reader } from '../../kernel/database/index.ts';
-import type { Stream } from '../../kernel/streams/index.ts';
+import type { Stream, StreamWriter } from '../../kernel/streams/index.ts';
 import type { Membership } from '../../protocol/index.ts';
+import type { RoomRemoval } from '../room-removals.ts';
 import type { RoomFact } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
-
-/** A user's membership in a room. */
-export interface UserRoom {
-  readonly roomId: string;
-  readonly roomNid: number;
-  readonly membership: Membership;
-  /** nid of the membership event. */
-  readonly eventNid: number;
-  /** Position on the stream at which the membership changed; a changed profile does not count. */
-  readonly stream: number;
-  readonly forgotten: boolean;
-}
+import type { UserRoom } from './user-room.ts';
 
 interface Change {
   readonly room: UserRoom;
@@ -27,23 +17,31 @@ interface Loading {
   readonly promise: Promise<Map<string, UserRoom>>;
   /** Changes that arrived while the rows were being read. */
   readonly missed: Change[];
+  /** Rooms that were deleted meanwhile. */
+  readonly purged: Set<string>;
 }
 
 /** Bounds the users whose rooms are cached. */
 const maxCachedUsers = 20_000;
 
 /** The methods that read the rooms of users. */
-export type UserRoomsReader = Omit<UserRooms, 'forget' | 'purged' | 'whenForgotten'>;
+export type UserRoomsReader = Omit<UserRooms, 'forget' | 'onForget'>;
 
 /** The rooms of users, cached for active users. */
 export class UserRooms {
   readonly #database: Database;
   readonly #reader: Reader<RoomTables>;
+  readonly #removals: Stream<RoomRemoval>;
   readonly #users: Cache<string, Map<string, UserRoom>>;
   readonly #loading = new Map<string, Loading>();
   #whenForgotten: ((writer: AnyWriter, room: UserRoom) => Promise<void>) | undefined;
 
-  constructor(database: Database, caches: CacheRegistry, stream: Stream<RoomFact>) {
+  constructor(
+    database: Database,
+    caches: CacheRegistry,
+    stream: Stream<RoomFact>,
+    removals: Stream<RoomRemoval>,
+  ) {
     this.#users = caches.create('rooms_of_users', {
       size: maxCachedUsers,
       maxBytes: 16 * MiB,
@@ -51,7 +49,12 @@ export class UserRooms {
     });
     this.#database = database;
     this.#reader = database.reader<RoomTables>();
+    this.#removals = removals;
     stream.subscribe((fact) => this.#apply(fact));
+    removals.subscribe((removal) => {
+      if (removal.kind === 'purged') this.#removeRoom(removal.roomId);
+      if (removal.kind === 'forgotten') this.#set(removal.userId, { room: removal.room, isRenewal: false });
+    });
   }
 
   /** Returns every room in which the user has a membership, by room id; forgotten rooms included. */
@@ -60,7 +63,7 @@ export class UserRooms {
     if (known) return known;
     let loading = this.#loading.get(userId);
     if (!loading) {
-      loading = { promise: this.#load(userId), missed: [] };
+      loading = { promise: this.#load(userId), missed: [], purged: new Set() };
       this.#loading.set(userId, loading);
     }
     return loading.promise;
@@ -156,14 +159,9 @@ export class UserRooms {
     this.#whenForgotten = work;
   }
 
-  /** Removes a deleted room from the cache. */
-  removePurgedRoom(roomId: string): void {
-    for (const rooms of this.#users.values()) rooms.delete(roomId);
-  }
-
   /** Marks a room as forgotten; a new join undoes that. */
-  async forget(userId: string, room: UserRoom): Promise<void> {
-    await this.#database.transaction<RoomTables, void>(async (writer) => {
+  async forget(streams: StreamWriter, userId: string, room: UserRoom): Promise<void> {
+    await streams.write<RoomTables, void>(async (writer, publish) => {
       await writer
         .updateTable('memberships')
         .set({ forgotten: 1 })
@@ -172,8 +170,8 @@ export class UserRooms {
         .where('stream', '=', room.stream)
         .execute();
       await this.#whenForgotten?.(writer, room);
+      publish(this.#removals, { kind: 'forgotten', userId, room: { ...room, forgotten: true } });
     });
-    this.#set(userId, { room: { ...room, forgotten: true }, isRenewal: false });
   }
 
   async #load(userId: string): Promise<Map<string, UserRoom>> {
@@ -197,9 +195,10 @@ export class UserRooms {
         });
       }
       this.#users.set(userId, rooms);
-      const missed = this.#loading.get(userId)?.missed ?? [];
+      const loading = this.#loading.get(userId);
       this.#loading.delete(userId);
-      for (const change of missed) this.#set(userId, change);
+      for (const change of loading?.missed ?? []) this.#set(userId, change);
+      for (const roomId of loading?.purged ?? []) rooms.delete(roomId);
       return rooms;
     } finally {
       this.#loading.delete(userId);
@@ -212,6 +211,12 @@ export class UserRooms {
       const room = { roomId, roomNid, membership: to, eventNid, stream, forgotten: false };
       this.#set(userId, { room, isRenewal: from === 'join' && to === 'join' });
     }
+  }
+
+  /** Removes a deleted room from the cached rooms, and from those that are being read. */
+  #removeRoom(roomId: string): void {
+    for (const rooms of this.#users.values()) rooms.delete(roomId);
+    for (const { purged } of this.#loading.values()) purged.add(roomId);
   }
 
   #set(userId: string, change: Change): void {

@@ -1,6 +1,7 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
+import type { RoomRemoval } from '../room-removals.ts';
 import type { RoomFact, StoredEvent } from '../stored-event.ts';
 import type { RoomTables } from '../tables.ts';
 import {
@@ -53,7 +54,14 @@ export interface EventStoreOptions {
 /** The methods that read events. */
 export type EventReader = Omit<
   EventStore,
-  'add' | 'saved' | 'revise' | 'revised' | 'redacted' | 'forget' | 'follow'
+  | 'add'
+  | 'markSaved'
+  | 'beginRevision'
+  | 'endRevision'
+  | 'markRedacted'
+  | 'forget'
+  | 'follow'
+  | 'followRemoval'
 >;
 
 /** Reads and caches events. Events never change, except `redactedBy`. */
@@ -127,6 +135,16 @@ export class EventStore {
     if (!end) this.#byNid.deleteWhere(({ roomNid }) => roomNid === stored.roomNid);
     this.#restored(stored);
     if (redacts !== undefined) this.markRedacted(redacts, stored.nid);
+  }
+
+  /** Drops cached events that are deleted, or whose content is. */
+  followRemoval(removal: RoomRemoval): void {
+    if (removal.kind === 'purged') this.#byNid.deleteWhere(({ roomNid }) => roomNid === removal.roomNid);
+    if (removal.kind !== 'pruned') return;
+    for (const nid of removal.eventNids) {
+      const stored = this.peek(nid);
+      if (stored) this.forget(stored);
+    }
   }
 
   /** Removes an event that could not be written. */

@@ -1,5 +1,6 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
+import type { RoomRemoval } from '../room-removals.ts';
 import type { RoomFact } from '../stored-event.ts';
 import { isStorableText } from './event-to-send.ts';
 import { FollowedHead } from './followed-head.ts';
@@ -15,8 +16,8 @@ export class FollowedHeads implements HeadReader {
   readonly #stored: StoredHeads;
   readonly #cache: Cache<string, FollowedHead>;
   readonly #loading = new LoadOnce<string, FollowedHead | undefined>();
-  /** Facts that arrived while the head of their room was being read. */
-  readonly #missed = new Map<string, RoomFact[]>();
+  /** Facts that arrived while the head of their room was being read; `deleted` when the room was deleted. */
+  readonly #missed = new Map<string, (RoomFact | 'deleted')[]>();
 
   constructor(stored: StoredHeads, caches: CacheRegistry) {
     this.#stored = stored;
@@ -47,17 +48,25 @@ export class FollowedHeads implements HeadReader {
     this.#cache.remeasure(roomId);
   }
 
+  /** Drops the head of a deleted room. */
+  followRemoval(removal: RoomRemoval): void {
+    if (removal.kind !== 'purged') return;
+    this.#missed.get(removal.roomId)?.push('deleted');
+    this.#cache.delete(removal.roomId);
+  }
+
   async #load(roomId: string): Promise<FollowedHead | undefined> {
     for (;;) {
-      const missed: RoomFact[] = [];
+      const missed: (RoomFact | 'deleted')[] = [];
       this.#missed.set(roomId, missed);
       const stored = await this.#stored.read(roomId).finally(() => this.#missed.delete(roomId));
       // The rows were read one after the other: a change of the room as a whole meanwhile may be in some of
       // them only.
-      if (missed.some(({ end }) => !end)) continue;
+      const facts = missed.filter((fact) => fact !== 'deleted' && fact.end !== undefined) as RoomFact[];
+      if (facts.length < missed.length) continue;
       if (!stored) return undefined;
       const head = new FollowedHead(stored);
-      for (const fact of missed) head.follow(fact);
+      for (const fact of facts) head.follow(fact);
       this.#cache.set(roomId, head);
       return head;
     }

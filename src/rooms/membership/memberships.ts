@@ -1,3 +1,4 @@
+import type { StreamWriter } from '../../kernel/streams/index.ts';
 import {
   forbidden,
   invalidParam,
@@ -36,6 +37,7 @@ export interface MembershipOptions {
 export type LeaveCheck = (userId: string, roomId: string, rooms: Pick<RoomWriter, 'heads'>) => Promise<void>;
 
 export interface MembershipsDeps {
+  readonly streams: StreamWriter;
   readonly engine: RoomWriter;
   readonly contents: MemberContents;
   readonly users: LocalUsers;
@@ -269,7 +271,7 @@ export class Memberships {
     if (room.membership !== 'leave' && room.membership !== 'ban') {
       throw new MatrixError(400, 'M_UNKNOWN', 'Leave the room before you forget it');
     }
-    if (!room.forgotten) await this.#deps.engine.userRooms.forget(userId, room);
+    if (!room.forgotten) await this.#deps.engine.userRooms.forget(this.#deps.streams, userId, room);
   }
 
   async #forgetIfWanted(userId: string, roomId: string): Promise<void> {

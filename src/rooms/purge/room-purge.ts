@@ -1,10 +1,12 @@
 import type { Database } from '../../kernel/database/index.ts';
 import type { PurgedRoom, RoomRows, RoomTable } from '../../kernel/slices/index.ts';
+import type { StreamWriter } from '../../kernel/streams/index.ts';
 import type { RoomTables, RoomWriter } from '../../room-engine/index.ts';
 import * as store from './store.ts';
 
 export interface RoomPurgeDeps {
   readonly database: Database;
+  readonly streams: StreamWriter;
   readonly engine: RoomWriter;
   /** What the slices store for rooms. */
   readonly rows: readonly RoomRows[];
@@ -36,22 +38,22 @@ export class RoomPurge {
    * @returns whether the room is deleted; false if `mayGo` refuses or `signal` aborts before the end
    */
   async purge(room: PurgedRoom, mayGo: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
-    const { database, engine } = this.#deps;
-    const { heads } = engine;
+    const { database, streams, engine } = this.#deps;
+    const { heads, removals } = engine;
     if ((await store.roomExists(database, room)) && !(await mayGo())) return false;
     heads.block(room.roomId);
     try {
       await engine.settled();
       if (await store.roomExists(database, room)) {
         if (!(await mayGo())) return false;
-        await database.transaction<RoomTables, void>(async (writer) => {
+        await streams.write<RoomTables, void>(async (writer, publish) => {
           await writer.deleteFrom('rooms').where('room_nid', '=', room.roomNid).execute();
+          publish(removals, { kind: 'purged', ...room });
         });
       }
       for (const table of this.tables) if (!(await this.#deleteTable(table, room, signal))) return false;
       if (!(await this.#deleteGroups(room, signal)) || !(await this.#deleteEvents(room, signal)))
         return false;
-      engine.userRooms.removePurgedRoom(room.roomId);
       return true;
     } finally {
       heads.unblock(room.roomId);
@@ -79,19 +81,16 @@ export class RoomPurge {
   }
 
   async #deleteEvents(room: PurgedRoom, signal: AbortSignal): Promise<boolean> {
-    const { database, engine, rows } = this.#deps;
+    const { database, streams, engine, rows } = this.#deps;
     for (;;) {
       const nids = await store.someEvents(database, room, eventsAtOnce);
       if (nids.length === 0) return true;
       if (signal.aborted) return false;
-      await database.transaction<RoomTables, void>(async (writer) => {
+      await streams.write<RoomTables, void>(async (writer, publish) => {
         for (const { deleteForEvents: ofEvents } of rows) await ofEvents?.(writer, nids, database);
         await writer.deleteFrom('events').where('nid', 'in', nids).execute();
+        publish(engine.removals, { kind: 'pruned', eventNids: nids });
       });
-      for (const nid of nids) {
-        const stored = engine.events.peek(nid);
-        if (stored) engine.events.forget(stored);
-      }
     }
   }
 }

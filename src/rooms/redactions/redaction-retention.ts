@@ -1,6 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { redactEvent } from '../../protocol/index.ts';
 import type { RoomTables, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 
@@ -8,6 +9,7 @@ export interface RedactionRetentionDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly jobs: Jobs;
+  readonly streams: StreamWriter;
   readonly engine: RoomWriter;
   /** `redaction_retention_period` in milliseconds; null: original content is never deleted. */
   readonly period: number | null;
@@ -36,7 +38,6 @@ export class RedactionRetention {
       const due = await this.#due(clock.now() - period);
       const events = await engine.events.getMany(due);
       await this.#write(due, events);
-      for (const stored of events.values()) engine.events.forget(stored);
       isMore = due.length === eventsAtOnce;
     }
   }
@@ -55,7 +56,8 @@ export class RedactionRetention {
 
   async #write(due: readonly number[], events: ReadonlyMap<number, StoredEvent>): Promise<void> {
     if (due.length === 0) return;
-    await this.#deps.database.transaction<RoomTables, void>(async (writer) => {
+    const { streams, engine } = this.#deps;
+    await streams.write<RoomTables, void>(async (writer, publish) => {
       for (const { nid, event, redactedBy } of events.values()) {
         if (redactedBy === undefined) continue;
         await writer
@@ -65,6 +67,7 @@ export class RedactionRetention {
           .execute();
       }
       await writer.deleteFrom('redacted_events').where('event_nid', 'in', due).execute();
+      publish(engine.removals, { kind: 'pruned', eventNids: [...events.keys()] });
     });
   }
 }

@@ -31,6 +31,14 @@ const statementsPerPause = 100;
 const snapshot = 'begin isolation level repeatable read';
 const latest = 'begin isolation level read committed';
 
+/** How a process writes a database that other processes may open. */
+export interface LeaseUse {
+  /** Takes the lease, so that no other process can; or joins the one of the process that has it. */
+  readonly how: 'take' | 'join';
+  /** Called once when another process has taken the lease: nothing can be written any more. */
+  readonly onLost: (error: Error) => void;
+}
+
 /** A PostgreSQL server, used through a pool of connections. */
 export class PostgresDatabase implements Database {
   readonly statistics = noStatistics();
@@ -60,20 +68,19 @@ export class PostgresDatabase implements Database {
 
   /**
    * Opens the database and connects once, so that wrong settings fail at start.
-   * @param onLost when given, no other process can open the database with it until this one closes it; called when
-   * another process has taken the lease nevertheless, because this one did not renew it in time
-   * @throws StartFailure when another process has the lease
+   * @param lease fences everything that is written; absent: other processes may write too
+   * @throws StartFailure when another process has the lease, or none has it that could be joined
    */
   static async open(
     options: PostgresOptions,
     log: Logger,
     clock: Clock = systemClock,
-    onLost?: (error: Error) => void,
+    lease?: LeaseUse,
   ): Promise<PostgresDatabase> {
     const database = new PostgresDatabase(options, log, clock);
     try {
       await database.#pool.use(requireUtf8);
-      if (onLost) await database.#claim(options, onLost);
+      if (lease) await database.#claim(options, lease);
       return database;
     } catch (error) {
       await database.close();
@@ -127,11 +134,11 @@ export class PostgresDatabase implements Database {
     await Promise.all([this.#pool.close(), this.#scanning.close(), this.#claiming.close()]);
   }
 
-  async #claim(options: PostgresOptions, onLost: (error: Error) => void): Promise<void> {
+  async #claim(options: PostgresOptions, { how, onLost }: LeaseUse): Promise<void> {
     const { host = 'localhost', database = '', leaseTime, claimTimeout } = options;
     if (!(await this.#claiming.use(hasLeaseTable))) await this.changeSchema(({ db }) => createLeaseTable(db));
     const lease = { leaseTime, claimTimeout, database: `${database} on ${host}`, onLost };
-    this.#lease = await WriterLease.take(this.#claiming, lease, this.#log);
+    this.#lease = await WriterLease[how](this.#claiming, lease, this.#log);
   }
 
   /** Begins a transaction that writes. @throws LeaseLost */

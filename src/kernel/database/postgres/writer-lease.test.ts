@@ -10,8 +10,10 @@ import {
   type Database,
   type DatabaseOptions,
   databaseMigrations,
+  LeaseLost,
   type Migration,
   migrate,
+  openDatabaseBeside,
   openDatabaseExclusively,
   type Writer,
 } from '../index.ts';
@@ -63,6 +65,14 @@ forPostgres((open: OpenDatabase) => {
       return database;
     }
 
+    /** Opens the database beside the process that has it. */
+    async openBeside(): Promise<Database> {
+      const onLost = (error: Error) => void this.losses.push(error);
+      const database = await openDatabaseBeside(this.options, { log: this.#log }, onLost);
+      this.#opened.push(database);
+      return database;
+    }
+
     /** Opens the database in a child process. */
     async child(tuning: Partial<PostgresOptions>) {
       const child = fork(holder, [JSON.stringify({ ...this.options, ...tuning })]);
@@ -102,6 +112,40 @@ forPostgres((open: OpenDatabase) => {
     processes = new Processes(open.optionsOf(await open(migrations)));
     return processes;
   };
+
+  describe('openDatabaseBeside on PostgreSQL', () => {
+    it('writes beside the process that has the lease, until another process takes the lease', async () => {
+      const all = await start();
+      const main = await all.open(long);
+      const beside = await all.openBeside();
+      await add(beside, 'beside');
+      await beside.batch([{ sql: 'insert into notes (text) values (?)', rows: [['in a batch']] }]);
+      await main.close();
+      const next = await all.open(long);
+      await assert.rejects(add(beside, 'too late'), LeaseLost);
+      await assert.rejects(
+        beside.batch([{ sql: 'insert into notes (text) values (?)', rows: [['too late']] }]),
+        LeaseLost,
+      );
+      assert.deepEqual(await textsIn(next), ['beside', 'in a batch']);
+      assert.equal(all.losses.length, 1);
+    });
+
+    it('leaves the lease to the main process when it closes', async () => {
+      const all = await start();
+      const main = await all.open(long);
+      await (await all.openBeside()).close();
+      await add(main, 'still mine');
+      const [lease] = await all.query('select epoch, expires_ts from writer_lease');
+      assert.equal(Number(lease?.['epoch']), 1);
+      assert.ok(Number(lease?.['expires_ts']) > 0);
+    });
+
+    it('refuses to open a database that no process has', async () => {
+      const all = await start();
+      await assert.rejects(all.openBeside(), /no server writes the PostgreSQL database/);
+    });
+  });
 
   describe('openDatabaseExclusively on PostgreSQL', () => {
     it('refuses a second process while the first renews its lease, and names the first', async () => {

@@ -49,15 +49,24 @@ export class WriterLease {
   #lost: LeaseLost | undefined;
   #timer: Timer | undefined;
   #renewing: Promise<void> = Promise.resolve();
+  readonly #isOwn: boolean;
   #isClosed = false;
 
-  private constructor(pool: ConnectionPool, epoch: number, options: LeaseOptions, log: Logger) {
+  /** @param isOwn whether this process has taken the lease: it renews the lease, and releases it at the end */
+  private constructor(
+    pool: ConnectionPool,
+    epoch: number,
+    options: LeaseOptions,
+    log: Logger,
+    isOwn: boolean,
+  ) {
     this.#pool = pool;
     this.#epoch = epoch;
     this.#time = options.leaseTime ?? defaultLeaseTime;
     this.#log = log;
     this.#onLost = options.onLost;
-    this.#renewLater();
+    this.#isOwn = isOwn;
+    if (isOwn) this.#renewLater();
   }
 
   /**
@@ -72,7 +81,7 @@ export class WriterLease {
       const holder = await pool.use(readHolder);
       if (!holder || holder.remaining <= 0) {
         const epoch = await pool.use((session) => takeLease(session, leaseTime));
-        if (epoch !== undefined) return new WriterLease(pool, epoch, options, log);
+        if (epoch !== undefined) return new WriterLease(pool, epoch, options, log, true);
         continue;
       }
       if (!first) log.warn({ holder }, 'Another server uses the database, waiting for it to stop');
@@ -82,6 +91,18 @@ export class WriterLease {
       if (isAlive && systemClock.monotonic() - began >= claimTimeout) throw inUse(database, holder);
       await sleep(systemClock, Math.min(pollInterval, holder.remaining));
     }
+  }
+
+  /**
+   * Joins the lease of another process of the same server: this one can write until a third process takes the lease.
+   * @throws StartFailure when no process has it
+   */
+  static async join(pool: ConnectionPool, options: LeaseOptions, log: Logger): Promise<WriterLease> {
+    const holder = await pool.use(readHolder);
+    if (holder && holder.remaining > 0) return new WriterLease(pool, holder.epoch, options, log, false);
+    throw new StartFailure(
+      `no server writes the PostgreSQL database ${options.database}: start the main process first`,
+    );
   }
 
   /** Set once another server has taken the lease. */
@@ -106,7 +127,7 @@ export class WriterLease {
     this.#isClosed = true;
     this.#timer?.cancel();
     await this.#renewing;
-    if (this.#lost) return;
+    if (this.#lost || !this.#isOwn) return;
     await this.#pool
       .use((session) => releaseLease(session, this.#epoch))
       .catch((error: unknown) =>
