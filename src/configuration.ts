@@ -2,7 +2,6 @@ import { cachesSection } from './kernel/caches/config.ts';
 import type { ConfigurationValues } from './kernel/config/index.ts';
 import { databaseSection } from './kernel/database/config.ts';
 import { httpSection } from './kernel/http/config.ts';
-import { mailSection } from './kernel/mail/config.ts';
 import { observabilitySection } from './kernel/observability/config.ts';
 import { outboundSection } from './kernel/outbound/config.ts';
 import { processSection } from './kernel/process/config.ts';
@@ -19,7 +18,6 @@ export const sections = {
   caches: cachesSection,
   outbound: outboundSection,
   observability: observabilitySection,
-  mail: mailSection,
   ...sliceOptions,
   rateLimits: rateLimitsSection,
 };

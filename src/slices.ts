@@ -12,6 +12,7 @@ import { databaseMigrations } from './kernel/database/index.ts';
 import { jobMigrations } from './kernel/jobs/index.ts';
 import { migrationsOf, type OptionsOf, optionsOf, type SliceManifest } from './kernel/slices/index.ts';
 import { streamMigrations } from './kernel/streams/index.ts';
+import { mailManifest } from './mail/manifest.ts';
 import { mediaManifest } from './media/manifest.ts';
 import { modulesManifest } from './modules/manifest.ts';
 import { openIdManifest } from './openid/manifest.ts';
@@ -36,6 +37,7 @@ import { toDeviceManifest } from './to-device/manifest.ts';
  * databases get their tables in it.
  */
 const manifests = [
+  mailManifest,
   accountsManifest,
   ssoManifest,
   devicesManifest,

@@ -138,14 +138,21 @@ export class Accounts extends AccountReader {
    * Sets a password.
    * @param passwordHash made by `PasswordHasher`
    * @param logout which sessions to end: all, none, or all but the given one
+   * @param also runs in the same transaction
    * @throws MatrixError M_NOT_FOUND
    */
-  async setPassword(userId: string, passwordHash: string, logout: Logout): Promise<void> {
+  async setPassword(
+    userId: string,
+    passwordHash: string,
+    logout: Logout,
+    also?: (writer: AnyWriter) => Promise<void>,
+  ): Promise<void> {
     await this.#deps.sessions.change(userId, async (writer, publish) => {
       const change = { password_hash: passwordHash };
       if (!(await updateUser(writerFor<AccountTables>(writer), userId, change))) throw noSuchUser();
       if (logout !== 'none')
         await this.#logoutIn(writer, publish, userId, logout === 'all' ? undefined : logout);
+      await also?.(writer);
     });
   }
 

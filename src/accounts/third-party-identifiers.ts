@@ -8,6 +8,8 @@ export interface ValidatedAddress {
   readonly address: string;
   /** Milliseconds since the epoch. */
   readonly validatedAt: number;
+  /** What the validation was asked for: `registration`, `password_reset` or `add_threepid`. */
+  readonly purpose?: string | undefined;
 }
 
 /** Mail addresses and phone numbers of accounts, as accounts need them; provided by `third-party-ids`. */
@@ -52,13 +54,14 @@ export const noThirdPartyIdentifiers: ThirdPartyIdentifiers = {
 
 /**
  * Returns the addresses that stages of interactive authentication have validated: those of the stages whose result is
- * `{medium, address, validated_at}`.
+ * `{medium, address, validated_at}`, and `purpose` where it is known.
  */
 export function validatedAddresses(completed: ReadonlyMap<string, JsonValue>): ValidatedAddress[] {
   return [...completed.values()].flatMap((result) => {
     if (!isJsonObject(result)) return [];
-    const { medium, address, validated_at: validatedAt } = result;
+    const { medium, address, validated_at: validatedAt, purpose } = result;
     if ((medium !== 'email' && medium !== 'msisdn') || typeof address !== 'string') return [];
-    return typeof validatedAt === 'number' ? [{ medium, address, validatedAt }] : [];
+    if (typeof validatedAt !== 'number') return [];
+    return [{ medium, address, validatedAt, purpose: typeof purpose === 'string' ? purpose : undefined }];
   });
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { OutboundError, type OutboundHttp, type OutboundRequest } from '../kernel/outbound/index.ts';
 import {
+  canonicalJson,
   isJsonObject,
   isUserId,
   type JsonObject,
@@ -11,6 +12,24 @@ import {
 } from '../protocol/index.ts';
 import { readStoredInvite, type StoredInvite } from './stored-invite.ts';
 import type { ThirdPartyId } from './third-party-id.ts';
+
+/** A session at an identity server in which it has validated an address. */
+export interface PublishedBy {
+  /** Host name of the identity server, with a port if it is not 443. */
+  readonly server: string;
+  /** The access token of the user for the identity server. */
+  readonly accessToken: string;
+  readonly sid: string;
+  readonly clientSecret: string;
+}
+
+/** An address that an identity server shows as one of a user. */
+export interface PublishedAddress {
+  readonly server: string;
+  readonly userId: string;
+  readonly medium: string;
+  readonly address: string;
+}
 
 /** Timeout of requests in milliseconds; a user waits for them. */
 const timeout = 10_000;
@@ -24,6 +43,9 @@ const passedOnCodes = new Set([
   'M_THREEPID_IN_USE',
   'M_UNRECOGNIZED',
   'M_LIMIT_EXCEEDED',
+  'M_NO_VALID_SESSION',
+  'M_SESSION_NOT_VALIDATED',
+  'M_SESSION_EXPIRED',
 ]);
 
 /**
@@ -87,6 +109,44 @@ export class IdentityServers {
     const stored = readStoredInvite(await this.#request(server, accessToken, '/store-invite', body));
     if (!stored) throw invalidResponse();
     return stored;
+  }
+
+  /**
+   * Publishes the address of a session that the identity server has validated.
+   * Source: identity service API, `POST /3pid/bind`.
+   * @throws MatrixError
+   */
+  async bind(
+    userId: string,
+    { server, accessToken, sid, clientSecret }: PublishedBy,
+  ): Promise<{ medium: string; address: string }> {
+    const body = { sid, client_secret: clientSecret, mxid: userId };
+    const { medium, address } = await this.#request(server, accessToken, '/3pid/bind', body);
+    if (typeof medium !== 'string' || typeof address !== 'string') throw invalidResponse();
+    return { medium, address };
+  }
+
+  /**
+   * Asks an identity server to forget the address of a user, in the name of this homeserver.
+   * Source: identity service API, `POST /3pid/unbind`.
+   * @param sign makes the `Authorization` header
+   * @returns whether it has; false also when it cannot be reached
+   */
+  async unbind(
+    { server, userId, medium, address }: PublishedAddress,
+    sign: (request: { method: string; uri: string; destination: string; content: string }) => string,
+  ): Promise<boolean> {
+    const uri = '/_matrix/identity/v2/3pid/unbind';
+    const content = canonicalJson({ mxid: userId, threepid: { medium, address } });
+    const authorization = sign({ method: 'POST', uri, destination: server, content });
+    const headers = { authorization, 'content-type': 'application/json' };
+    try {
+      const request = { method: 'POST' as const, headers, body: content };
+      return (await this.#fetch(new URL(`https://${server}${uri}`), request)).status === 200;
+    } catch (error) {
+      if (error instanceof OutboundError) return false;
+      throw error;
+    }
   }
 
   /**

@@ -3,6 +3,6 @@
  * account.
  */
 
-export { IdentityServers } from './identity-servers.ts';
+export { IdentityServers, type PublishedAddress, type PublishedBy } from './identity-servers.ts';
 export { type InviteKey, readInviteKeys, type StoredInvite } from './stored-invite.ts';
-export { readThirdPartyId, type ThirdPartyId } from './third-party-id.ts';
+export { canonicalAddress, readAccessToken, readThirdPartyId, type ThirdPartyId } from './third-party-id.ts';

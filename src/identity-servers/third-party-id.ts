@@ -28,15 +28,21 @@ export function readThirdPartyId(given: {
 }): ThirdPartyId {
   const { medium, id_server: server, id_access_token: accessToken } = given;
   if (!isServerName(server)) throw invalidParam('id_server is not a server name');
-  if (!/^[\x21-\x7e]{1,2048}$/.test(accessToken))
-    throw invalidParam('id_access_token is not an access token');
+  readAccessToken(accessToken);
   if (!/^[a-z0-9._-]{1,64}$/.test(medium)) throw invalidParam('medium is invalid');
   const address = canonicalAddress(medium, given.address);
   if (address === undefined) throw invalidParam(`address is not valid for the medium ${medium}`);
   return { medium, address, server, accessToken };
 }
 
-function canonicalAddress(medium: string, given: string): string | undefined {
+/** Returns an access token that can be sent in a header. @throws MatrixError M_INVALID_PARAM */
+export function readAccessToken(given: string): string {
+  if (!/^[\x21-\x7e]{1,2048}$/.test(given)) throw invalidParam('id_access_token is not an access token');
+  return given;
+}
+
+/** Returns an address in canonical form; `undefined` when it is not valid for the medium. */
+export function canonicalAddress(medium: string, given: string): string | undefined {
   // Spaces separate the parts of the hashed text, so an address must not contain them.
   if (given.length > maxLength || !/^\P{C}+$/u.test(given)) return undefined;
   if (medium === 'email') {

@@ -1,7 +1,10 @@
 import type { Requester } from '../../kernel/http/index.ts';
-import { forbidden } from '../../protocol/index.ts';
+import { forbidden, notFound } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { Accounts } from '../accounts.ts';
+import type { InteractiveAuth, InteractiveAuthRequest } from '../interactive-auth/interactive-auth.ts';
+import type { Flows } from '../interactive-auth/stage.ts';
+import { type ThirdPartyIdentifiers, validatedAddresses } from '../third-party-identifiers.ts';
 import type { PasswordHasher } from './password-hasher.ts';
 import { checkPasswordPolicy } from './password-policy.ts';
 
@@ -12,15 +15,20 @@ export function canChangePassword({ password_config }: Options): boolean {
   return password_config.enabled === true && password_config.localdb_enabled;
 }
 
+export interface PasswordChangeDeps {
+  readonly accounts: Accounts;
+  readonly hasher: PasswordHasher;
+  readonly interactiveAuth: InteractiveAuth;
+  readonly thirdPartyIds: ThirdPartyIdentifiers;
+}
+
 /** Changes passwords. Source: client-server API, "Password management". */
 export class PasswordChange {
-  readonly #accounts: Accounts;
-  readonly #hasher: PasswordHasher;
+  readonly #deps: PasswordChangeDeps;
   readonly #options: Options;
 
-  constructor(deps: { accounts: Accounts; hasher: PasswordHasher }, options: Options) {
-    this.#accounts = deps.accounts;
-    this.#hasher = deps.hasher;
+  constructor(deps: PasswordChangeDeps, options: Options) {
+    this.#deps = deps;
     this.#options = options;
   }
 
@@ -35,9 +43,44 @@ export class PasswordChange {
   /** Changes the requester's password. @param logoutDevices end the user's other sessions */
   async change(requester: Requester, password: string, logoutDevices: boolean): Promise<void> {
     this.check(password);
-    const hash = await this.#hasher.hash(password);
+    const hash = await this.#deps.hasher.hash(password);
     const { tokenId, deviceId } = requester;
-    await this.#accounts.setPassword(requester.userId, hash, logoutDevices ? { tokenId, deviceId } : 'none');
+    await this.#deps.accounts.setPassword(requester.userId, hash, logoutDevices ? { tokenId, deviceId } : 'none');
+  }
+
+  /** Flows by which a user who is not logged in can set a new password; empty when there are none. */
+  resetFlows(): Flows {
+    return this.#deps.thirdPartyIds.resetStages().map((type) => [type]);
+  }
+
+  /**
+   * Sets the password of the account with an address that has just been validated for that.
+   * @param request the operation's parameters and the completed stage
+   * @param logoutDevices end all sessions of the account
+   * @throws Challenge; MatrixError M_NOT_FOUND when no account has the address
+   */
+  async resetByAddress(
+    request: Omit<InteractiveAuthRequest, 'operation' | 'flows' | 'requester'>,
+    password: string,
+    logoutDevices: boolean,
+  ): Promise<void> {
+    const { interactiveAuth, thirdPartyIds, accounts, hasher } = this.#deps;
+    const operation = 'POST /account/password by address';
+    const flows = this.resetFlows();
+    await interactiveAuth.run(
+      { ...request, operation, flows, requester: undefined },
+      async ({ completed }) => {
+        const address = validatedAddresses(completed).find(({ purpose }) => purpose === 'password_reset');
+        if (address === undefined) throw forbidden('The address was validated for another purpose');
+        const userId = await thirdPartyIds.findUser(address.medium, address.address);
+        if (userId === undefined) throw notFound('No account has this address');
+        const hash = await hasher.hash(password);
+        await accounts.setPassword(userId, hash, logoutDevices ? 'all' : 'none', (writer) =>
+          thirdPartyIds.endValidations(writer, address),
+        );
+        return {};
+      },
+    );
   }
 
   /** @throws MatrixError M_FORBIDDEN when this server stores no passwords */
@@ -53,12 +96,12 @@ export class PasswordChange {
    */
   async hashForAdmin(password: string): Promise<string> {
     this.checkForAdmin();
-    return this.#hasher.hash(password);
+    return this.#deps.hasher.hash(password);
   }
 
   /** Sets a password for an administrator. @throws as `hashForAdmin`, M_NOT_FOUND */
   async reset(userId: string, password: string, logoutDevices: boolean): Promise<void> {
     const hash = await this.hashForAdmin(password);
-    await this.#accounts.setPassword(userId, hash, logoutDevices ? 'all' : 'none');
+    await this.#deps.accounts.setPassword(userId, hash, logoutDevices ? 'all' : 'none');
   }
 }

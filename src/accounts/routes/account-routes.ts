@@ -3,18 +3,19 @@ import { type Requester, type Route, route } from '../../kernel/http/index.ts';
 import type { Accounts } from '../accounts.ts';
 import type { Reauthenticator } from '../interactive-auth/reauthenticator.ts';
 import type { PasswordChange } from '../passwords/password-change.ts';
+import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
 
 const paths = {
   whoami: ['/_proto/client/v3/account/whoami', '/_proto/client/r0/account/whoami'],
   password: ['/_proto/client/v3/account/password', '/_proto/client/r0/account/password'],
   deactivate: ['/_proto/client/v3/account/deactivate', '/_proto/client/r0/account/deactivate'],
-  threepids: ['/_proto/client/v3/account/3pid', '/_proto/client/r0/account/3pid'],
 } as const;
 
 export interface AccountRoutesDeps {
   readonly accounts: Accounts;
   readonly passwordChange: PasswordChange;
   readonly reauthenticator: Reauthenticator;
+  readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'unpublishAll'>;
 }
 
 export function accountManagementRoutes(deps: AccountRoutesDeps): Route[] {
@@ -37,20 +38,15 @@ function readRoutes(): Route[] {
       },
       ({ requester }) => whoami(requester),
     ),
-    route(
-      {
-        operationId: 'getAccount3PIDs',
-        method: 'GET',
-        path: paths.threepids,
-        auth: 'user',
-        response: Type.Object({ threepids: Type.Array(Type.Object({})) }),
-      },
-      () => ({ threepids: [] }),
-    ),
   ];
 }
 
-function changeRoutes({ accounts, passwordChange, reauthenticator }: AccountRoutesDeps): Route[] {
+function changeRoutes({
+  accounts,
+  passwordChange,
+  reauthenticator,
+  thirdPartyIds,
+}: AccountRoutesDeps): Route[] {
   const auth = Type.Optional(Type.Unknown());
   return [
     route(
@@ -58,18 +54,26 @@ function changeRoutes({ accounts, passwordChange, reauthenticator }: AccountRout
         operationId: 'changePassword',
         method: 'POST',
         path: paths.password,
-        auth: 'user',
+        auth: 'on-demand',
         body: Type.Object({
           new_password: Type.String(),
           logout_devices: Type.Optional(Type.Boolean()),
           auth,
         }),
       },
-      async ({ requester, body, ip }) => {
-        passwordChange.check(body.new_password);
+      async ({ authenticate, body, ip }) => {
+        const { new_password: password, logout_devices: logout = true } = body;
+        const requester = await authenticate();
+        if (requester === undefined && passwordChange.resetFlows().length === 0) throw missingToken();
+        if (requester?.isGuest) throw guestRefused();
+        passwordChange.check(password);
+        if (requester === undefined) {
+          await passwordChange.resetByAddress({ body: body as JsonObject, ip }, password, logout);
+          return {};
+        }
         const operation = 'POST /account/password';
         return reauthenticator.confirm({ requester, operation, body, ip, always: true }, async () => {
-          await passwordChange.change(requester, body.new_password, body.logout_devices ?? true);
+          await passwordChange.change(requester, password, logout);
           return {};
         });
       },
@@ -80,14 +84,22 @@ function changeRoutes({ accounts, passwordChange, reauthenticator }: AccountRout
         method: 'POST',
         path: paths.deactivate,
         auth: 'user',
-        body: Type.Object({ erase: Type.Optional(Type.Boolean()), auth }),
+        body: Type.Object({
+          erase: Type.Optional(Type.Boolean()),
+          id_server: Type.Optional(Type.String({ maxLength: 255 })),
+          auth,
+        }),
         response: Type.Object({ id_server_unbind_result: Type.String() }),
       },
       async ({ requester, body, ip }) => {
         const operation = 'POST /account/deactivate';
+        const { id_server: server } = body;
+        if (server !== undefined && !isServerName(server))
+          throw invalidParam('id_server is not a server name');
         return reauthenticator.confirm({ requester, operation, body, ip, always: true }, async () => {
+          const isForgotten = await thirdPartyIds.unpublishAll(requester.userId, server);
           await accounts.deactivate(requester.userId, body.erase ?? false);
-          return { id_server_unbind_result: 'success' };
+          return { id_server_unbind_result: isForgotten ? 'success' : 'no-support' };
         });
       },
     ),

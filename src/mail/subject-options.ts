@@ -1,4 +1,4 @@
-import { object, option, string } from '../config/index.ts';
+import { object, option, string } from '../kernel/config/index.ts';
 
 function subject(about: string, template: string) {
   return option(string(), { description: `The subject of a mail about ${about}.`, default: template });

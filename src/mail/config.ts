@@ -1,4 +1,4 @@
-import { nullable, object, option, section, string } from '../config/index.ts';
+import { nullable, object, option, type SectionType, section, string } from '../kernel/config/index.ts';
 import { emailOption } from './email-options.ts';
 
 /** Options for mail, and for the templates of mails and pages. */
@@ -35,3 +35,7 @@ export const mailSection = section({
     },
   ],
 });
+
+export type MailConfig = SectionType<typeof mailSection>;
+
+export type EmailOptions = NonNullable<MailConfig['email']>;

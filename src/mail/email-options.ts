@@ -7,8 +7,9 @@ import {
   object,
   option,
   string,
-} from '../config/index.ts';
+} from '../kernel/config/index.ts';
 import { subjectsOption } from './subject-options.ts';
+import { templateOptions } from './template-options.ts';
 
 const email = object({
   smtp_host: option(string({ minLength: 1 }), {
@@ -29,6 +30,11 @@ const email = object({
     description: 'The password to log in to the mail server with.',
     default: null,
     secret: true,
+  }),
+  smtp_pass_path: option(nullable(string({ minLength: 1 })), {
+    description: 'A file with the value of `smtp_pass`.',
+    default: null,
+    fileFor: 'smtp_pass',
   }),
   force_tls: option(boolean(), {
     description:
@@ -88,6 +94,7 @@ const email = object({
     default: null,
   }),
   subjects: subjectsOption,
+  ...templateOptions,
 });
 
 export const emailOption = option(nullable(email), {

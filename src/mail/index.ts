@@ -1,0 +1,10 @@
+/** The only sender of mail: renders mails from templates and sends them by durable jobs. */
+import { fileURLToPath } from 'node:url';
+
+export { type EmailOptions, type MailConfig, mailSection } from './config.ts';
+export { MailFailure } from './mail-failure.ts';
+export { type Mail, Mails, type MailsDeps, mailTemplateFolders } from './mails.ts';
+export { mailManifest } from './manifest.ts';
+
+/** Folder of the layout of mails (`_mail.html`), its style sheet, and the test mail. */
+export const mailTemplates = fileURLToPath(new URL('./templates', import.meta.url));

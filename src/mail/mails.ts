@@ -1,0 +1,144 @@
+import { resolve } from 'node:path';
+import type { Clock } from '../kernel/clock.ts';
+import type { AnyWriter } from '../kernel/database/index.ts';
+import type { JobAttempt, Jobs } from '../kernel/jobs/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import { type Randomness, randomString } from '../kernel/randomness.ts';
+import { pythonFormat, type Templates } from '../kernel/templates/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import type { EmailOptions } from './config.ts';
+import { MailFailure } from './mail-failure.ts';
+import { Smtp, type SmtpDeps } from './smtp.ts';
+
+/** A mail to send. */
+export interface Mail {
+  readonly to: string;
+  /** Files of the templates of both parts. */
+  readonly html: string;
+  readonly text: string;
+  /** Template of the subject, for example `[%(app)s] Password reset`. */
+  readonly subject: string;
+  /** Values of the templates, besides `app_name` and `server_name`. */
+  readonly values: JsonObject;
+  /** Values of the subject's placeholders, besides `app` and `server_name`. */
+  readonly subjectValues?: Readonly<Record<string, string>>;
+  /** When the mail has become useless, in milliseconds since the epoch. */
+  readonly expiresAt?: number;
+  /** Schedules a job that sends nothing, so that a request takes as long as one that sends a mail. */
+  readonly isDecoy?: boolean;
+}
+
+interface Payload extends JsonObject {
+  readonly to: string;
+  readonly html: string;
+  readonly text: string;
+  readonly subject: string;
+  readonly values: JsonObject;
+  readonly messageId: string;
+  readonly expiresAt: number | null;
+  readonly isDecoy: boolean;
+}
+
+export interface MailsDeps extends SmtpDeps {
+  readonly jobs: Jobs;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly templates: Templates;
+  readonly serverName: string;
+  readonly log: Logger;
+}
+
+/** Mails that are sent at the same time. */
+const parallel = 2;
+
+/** Mails whose success is remembered, in case the job runs again because its outcome could not be stored. */
+const rememberedMails = 1_000;
+
+/**
+ * Sends all mail of the server. A mail is scheduled in the transaction of its cause and sent by a job, which is retried
+ * until the mail server accepts the mail, rejects it for good, or the mail expires.
+ */
+export class Mails {
+  readonly options: EmailOptions;
+  readonly smtp: Smtp;
+  readonly #deps: MailsDeps;
+  /** Message ids, oldest first. */
+  readonly #sent = new Set<string>();
+
+  constructor(deps: MailsDeps, options: EmailOptions) {
+    this.#deps = deps;
+    this.options = options;
+    this.smtp = new Smtp(options, deps);
+    deps.jobs.register<Payload>('mail/send', { parallel, run: (attempt) => this.#run(attempt) });
+  }
+
+  /** Schedules a mail, which is sent once the transaction of `writer` is committed. */
+  async schedule(writer: AnyWriter, mail: Mail): Promise<void> {
+    const { jobs, clock, randomness, serverName } = this.#deps;
+    const payload: Payload = {
+      to: mail.to,
+      html: mail.html,
+      text: mail.text,
+      subject: this.subject(mail.subject, mail.subjectValues),
+      values: mail.values,
+      messageId: `${randomString(randomness, 24)}@${messageIdDomain(serverName)}`,
+      expiresAt: mail.expiresAt ?? null,
+      isDecoy: mail.isDecoy ?? false,
+    };
+    await jobs.schedule(writer, { kind: 'mail/send', payload, runAt: clock.now() });
+  }
+
+  /** Fills in the placeholders of the template of a subject. */
+  subject(template: string, values: Readonly<Record<string, string>> = {}): string {
+    return pythonFormat(template, {
+      app: this.options.app_name,
+      server_name: this.#deps.serverName,
+      ...values,
+    });
+  }
+
+  /** Renders both parts of a mail. @throws Error when a template is missing or faulty */
+  async render({ html, text, values }: Pick<Mail, 'html' | 'text' | 'values'>) {
+    const { templates, serverName } = this.#deps;
+    const all = { app_name: this.options.app_name, server_name: serverName, ...values };
+    return { html: await templates.render(html, all), text: await templates.render(text, all) };
+  }
+
+  async #run({ payload, signal }: JobAttempt<Payload>): Promise<void> {
+    const { clock, log } = this.#deps;
+    const { to, subject, messageId, expiresAt } = payload;
+    if (payload.isDecoy || this.#sent.has(messageId)) return;
+    if (expiresAt !== null && expiresAt <= clock.now()) {
+      log.warn({ messageId }, 'A mail was not sent in time and is dropped');
+      return;
+    }
+    try {
+      await this.smtp.send({ to, subject, messageId, ...(await this.render(payload)) }, signal);
+    } catch (error) {
+      if (!(error instanceof MailFailure) || !error.isPermanent) throw error;
+      log.warn({ err: error, messageId }, 'A mail was rejected by the mail server and is dropped');
+      return;
+    }
+    this.#remember(messageId);
+    log.info({ messageId }, 'Mail sent');
+  }
+
+  #remember(messageId: string): void {
+    this.#sent.add(messageId);
+    const [oldest] = this.#sent;
+    if (this.#sent.size > rememberedMails && oldest !== undefined) this.#sent.delete(oldest);
+  }
+}
+
+/** The domain of message ids: the server name without its port. */
+const messageIdDomain = (serverName: string) => serverName.replace(/:\d+$/, '');
+
+/** Returns the folders of templates of mails, in the order in which they are searched. */
+export function mailTemplateFolders(
+  custom: string | null,
+  email: EmailOptions | null,
+  builtIn: readonly string[],
+): string[] {
+  const own = [custom, email?.template_dir ?? null].filter((folder) => folder !== null);
+  return [...own.map((folder) => resolve(folder)), ...builtIn];
+}

@@ -1,0 +1,100 @@
+import type { Transporter } from 'nodemailer';
+import { pythonFormat } from '../kernel/templates/index.ts';
+import type { EmailOptions } from './config.ts';
+import { MailFailure } from './mail-failure.ts';
+
+/** A mail that is ready to be sent. */
+export interface RenderedMail {
+  /** One address. */
+  readonly to: string;
+  readonly subject: string;
+  readonly html: string;
+  readonly text: string;
+  /** Without angle brackets; the same for all attempts to send the mail, so that receivers find duplicates. */
+  readonly messageId: string;
+}
+
+export interface SmtpDeps {
+  /** PEM of the certificate authorities to trust instead of those of the machine. */
+  readonly authorities?: readonly string[] | undefined;
+  /** Milliseconds that the mail server may stay silent; by default 30 seconds. */
+  readonly timeout?: number;
+}
+
+/** Port of mail servers with TLS from the first byte, and of others. */
+const [tlsPort, plainPort] = [465, 25];
+
+const defaultTimeout = 30_000;
+
+/** Sends mails to the mail server of the configuration: one connection for each mail. */
+export class Smtp {
+  readonly #options: EmailOptions;
+  readonly #deps: SmtpDeps;
+  #transporter: Promise<Transporter> | undefined;
+
+  constructor(options: EmailOptions, deps: SmtpDeps = {}) {
+    this.#options = options;
+    this.#deps = deps;
+  }
+
+  /** Host and port of the mail server. */
+  get server(): { readonly host: string; readonly port: number } {
+    const { smtp_host: host, smtp_port, force_tls } = this.#options;
+    return { host, port: smtp_port ?? (force_tls ? tlsPort : plainPort) };
+  }
+
+  /** The sender of all mails. */
+  get from(): string {
+    const { notif_from, app_name } = this.#options;
+    return pythonFormat(notif_from ?? '', { app: app_name });
+  }
+
+  /**
+   * Resolves when the mail server has accepted the mail.
+   * @throws MailFailure
+   */
+  async send(mail: RenderedMail, signal?: AbortSignal): Promise<void> {
+    this.#transporter ??= this.#open();
+    const transporter = await this.#transporter;
+    try {
+      await transporter.sendMail({
+        ...mail,
+        from: this.from,
+        // An object, so that no part of the address is read as another address.
+        to: { name: '', address: mail.to },
+        messageId: `<${mail.messageId}>`,
+        headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+        disableFileAccess: true,
+        disableUrlAccess: true,
+        ...(signal && { signal }),
+      });
+    } catch (error) {
+      throw new MailFailure(error as Error, { ...this.server, options: this.#options });
+    }
+  }
+
+  /** Loads the library with the first mail, to keep the start short. */
+  async #open(): Promise<Transporter> {
+    const { createTransport } = await import('nodemailer');
+    const { smtp_user, smtp_pass, force_tls, enable_tls, require_transport_security } = this.#options;
+    const { host, port } = this.server;
+    const { authorities, timeout = defaultTimeout } = this.#deps;
+    return createTransport({
+      host,
+      port,
+      secure: force_tls,
+      requireTLS: require_transport_security && !force_tls,
+      ignoreTLS: !enable_tls,
+      servername: this.#options.tlsname ?? undefined,
+      tls: {
+        servername: this.#options.tlsname ?? undefined,
+        ...(authorities && { ca: [...authorities] }),
+      },
+      ...(smtp_user !== null && { auth: { user: smtp_user, pass: smtp_pass ?? '' } }),
+      connectionTimeout: timeout,
+      greetingTimeout: timeout,
+      dnsTimeout: timeout,
+      socketTimeout: timeout,
+    });
+  }
+}

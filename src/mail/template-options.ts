@@ -1,0 +1,61 @@
+import { nullable, option, string } from '../kernel/config/index.ts';
+
+function file(about: string, name: string) {
+  return option(string({ minLength: 1 }), {
+    description: `The file of the template of ${about}.`,
+    default: name,
+  });
+}
+
+/** The older way to replace templates: one folder for all that belong to mail, and the names of the files. */
+export const templateOptions = {
+  template_dir: option(nullable(string({ minLength: 1 })), {
+    description:
+      'A directory with your own templates of mails and of the pages that their links lead to. `templates.custom_template_directory` is searched first, the built-in templates last.',
+    default: null,
+  }),
+  registration_template_html: file('the HTML part of the mail to a new user', 'registration.html'),
+  registration_template_text: file('the text part of the mail to a new user', 'registration.txt'),
+  registration_template_success_html: file(
+    'the page that tells a new user that the address is valid',
+    'registration_success.html',
+  ),
+  registration_template_failure_html: file(
+    'the page that tells a new user why the link is not valid',
+    'registration_failure.html',
+  ),
+  password_reset_template_html: file('the HTML part of the mail for a new password', 'password_reset.html'),
+  password_reset_template_text: file('the text part of the mail for a new password', 'password_reset.txt'),
+  password_reset_template_success_html: file(
+    'the page that tells that the new password can be set',
+    'password_reset_success.html',
+  ),
+  password_reset_template_failure_html: file(
+    'the page that tells why the link for a new password is not valid',
+    'password_reset_failure.html',
+  ),
+  add_threepid_template_html: file(
+    'the HTML part of the mail for an address to be added',
+    'add_threepid.html',
+  ),
+  add_threepid_template_text: file(
+    'the text part of the mail for an address to be added',
+    'add_threepid.txt',
+  ),
+  add_threepid_template_success_html: file(
+    'the page that tells that an address can be added',
+    'add_threepid_success.html',
+  ),
+  add_threepid_template_failure_html: file(
+    'the page that tells why the link for an address to be added is not valid',
+    'add_threepid_failure.html',
+  ),
+  already_in_use_template_html: file(
+    'the HTML part of the mail to an address that has an account already',
+    'already_in_use.html',
+  ),
+  already_in_use_template_text: file(
+    'the text part of the mail to an address that has an account already',
+    'already_in_use.txt',
+  ),
+};

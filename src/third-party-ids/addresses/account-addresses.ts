@@ -1,0 +1,99 @@
+import type { ThirdPartyIdentifiers, ValidatedAddress } from '../../accounts/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
+import { canonicalAddress } from '../../identity-servers/index.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { PublishedAddresses } from '../publication/published-addresses.ts';
+import type { ThirdPartyIdTables } from '../tables.ts';
+import { deleteValidationsOf } from '../validation/session-store.ts';
+import { readPhoneNumber } from './address.ts';
+import { type AddressRow, deleteAddress, findOwner, insertAddress, listAddresses } from './address-store.ts';
+import type { AllowedAddresses } from './allowed-addresses.ts';
+
+export interface AccountAddressesDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly allowed: AllowedAddresses;
+  readonly published: PublishedAddresses;
+  /** Stages by which a password can be reset. */
+  readonly resetStages: readonly string[];
+}
+
+/** The mail addresses and phone numbers of accounts. */
+export class AccountAddresses implements ThirdPartyIdentifiers {
+  readonly #deps: AccountAddressesDeps;
+
+  constructor(deps: AccountAddressesDeps) {
+    this.#deps = deps;
+  }
+
+  resetStages(): readonly string[] {
+    return this.#deps.resetStages;
+  }
+
+  async findUser(medium: string, address: string): Promise<string | undefined> {
+    const known = /^[a-z]{1,16}$/.test(medium) ? canonicalAddress(medium, address) : undefined;
+    // An address that is not valid is looked up too, so that it takes as long as a valid one.
+    return findOwner(this.#reader, known === undefined ? '' : medium, known ?? '');
+  }
+
+  phoneNumber(country: string, number: string): Promise<string | undefined> {
+    return readPhoneNumber(country, number);
+  }
+
+  isAllowed(medium: string, address: string): boolean {
+    return this.#deps.allowed.isAllowed(medium, address);
+  }
+
+  async bind(
+    writer: AnyWriter,
+    userId: string,
+    { medium, address, validatedAt }: ValidatedAddress,
+  ): Promise<void> {
+    if (!this.isAllowed(medium, address)) throw addressDenied();
+    const row = { medium, address, user_id: userId, validated_at: validatedAt };
+    const writable = writerFor<ThirdPartyIdTables>(writer);
+    const isFree = await insertAddress(writable, { ...row, added_at: this.#deps.clock.now() });
+    if (!isFree) throw addressInUse();
+    await deleteValidationsOf(writable, medium, address);
+  }
+
+  endValidations(writer: AnyWriter, { medium, address }: ValidatedAddress): Promise<void> {
+    return deleteValidationsOf(writerFor<ThirdPartyIdTables>(writer), medium, address);
+  }
+
+  unpublishAll(userId: string, server: string | undefined): Promise<boolean> {
+    return this.#deps.published.unpublishAll(userId, server);
+  }
+
+  /** The addresses of an account, in the order in which they were added. */
+  list(userId: string): Promise<AddressRow[]> {
+    return listAddresses(this.#reader, userId);
+  }
+
+  /** Adds a validated address to an account. @throws MatrixError M_THREEPID_IN_USE, M_THREEPID_DENIED */
+  async add(userId: string, address: ValidatedAddress): Promise<void> {
+    await this.#deps.database.transaction<ThirdPartyIdTables, void>((writer) =>
+      this.bind(writer, userId, address),
+    );
+  }
+
+  /** Removes an address from an account, which need not have it. */
+  async remove(userId: string, medium: string, address: string): Promise<void> {
+    await this.#deps.database.transaction<ThirdPartyIdTables, void>((writer) =>
+      deleteAddress(writer, userId, medium, address),
+    );
+  }
+
+  get #reader() {
+    return this.#deps.database.reader<ThirdPartyIdTables>();
+  }
+}
+
+/** The owner of an account has this address already. */
+export const addressInUse = () =>
+  new MatrixError(400, 'M_THREEPID_IN_USE', 'This address belongs to an account already');
+
+/** The option `allowed_local_3pids` does not allow the address. */
+export const addressDenied = () =>
+  new MatrixError(403, 'M_THREEPID_DENIED', 'This address is not allowed on this server');

@@ -1,0 +1,45 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { ThirdPartyIdTables } from '../tables.ts';
+
+export type PublicationRow = ThirdPartyIdTables['published_third_party_ids'];
+
+/** Maximum number of published addresses of one user that are remembered. */
+const maxPerUser = 100;
+
+export function listPublished(
+  reader: Reader<ThirdPartyIdTables>,
+  userId: string,
+): Promise<PublicationRow[]> {
+  return reader
+    .selectFrom('published_third_party_ids')
+    .selectAll()
+    .where('user_id', '=', userId)
+    .limit(maxPerUser)
+    .execute();
+}
+
+export async function insertPublished(
+  writer: Writer<ThirdPartyIdTables>,
+  row: PublicationRow,
+): Promise<void> {
+  const known = await listPublished(writer, row.user_id);
+  if (known.length >= maxPerUser) return;
+  await writer
+    .insertInto('published_third_party_ids')
+    .values(row)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+export async function deletePublished(
+  writer: Writer<ThirdPartyIdTables>,
+  row: PublicationRow,
+): Promise<void> {
+  await writer
+    .deleteFrom('published_third_party_ids')
+    .where('user_id', '=', row.user_id)
+    .where('medium', '=', row.medium)
+    .where('address', '=', row.address)
+    .where('server', '=', row.server)
+    .execute();
+}

@@ -1,0 +1,80 @@
+import type { IdentityServers, PublishedBy } from '../../identity-servers/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
+import type { ThirdPartyIdTables } from '../tables.ts';
+import { deletePublished, insertPublished, listPublished, type PublicationRow } from './publication-store.ts';
+
+/** Signs a request to an identity server: the `Authorization` header. */
+export type SignRequest = (request: {
+  readonly method: string;
+  readonly uri: string;
+  readonly destination: string;
+  /** Canonical JSON. */
+  readonly content: string;
+}) => string;
+
+export interface PublishedAddressesDeps {
+  readonly database: Database;
+  readonly identityServers: Pick<IdentityServers, 'bind' | 'unbind'>;
+  readonly sign: SignRequest;
+}
+
+/** Identity servers that are asked at the same time to forget the addresses of a user. */
+const parallel = 5;
+
+/** Addresses that users have published at identity servers, so that others find them there. */
+export class PublishedAddresses {
+  readonly #deps: PublishedAddressesDeps;
+
+  constructor(deps: PublishedAddressesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Publishes an address that the identity server has validated. @throws MatrixError of the identity server */
+  async publish(userId: string, session: PublishedBy): Promise<void> {
+    const { medium, address } = await this.#deps.identityServers.bind(userId, session);
+    const row = { user_id: userId, medium, address, server: session.server };
+    await this.#write((writer) => insertPublished(writer, row));
+  }
+
+  /**
+   * Asks identity servers to forget an address.
+   * @param server the identity server to ask; by default those at which the user has published the address
+   * @returns whether at least one was asked, and all have forgotten it
+   */
+  async unpublish(
+    userId: string,
+    medium: string,
+    address: string,
+    server: string | undefined,
+  ): Promise<boolean> {
+    const known = (await this.#list(userId)).filter((row) => row.medium === medium && row.address === address);
+    const rows = server === undefined ? known : [{ user_id: userId, medium, address, server }];
+    return rows.length > 0 && this.#forget(rows);
+  }
+
+  /** Asks identity servers to forget all addresses of a user. @returns whether all have been forgotten */
+  async unpublishAll(userId: string, server: string | undefined): Promise<boolean> {
+    const known = await this.#list(userId);
+    return this.#forget(server === undefined ? known : known.map((row) => ({ ...row, server })));
+  }
+
+  async #forget(rows: readonly PublicationRow[]): Promise<boolean> {
+    const { identityServers, sign } = this.#deps;
+    const results = await mapConcurrently(rows, parallel, async (row) => {
+      const { server, user_id: userId, medium, address } = row;
+      const isForgotten = await identityServers.unbind({ server, userId, medium, address }, sign);
+      if (isForgotten) await this.#write((writer) => deletePublished(writer, row));
+      return isForgotten;
+    });
+    return results.every((isForgotten) => isForgotten);
+  }
+
+  #list(userId: string): Promise<PublicationRow[]> {
+    return listPublished(this.#deps.database.reader<ThirdPartyIdTables>(), userId);
+  }
+
+  #write(work: Parameters<typeof this.#deps.database.transaction<ThirdPartyIdTables, void>>[0]) {
+    return this.#deps.database.transaction<ThirdPartyIdTables, void>(work);
+  }
+}

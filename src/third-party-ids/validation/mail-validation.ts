@@ -1,0 +1,52 @@
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import type { Mails } from '../../mail/index.ts';
+import type { Purpose } from './purpose.ts';
+
+/** A validation mail, or the one that takes its place. */
+export interface ValidationMail {
+  readonly to: string;
+  readonly purpose: Purpose;
+  /** Whether the address can be validated for the purpose; otherwise its owner gets another mail, or none. */
+  readonly isFit: boolean;
+  readonly sid: string;
+  readonly clientSecret: string;
+  readonly token: string;
+  readonly expiresAt: number;
+}
+
+/** Paths to which the links in mails lead, in the spelling of the wider ecosystem. */
+export const submitPaths: Readonly<Record<Purpose, string>> = {
+  registration: '/_matrix/client/unstable/registration/email/submit_token',
+  password_reset: '/_synapse/client/password_reset/email/submit_token',
+  add_threepid: '/_matrix/client/unstable/add_threepid/email/submit_token',
+};
+
+/** Writes the mails by which addresses are validated. */
+export class ValidationMails {
+  readonly #mails: Mails;
+  readonly #baseUrl: string;
+
+  /** @param baseUrl at which clients reach this server, without a slash at its end */
+  constructor(mails: Mails, baseUrl: string) {
+    this.#mails = mails;
+    this.#baseUrl = baseUrl;
+  }
+
+  /** Schedules the mail. One job is scheduled in each case, so that the time of a request does not depend on the case. */
+  async schedule(writer: AnyWriter, mail: ValidationMail): Promise<void> {
+    const { purpose, isFit, sid, token, clientSecret } = mail;
+    const { options } = this.#mails;
+    const query = new URLSearchParams({ token, client_secret: clientSecret, sid });
+    const link = `${this.#baseUrl}${submitPaths[purpose]}?${query}`;
+    const isNotice = !isFit && purpose !== 'password_reset';
+    await this.#mails.schedule(writer, {
+      to: mail.to,
+      subject: purpose === 'password_reset' ? options.subjects.password_reset : options.subjects.email_validation,
+      html: isNotice ? options.already_in_use_template_html : options[`${purpose}_template_html`],
+      text: isNotice ? options.already_in_use_template_text : options[`${purpose}_template_text`],
+      values: isNotice ? {} : { link },
+      expiresAt: mail.expiresAt,
+      isDecoy: !isFit && !isNotice,
+    });
+  }
+}

@@ -1,0 +1,110 @@
+import type { Limiter } from '../../accounts/index.ts';
+import { invalidParam, MatrixError } from '../../protocol/index.ts';
+import { addressDenied, addressInUse } from '../addresses/account-addresses.ts';
+import { type Medium, readMailAddress, readPhoneNumber } from '../addresses/address.ts';
+import type { ThirdPartyIdOptions } from '../options.ts';
+import type { ValidationMails } from './mail-validation.ts';
+import { readNextLink } from './next-link.ts';
+import type { Purpose } from './purpose.ts';
+import type { TextMessages } from './text-messages.ts';
+import { isId, type ValidationRequest, type ValidationSessions } from './validation-sessions.ts';
+
+/** The members that the bodies of all `requestToken` requests have. */
+export interface TokenRequestBody {
+  readonly client_secret: string;
+  readonly send_attempt: number;
+  readonly next_link?: string;
+}
+
+export interface TokenRequestsDeps {
+  readonly sessions: ValidationSessions;
+  readonly addresses: {
+    findUser(medium: string, address: string): Promise<string | undefined>;
+    isAllowed(medium: string, address: string): boolean;
+  };
+  /** Absent on a server that sends no mail. */
+  readonly mails: ValidationMails | undefined;
+  /** Absent on a server without a service for phone numbers. */
+  readonly phones: TextMessages | undefined;
+  /** `rc_3pid_validation`, by client address and by validated address. */
+  readonly limiter: Limiter;
+  readonly options: ThirdPartyIdOptions;
+}
+
+/** Handles requests for validation messages. Source: client-server API, the `requestToken` endpoints. */
+export class TokenRequests {
+  readonly #deps: TokenRequestsDeps;
+
+  constructor(deps: TokenRequestsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Sends a validation mail, at most one for each send attempt.
+   * @returns the session id
+   * @throws MatrixError M_THREEPID_MEDIUM_NOT_SUPPORTED, M_INVALID_PARAM, M_THREEPID_DENIED, M_LIMIT_EXCEEDED;
+   * M_THREEPID_IN_USE and M_THREEPID_NOT_FOUND unless `request_token_inhibit_3pid_errors` is on
+   */
+  async email(purpose: Purpose, body: TokenRequestBody & { email: string }, ip: string): Promise<string> {
+    const { mails, sessions } = this.#deps;
+    if (mails === undefined) throw unsupported('This server sends no mail');
+    const request = this.#read(purpose, 'email', readMailAddress(body.email), body);
+    const isFit = await this.#admit(request, ip);
+    return sessions.begin(
+      request,
+      async () => undefined,
+      (writer, sid, token, expiresAt) =>
+        mails.schedule(writer, { ...request, to: request.address, isFit, sid, token, expiresAt }),
+    );
+  }
+
+  /** Has a text message sent. Errors as in `email`, and those of the service. */
+  async msisdn(
+    purpose: Purpose,
+    body: TokenRequestBody & { country: string; phone_number: string },
+    ip: string,
+  ): Promise<string> {
+    const { phones, sessions } = this.#deps;
+    if (phones === undefined) throw unsupported('This server does not validate phone numbers');
+    const number = await readPhoneNumber(body.country, body.phone_number);
+    if (number === undefined) throw invalidParam('This is not a valid phone number');
+    const request = this.#read(purpose, 'msisdn', number, body);
+    const isFit = await this.#admit(request, ip);
+    const { country, phone_number, client_secret, send_attempt } = body;
+    const message = { country, phone_number, client_secret, send_attempt };
+    const isHidden = this.#deps.options.request_token_inhibit_3pid_errors;
+    return sessions.begin(
+      request,
+      async () => (isHidden ? undefined : phones.delegate.sendToken(message, request.nextLink)),
+      async (writer, sid) => {
+        const next = { sid, message, nextLink: request.nextLink ?? null, isDecoy: !isFit };
+        if (isHidden) await phones.schedule(writer, next);
+      },
+    );
+  }
+
+  #read(purpose: Purpose, medium: Medium, address: string, body: TokenRequestBody): ValidationRequest {
+    const { client_secret: clientSecret, send_attempt: sendAttempt } = body;
+    if (!isId(clientSecret)) throw invalidParam('client_secret is not valid');
+    const nextLink = readNextLink(body.next_link, this.#deps.options.next_link_domain_whitelist);
+    return { purpose, medium, address, clientSecret, sendAttempt, nextLink };
+  }
+
+  /**
+   * Checks what a request may do.
+   * @returns whether the address can be validated: whether it is free, or for a password reset, in use
+   */
+  async #admit({ purpose, medium, address }: ValidationRequest, ip: string): Promise<boolean> {
+    const { addresses, limiter, options } = this.#deps;
+    if (purpose !== 'password_reset' && !addresses.isAllowed(medium, address)) throw addressDenied();
+    limiter.take(`client ${ip}`);
+    limiter.take(`${medium} ${address}`);
+    const isUsed = (await addresses.findUser(medium, address)) !== undefined;
+    const isFit = isUsed === (purpose === 'password_reset');
+    if (isFit || options.request_token_inhibit_3pid_errors) return isFit;
+    if (isUsed) throw addressInUse();
+    throw new MatrixError(400, 'M_THREEPID_NOT_FOUND', 'No account has this address');
+  }
+}
+
+const unsupported = (message: string) => new MatrixError(400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED', message);

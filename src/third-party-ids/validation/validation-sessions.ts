@@ -1,0 +1,241 @@
+import { hash } from 'node:crypto';
+import type { Clock } from '../../kernel/clock.ts';
+import { type AnyWriter, type Database, type Writer } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
+import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { Medium } from '../addresses/address.ts';
+import type { ThirdPartyIdTables } from '../tables.ts';
+import type { Purpose } from './purpose.ts';
+import {
+  deleteExpired,
+  deleteSurplus,
+  findPending,
+  findSession,
+  findToken,
+  insertToken,
+  type SessionRow,
+  saveSession,
+} from './session-store.ts';
+
+/** What a client asks to be validated. */
+export interface ValidationRequest {
+  readonly medium: Medium;
+  /** In canonical form. */
+  readonly address: string;
+  readonly purpose: Purpose;
+  readonly clientSecret: string;
+  /** A message is sent when this is higher than before. */
+  readonly sendAttempt: number;
+  readonly nextLink: string | undefined;
+}
+
+/** What a client proves a session with. */
+export interface SessionCredentials {
+  readonly sid: string;
+  readonly clientSecret: string;
+}
+
+/** A session in which the address has been validated. */
+export interface ValidatedSession {
+  readonly medium: Medium;
+  readonly address: string;
+  readonly purpose: Purpose;
+  /** Milliseconds since the epoch. */
+  readonly validatedAt: number;
+}
+
+export interface ValidationSessionsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly jobs: Jobs;
+  /** Milliseconds for which a token is valid: `email.validation_token_lifetime`. */
+  readonly tokenLifetime: number;
+  /** Maximum number of stored sessions; by default 10,000. */
+  readonly maxSessions?: number;
+}
+
+/** Milliseconds for which a validated session can be used. */
+const validatedLifetime = 24 * 3_600_000;
+
+/** Milliseconds between two deletions of expired sessions. */
+const cleanupInterval = 3_600_000;
+
+/** Sessions begun between two checks of their number, and sessions that one check deletes at most. */
+const [sessionsPerCheck, deletedAtOnce] = [50, 500];
+
+const digest = (secret: string) => hash('sha256', secret, 'base64url');
+
+/**
+ * Sessions in which clients prove that their user receives messages at an address. A session belongs to the client that
+ * knows its secret, is for one address and one purpose, and ends when the address has been used for it.
+ */
+export class ValidationSessions {
+  readonly #deps: ValidationSessionsDeps;
+  readonly #maxSessions: number;
+  /** By medium and address: parallel requests for one address send one message. */
+  readonly #begun = new KeyedMutex();
+  #begunSinceCheck = 0;
+
+  constructor(deps: ValidationSessionsDeps) {
+    this.#deps = deps;
+    this.#maxSessions = deps.maxSessions ?? 10_000;
+    deps.jobs.every('third-party-ids/clean', cleanupInterval, { run: () => this.#cleanUp() });
+  }
+
+  /**
+   * Begins a session, or continues the client's pending session for the address.
+   * @param prepare runs before the transaction when a message is to be sent, for example to have another service send it;
+   * returns that service's session id
+   * @param deliver schedules the message with the token in the transaction that stores it
+   * @returns the session id
+   */
+  begin(
+    request: ValidationRequest,
+    prepare: () => Promise<string | undefined>,
+    deliver: (writer: AnyWriter, sid: string, token: string, expiresAt: number) => Promise<void>,
+  ): Promise<string> {
+    return this.#begun.run(`${request.medium} ${request.address}`, async () => {
+      const { medium, address, purpose, sendAttempt } = request;
+      const identity = { medium, address, purpose, secret_hash: digest(request.clientSecret) };
+      const { clock, randomness, tokenLifetime } = this.#deps;
+      const found = await findPending(this.#reader, identity);
+      const pending = found && found.expires_at > clock.now() ? found : undefined;
+      if (pending && pending.send_attempt >= sendAttempt) return pending.sid;
+      const expires_at = clock.now() + tokenLifetime;
+      const session = {
+        ...identity,
+        sid: pending?.sid ?? randomString(randomness, 24),
+        send_attempt: sendAttempt,
+        remote_sid: (await prepare()) ?? pending?.remote_sid ?? null,
+        validated_at: null,
+        expires_at,
+      };
+      const { sid } = session;
+      const token = randomString(randomness, 32);
+      const next_link = request.nextLink ?? null;
+      await this.#write(async (writer) => {
+        await this.#boundSessions(writer);
+        await saveSession(writer, session);
+        await insertToken(writer, { token_hash: digest(token), sid, next_link, expires_at });
+        await deliver(writer, sid, token, expires_at);
+      });
+      return sid;
+    });
+  }
+
+  /**
+   * Checks the token of a link without using it.
+   * @returns `nextLink`, the address to which the user goes on
+   * @throws MatrixError M_THREEPID_AUTH_FAILED, with a message for users
+   */
+  async check(
+    purpose: Purpose,
+    credentials: SessionCredentials,
+    token: string,
+  ): Promise<{ nextLink: string | undefined }> {
+    return (await this.#checkToken(purpose, credentials, token)).result;
+  }
+
+  /** Validates the address by the token of its link; a link may be opened again. Errors as in `check`. */
+  async submit(
+    purpose: Purpose,
+    credentials: SessionCredentials,
+    token: string,
+  ): Promise<{ nextLink: string | undefined }> {
+    const { session, result } = await this.#checkToken(purpose, credentials, token);
+    if (session.validated_at === null) await this.#markValidated(session, this.#deps.clock.now());
+    return result;
+  }
+
+  /**
+   * Returns the session of a client, validated or not.
+   * @throws MatrixError M_THREEPID_AUTH_FAILED when there is none, or when its secret is another
+   */
+  async find(medium: Medium, { sid, clientSecret }: SessionCredentials): Promise<SessionRow> {
+    const session = isId(sid) ? await findSession(this.#reader, sid) : undefined;
+    const isTheirs = session?.medium === medium && session.secret_hash === digest(clientSecret);
+    if (!isTheirs || session.expires_at <= this.#deps.clock.now()) throw unknownSession();
+    return session;
+  }
+
+  /** Records that another service has validated the address. @param at milliseconds since the epoch */
+  async confirm(session: SessionRow, at: number): Promise<ValidatedSession> {
+    await this.#markValidated(session, at);
+    return toValidated({ ...session, validated_at: at })!;
+  }
+
+  /** Stores the session id of the service that validates the number of a session. */
+  async setRemote(sid: string, remoteSid: string): Promise<void> {
+    await this.#write(async (writer) => {
+      const session = await findSession(writer, sid);
+      if (session !== undefined) await saveSession(writer, { ...session, remote_sid: remoteSid });
+    });
+  }
+
+  /** Returns a session whose address has been validated; `undefined` for a pending one. */
+  validated(session: SessionRow): ValidatedSession | undefined {
+    return toValidated(session);
+  }
+
+  async #checkToken(purpose: Purpose, credentials: SessionCredentials, token: string) {
+    const session = await this.find('email', credentials);
+    if (session.purpose !== purpose) throw unknownSession();
+    const found = await findToken(this.#reader, session.sid, digest(token));
+    if (found === undefined) throw unknownSession();
+    const isOver = found.expires_at <= this.#deps.clock.now();
+    if (isOver && session.validated_at === null) throw unknownSession();
+    return { session, result: { nextLink: found.next_link ?? undefined } };
+  }
+
+  async #markValidated(session: SessionRow, at: number): Promise<void> {
+    const expires_at = this.#deps.clock.now() + validatedLifetime;
+    await this.#write(async (writer) => {
+      const current = await findSession(writer, session.sid);
+      if (current?.validated_at === null)
+        await saveSession(writer, { ...current, validated_at: at, expires_at });
+    });
+  }
+
+  /** Deletes surplus sessions, so that clients cannot fill the database. */
+  async #boundSessions(writer: Writer<ThirdPartyIdTables>): Promise<void> {
+    this.#begunSinceCheck += 1;
+    if (this.#begunSinceCheck < Math.min(sessionsPerCheck, this.#maxSessions)) return;
+    this.#begunSinceCheck = 0;
+    await deleteSurplus(writer, this.#maxSessions, deletedAtOnce);
+  }
+
+  async #cleanUp(): Promise<void> {
+    const now = this.#deps.clock.now();
+    let deleted = deletedAtOnce;
+    while (deleted === deletedAtOnce) {
+      deleted = await this.#write((writer) => deleteExpired(writer, now, deletedAtOnce));
+    }
+  }
+
+  get #reader() {
+    return this.#deps.database.reader<ThirdPartyIdTables>();
+  }
+
+  #write<T>(work: (writer: Writer<ThirdPartyIdTables>) => Promise<T>): Promise<T> {
+    return this.#deps.database.transaction<ThirdPartyIdTables, T>(work);
+  }
+}
+
+function toValidated({ medium, address, purpose, validated_at }: SessionRow): ValidatedSession | undefined {
+  if (validated_at === null) return undefined;
+  return {
+    medium: medium as Medium,
+    address,
+    purpose: purpose as Purpose,
+    validatedAt: validated_at,
+  };
+}
+
+/** Session ids and secrets of clients. Source: client-server API, `POST /account/3pid/email/requestToken`. */
+export const isId = (text: string) => /^[0-9a-zA-Z.=_-]{1,255}$/.test(text);
+
+const unknownSession = () =>
+  new MatrixError(400, 'M_THREEPID_AUTH_FAILED', 'This link is not valid, or has expired');
