@@ -14,10 +14,11 @@ import { type Environment, type Kernel, openKernel } from './composition/kernel.
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
-import { openPages, staticRoutes } from './composition/pages.ts';
+import { openMailTemplates, openPages, staticRoutes } from './composition/pages.ts';
 import { startRooms, startRoomUpkeep } from './composition/rooms.ts';
 import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
+import { startThirdPartyIds } from './composition/third-party-ids.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
@@ -56,7 +57,13 @@ export interface Homeserver {
 /** Assembles a homeserver. */
 export function createHomeserver(environment: Environment): Homeserver {
   const shutdown = new Shutdown(environment.log);
-  let running: { readonly kernel: Kernel; readonly http: HttpServer; readonly pages: Pages } | undefined;
+  let running:
+    | {
+        readonly kernel: Kernel;
+        readonly http: HttpServer;
+        readonly templates: readonly { reload(): void }[];
+      }
+    | undefined;
   let routes: readonly Route[] = [];
   return {
     get routes() {
@@ -70,7 +77,13 @@ export function createHomeserver(environment: Environment): Homeserver {
         const federation = await startFederation(kernel, opened);
         const lookups = openRemoteLookups(kernel, federation);
         const media = await startMedia(kernel, federation, opened);
-        const users = startUsers(kernel, opened, lookups.profiles, media, federation.http);
+        const mailTemplates = openMailTemplates(kernel.configuration.mail);
+        const users = startUsers(kernel, opened, {
+          remoteProfiles: lookups.profiles,
+          avatarFiles: media,
+          addresses: startThirdPartyIds(kernel, federation, mailTemplates),
+          http: federation.http,
+        });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
           remoteAliases: lookups.aliases,
@@ -111,7 +124,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         await startManhole(kernel, users.accounts, opened);
         const control = await openControl(kernel);
         opened.add('control socket', { stop: () => control?.close() });
-        running = { kernel, http, pages };
+        running = { kernel, http, templates: [pages, mailTemplates] };
         return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {
         await shutdown.run();
@@ -126,7 +139,7 @@ export function createHomeserver(environment: Environment): Homeserver {
 
     async reload(configuration) {
       running?.kernel.caches.configure(configuration.caches);
-      running?.pages.reload();
+      for (const templates of running?.templates ?? []) templates.reload();
       await running?.http.reload();
     },
   };

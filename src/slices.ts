@@ -29,6 +29,7 @@ import { searchManifest } from './search/manifest.ts';
 import { serverNoticesManifest } from './server-notices/manifest.ts';
 import { ssoManifest } from './sso/manifest.ts';
 import { syncManifest } from './sync/manifest.ts';
+import { thirdPartyIdsManifest } from './third-party-ids/manifest.ts';
 import { threadSubscriptionsManifest } from './thread-subscriptions/manifest.ts';
 import { toDeviceManifest } from './to-device/manifest.ts';
 
@@ -39,6 +40,7 @@ import { toDeviceManifest } from './to-device/manifest.ts';
 const manifests = [
   mailManifest,
   accountsManifest,
+  thirdPartyIdsManifest,
   ssoManifest,
   devicesManifest,
   profilesManifest,

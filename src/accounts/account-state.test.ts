@@ -101,12 +101,4 @@ forEachDatabase((open) => {
       assert.equal((await lock(admin.token, alice.userId, 'yes')).body['errcode'], 'M_BAD_JSON');
     });
   });
-
-  describe('GET /account/3pid', () => {
-    it('returns an empty list', async () => {
-      await start();
-      const { token } = await server.register('alice');
-      assert.deepEqual((await server.call('GET', '/account/3pid', { token })).body, { threepids: [] });
-    });
-  });
 });

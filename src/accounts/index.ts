@@ -8,14 +8,6 @@ export {
   type Logout,
   type RegisteredAccount,
 } from './accounts.ts';
-export {
-  type AccountExtensions,
-  type AccountsEnvironment,
-  type AccountsSlice,
-  type AccountsSliceOptions,
-  accountRoutes,
-  assembleAccounts,
-} from './assemble.ts';
 export type { AccountsConfig } from './config.ts';
 export { hasAccounts, isFirstAccount } from './first-account.ts';
 export { Housekeeping } from './housekeeping.ts';

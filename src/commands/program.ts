@@ -22,6 +22,7 @@ export function createProgram(): Command {
   addRegisterUser(program);
   addBackup(program);
   addRestore(program);
+  addMail(program);
   return program;
 }
 
@@ -106,6 +107,16 @@ configuration says where the database and the media go. A PostgreSQL database mu
     )
     .action(async (directory: string | undefined, options: RestoreOptions) =>
       (await import('./backup/restore.ts')).restore(directory, options),
+    );
+}
+
+function addMail(program: Command): void {
+  const mail = addCommand(program, 'mail').description('Check whether mail can be sent.');
+  withConfig(addCommand(mail, 'test'))
+    .description('Send a test mail, and explain what went wrong if the mail server does not accept it.')
+    .argument('<address>', 'the mail address of the recipient')
+    .action(async (address: string, options: ConfigFlags) =>
+      (await import('./mail.ts')).testMail(address, options),
     );
 }
 

@@ -3,10 +3,18 @@ import { accountTemplates } from '../accounts/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import { Pages, pageStaticFiles, pageTemplates, staticFiles } from '../kernel/pages/index.ts';
 import { Templates } from '../kernel/templates/index.ts';
+import { type MailConfig, mailTemplateFolders, mailTemplates } from '../mail/index.ts';
+import { thirdPartyIdTemplates } from '../third-party-ids/index.ts';
 import { welcomeTemplates } from '../welcome/index.ts';
 
 /** Folders of built-in templates; each name occurs in one of them only. */
-export const templateFolders: readonly string[] = [pageTemplates, welcomeTemplates, accountTemplates];
+export const templateFolders: readonly string[] = [
+  pageTemplates,
+  welcomeTemplates,
+  accountTemplates,
+  mailTemplates,
+  thirdPartyIdTemplates,
+];
 
 /**
  * Opens the templates of pages. @param custom folder of the operator's templates, which are preferred to
@@ -15,6 +23,12 @@ export const templateFolders: readonly string[] = [pageTemplates, welcomeTemplat
 export function openPages(custom: string | null): Pages {
   const folders = custom === null ? templateFolders : [resolve(custom), ...templateFolders];
   return new Pages(new Templates({ folders }));
+}
+
+/** Opens the templates of mails and of the pages to which their links lead. */
+export function openMailTemplates({ email, templates }: MailConfig): Templates {
+  const custom = templates.custom_template_directory;
+  return new Templates({ folders: mailTemplateFolders(custom, email, templateFolders) });
 }
 
 /** Style sheets and images of pages. */

@@ -28,9 +28,11 @@ import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
 import { slices } from '../slices.ts';
+import { thirdPartyIdRoutes } from '../third-party-ids/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 
 /** The slices about users (tier 1). */
 export interface Users {
@@ -47,13 +49,21 @@ export interface Users {
   readonly keyChanges: DeviceKeyChanges;
 }
 
-/** Opens accounts and what is stored for them. @param http for requests to the CAPTCHA service */
+/** What users have besides their rows; a process that only reads has none of it. */
+export interface UserSources {
+  readonly remoteProfiles?: RemoteProfiles;
+  readonly avatarFiles?: AvatarFiles | undefined;
+  /** Mail addresses and phone numbers. */
+  readonly addresses?: OpenedThirdPartyIds;
+  /** For requests to the CAPTCHA service. */
+  readonly http?: OutboundHttp;
+}
+
+/** Opens accounts and what is stored for them. */
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
-  remoteProfiles?: RemoteProfiles,
-  avatarFiles?: AvatarFiles,
-  http?: OutboundHttp,
+  { remoteProfiles, avatarFiles, addresses, http }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -107,9 +117,19 @@ export function startUsers(
         new NoticeRoomJobs(kernel),
       ],
       reservations: { isReservedFrom: isServer },
+      ...(addresses && {
+        stages: addresses.thirdPartyIds.stages,
+        thirdPartyIds: addresses.thirdPartyIds.addresses,
+      }),
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
+  if (addresses) {
+    const { thirdPartyIds, routesDeps } = addresses;
+    opened.add('third-party ids', {
+      routes: thirdPartyIdRoutes(thirdPartyIds, routesDeps, accounts.reauthenticator),
+    });
+  }
   opened.add('capabilities', { routes: routesOfCapabilities(kernel) });
   opened.add('accounts', {
     routes: [
@@ -142,7 +162,7 @@ export function startUsers(
 
 function routesOfCapabilities({ configuration }: Kernel) {
   const served = {
-    thirdPartyIdChanges: false,
+    thirdPartyIdChanges: configuration.accounts.enable_3pid_changes,
     loginTokens: false,
     locking: true,
     suspension: true,

@@ -15,6 +15,7 @@ import { KeyRing } from './keys/key-ring.ts';
 import { OwnKeys } from './keys/own-keys.ts';
 import { DomainWhitelist } from './requests/domain-whitelist.ts';
 import { FederationClient } from './requests/federation-client.ts';
+import { authorize, type SignedParts } from './requests/request-signature.ts';
 import { federationTls } from './tls.ts';
 
 export interface FederationClientSliceDeps {
@@ -40,6 +41,8 @@ export interface FederationClientSlice {
   readonly keys: KeyRing;
   /** Identifies the server that sent a request. */
   readonly serverAuthenticator: ServerAuthenticator;
+  /** Returns the `Authorization` header of a request of this server, for servers of other kinds, which are not asked through `requests`. */
+  readonly sign: (request: Omit<SignedParts, 'origin'>) => string;
 }
 
 /** @throws Error when a file of `federation_custom_ca_list` cannot be read */
@@ -56,5 +59,6 @@ export async function openFederationClient(deps: FederationClientSliceDeps): Pro
   const ownKeys = new OwnKeys(deps);
   const keys = new KeyRing({ ...deps, requests, own: ownKeys, keyServers: options.trusted_key_servers });
   const serverAuthenticator = new XMatrixAuthenticator({ ...deps, keys, whitelist, destinations });
-  return { requests, destinations, whitelist, ownKeys, keys, serverAuthenticator };
+  const sign = (request: Omit<SignedParts, 'origin'>) => authorize({ ...request, origin: serverName }, key);
+  return { requests, destinations, whitelist, ownKeys, keys, serverAuthenticator, sign };
 }

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 export { type EmailOptions, type MailConfig, mailSection } from './config.ts';
 export { MailFailure } from './mail-failure.ts';
 export { type Mail, Mails, type MailsDeps, mailTemplateFolders } from './mails.ts';
-export { mailManifest } from './manifest.ts';
+export { Smtp } from './smtp.ts';
 
 /** Folder of the layout of mails (`_mail.html`), its style sheet, and the test mail. */
 export const mailTemplates = fileURLToPath(new URL('./templates', import.meta.url));

@@ -15,7 +15,7 @@ export interface RenderedMail {
 }
 
 export interface SmtpDeps {
-  /** PEM of the certificate authorities to trust instead of those of the machine. */
+  /** PEM of the trusted certificate authorities; by default, the machine's. */
   readonly authorities?: readonly string[] | undefined;
   /** Milliseconds that the mail server may stay silent; by default 30 seconds. */
   readonly timeout?: number;

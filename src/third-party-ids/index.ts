@@ -2,8 +2,13 @@
 import { fileURLToPath } from 'node:url';
 
 export type { AccountAddresses } from './addresses/account-addresses.ts';
-export { thirdPartyIdsManifest } from './manifest.ts';
-export { openThirdPartyIds, type ThirdPartyIds, type ThirdPartyIdsDeps } from './open.ts';
+export {
+  openThirdPartyIds,
+  type ThirdPartyIdRoutesDeps,
+  type ThirdPartyIds,
+  type ThirdPartyIdsDeps,
+  thirdPartyIdRoutes,
+} from './open.ts';
 
 /** Folder of the mails and the pages of validations. */
 export const thirdPartyIdTemplates = fileURLToPath(new URL('./templates', import.meta.url));

@@ -33,9 +33,6 @@ export interface ThirdPartyIdsDeps {
   readonly sign: SignRequest;
   /** Absent on a server that sends no mail. */
   readonly mails: Mails | undefined;
-  /** Pages to which the links in mails lead. */
-  readonly pages: Pages;
-  readonly serverName: string;
   /** URL at which clients reach this server, without a slash at its end. */
   readonly baseUrl: string;
   /** `rc_3pid_validation`. */
@@ -43,12 +40,19 @@ export interface ThirdPartyIdsDeps {
   readonly options: ThirdPartyIdOptions;
 }
 
+/** What the routes need in addition. */
+export interface ThirdPartyIdRoutesDeps extends Pick<ThirdPartyIdsDeps, 'options' | 'mails' | 'baseUrl'> {
+  /** Pages to which the links in mails lead. */
+  readonly pages: Pages;
+  readonly serverName: string;
+}
+
 /** Milliseconds for which a token of a text message is valid when no mail server is configured. */
 const phoneTokenLifetime = 3_600_000;
 
 /**
  * Opens the mail addresses and phone numbers of accounts, before accounts, which use them.
- * @returns the stages of interactive authentication that this server supports, and the routes
+ * @returns among others the stages of interactive authentication that this server supports
  */
 export function openThirdPartyIds(deps: ThirdPartyIdsDeps) {
   const { options, mails, http, baseUrl } = deps;
@@ -68,14 +72,22 @@ export function openThirdPartyIds(deps: ThirdPartyIdsDeps) {
   const addresses = new AccountAddresses({ ...deps, allowed, published, resetStages });
   const validationMails = mails && new ValidationMails(mails, baseUrl);
   const requests = new TokenRequests({ ...deps, sessions, addresses, mails: validationMails, phones });
-  const canChange = options.enable_3pid_changes;
-  const routes = (reauthenticator: Reauthenticator): Route[] => [
-    ...addressRoutes({ addresses, published, validated, reauthenticator, canChange }),
-    ...requestTokenRoutes(requests, baseUrl, canChange),
-    ...(mails ? submitRoutes({ ...deps, sessions, validated, email: mails.options }) : []),
-    ...(phones ? [phoneSubmitRoute(validated)] : []),
-  ];
-  return { addresses, stages, routes };
+  return { addresses, stages, published, sessions, validated, phones, requests };
 }
 
 export type ThirdPartyIds = ReturnType<typeof openThirdPartyIds>;
+
+/** Returns the routes of third-party identifiers; some need accounts, which are opened later. */
+export function thirdPartyIdRoutes(
+  { addresses, published, sessions, validated, phones, requests }: ThirdPartyIds,
+  { options, mails, pages, serverName, baseUrl }: ThirdPartyIdRoutesDeps,
+  reauthenticator: Reauthenticator,
+): Route[] {
+  const canChange = options.enable_3pid_changes;
+  return [
+    ...addressRoutes({ addresses, published, validated, reauthenticator, canChange }),
+    ...requestTokenRoutes(requests, baseUrl, canChange),
+    ...(mails ? submitRoutes({ sessions, pages, serverName, email: mails.options }) : []),
+    ...(phones ? [phoneSubmitRoute(validated)] : []),
+  ];
+}

@@ -10,19 +10,7 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
  */
 const notServed: Readonly<Record<string, readonly string[]>> = {
   'previews of links': ['getUrlPreview', 'getUrlPreviewAuthed'],
-  'mail addresses and phone numbers of accounts': [
-    'add3PID',
-    'bind3PID',
-    'delete3pidFromAccount',
-    'post3PIDs',
-    'requestTokenTo3PIDEmail',
-    'requestTokenTo3PIDMSISDN',
-    'requestTokenToRegisterEmail',
-    'requestTokenToRegisterMSISDN',
-    'requestTokenToResetPasswordEmail',
-    'requestTokenToResetPasswordMSISDN',
-    'unbind3pidFromAccount',
-  ],
+  'mail addresses and phone numbers of accounts': [],
   'single sign-on and OAuth 2.0': ['generateLoginToken', 'getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
   'push gateways': ['getPushers', 'postPusher'],
   'application services': [

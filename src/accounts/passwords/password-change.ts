@@ -45,7 +45,11 @@ export class PasswordChange {
     this.check(password);
     const hash = await this.#deps.hasher.hash(password);
     const { tokenId, deviceId } = requester;
-    await this.#deps.accounts.setPassword(requester.userId, hash, logoutDevices ? { tokenId, deviceId } : 'none');
+    await this.#deps.accounts.setPassword(
+      requester.userId,
+      hash,
+      logoutDevices ? { tokenId, deviceId } : 'none',
+    );
   }
 
   /** Flows by which a user who is not logged in can set a new password; empty when there are none. */

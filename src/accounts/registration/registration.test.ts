@@ -316,7 +316,7 @@ forEachDatabase((open) => {
       const token = body['access_token'] as string;
       assert.equal((await server.call('GET', '/account/whoami', { token })).body['is_guest'], true);
       assert.equal((await server.call('GET', '/devices', { token })).status, 200);
-      const denied = await server.call('GET', '/account/3pid', { token });
+      const denied = await server.call('POST', '/account/deactivate', { token, body: {} });
       assert.equal(denied.body['errcode'], 'M_GUEST_ACCESS_FORBIDDEN');
     });
 

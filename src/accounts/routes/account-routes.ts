@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { type Requester, type Route, route } from '../../kernel/http/index.ts';
+import { invalidParam, isServerName, type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { Accounts } from '../accounts.ts';
 import type { Reauthenticator } from '../interactive-auth/reauthenticator.ts';
 import type { PasswordChange } from '../passwords/password-change.ts';
@@ -40,6 +41,9 @@ function readRoutes(): Route[] {
     ),
   ];
 }
+
+const missingToken = () => new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
+const guestRefused = () => new MatrixError(403, 'M_GUEST_ACCESS_FORBIDDEN', 'Guests may not do this');
 
 function changeRoutes({
   accounts,

@@ -1,7 +1,7 @@
 import type { ThirdPartyIdentifiers, ValidatedAddress } from '../../accounts/index.ts';
+import { canonicalAddress } from '../../identity-servers/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
-import { canonicalAddress } from '../../identity-servers/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { PublishedAddresses } from '../publication/published-addresses.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';

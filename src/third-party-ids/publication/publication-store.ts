@@ -6,10 +6,7 @@ export type PublicationRow = ThirdPartyIdTables['published_third_party_ids'];
 /** Maximum number of published addresses of one user that are remembered. */
 const maxPerUser = 100;
 
-export function listPublished(
-  reader: Reader<ThirdPartyIdTables>,
-  userId: string,
-): Promise<PublicationRow[]> {
+export function listPublished(reader: Reader<ThirdPartyIdTables>, userId: string): Promise<PublicationRow[]> {
   return reader
     .selectFrom('published_third_party_ids')
     .selectAll()

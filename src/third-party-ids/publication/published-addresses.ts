@@ -1,5 +1,5 @@
 import type { IdentityServers, PublishedBy } from '../../identity-servers/index.ts';
-import type { Database } from '../../kernel/database/index.ts';
+import type { Database, Writer } from '../../kernel/database/index.ts';
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
 import { deletePublished, insertPublished, listPublished, type PublicationRow } from './publication-store.ts';
@@ -48,7 +48,9 @@ export class PublishedAddresses {
     address: string,
     server: string | undefined,
   ): Promise<boolean> {
-    const known = (await this.#list(userId)).filter((row) => row.medium === medium && row.address === address);
+    const known = (await this.#list(userId)).filter(
+      (row) => row.medium === medium && row.address === address,
+    );
     const rows = server === undefined ? known : [{ user_id: userId, medium, address, server }];
     return rows.length > 0 && this.#forget(rows);
   }
@@ -74,7 +76,7 @@ export class PublishedAddresses {
     return listPublished(this.#deps.database.reader<ThirdPartyIdTables>(), userId);
   }
 
-  #write(work: Parameters<typeof this.#deps.database.transaction<ThirdPartyIdTables, void>>[0]) {
+  #write(work: (writer: Writer<ThirdPartyIdTables>) => Promise<void>): Promise<void> {
     return this.#deps.database.transaction<ThirdPartyIdTables, void>(work);
   }
 }

@@ -18,7 +18,10 @@ export interface AddressRoutesDeps {
   readonly canChange: boolean;
 }
 
-const paths = (end: string) => [`/_proto/client/v3/account/3pid${end}`, `/_proto/client/r0/account/3pid${end}`];
+const paths = (end: string) => [
+  `/_proto/client/v3/account/3pid${end}`,
+  `/_proto/client/r0/account/3pid${end}`,
+];
 
 const auth = Type.Optional(Type.Unknown());
 const sid = Type.String({ maxLength: 255 });
@@ -69,10 +72,14 @@ function additionRoutes(deps: AddressRoutesDeps): Route[] {
         response: Type.Object({}),
       },
       ({ requester, body, ip }) =>
-        add(deps, { requester, body, ip, operation: 'POST /account/3pid/add', refusal: 400 }, {
-          sid: body.sid,
-          clientSecret: body.client_secret,
-        }),
+        add(
+          deps,
+          { requester, body, ip, operation: 'POST /account/3pid/add', refusal: 400 },
+          {
+            sid: body.sid,
+            clientSecret: body.client_secret,
+          },
+        ),
     ),
     route(
       {
@@ -90,10 +97,14 @@ function additionRoutes(deps: AddressRoutesDeps): Route[] {
       ({ requester, body, ip }) => {
         const given = body.three_pid_creds ?? body.threePidCreds;
         if (given === undefined) throw missingParam("'three_pid_creds' is missing");
-        return add(deps, { requester, body, ip, operation: 'POST /account/3pid', refusal: 403 }, {
-          sid: given.sid,
-          clientSecret: given.client_secret,
-        });
+        return add(
+          deps,
+          { requester, body, ip, operation: 'POST /account/3pid', refusal: 403 },
+          {
+            sid: given.sid,
+            clientSecret: given.client_secret,
+          },
+        );
       },
     ),
   ];

@@ -24,14 +24,24 @@ const phoneBody = Type.Object({
 const bodyLimit = 16_384;
 
 const paths = [
-  { at: 'register', purpose: 'registration', email: 'requestTokenToRegisterEmail', msisdn: 'requestTokenToRegisterMSISDN' },
+  {
+    at: 'register',
+    purpose: 'registration',
+    email: 'requestTokenToRegisterEmail',
+    msisdn: 'requestTokenToRegisterMSISDN',
+  },
   {
     at: 'account/password',
     purpose: 'password_reset',
     email: 'requestTokenToResetPasswordEmail',
     msisdn: 'requestTokenToResetPasswordMSISDN',
   },
-  { at: 'account/3pid', purpose: 'add_threepid', email: 'requestTokenTo3PIDEmail', msisdn: 'requestTokenTo3PIDMSISDN' },
+  {
+    at: 'account/3pid',
+    purpose: 'add_threepid',
+    email: 'requestTokenTo3PIDEmail',
+    msisdn: 'requestTokenTo3PIDMSISDN',
+  },
 ] as const;
 
 /** Path of the endpoint that takes the tokens of text messages. */
@@ -48,7 +58,8 @@ export function requestTokenRoutes(requests: TokenRequests, baseUrl: string, can
   };
   return paths.flatMap(({ at, purpose, email, msisdn }) => {
     const contract = { method: 'POST', auth: 'none', bodyLimit } as const;
-    const pathsOf = (medium: string) => ['v3', 'r0'].map((version) => `/_proto/client/${version}/${at}/${medium}/requestToken`);
+    const pathsOf = (medium: string) =>
+      ['v3', 'r0'].map((version) => `/_proto/client/${version}/${at}/${medium}/requestToken`);
     return [
       route(
         {

@@ -11,7 +11,6 @@ import { phoneSubmitPath } from './request-token-routes.ts';
 
 export interface SubmitRoutesDeps {
   readonly sessions: ValidationSessions;
-  readonly validated: ValidatedSessions;
   readonly pages: Pages;
   readonly serverName: string;
   /** Names of the templates of pages. */
@@ -30,11 +29,7 @@ const credentialsIn = ({ sid, client_secret: clientSecret }: Parameters) => ({ s
 
 /** The pages to which the links in mails lead. */
 export function submitRoutes(deps: SubmitRoutesDeps): Route[] {
-  return [
-    linkRoute('registration', deps),
-    linkRoute('add_threepid', deps),
-    ...resetRoutes(deps),
-  ];
+  return [linkRoute('registration', deps), linkRoute('add_threepid', deps), ...resetRoutes(deps)];
 }
 
 /** A link that validates the address as soon as it is opened. */

@@ -41,7 +41,8 @@ export class ValidationMails {
     const isNotice = !isFit && purpose !== 'password_reset';
     await this.#mails.schedule(writer, {
       to: mail.to,
-      subject: purpose === 'password_reset' ? options.subjects.password_reset : options.subjects.email_validation,
+      subject:
+        purpose === 'password_reset' ? options.subjects.password_reset : options.subjects.email_validation,
       html: isNotice ? options.already_in_use_template_html : options[`${purpose}_template_html`],
       text: isNotice ? options.already_in_use_template_text : options[`${purpose}_template_text`],
       values: isNotice ? {} : { link },

@@ -8,7 +8,10 @@ const maxLength = 2_048;
  * @param domains `next_link_domain_whitelist`: the allowed hosts; null allows all
  * @throws MatrixError M_INVALID_PARAM
  */
-export function readNextLink(given: string | undefined, domains: readonly string[] | null): string | undefined {
+export function readNextLink(
+  given: string | undefined,
+  domains: readonly string[] | null,
+): string | undefined {
   if (given === undefined || given === '') return undefined;
   const url = given.length <= maxLength ? URL.parse(given) : null;
   if (url === null || (url.protocol !== 'https:' && url.protocol !== 'http:'))

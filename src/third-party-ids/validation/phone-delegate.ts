@@ -77,14 +77,18 @@ export class PhoneDelegate {
     throw new MatrixError(code === 'M_UNKNOWN' ? 502 : 400, code, 'The service for phone numbers refused');
   }
 
-  async #fetch(path: string, request: Partial<OutboundRequest>): Promise<{ status: number; json: JsonObject }> {
+  async #fetch(
+    path: string,
+    request: Partial<OutboundRequest>,
+  ): Promise<{ status: number; json: JsonObject }> {
     try {
       const url = new URL(`${this.#base}${path}`);
       const { status, body } = await this.#http.fetch(url, { ...request, timeout, maxBody: maxBytes });
       const json = parseJson(body.toString('utf8'));
       if (isJsonObject(json)) return { status, json };
     } catch (error) {
-      if (error instanceof OutboundError) throw unknown('The service for phone numbers cannot be reached', 502);
+      if (error instanceof OutboundError)
+        throw unknown('The service for phone numbers cannot be reached', 502);
     }
     throw invalidResponse();
   }

@@ -4,7 +4,10 @@ import type { ThirdPartyIdTables } from '../tables.ts';
 export type SessionRow = ThirdPartyIdTables['validation_sessions'];
 export type TokenRow = ThirdPartyIdTables['validation_tokens'];
 
-export function findSession(reader: Reader<ThirdPartyIdTables>, sid: string): Promise<SessionRow | undefined> {
+export function findSession(
+  reader: Reader<ThirdPartyIdTables>,
+  sid: string,
+): Promise<SessionRow | undefined> {
   return reader.selectFrom('validation_sessions').selectAll().where('sid', '=', sid).executeTakeFirst();
 }
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
-import { type AnyWriter, type Database, type Writer } from '../../kernel/database/index.ts';
+import type { AnyWriter, Database, Writer } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';

@@ -1,0 +1,42 @@
+import { Pages } from '../kernel/pages/index.ts';
+import type { Templates } from '../kernel/templates/index.ts';
+import { Mails } from '../mail/index.ts';
+import {
+  openThirdPartyIds,
+  type ThirdPartyIdRoutesDeps,
+  type ThirdPartyIds,
+} from '../third-party-ids/index.ts';
+import type { Federation } from './federation.ts';
+import type { Kernel } from './kernel.ts';
+
+/** Mail addresses and phone numbers of accounts, and what their routes need. */
+export interface OpenedThirdPartyIds {
+  readonly thirdPartyIds: ThirdPartyIds;
+  readonly routesDeps: ThirdPartyIdRoutesDeps;
+}
+
+/**
+ * Opens mail, and the addresses of accounts, before accounts, which use them.
+ * @param templates of mails and of the pages to which their links lead
+ */
+export function startThirdPartyIds(
+  kernel: Kernel,
+  federation: Federation,
+  templates: Templates,
+): OpenedThirdPartyIds {
+  const { configuration, serverName } = kernel;
+  const { email } = configuration.mail;
+  const mails = email ? new Mails({ ...kernel, templates, log: kernel.namedLog('mail') }, email) : undefined;
+  const { public_baseurl } = configuration.server;
+  const deps = {
+    ...kernel,
+    http: federation.http,
+    sign: federation.sign,
+    mails,
+    baseUrl: (public_baseurl ?? `https://${serverName}`).replace(/\/+$/, ''),
+    limiter: kernel.limiter(configuration.rateLimits.rc_3pid_validation),
+    options: configuration.accounts,
+  };
+  const thirdPartyIds = openThirdPartyIds(deps);
+  return { thirdPartyIds, routesDeps: { ...deps, pages: new Pages(templates) } };
+}

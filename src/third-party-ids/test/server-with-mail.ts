@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { FakeResolver } from '../../../test/support/network/loopback.ts';
+import { MailServer, type ReceivedMail } from '../../../test/support/network/mail-server.ts';
+import { commonTestAuthority } from '../../../test/support/network/test-authority.ts';
+import {
+  type ApiAnswer,
+  type ConfigurationOverrides,
+  startTestServer,
+  type TestServer,
+} from '../../../test/support/servers/server.ts';
+
+export type Options = ConfigurationOverrides['accounts'];
+export type EmailOverrides = NonNullable<NonNullable<ConfigurationOverrides['mail']>['email']>;
+
+/** A page that the server has shown to a browser. */
+export interface ShownPage {
+  readonly status: number;
+  readonly text: string;
+  readonly location: string | null;
+  readonly headers: Headers;
+}
+
+export const clientPath = (path: string) => `/_matrix/client/v3${path}`;
+
+export const codeOf = ({ status, body }: ApiAnswer) => [status, body['errcode']];
+
+/** A homeserver, and the mail server that receives its mails. */
+export class ServerWithMail {
+  readonly server: TestServer;
+  readonly mailServer: MailServer;
+  readonly clock: ManualClock;
+  readonly resolver: FakeResolver;
+
+  private constructor(
+    server: TestServer,
+    mailServer: MailServer,
+    clock: ManualClock,
+    resolver: FakeResolver,
+  ) {
+    this.server = server;
+    this.mailServer = mailServer;
+    this.clock = clock;
+    this.resolver = resolver;
+  }
+
+  static async start(
+    database: DatabaseOptions['kind'],
+    accounts: Options = {},
+    { email = {}, ...more }: ConfigurationOverrides & { email?: EmailOverrides | null } = {},
+  ): Promise<ServerWithMail> {
+    const mailServer = await MailServer.start();
+    const clock = manualClock();
+    const resolver = new FakeResolver();
+    resolver.hosts.set('id.example', ['127.0.0.1']);
+    resolver.hosts.set('phones.example', ['127.0.0.1']);
+    const smtp = { smtp_host: '127.0.0.1', smtp_port: mailServer.port, notif_from: 'no-reply@example.org' };
+    const config = {
+      outbound: { ip_range_whitelist: ['127.0.0.0/8'] },
+      ...more,
+      accounts,
+      mail: { ...more.mail, email: email && { ...smtp, ...email } },
+    };
+    const authorities = [commonTestAuthority().pem];
+    const server = await startTestServer({ database, clock, config, resolver, authorities });
+    return new ServerWithMail(server, mailServer, clock, resolver);
+  }
+
+  async stop(): Promise<void> {
+    await this.server.stop();
+    await this.mailServer.stop();
+  }
+
+  post(path: string, body: object, token?: string): Promise<ApiAnswer> {
+    return this.server.api('POST', clientPath(path), { body, ...(token !== undefined && { token }) });
+  }
+
+  /** Asks for a validation mail. @param at for example `register` */
+  askForMail(at: string, email: string, more: object = {}): Promise<ApiAnswer> {
+    return this.post(`/${at}/email/requestToken`, {
+      client_secret: 'secret',
+      email,
+      send_attempt: 1,
+      ...more,
+    });
+  }
+
+  /** Asks for a mail and resolves with the session and the link in the mail. */
+  async receiveLink(at: string, email: string, more: object = {}): Promise<{ sid: string; link: string }> {
+    const number = this.mailServer.received.length;
+    const { status, body, raw } = await this.askForMail(at, email, more);
+    assert.equal(status, 200, raw);
+    const mail = await this.mailServer.mail(number);
+    assert.deepEqual(mail.to, [email.trim().toLowerCase()]);
+    return { sid: String(body['sid']), link: linkIn(mail) };
+  }
+
+  /** Opens a link of a mail in a browser: at the address at which the server listens. */
+  async open(link: string, form?: Record<string, string>): Promise<ShownPage> {
+    const { pathname, search } = new URL(link);
+    const response = await fetch(this.server.baseUrl + pathname + (form ? '' : search), {
+      redirect: 'manual',
+      ...(form && { method: 'POST', body: new URLSearchParams(form) }),
+    });
+    const { status, headers } = response;
+    return { status, text: await response.text(), location: headers.get('location'), headers };
+  }
+
+  /** Validates an address by the link of a mail. @returns the credentials of the session */
+  async validate(at: string, email: string, clientSecret = 'secret') {
+    const { sid, link } = await this.receiveLink(at, email, { client_secret: clientSecret });
+    const isReset = at === 'account/password';
+    const opened = await this.open(link, isReset ? parametersOf(link) : undefined);
+    assert.equal(opened.status, 200, opened.text);
+    return { sid, client_secret: clientSecret };
+  }
+
+  /** Adds an address to the account of a user. */
+  async addAddress(user: { userId: string; token: string }, email: string): Promise<void> {
+    const credentials = await this.validate(
+      'account/3pid',
+      email,
+      `add.${user.userId.replace(/[^a-z0-9]/g, '.')}`,
+    );
+    const { status, raw } = await this.addValidated(user, credentials);
+    assert.equal(status, 200, raw);
+  }
+
+  /** Adds the address of a session, confirming with the password. */
+  async addValidated(
+    user: { userId: string; token: string },
+    credentials: object,
+    password = 'correct horse',
+  ): Promise<ApiAnswer> {
+    const asked = await this.post('/account/3pid/add', credentials, user.token);
+    assert.equal(asked.status, 401, asked.raw);
+    const auth = {
+      ...loginBody({ type: 'm.id.user', user: user.userId }, password),
+      session: asked.body['session'],
+    };
+    return this.post('/account/3pid/add', { ...credentials, auth }, user.token);
+  }
+
+  async addressesOf({ token }: { token: string }): Promise<Record<string, unknown>[]> {
+    const { body } = await this.server.api('GET', clientPath('/account/3pid'), { token });
+    return body['threepids'] as Record<string, unknown>[];
+  }
+
+  login(identifier: object, password = 'correct horse'): Promise<ApiAnswer> {
+    return this.post('/login', loginBody(identifier, password));
+  }
+}
+
+export const loginBody = (identifier: object, password: string) => ({
+  type: 'm.login.password',
+  identifier,
+  password,
+});
+
+export const mailIdentifier = (address: string) => ({ type: 'm.id.thirdparty', medium: 'email', address });
+
+/** Returns the link in the text part of a mail, which is also in the HTML part. */
+export function linkIn({ content }: ReceivedMail): string {
+  const link = /https?:\/\/\S+/.exec(content.text ?? '')?.[0];
+  assert.ok(link, content.text ?? '');
+  assert.ok((content.html ?? '').replaceAll('&amp;', '&').includes(link), content.html);
+  return link;
+}
+
+/** The parameters of a link, which its page sends as a form. */
+export const parametersOf = (link: string) => Object.fromEntries(new URL(link).searchParams);

@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { codeOf, linkIn, parametersOf, ServerWithMail } from '../test/server-with-mail.ts';
+
+forServerDatabases(import.meta.url, (open) => {
+  let at: ServerWithMail;
+  afterEach(() => at.stop());
+  const start = async (
+    ...more: Parameters<typeof ServerWithMail.start> extends [unknown, ...infer M] ? M : never
+  ) => {
+    at = await ServerWithMail.start(open.kind, ...more);
+  };
+  const emailStage = (credentials: object) => ({
+    type: 'm.login.email.identity',
+    threepid_creds: credentials,
+  });
+  const register = (username: string, auth?: object) =>
+    at.post('/register', { username, password: 'correct horse', ...(auth && { auth }) });
+  const needsMail = { registrations_require_3pid: ['email'] } as const;
+
+  describe('POST /register/email/requestToken', () => {
+    it('sends a mail whose link validates the address, with which a user can register [option: registrations_require_3pid, email.validation_token_lifetime]', async () => {
+      await start(needsMail, { email: { validation_token_lifetime: 60_000 } });
+      const asked = await register('anna');
+      assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.email.identity'] }]);
+      const { session } = asked.body as { session: string };
+      const { sid, link } = await at.receiveLink('register', 'Anna@Example.org');
+      const stage = { ...emailStage({ sid, client_secret: 'secret' }), session };
+      assert.deepEqual(codeOf(await register('anna', stage)), [401, 'M_UNAUTHORIZED']);
+      at.clock.advance(59_000);
+      const page = await at.open(link);
+      assert.equal(page.status, 200);
+      assert.match(page.text, /Your address is confirmed/);
+      assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
+      const { status, body } = await register('anna', stage);
+      assert.equal(status, 200);
+      const [{ validated_at, ...address } = {}] = await at.addressesOf({
+        token: String(body['access_token']),
+      });
+      assert.deepEqual(address, { medium: 'email', address: 'anna@example.org', added_at: at.clock.now() });
+      assert.equal(validated_at, at.clock.now());
+    });
+
+    it('sends one mail for each send attempt, in one session', async () => {
+      await start();
+      const { sid } = await at.receiveLink('register', 'anna@example.org');
+      const again = await at.askForMail('register', 'anna@example.org');
+      assert.deepEqual([again.status, again.body['sid']], [200, sid]);
+      const next = await at.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
+      assert.equal(next.sid, sid);
+      assert.equal(at.mailServer.attempts, 2);
+      const other = await at.receiveLink('register', 'anna@example.org', { client_secret: 'other' });
+      assert.notEqual(other.sid, sid);
+    });
+
+    it('accepts the links of all mails of a session', async () => {
+      await start();
+      const { link } = await at.receiveLink('register', 'anna@example.org');
+      await at.receiveLink('register', 'anna@example.org', { send_attempt: 2 });
+      assert.equal((await at.open(link)).status, 200);
+      assert.equal((await at.open(link)).status, 200);
+    });
+
+    it('shows a page with the reason for a link that has expired [option: email.validation_token_lifetime]', async () => {
+      await start({}, { email: { validation_token_lifetime: 60_000 } });
+      const { link } = await at.receiveLink('register', 'anna@example.org');
+      at.clock.advance(60_001);
+      const { status, text } = await at.open(link);
+      assert.equal(status, 400);
+      assert.match(text, /This link does not work/);
+      assert.match(text, /This link is not valid, or has expired/);
+    });
+
+    it('rejects a link with the token, the secret or the session id of another session', async () => {
+      await start(needsMail);
+      const mine = parametersOf((await at.receiveLink('register', 'eve@example.org')).link);
+      const { link, sid } = await at.receiveLink('register', 'anna@example.org', { client_secret: 'hers' });
+      const theirs = parametersOf(link);
+      for (const changed of [{ token: mine['token']! }, { client_secret: 'secret' }, { sid: mine['sid']! }]) {
+        const url = new URL(link);
+        for (const [name, value] of Object.entries(changed)) url.searchParams.set(name, value);
+        assert.equal((await at.open(url.href)).status, 400, url.search);
+      }
+      const stage = emailStage({ sid, client_secret: theirs['client_secret'] });
+      assert.deepEqual(codeOf(await register('eve', stage)), [401, 'M_UNAUTHORIZED']);
+    });
+
+    it('rejects the validation of another client, of an unknown session and of another purpose', async () => {
+      await start(needsMail);
+      const { sid } = await at.validate('register', 'anna@example.org');
+      for (const credentials of [
+        { sid, client_secret: 'guessed' },
+        { sid: 'unknown', client_secret: 'secret' },
+        { sid: 'a\0b', client_secret: 'secret' },
+      ]) {
+        assert.deepEqual(codeOf(await register('eve', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
+      }
+      assert.deepEqual(codeOf(await register('eve', { type: 'm.login.email.identity' })), [
+        401,
+        'M_MISSING_PARAM',
+      ]);
+    });
+
+    it('lets one validation register one account, also when it is used twice', async () => {
+      await start(needsMail);
+      const credentials = await at.validate('register', 'anna@example.org');
+      assert.equal((await register('anna', emailStage(credentials))).status, 200);
+      assert.deepEqual(codeOf(await register('eve', emailStage(credentials))), [401, 'M_UNAUTHORIZED']);
+    });
+
+    it('does not validate an address for which another user has registered in the meantime', async () => {
+      await start(needsMail);
+      const mine = await at.validate('register', 'anna@example.org', 'one');
+      const { body } = await register('eve');
+      const other = await at.validate('register', 'anna@example.org', 'two');
+      const session = { session: body['session'] };
+      assert.equal((await register('anna', emailStage(mine))).status, 200);
+      const late = await register('eve', { ...emailStage(other), ...session });
+      assert.deepEqual(codeOf(late), [401, 'M_UNAUTHORIZED']);
+    });
+
+    it('rejects addresses in use with M_THREEPID_IN_USE', async () => {
+      await start();
+      const anna = await at.server.register('anna');
+      await at.addAddress(anna, 'anna@example.org');
+      assert.deepEqual(codeOf(await at.askForMail('register', 'ANNA@example.org')), [
+        400,
+        'M_THREEPID_IN_USE',
+      ]);
+    });
+
+    it('rejects malformed addresses and secrets with M_INVALID_PARAM', async () => {
+      await start();
+      for (const email of [
+        'anna',
+        '@example.org',
+        'a@b@c.org',
+        'a b@example.org',
+        'a@example.org, b@example.org',
+        'Anna <anna@example.org>',
+        'a\r\nBcc:b@example.org',
+        'a\0@example.org',
+      ]) {
+        assert.deepEqual(codeOf(await at.askForMail('register', email)), [400, 'M_INVALID_PARAM'], email);
+      }
+      const answer = await at.askForMail('register', 'a@example.org', { client_secret: 'no spaces' });
+      assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM']);
+      assert.equal(at.mailServer.attempts, 0);
+    });
+
+    it('allows only addresses that match a pattern, from their beginning [option: allowed_local_3pids[].medium, allowed_local_3pids[].pattern]', async () => {
+      const allowed_local_3pids = [
+        { medium: 'email' as const, pattern: '[^@]+@example\\.org$' },
+        { medium: 'msisdn' as const, pattern: '44' },
+      ];
+      await start({ ...needsMail, allowed_local_3pids });
+      assert.equal((await at.askForMail('register', 'anna@example.org')).status, 200);
+      for (const address of ['anna@example.com', 'anna@example.org.evil.com', '44@a.org']) {
+        assert.deepEqual(
+          codeOf(await at.askForMail('register', address)),
+          [403, 'M_THREEPID_DENIED'],
+          address,
+        );
+        assert.deepEqual(codeOf(await at.askForMail('account/3pid', address)), [403, 'M_THREEPID_DENIED']);
+      }
+    });
+
+    it('limits the mails by client address and by mail address [option: rc_3pid_validation]', async () => {
+      const rc_3pid_validation = { per_second: 0.001, burst_count: 2 };
+      await start({}, { rateLimits: { rc_3pid_validation } });
+      for (const secret of ['a', 'b'])
+        await at.receiveLink('register', 'anna@example.org', { client_secret: secret });
+      const third = await at.askForMail('register', 'ben@example.org', { client_secret: 'c' });
+      assert.deepEqual(codeOf(third), [429, 'M_LIMIT_EXCEEDED']);
+    });
+  });
+
+  describe('next_link', () => {
+    it('redirects the browser after the validation', async () => {
+      await start();
+      const next_link = 'https://client.example.org/#/next?a=b';
+      const { link } = await at.receiveLink('register', 'anna@example.org', { next_link });
+      const { status, location } = await at.open(link);
+      assert.deepEqual([status, location], [303, next_link]);
+    });
+
+    it('may lead to an allowed domain only [option: next_link_domain_whitelist]', async () => {
+      await start({ next_link_domain_whitelist: ['client.example.org'] });
+      const ask = (next_link: string) => at.askForMail('register', 'anna@example.org', { next_link });
+      assert.equal((await ask('https://client.example.org:8443/path')).status, 200);
+      for (const next_link of [
+        'https://evil.example.org/',
+        'https://client.example.org.evil.org/',
+        'https://evil.org/client.example.org',
+        'https://client.example.org@evil.org/',
+        'https://evil.org\\@client.example.org/',
+        '//client.example.org/',
+      ]) {
+        assert.deepEqual(codeOf(await ask(next_link)), [400, 'M_INVALID_PARAM'], next_link);
+      }
+    });
+
+    it('may lead nowhere with an empty list of domains [option: next_link_domain_whitelist]', async () => {
+      await start({ next_link_domain_whitelist: [] });
+      const next_link = 'https://client.example.org/';
+      assert.deepEqual(codeOf(await at.askForMail('register', 'a@example.org', { next_link })), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      assert.equal((await at.askForMail('register', 'a@example.org')).status, 200);
+    });
+
+    it('must be an http or https URL', async () => {
+      await start();
+      for (const next_link of [
+        'javascript:alert(1)',
+        'file:///etc/passwd',
+        'data:text/html,x',
+        'client',
+        'app:/',
+      ]) {
+        const answer = await at.askForMail('register', 'anna@example.org', { next_link });
+        assert.deepEqual(codeOf(answer), [400, 'M_INVALID_PARAM'], next_link);
+      }
+    });
+  });
+
+  describe('request_token_inhibit_3pid_errors', () => {
+    it('makes the answers for used and unknown addresses alike [option: request_token_inhibit_3pid_errors]', async () => {
+      await start({ request_token_inhibit_3pid_errors: true });
+      const anna = await at.server.register('anna');
+      await at.addAddress(anna, 'anna@example.org');
+      const before = at.mailServer.received.length;
+      for (const purpose of ['register', 'account/3pid', 'account/password']) {
+        for (const address of ['anna@example.org', 'ben@example.org']) {
+          const { status, body } = await at.askForMail(purpose, address);
+          assert.equal(status, 200);
+          assert.deepEqual(Object.keys(body), ['sid']);
+          assert.match(String(body['sid']), /^\w{24}$/);
+        }
+      }
+      const mails = await Promise.all([0, 1, 2, 3, 4].map((index) => at.mailServer.mail(before + index)));
+      const subjects = mails.map(({ to, content }) => `${to} ${content.html?.match(/<h1>(.*)<\/h1>/)?.[1]}`);
+      assert.deepEqual(subjects.toSorted(), [
+        'anna@example.org Set a new password',
+        'anna@example.org You have an account already',
+        'anna@example.org You have an account already',
+        'ben@example.org Confirm your mail address',
+        'ben@example.org Confirm your mail address',
+      ]);
+    });
+  });
+
+  describe('a server without the option email', () => {
+    it('rejects requests for mails with M_THREEPID_MEDIUM_NOT_SUPPORTED', async () => {
+      await start({}, { email: null });
+      for (const purpose of ['register', 'account/3pid', 'account/password']) {
+        const answer = await at.askForMail(purpose, 'anna@example.org');
+        assert.deepEqual(codeOf(answer), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
+      }
+    });
+  });
+
+  describe('validation mails', () => {
+    it('have the subject and the name that the options give [option: email.subjects.email_validation, email.subjects.password_reset]', async () => {
+      const subjects = {
+        email_validation: '%(app)s: your address',
+        password_reset: '%(server_name)s: password',
+      };
+      await start({}, { email: { app_name: 'Fire', subjects } });
+      const anna = await at.server.register('anna');
+      await at.addAddress(anna, 'anna@example.org');
+      await at.receiveLink('account/password', 'anna@example.org');
+      const [first, second] = at.mailServer.received;
+      assert.deepEqual(
+        [first?.content.subject, second?.content.subject],
+        ['Fire: your address', 'test: password'],
+      );
+      assert.match(first?.content.html ?? '', /<p class="app">Fire<\/p>/);
+    });
+
+    it('link to the public address of the server', async () => {
+      await start({}, { server: { public_baseurl: 'https://chat.example.org/matrix/' } });
+      await at.askForMail('register', 'anna@example.org');
+      const link = linkIn(await at.mailServer.mail(0));
+      assert.match(link, /^https:\/\/chat\.example\.org\/matrix\/_matrix\/client\/unstable\/registration\//);
+    });
+  });
+});
