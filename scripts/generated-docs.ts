@@ -2,6 +2,7 @@ import { configurationReference, configurationSchema } from '../src/configuratio
 import { sections } from '../src/configuration.ts';
 import { allPaths } from '../src/kernel/config/option-paths.ts';
 import { provenOptions } from '../src/kernel/config/proven-options.ts';
+import { answersPage } from './answers-table.ts';
 import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
 
 /**
@@ -13,7 +14,10 @@ export interface GeneratedDocs {
   readonly problems: readonly string[];
 }
 
-/** Generates all files that depend on the options and on the titles of the tests below `root`. */
+/**
+ * Generates all files that depend on the options, on the titles of the tests below `root`, and on the expected
+ * differences to the reference server.
+ */
 export function generatedDocs(root: string): GeneratedDocs {
   const options = allPaths(sections);
   const proofs = collectProofs(root);
@@ -24,6 +28,7 @@ export function generatedDocs(root: string): GeneratedDocs {
       ['docs/generated/configuration.md', configurationReference()],
       ['docs/generated/configuration.schema.json', `${JSON.stringify(configurationSchema(), null, 2)}\n`],
       ['docs/generated/options.md', ledgerPage(proofs, counted)],
+      answersPage(root),
       ['src/kernel/config/proven-options.ts', provenOptionsModule(proven)],
     ]),
     problems: ledgerProblems(proofs, options, provenOptions),

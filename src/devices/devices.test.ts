@@ -126,22 +126,34 @@ forEachDatabase((open) => {
       assert.equal((await whoami(again.token)).status, 200, 'a new device with the same id stays');
     });
 
-    it('cannot be deleted by other users, nor with the password of another user', async () => {
+    it('of other users are answered as unknown ones, before and after a confirmation, and stay', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'LAPTOP' });
-      await server.login('bob', { device_id: 'PHONE' });
-      const codeOf = ({ status, body }: Awaited<ReturnType<typeof server.call>>) => [status, body['errcode']];
-      for (const deletion of [
-        ['DELETE', '/devices/LAPTOP', {}],
-        ['POST', '/delete_devices', { devices: ['PHONE', 'LAPTOP'] }],
-      ] as const) {
-        const answer = await server.call(deletion[0], deletion[1], {
-          token: alice.token,
-          body: deletion[2],
-        });
-        assert.deepEqual(codeOf(answer), [403, 'M_FORBIDDEN']);
+      for (const deviceId of ['LAPTOP', 'UNKNOWN']) {
+        for (const [method, path, body] of [
+          ['DELETE', `/devices/${deviceId}`, {}],
+          ['POST', '/delete_devices', { devices: [deviceId] }],
+        ] as const) {
+          const asked = await server.call(method, path, { token: alice.token, body });
+          const { session, ...rest } = asked.body;
+          assert.equal(typeof session, 'string');
+          assert.deepEqual(
+            [asked.status, rest],
+            [401, { flows: [{ stages: ['m.login.password'] }], params: {}, completed: [] }],
+          );
+          const confirmed = await server.callWithPassword(alice, method, path, body);
+          assert.deepEqual([confirmed.status, confirmed.body], [200, {}]);
+        }
       }
+      assert.equal((await whoami(bob.token)).status, 200);
+    });
+
+    it('cannot be deleted with the password of another user', async () => {
+      await start();
+      const alice = await server.register('alice', { device_id: 'PHONE' });
+      await server.register('bob');
+      const codeOf = ({ status, body }: Awaited<ReturnType<typeof server.call>>) => [status, body['errcode']];
       const asked = await server.call('DELETE', '/devices/PHONE', { token: alice.token });
       assert.equal(asked.status, 401);
       const { session } = asked.body;
@@ -152,7 +164,6 @@ forEachDatabase((open) => {
         });
       assert.deepEqual(codeOf(await confirm('bob')), [403, 'M_FORBIDDEN']);
       assert.equal((await whoami(alice.token)).status, 200);
-      assert.equal((await whoami(bob.token)).status, 200);
       assert.equal((await confirm('alice')).status, 200);
     });
 

@@ -170,7 +170,7 @@ forEachDatabase((open) => {
       const [topicId, messageId] = [await topic(), await message()];
       const { asked, check } = recording();
       checks.push(check);
-      await assert.rejects(under.say(alice, '!none:test', 'x'), { errcode: 'M_NOT_FOUND' });
+      await assert.rejects(under.say(alice, '!none:test', 'x'), { errcode: 'M_FORBIDDEN' });
       await assert.rejects(under.say(bob, roomId, 'x'), { errcode: 'M_FORBIDDEN' });
       assert.equal(await topic(), topicId);
       assert.equal(await message(), messageId);

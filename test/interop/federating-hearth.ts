@@ -40,14 +40,15 @@ export class FederatingHearth {
       return {
         server_name: name,
         listeners: [
-          { ...listener, port, resources: [{ names: ['client'] }] },
-          { ...listener, port: tlsPort, tls: true, resources: [{ names: ['federation'] }] },
+          { ...listener, port, resources: [{ names: ['client', 'federation'] }] },
+          { ...listener, port: tlsPort, tls: true, resources: [{ names: ['client', 'federation'] }] },
         ],
         tls_certificate_path: certPath,
         tls_private_key_path: keyPath,
         federation_custom_ca_list: [authority.path],
         ip_range_whitelist: ['127.0.0.0/8'],
         presence: { enabled: true },
+        allow_public_rooms_without_auth: true,
         allow_public_rooms_over_federation: true,
         allow_device_name_lookup_over_federation: true,
         room_list_publication_rules: [{ action: 'allow' }],

@@ -29,12 +29,13 @@ const logFolder = process.env['HEARTH_INTEROP_LOGS'];
 export class InteropNetwork {
   readonly hearth: FederatingHearth;
   readonly reference: ReferenceServer;
-  readonly #authority: TestAuthority;
+  /** The certificate authority that both trust. */
+  readonly authority: TestAuthority;
 
   private constructor(hearth: FederatingHearth, reference: ReferenceServer, authority: TestAuthority) {
     this.hearth = hearth;
     this.reference = reference;
-    this.#authority = authority;
+    this.authority = authority;
   }
 
   static async start(): Promise<InteropNetwork> {
@@ -67,6 +68,6 @@ export class InteropNetwork {
 
   async #remove(): Promise<void> {
     await Promise.all([this.hearth.remove(), this.reference.remove()]);
-    this.#authority.remove();
+    this.authority.remove();
   }
 }

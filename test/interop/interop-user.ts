@@ -37,7 +37,8 @@ export class InteropUser {
   readonly server: Homeserver;
   /** The last responses, newest last; equal consecutive ones are stored once. */
   readonly lastAnswers: string[] = [];
-  readonly #token: string;
+  /** Access token. */
+  readonly token: string;
   #since = '';
 
   /** A logged-in user. */
@@ -45,7 +46,7 @@ export class InteropUser {
     this.id = user_id;
     this.deviceId = device_id;
     this.server = server;
-    this.#token = access_token;
+    this.token = access_token;
   }
 
   static async register(server: Homeserver, name: string): Promise<InteropUser> {
@@ -63,7 +64,7 @@ export class InteropUser {
   /** @param path below `/_matrix/client/v3`, or a full path when it begins with `/_` */
   fetch(method: string, path: string, init: RequestInit = {}): Promise<Response> {
     const url = `${this.server.url}${path.startsWith('/_') ? '' : '/_matrix/client/v3'}${path}`;
-    const headers = { authorization: `Bearer ${this.#token}`, ...init.headers };
+    const headers = { authorization: `Bearer ${this.token}`, ...init.headers };
     const signal = AbortSignal.timeout(requestTimeout);
     return fetch(url, { ...init, method, headers, signal }).catch((cause: unknown) => {
       // Connection errors are passed on, because a scenario may expect them.

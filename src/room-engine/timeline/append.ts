@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Sequence } from '../../kernel/streams/index.ts';
-import { authorize, notFound, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
+import { authorize, forbidden, type RoomVersion, stateMapKey } from '../../protocol/index.ts';
 import type { EventChecks } from '../event-checks.ts';
 import type { PolicyServers } from '../policy/policy-servers.ts';
 import type { WritableStateKeys } from '../state/writable-state-keys.ts';
@@ -162,7 +162,8 @@ export class Append {
     const context = new SendContext(events, draft);
     for (;;) {
       const head = await heads.get(roomId);
-      if (!head) throw notFound('Unknown room');
+      // An unknown room is refused as one that the sender is not in, so that the answer does not say which rooms exist.
+      if (!head) throw forbidden('You are not in this room');
       await context.load(head, stateKeys);
       if (!policies.isLoaded(head)) await policies.load(head);
       // Nothing may be awaited from here until the event is staged: the head must not change in between.

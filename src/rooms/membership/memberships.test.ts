@@ -74,7 +74,7 @@ async function outcomeOf(action: Promise<unknown>): Promise<Outcome> {
     return 'ok';
   } catch (error) {
     assert.ok(error instanceof MatrixError, String(error));
-    assert.match(error.errcode, error.status === 404 ? /^M_NOT_FOUND$/ : /^M_FORBIDDEN$/);
+    assert.match(error.errcode, error.status === 404 ? /^M_NOT_FOUND$/ : /^M_(FORBIDDEN|BAD_STATE)$/);
     return error.status as Outcome;
   }
 }
@@ -144,6 +144,17 @@ function table(open: OpenDatabase) {
 
 forEachDatabase((open) => {
   describe('memberships', () => table(open));
+
+  it('refuses to unban users who are not banned with 403 M_BAD_STATE', async () => {
+    const { rooms } = await RoomsUnderTest.open(open);
+    const roomId = await rooms.creation.create(alice, { preset: 'private_chat', invite: [bob] });
+    for (const userId of [bob, carol]) {
+      const refused = { status: 403, errcode: 'M_BAD_STATE' };
+      await assert.rejects(rooms.memberships.unban(alice, roomId, userId), refused);
+    }
+    const refused = { status: 403, errcode: 'M_FORBIDDEN' };
+    await assert.rejects(rooms.memberships.unban(bob, roomId, carol), refused, 'not a member');
+  });
 
   describe('membership events', () => {
     const withProfiles = (options: RoomsTuning['options'] = {}) =>

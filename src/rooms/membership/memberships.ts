@@ -233,7 +233,7 @@ export class Memberships {
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'ban'), originServerTs);
   }
 
-  /** Unbans a user. @throws MatrixError M_FORBIDDEN when the user is not banned */
+  /** Unbans a user. @throws MatrixError M_BAD_STATE when the user is not banned, M_FORBIDDEN */
   async unban(
     sender: string,
     roomId: string,
@@ -244,7 +244,8 @@ export class Memberships {
     const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) === undefined && head.isPartial) throw membersUnknown();
-    if (head.membership(userId) !== 'ban') throw forbidden(`${userId} is not banned`);
+    if (head.membership(userId) !== 'ban')
+      throw new MatrixError(403, 'M_BAD_STATE', `${userId} is not banned`);
     return this.#removeUser(sender, roomId, userId, this.#memberContent(given, 'leave'), originServerTs);
   }
 

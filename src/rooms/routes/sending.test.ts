@@ -150,7 +150,7 @@ for (const database of serverDatabases(import.meta.url)) {
       await anna.say(roomId, 'all is well');
     });
 
-    it('answers unknown rooms and events with 404 M_NOT_FOUND', async () => {
+    it('answers unknown rooms and events with 404 M_NOT_FOUND, and requests that need a member with 403 M_FORBIDDEN', async () => {
       const { anna } = people;
       const roomId = await room();
       const unknown = '!unknown:elsewhere.example';
@@ -168,7 +168,10 @@ for (const database of serverDatabases(import.meta.url)) {
       await assertRefused(anna, 'POST', `/join/${enc('#nothing:test')}`, {}, 404, 'M_NOT_FOUND');
       await assertRefused(anna, 'POST', '/join/nothing', {}, 400, 'M_INVALID_PARAM');
       await assertRefused(anna, 'POST', `/knock/${enc(unknown)}`, {}, 404, 'M_NOT_FOUND');
-      await assertRefused(anna, 'PUT', `/rooms/${enc(unknown)}/send/m/1`, {}, 404, 'M_NOT_FOUND');
+      // As for a room that the user is not in, so that the answer does not say which rooms exist.
+      for (const path of ['send/m/1', 'state/m/x', 'redact/$x/1']) {
+        await assertRefused(anna, 'PUT', `/rooms/${enc(unknown)}/${path}`, {}, 403, 'M_FORBIDDEN');
+      }
       await assertRefused(
         anna,
         'GET',

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expectedDifferences } from '../test/interop/answers/expected-differences.ts';
+
+/** The page that has the table, below the heading and before the next one. */
+const page = 'docs/interoperability.md';
+
+/** Maximal number of requests named in a row. */
+const maxShown = 2;
+
+const heading = '## Differences of answers\n';
+
+/** Returns the page with the table of expected differences, by its path. */
+export function answersPage(root: string): readonly [path: string, content: string] {
+  const written = readFileSync(join(root, page), 'utf8');
+  const start = written.indexOf(heading);
+  const end = written.indexOf('\n## ', start + heading.length);
+  if (start < 0 || end < 0) throw new Error(`${page} lacks the heading "${heading.trim()}" or one after it`);
+  return [page, `${written.slice(0, start)}${heading}\n${section()}${written.slice(end)}`];
+}
+
+function section(): string {
+  const intro = `\`test/interop/answers.test.ts\` sends the same requests to both servers and compares status, errcode and every member of the answers. These differences are expected (\`test/interop/answers/expected-differences.ts\`, from which this table is generated); an expected difference that does not occur fails the test.`;
+  const rows = expectedDifferences.map(({ what, reason, requests }) => {
+    return [what, reason, shownRequests(requests)].map(escaped);
+  });
+  return [intro, '', ...table([['Hearth', 'reason', 'requests'], ...rows]), ''].join('\n');
+}
+
+/** Names the first requests, because the others are alike. */
+function shownRequests(requests: readonly string[]): string {
+  const shown = requests.slice(0, maxShown).map((request) => (request === '*' ? 'many' : `\`${request}\``));
+  const more = requests.length - shown.length;
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(', ');
+}
+
+/** Returns the lines of a table with aligned columns, as the formatter wants them. */
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  const padded = rows.map((row) => line(row.map((text, column) => text.padEnd(widths[column]!))));
+  return [padded[0]!, line(widths.map((width) => '-'.repeat(width))), ...padded.slice(1)];
+}
+
+const escaped = (text: string) => text.replaceAll('|', '\\|');

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { titleOf } from './answers/compared-request.ts';
+import { compareSubject, type FoundDifference } from './answers/comparison.ts';
+import { expectedDifferences } from './answers/expected-differences.ts';
+import { isExpected, unmatched } from './answers/matching.ts';
+import { SigningServer } from './answers/signing-server.ts';
+import { subjects } from './answers/subjects/index.ts';
+import { InteropNetwork } from './interop-network.ts';
+
+/** Folder into which all differences are written, if it is set. */
+const logFolder = process.env['HEARTH_INTEROP_LOGS'];
+
+/** Subject to compare alone, for work on its requests. */
+const only = process.env['HEARTH_INTEROP_SUBJECT'];
+
+describe('answers of Hearth and of the reference server to the same requests', () => {
+  const found: FoundDifference[] = [];
+  let network: InteropNetwork;
+  let signing: SigningServer;
+  before(async () => {
+    network = await InteropNetwork.start();
+    signing = await SigningServer.start(network.authority);
+  });
+  after(async () => {
+    if (logFolder) writeFileSync(join(logFolder, 'answers.json'), JSON.stringify(found, undefined, 1));
+    signing?.stop();
+    await network?.stop();
+  });
+
+  it('compares at least 300 requests, each of which has a title of its own in its subject', () => {
+    const titles = subjects.flatMap(({ subject, requests }) =>
+      requests.map((request) => `${subject}: ${titleOf(request)}`),
+    );
+    const repeated = titles.filter((title, index) => titles.indexOf(title) !== index);
+    assert.deepEqual(repeated, []);
+    assert.ok(titles.length >= 300, `only ${titles.length} requests`);
+  });
+
+  for (const subject of subjects) {
+    if (only !== undefined && only !== subject.subject) continue;
+    it(`answers requests about ${subject.subject} as the reference server does, or as it is documented`, async () => {
+      const isDocumented = (difference: FoundDifference) =>
+        expectedDifferences.some((expected) => isExpected(expected, difference));
+      const differences = await compareSubject(network, signing, subject, isDocumented);
+      found.push(...differences);
+      const unexpected = differences.filter((difference) => !isDocumented(difference));
+      assert.deepEqual(unexpected.map(shown), []);
+    });
+  }
+
+  it('finds all documented differences', { skip: only !== undefined }, () => {
+    assert.deepEqual(unmatched(expectedDifferences, found), []);
+  });
+});
+
+const shown = ({ request, at, hearth, reference }: FoundDifference) =>
+  `${request}\n    ${at}\n    Hearth:    ${hearth.slice(0, 600)}\n    reference: ${reference.slice(0, 600)}`;

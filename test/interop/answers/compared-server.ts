@@ -1,0 +1,116 @@
+import type { Homeserver } from '../interop-network.ts';
+import { InteropUser } from '../interop-user.ts';
+import type { ComparedRequest, RequestBody, Requester } from './compared-request.ts';
+import type { SigningServer } from './signing-server.ts';
+
+/** What a server answered. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Parsed JSON, or a description of another body. */
+  readonly body: unknown;
+}
+
+export const users = ['anna', 'ben', 'cleo'] as const;
+
+const requestTimeout = 30_000;
+const jsonType = 'application/json';
+
+/** One of the two servers, with the users of a subject and the values saved from its responses. */
+export class ComparedServer {
+  readonly saved = new Map<string, string>();
+  readonly server: Homeserver;
+  readonly #signing: SigningServer;
+  readonly #tokens = new Map<Requester, string>();
+
+  private constructor(server: Homeserver, signing: SigningServer) {
+    this.server = server;
+    this.#signing = signing;
+  }
+
+  /** Registers the users of a subject, whose names begin with its first word. */
+  static async create(server: Homeserver, signing: SigningServer, subject: string): Promise<ComparedServer> {
+    const compared = new ComparedServer(server, signing);
+    compared.saved.set('server', server.name).set('signing', signing.name);
+    for (const name of users) {
+      const user = await InteropUser.register(server, `${subject.split(/\W/)[0]}-${name}`);
+      compared.saved.set(name, user.id).set(`${name}-device`, user.deviceId).set(`${name}-token`, user.token);
+      compared.#tokens.set(name, user.token);
+    }
+    return compared;
+  }
+
+  async send([by, request, body, options = {}]: ComparedRequest): Promise<Answer> {
+    const [method = '', ...rest] = request.split(' ');
+    const path = this.#path(rest.join(' '));
+    const content = options.bytes ?? this.#content(body);
+    const answer =
+      by === 'server'
+        ? await this.#signing.ask(this.server.name, method, path, content as string | undefined)
+        : await this.#sendAsUser(method, path, content, {
+            token: options.token === undefined ? this.#tokens.get(by) : this.fill(options.token),
+            type: options.type ?? jsonType,
+          });
+    for (const [name, at] of Object.entries(options.save ?? {})) {
+      const found = valueAt(answer.body, at);
+      if (typeof found !== 'string' && typeof found !== 'number') continue;
+      this.saved.set(name, String(found));
+      const [, media] = /^mxc:\/\/(.+)$/.exec(String(found)) ?? [];
+      if (media !== undefined) this.saved.set(`${name}-id`, media);
+    }
+    return answer;
+  }
+
+  /** Replaces `{name}` by the saved value. */
+  fill(text: string, encode = (value: string) => value): string {
+    return text.replace(/\{([a-z]\w*(?:-\w+)*)\}/g, (all, name: string) => {
+      const value = this.saved.get(name);
+      return value === undefined ? all : encode(value);
+    });
+  }
+
+  #path(written: string): string {
+    const encode = (value: string) => encodeURIComponent(value).replaceAll('%2F', '/');
+    const path = this.fill(written, encode).replaceAll('#', '%23');
+    return path.startsWith('/_') || path.startsWith('/.') ? path : `/_matrix/client/v3${path}`;
+  }
+
+  #content(body: RequestBody | undefined): string | undefined {
+    if (body === undefined) return undefined;
+    return this.fill(typeof body === 'string' ? body : JSON.stringify(body));
+  }
+
+  async #sendAsUser(
+    method: string,
+    path: string,
+    content: string | Uint8Array<ArrayBuffer> | undefined,
+    { token, type }: { readonly token: string | undefined; readonly type: string },
+  ): Promise<Answer> {
+    const response = await fetch(`${this.server.url}${path}`, {
+      method,
+      redirect: 'manual',
+      signal: AbortSignal.timeout(requestTimeout),
+      headers: {
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+        ...(content !== undefined && { 'content-type': type }),
+      },
+      ...(content !== undefined && { body: content }),
+    });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: readBody(response.headers.get('content-type') ?? '', bytes),
+    };
+  }
+}
+
+export function readBody(type: string, bytes: Buffer): unknown {
+  if (!type.startsWith(jsonType)) return bytes.length === 0 ? 'no body' : `a body of type ${type}`;
+  return JSON.parse(bytes.toString());
+}
+
+/** @param at members and indices, separated by dots */
+function valueAt(body: unknown, at: string): unknown {
+  return at.split('.').reduce((value, key) => (value as Record<string, unknown> | undefined)?.[key], body);
+}

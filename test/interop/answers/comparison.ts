@@ -1,0 +1,61 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { InteropNetwork } from '../interop-network.ts';
+import { type ComparedRequest, type Subject, titleOf } from './compared-request.ts';
+import { ComparedServer } from './compared-server.ts';
+import { type Difference, differencesOf } from './differences.ts';
+import { normalized } from './normalized.ts';
+import type { SigningServer } from './signing-server.ts';
+
+/** A difference between the answers to a request. */
+export interface FoundDifference extends Difference {
+  readonly subject: string;
+  readonly request: string;
+}
+
+/** Milliseconds between two tries of a request whose answer may still change, and the number of tries. */
+const [pause, maxTries] = [200, 10];
+
+/** Sends the requests of a subject to both servers and compares the answers. */
+export async function compareSubject(
+  { hearth, reference }: Pick<InteropNetwork, 'hearth' | 'reference'>,
+  signing: SigningServer,
+  { subject, requests }: Subject,
+  isExpected: (difference: FoundDifference) => boolean,
+): Promise<FoundDifference[]> {
+  const servers = await Promise.all(
+    [hearth, reference].map((server) => ComparedServer.create(server, signing, subject)),
+  );
+  const found: FoundDifference[] = [];
+  for (const request of requests) {
+    const title = titleOf(request);
+    for (let tries = 1; ; tries++) {
+      const differences = await compare(servers, request);
+      const titled = differences.map((difference) => ({ ...difference, subject, request: title }));
+      const isSettled = !request[3]?.settles || titled.every(isExpected);
+      if (isSettled || tries === maxTries) {
+        found.push(...titled);
+        break;
+      }
+      await sleep(pause);
+    }
+  }
+  return found;
+}
+
+async function compare(
+  servers: readonly ComparedServer[],
+  request: ComparedRequest,
+): Promise<readonly Difference[]> {
+  const options = request[3] ?? {};
+  const answers = await Promise.all(servers.map((server) => server.send(request)));
+  const [hearth, reference] = servers.map(({ saved, server: { url } }, index) =>
+    normalized(answers[index]!, saved, {
+      url,
+      anyOrder: options.anyOrder ?? false,
+      comparedHeaders: options.headers ?? [],
+    }),
+  );
+  const differences = differencesOf(hearth, reference);
+  const status = differences.filter(({ at }) => at === 'status');
+  return status.length > 0 ? status : differences;
+}

@@ -1,0 +1,50 @@
+/** A place where two normalized answers differ. */
+export interface Difference {
+  /** Members from the root, separated by dots; events by type and state key, other items by index. */
+  readonly at: string;
+  /** JSON, or `absent`. */
+  readonly hearth: string;
+  readonly reference: string;
+}
+
+/** Lists the places where the answers differ, the outermost where a whole member is missing. */
+export function differencesOf(hearth: unknown, reference: unknown, at = ''): Difference[] {
+  if (Object.is(hearth, reference)) return [];
+  const [one, other] = [keyed(hearth), keyed(reference)];
+  if (!one || !other || Array.isArray(hearth) !== Array.isArray(reference))
+    return [{ at, hearth: shown(hearth), reference: shown(reference) }];
+  const below = (key: string) => (at ? `${at}.${key}` : key);
+  const found = [...new Set([...one.keys(), ...other.keys()])].flatMap((key) =>
+    differencesOf(one.get(key), other.get(key), below(key)),
+  );
+  const order = (items: ReadonlyMap<string, unknown>) => [...items.keys()].join(' ');
+  if (found.length === 0 && Array.isArray(hearth) && order(one) !== order(other))
+    return [{ at: below('(order)'), hearth: order(one), reference: order(other) }];
+  return found;
+}
+
+/** Members of an object; items of a list, by what identifies them if that is possible. */
+function keyed(value: unknown): Map<string, unknown> | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  if (!Array.isArray(value)) return new Map(Object.entries(value));
+  const byIdentity = new Map(value.map((item: unknown) => [identityOf(item) ?? '', item]));
+  if (byIdentity.size === value.length && !byIdentity.has('')) return byIdentity;
+  return new Map(value.map((item: unknown, index) => [`[${index}]`, item]));
+}
+
+function identityOf(item: unknown): string | undefined {
+  if (typeof item === 'string') return `[${item}]`;
+  if (typeof item !== 'object' || item === null) return undefined;
+  const { type, state_key, rule_id, set_tweak, device_id, user_id, room_id, sender } = item as Record<
+    string,
+    unknown
+  >;
+  if (typeof type === 'string') {
+    const key = state_key ?? (type === 'm.presence' ? sender : undefined);
+    return `[${type}${typeof key === 'string' ? `|${key}` : ''}]`;
+  }
+  const id = rule_id ?? set_tweak ?? device_id ?? user_id ?? room_id;
+  return typeof id === 'string' ? `[${id}]` : undefined;
+}
+
+const shown = (value: unknown) => (value === undefined ? 'absent' : JSON.stringify(value));

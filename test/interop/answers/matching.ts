@@ -1,0 +1,48 @@
+import type { FoundDifference } from './comparison.ts';
+import type { ExpectedDifference } from './expected-differences.ts';
+
+/** Tells whether the difference is one of those that are expected. */
+export function isExpected(
+  { requests, at, hearth, reference }: ExpectedDifference,
+  difference: FoundDifference,
+): boolean {
+  return (
+    matches(requests, difference.request) &&
+    matches(at, difference.at) &&
+    (hearth === undefined || matches([hearth], difference.hearth)) &&
+    (reference === undefined || matches([reference], difference.reference))
+  );
+}
+
+/** Lists the patterns of the expected differences that match none of those found. */
+export function unmatched(
+  expected: readonly ExpectedDifference[],
+  found: readonly FoundDifference[],
+): string[] {
+  return expected.flatMap((entry) => {
+    const isMatched = (part: Partial<ExpectedDifference>) =>
+      found.some((difference) => isExpected({ ...entry, ...part }, difference));
+    const patterns = [
+      ...entry.requests.filter((request) => !isMatched({ requests: [request] })),
+      ...entry.at.filter((at) => !isMatched({ at: [at] })),
+    ];
+    return patterns.map((pattern) => `${pattern}: ${entry.what}`);
+  });
+}
+
+/** Tells whether one of the patterns, in which `*` stands for any text, matches the whole text. */
+function matches(patterns: readonly string[], text: string): boolean {
+  return patterns.some((pattern) => {
+    const [first = '', ...rest] = pattern.split('*');
+    if (rest.length === 0) return text === pattern;
+    if (!text.startsWith(first)) return false;
+    let from = first.length;
+    for (const piece of rest.slice(0, -1)) {
+      const at = text.indexOf(piece, from);
+      if (at < 0) return false;
+      from = at + piece.length;
+    }
+    const last = rest.at(-1) ?? '';
+    return text.length - last.length >= from && text.endsWith(last);
+  });
+}

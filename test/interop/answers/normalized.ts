@@ -1,0 +1,100 @@
+import type { Answer } from './compared-server.ts';
+
+/** Members whose values differ between any two servers: only their presence and type are compared. */
+const opaqueMembers = new Set([
+  ...['access_token', 'refresh_token', 'device_id', 'session', 'login_token', 'sid', 'client_secret'],
+  ...['etag', 'event_id', 'replaced_by'],
+  ...['origin_server_ts', 'ts', 'age', 'age_ts', 'last_active_ago', 'last_seen_ts', 'creation_ts'],
+  ...['valid_until_ts', 'unused_expires_at', 'expires_in_ms', 'received_ts', 'joined_ts', 'last_seen'],
+  ...[
+    'last_seen_user_agent',
+    'stream_id',
+    'bump_stamp',
+    'user_agent',
+    'sha256',
+    'auth_events',
+    'prev_events',
+    'depth',
+    'public_key',
+  ],
+  ...['error', 'rank', 'matrix_server_name', 'token'],
+]);
+
+/** Positions, which are never compared. */
+const tokens = new Set(['next_batch', 'prev_batch', 'start', 'end', 'pos', 'filter_id']);
+
+/** Maps whose keys differ between any two servers: only the values are compared. */
+const opaqueKeys = new Set(['signatures', 'verify_keys']);
+
+/** Lists without an order. */
+const sets = new Set(['joined_rooms', 'flows', 'aliases', 'servers', 'auth_chain', 'actions', 'conditions']);
+
+/** Orders of events that only the server chooses. */
+const eventSets = new Set(['state', 'account_data', 'presence', 'invite_state', 'knock_state', 'ephemeral']);
+
+const patterns: readonly (readonly [RegExp, string])[] = [
+  [/\$[\w-]{43}/g, '<event id>'],
+  [/![\w-]{43}|!\w{18}(?=:)/g, '<room id>'],
+  [/(mxc:\/\/[^/"]+)\/[\w-]+/g, '$1/<media id>'],
+];
+
+/** Replaces what must differ between two servers by what it is. */
+export function normalized(
+  { status, headers, body }: Answer,
+  saved: ReadonlyMap<string, string>,
+  {
+    url,
+    anyOrder,
+    comparedHeaders,
+  }: { readonly url: string; readonly anyOrder: boolean; readonly comparedHeaders: readonly string[] },
+) {
+  const names = [...saved]
+    .filter(([, value]) => value.length > 3)
+    .sort(([, one], [, other]) => other.length - one.length);
+  const text = (value: string): string => {
+    let replaced = value.replaceAll(url, '{url}');
+    for (const [name, known] of names) replaced = replaced.replaceAll(known, `{${name}}`);
+    for (const [pattern, by] of patterns) replaced = replaced.replace(pattern, by);
+    return replaced;
+  };
+  const walk = (value: unknown, member: string, parent: string): unknown => {
+    if (Array.isArray(value)) {
+      if (opaqueMembers.has(member)) return '<list>';
+      const items = value.map((item) => walk(item, '', member));
+      const isSet = anyOrder || sets.has(member) || (member === 'events' && eventSets.has(parent));
+      return isSet ? sorted(items) : items;
+    }
+    if (typeof value === 'object' && value !== null) {
+      const entries = Object.entries(value).map(([key, inner], index): [string, unknown] => [
+        opaqueKeys.has(parent) || opaqueKeys.has(member) ? `<key ${index}>` : text(key),
+        member === 'signatures' || parent === 'signatures'
+          ? walk(inner, key, 'signatures')
+          : walk(inner, key, member),
+      ]);
+      return Object.fromEntries(entries);
+    }
+    const isToken = tokens.has(member);
+    if (typeof value === 'string' && !isToken && names.some(([, known]) => known === value))
+      return text(value);
+    const isOpaque =
+      isToken || opaqueMembers.has(member) || parent === 'signatures' || parent.startsWith('ed25519:');
+    if (isOpaque) return value === null ? null : `<${typeof value}>`;
+    return typeof value === 'string' ? text(value) : value;
+  };
+  return {
+    status,
+    ...(comparedHeaders.length > 0 && {
+      headers: Object.fromEntries(
+        comparedHeaders.map((name) => [name, headers[name] === undefined ? 'absent' : text(headers[name])]),
+      ),
+    }),
+    body: walk(body, '', ''),
+  };
+}
+
+function sorted(items: readonly unknown[]): unknown[] {
+  return items
+    .map((item) => ({ item, key: JSON.stringify(item) }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1))
+    .map(({ item }) => item);
+}
