@@ -69,7 +69,7 @@ describe('a server that was built and installed without its source files', () =>
   it('runs with a bounded young generation, in the process that was started', () => {
     if (!process.execve) return;
     const parameters = readFileSync(`/proc/${server.pid}/cmdline`, 'utf8').split('\0');
-    assert.ok(parameters.includes('--max-semi-space-size=8'), parameters.join(' '));
+    assert.ok(parameters.includes('--max-semi-space-size=16'), parameters.join(' '));
   });
 });
 

@@ -66,11 +66,13 @@ export class LastSeen {
     const { userId, deviceId, ip, userAgent } = activity;
     const at = this.#clock.now();
     const ofUser = this.#pending.get(userId);
-    const known = ofUser?.find((seen) => seen.deviceId === deviceId && seen.ip === ip);
-    if (known) {
-      known.at = at;
-      known.userAgent = userAgent;
-      return;
+    if (ofUser) {
+      for (const known of ofUser) {
+        if (known.deviceId !== deviceId || known.ip !== ip) continue;
+        known.at = at;
+        known.userAgent = userAgent;
+        return;
+      }
     }
     if (ofUser) ofUser.push({ ...activity, at });
     else this.#pending.set(userId, [{ ...activity, at }]);

@@ -1,3 +1,5 @@
+import { BriefMap } from './brief-map.ts';
+
 interface Queue {
   /** Tasks that run or wait. */
   pending: number;
@@ -10,7 +12,7 @@ interface Queue {
  * A key costs memory only while it has tasks.
  */
 export class KeyedMutex {
-  readonly #queues = new Map<string, Queue>();
+  readonly #queues = new BriefMap<string, Queue>();
 
   /**
    * Runs `task` after all earlier tasks of `key` have settled; whether they failed does not matter. A task must not

@@ -1,10 +1,12 @@
+import { BriefMap } from './brief-map.ts';
+
 /**
  * Shares one load among concurrent callers of the same key. A load is remembered only while it runs: its result, or its
  * failure, reaches the callers that wait for it, and the next caller loads again. An owner that caches results passes
  * `keep`.
  */
 export class LoadOnce<K, V> {
-  readonly #running = new Map<K, Promise<V>>();
+  readonly #running = new BriefMap<K, Promise<V>>();
 
   /**
    * Joins the running load of `key`, or starts one.

@@ -23,6 +23,7 @@ import {
   trimOutboxHourly,
 } from '../../src/federation/index.ts';
 import { openFederationClient, TransactionsApi } from '../../src/federation-client/index.ts';
+import { BriefMap } from '../../src/kernel/brief-map.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { BodyReader } from '../../src/kernel/http/requests/body-reader.ts';
 import { createRouter } from '../../src/kernel/http/routing/router.ts';
@@ -208,7 +209,7 @@ export class ServerProcess implements Disk, Client, Host {
         ...opened.routes,
       ],
       [{ names: ['federation'], compress: false }],
-      { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new Set() },
+      { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new BriefMap() },
       {
         bodies: new BodyReader(kernel.clock),
         authenticator: {

@@ -1,3 +1,4 @@
+import { BriefMap } from '../brief-map.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
 import { type ListenerOptions, listen, type OpenListener } from './listeners/listeners.ts';
@@ -42,7 +43,7 @@ export interface HttpServer {
 
 /** Serves routes on listeners. */
 export function createHttpServer(options: HttpServerOptions): HttpServer {
-  const watched = new Set<Exchange>();
+  const watched = new BriefMap<number, Exchange>();
   const open: OpenListener[] = [];
   const logs: Logger[] = [];
 
@@ -68,7 +69,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
 
     async stop(deadline = 10_000) {
       const closed = open.map(({ server }) => closing(server));
-      for (const exchange of watched) exchange.abort('The server stops');
+      for (const exchange of watched.values()) exchange.abort('The server stops');
       await drain(open, Promise.all(closed), options.clock, deadline);
       open.length = 0;
       logs.length = 0;

@@ -1,3 +1,4 @@
+import { BriefMap } from '../../kernel/brief-map.ts';
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Reader } from '../../kernel/database/index.ts';
 import type { TimeSlices } from '../../kernel/time-slices.ts';
@@ -72,8 +73,8 @@ export class EventStore {
   readonly #byNid: Cache<number, StoredEvent>;
   readonly #nids: Cache<string, number>;
   /** Events that are not on disk yet, and so cannot be read again when the cache drops them. */
-  readonly #unsaved = new Map<number, StoredEvent>();
-  readonly #unsavedIds = new Map<string, number>();
+  readonly #unsaved = new BriefMap<number, StoredEvent>();
+  readonly #unsavedIds = new BriefMap<string, number>();
   /** Revised copies that replace cached events, until all of them are in the cache. */
   readonly #revisions = new Set<ReadonlyMap<number, StoredEvent>>();
 
@@ -104,7 +105,7 @@ export class EventStore {
 
   /** Returns whether an event is on disk. */
   isSaved({ nid }: StoredEvent): boolean {
-    return !this.#unsaved.has(nid);
+    return this.#unsaved.get(nid) === undefined;
   }
 
   /**

@@ -1,3 +1,4 @@
+import { BriefMap } from '../../kernel/brief-map.ts';
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Sync, SyncAnswer, SyncRequest } from './sync.ts';
@@ -39,7 +40,7 @@ export class RepeatedSyncs {
   readonly #answers: Cache<string, CachedAnswer> | undefined;
   readonly #clock: Clock;
   readonly #duration: number;
-  readonly #running = new Map<string, Running>();
+  readonly #running = new BriefMap<string, Running>();
 
   /** @param duration milliseconds for which answers are cached; 0 disables the cache */
   constructor(

@@ -1,4 +1,5 @@
 import type { Worker } from 'node:worker_threads';
+import { BriefMap } from '../../brief-map.ts';
 import { SpareThreads } from '../../threads/spare-threads.ts';
 import { DatabaseClosed } from '../errors.ts';
 import type {
@@ -21,7 +22,7 @@ const threads = new SpareThreads('./worker', import.meta.url);
 /** The calling thread's side of a worker that owns one connection. */
 export class WorkerClient implements Executor {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, Waiting>();
+  readonly #waiting = new BriefMap<number, Waiting>();
   /** Resolves when the connection is closed or the thread has ended. */
   readonly #closed: Promise<void>;
   #lastId = 0;

@@ -20,8 +20,8 @@ export interface TokenKind {
 export function acceptTokens(kinds: readonly [...TokenKind[], Authenticator | TokenKind]): Authenticator {
   return {
     authenticate(token, context) {
-      for (const [index, kind] of kinds.entries()) {
-        const found = kind.authenticate(token, context);
+      for (let index = 0; index < kinds.length; index++) {
+        const found = kinds[index]!.authenticate(token, context);
         if (found instanceof Promise) return settle(found, kinds.slice(index + 1), token, context);
         if (found !== undefined) return found;
       }

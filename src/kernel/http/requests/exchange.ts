@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import type { BriefMap } from '../../brief-map.ts';
 import type { Clock } from '../../clock.ts';
 import type { Logger } from '../../observability/index.ts';
 import { parseCookies } from '../cookies.ts';
@@ -18,7 +19,7 @@ export interface ListenerContext {
   /** Lower-case name of the header that contains the request id. */
   readonly requestIdHeader: string | undefined;
   /** Exchanges whose `signal` is in use; they are aborted when the server stops. */
-  readonly watched: Set<Exchange>;
+  readonly watched: BriefMap<number, Exchange>;
 }
 
 let exchanges = 0;
@@ -136,9 +137,9 @@ export class Exchange implements AuthenticationContext {
       controller.abort(new Error('The client went away'));
       return controller;
     }
-    watched.add(this);
+    watched.set(this.#number, this);
     this.response.once('close', () => {
-      watched.delete(this);
+      watched.delete(this.#number);
       if (!this.response.writableFinished) this.abort('The client went away');
     });
     return controller;

@@ -87,10 +87,8 @@ const conversions: Readonly<Record<string, Conversion>> = {
 };
 
 interface Parameter {
-  readonly name: string;
   readonly isArray: boolean;
   readonly convert: Conversion | undefined;
-  readonly fallback: unknown;
 }
 
 /**
@@ -99,7 +97,8 @@ interface Parameter {
  */
 export class ParameterChecker {
   readonly #checker: Checker;
-  readonly #parameters: readonly Parameter[];
+  readonly #parameters: ReadonlyMap<string, Parameter>;
+  readonly #defaults: readonly (readonly [name: string, value: unknown])[];
   readonly #kind: string;
 
   /** @param kind names the parameters in error messages */
@@ -107,16 +106,25 @@ export class ParameterChecker {
     this.#checker = new Checker(schema);
     this.#kind = kind;
     const { properties = {} } = schema as { properties?: Record<string, JsonSchema> };
-    this.#parameters = Object.entries(properties).map(([name, property]) => parameterOf(name, property));
+    this.#parameters = new Map(
+      Object.entries(properties).map(([name, property]) => [name, parameterOf(property)]),
+    );
+    this.#defaults = Object.entries(properties)
+      .filter((entry) => entry[1].default !== undefined)
+      .map(([name, property]) => [name, property.default]);
   }
 
   /** @throws MatrixError M_MISSING_PARAM, M_INVALID_PARAM */
   check(sent: ParsedQuery): unknown {
     const value: Record<string, unknown> = { ...sent };
-    for (const parameter of this.#parameters) {
-      const converted = read(parameter, sent[parameter.name]);
-      if (converted !== undefined) value[parameter.name] = converted;
+    for (const name in value) {
+      const parameter = this.#parameters.get(name);
+      const text = value[name];
+      if (parameter === undefined || text === undefined) continue;
+      const converted = read(parameter, text as string | string[]);
+      if (converted !== text) value[name] = converted;
     }
+    for (const [name, fallback] of this.#defaults) if (value[name] === undefined) value[name] = fallback;
     if (this.#checker.accepts(value)) return value;
     const { missing, text } = this.#checker.violation(value);
     throw (missing ? missingParam : invalidParam)(`${this.#kind} ${text}`);
@@ -130,22 +138,15 @@ interface JsonSchema {
   readonly default?: unknown;
 }
 
-function parameterOf(name: string, schema: JsonSchema): Parameter {
+function parameterOf(schema: JsonSchema): Parameter {
   const isArray = schema.type === 'array';
   const item = isArray ? schema.items : schema;
   const type = item?.type ?? item?.anyOf?.find((option) => option.type !== 'string')?.type;
-  return {
-    name,
-    isArray,
-    convert: type === undefined ? undefined : conversions[type],
-    fallback: schema.default,
-  };
+  return { isArray, convert: type === undefined ? undefined : conversions[type] };
 }
 
-function read(parameter: Parameter, sent: string | string[] | undefined): unknown {
-  if (sent === undefined) return parameter.fallback;
-  const { convert } = parameter;
-  if (parameter.isArray) {
+function read({ isArray, convert }: Parameter, sent: string | string[]): unknown {
+  if (isArray) {
     const all = Array.isArray(sent) ? sent : [sent];
     return convert === undefined ? all : all.map(convert);
   }
