@@ -99,11 +99,11 @@ export function createHomeserver(environment: Environment): Homeserver {
         const directory = await startDirectories(kernel, users, rooms, lookups, opened);
         const messageDeps = { kernel, users, rooms, relationIndex, conversations, opened };
         const { delayedEvents, openIdTokens } = await startMessages(messageDeps);
-        await startRoomUpkeep(kernel, users, rooms, opened);
+        const upkeep = await startRoomUpkeep(kernel, users, rooms, opened);
         await startServerNotices(kernel, users, rooms, opened);
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
-        await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
-        startAdmin(kernel, users, rooms, opened);
+        const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
+        startAdmin({ kernel, users, rooms, upkeep, directory, sender }, opened);
         await startJobs(kernel, opened);
         rooms.incoming.start();
         await rooms.completion.start();

@@ -4,8 +4,17 @@ import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Profiles } from '../profiles/index.ts';
-import type { RoomWriter } from '../room-engine/index.ts';
+import type { DummyEvents, RoomDeletion, Rooms } from '../rooms/index.ts';
 import { PageCursors } from './paging/page-cursors.ts';
+import { registrationTokenRoutes } from './registration-tokens/registration-token-routes.ts';
+import { blockRoutes } from './rooms/block-routes.ts';
+import { deletionRoutes } from './rooms/deletion-routes.ts';
+import { historyRoutes } from './rooms/history-routes.ts';
+import { KnownRooms } from './rooms/known-rooms.ts';
+import { rightsRoutes } from './rooms/rights-routes.ts';
+import { RoomList } from './rooms/room-list.ts';
+import { roomListRoute } from './rooms/room-list-routes.ts';
+import { roomRoutes } from './rooms/room-routes.ts';
 import { versionRoute } from './server/version-route.ts';
 import { accountActionRoutes } from './users/account-action-routes.ts';
 import { deviceRoutes } from './users/device-routes.ts';
@@ -23,20 +32,31 @@ export interface AdminDeps {
   readonly accounts: AccountsSlice;
   readonly profiles: Profiles;
   readonly accountData: AccountData;
-  readonly engine: RoomWriter;
+  readonly rooms: Rooms;
+  readonly deletion: RoomDeletion;
+  readonly dummyEvents: DummyEvents;
+  /** Resolves when the table of rooms is up to date. */
+  readonly roomListCaughtUp: () => Promise<void>;
   readonly options: Parameters<typeof checkUserType>[1];
 }
 
 /** Opens the admin API. */
 export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] } {
   const cursors = new PageCursors(deps.caches);
-  return { routes: [versionRoute, ...routesOfUsers(deps, cursors)] };
+  const users = new LocalUsers(deps.accounts.accounts, deps.serverName);
+  return {
+    routes: [
+      versionRoute,
+      ...routesOfUsers(deps, users, cursors),
+      ...routesOfRooms(deps, users, cursors),
+      ...registrationTokenRoutes(deps.accounts.registrationTokens),
+    ],
+  };
 }
 
-function routesOfUsers(deps: AdminDeps, cursors: PageCursors): Route[] {
+function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
   const { profiles, options } = deps;
   const { accounts, devices } = deps.accounts;
-  const users = new LocalUsers(accounts, deps.serverName);
   const list = new UserList(deps);
   const editor = new UserEditor({ ...deps.accounts, accounts, profiles, users, options });
   return [
@@ -44,6 +64,20 @@ function routesOfUsers(deps: AdminDeps, cursors: PageCursors): Route[] {
     ...userRoutes({ users, editor, profiles, list }),
     ...accountActionRoutes({ ...deps.accounts, accounts, users }),
     ...deviceRoutes(devices, users),
-    ...userDataRoutes({ ...deps, users }),
+    ...userDataRoutes({ ...deps, engine: deps.rooms.engine, users }),
+  ];
+}
+
+function routesOfRooms(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
+  const { database, rooms, roomListCaughtUp: caughtUp } = deps;
+  const known = new KnownRooms(rooms);
+  const list = new RoomList({ database, caughtUp });
+  return [
+    roomListRoute(list, cursors),
+    ...roomRoutes({ ...rooms, rooms: known, list }),
+    ...historyRoutes(rooms, known),
+    ...blockRoutes(rooms.blocked),
+    ...deletionRoutes({ ...deps, blocked: rooms.blocked, rooms: known, users }),
+    ...rightsRoutes({ ...deps, known, users }),
   ];
 }

@@ -1,24 +1,43 @@
 import { openAdmin } from '../admin/index.ts';
-import type { Rooms } from '../rooms/index.ts';
+import type { Directory } from '../directory/index.ts';
+import type { FederationSender } from '../federation/index.ts';
+import { RoomDeletion, type Rooms, type RoomUpkeep } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
 
+interface Deps {
+  readonly kernel: Kernel;
+  readonly users: Users;
+  readonly rooms: Rooms;
+  readonly upkeep: RoomUpkeep;
+  readonly directory: Directory;
+  readonly sender: FederationSender;
+}
+
 /** Opens the admin API over all other slices; to be called before jobs are started. */
 export function startAdmin(
-  kernel: Kernel,
-  { accounts, profiles, accountData }: Users,
-  rooms: Rooms,
+  { kernel, users, rooms, upkeep, directory, sender }: Deps,
   opened: OpenedSlices,
 ): void {
+  const { accounts, profiles, accountData } = users;
+  const deletion = new RoomDeletion({
+    ...kernel,
+    ...upkeep,
+    rooms,
+    eventsQueued: () => sender.caughtUp(),
+  });
   opened.add(
     'admin API',
     openAdmin({
       ...kernel,
+      ...upkeep,
       accounts,
       profiles,
       accountData,
-      engine: rooms.engine,
+      rooms,
+      deletion,
+      roomListCaughtUp: () => directory.stats.caughtUp(),
       options: kernel.configuration.accounts,
     }),
   );

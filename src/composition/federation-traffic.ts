@@ -33,7 +33,7 @@ type EduDeps = Deps<EduSources>;
  * Starts sending events and EDUs to remote servers and receiving theirs; to be called before jobs are
  * started.
  */
-export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): Promise<void> {
+export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): Promise<FederationSender> {
   const { kernel, federation, rooms } = deps;
   const log = kernel.namedLog('federation');
   const metrics = kernel.metrics && openMetrics(kernel);
@@ -62,6 +62,7 @@ export async function startFederationTraffic(deps: Deps, opened: OpenedSlices): 
     stop: () => sender.stop(),
   });
   await sender.start();
+  return sender;
 }
 
 function openMetrics({ metrics, clock, configuration, database, serverName }: Kernel) {

@@ -2,7 +2,14 @@ import { directoryRules } from '../directory/index.ts';
 import { stateMapKey } from '../protocol/index.ts';
 import { type RelationIndex, Relations } from '../relations/index.ts';
 import { keysWithEmptyStateKey, PrejoinKeys } from '../room-engine/index.ts';
-import { openRooms, openRoomUpkeep, type RoomLimits, type Rooms, type RoomsDeps } from '../rooms/index.ts';
+import {
+  openRooms,
+  openRoomUpkeep,
+  type RoomLimits,
+  type Rooms,
+  type RoomsDeps,
+  type RoomUpkeep,
+} from '../rooms/index.ts';
 import { slices } from '../slices.ts';
 import type { Kernel } from './kernel.ts';
 import { noticeLeaveCheck } from './notices-user.ts';
@@ -78,7 +85,7 @@ export async function startRoomUpkeep(
   users: Users,
   rooms: Rooms,
   opened: OpenedSlices,
-): Promise<void> {
+): Promise<RoomUpkeep> {
   const { accounts } = users.accounts;
   const upkeep = await openRoomUpkeep({
     ...kernel,
@@ -89,7 +96,7 @@ export async function startRoomUpkeep(
     isGuest: async (userId) => (await accounts.getUser(userId))?.isGuest === true,
     transferSettings: (userId, from, to) => transferSettings(users, userId, from, to),
   });
-  opened.add('upkeep of rooms', upkeep);
+  return opened.add('upkeep of rooms', upkeep);
 }
 
 /** Event types of the stripped state of invites and knocks, by default. Source: "room_prejoin_state". */

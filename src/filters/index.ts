@@ -11,3 +11,4 @@ export type { FieldSelection } from './field-selection.ts';
 export { Filters } from './filters.ts';
 export { filterMigrations } from './migrations.ts';
 export { openFilters } from './open.ts';
+export { readFilter } from './read-filter.ts';

@@ -119,6 +119,8 @@ export interface RoomTables {
   /** Positions of the streams at some times, so that rows of transaction ids need no time. */
   transaction_marks: { position: number; ts: number };
   room_aliases: { alias: string; room_id: string; creator: string };
+  /** Rooms that local users must not enter, with the administrator who has blocked them. */
+  blocked_rooms: { room_id: string; blocked_by: string };
   /** Rooms in the public directory; `network` is empty for the server's own list. */
   published_rooms: { room_id: string; network: string };
 }

@@ -6,6 +6,8 @@ import type { RoomView, VisibleEvent } from './history/room-view.ts';
 export interface Viewer {
   readonly userId: string;
   readonly deviceId: string | undefined;
+  /** Administrators read rooms that they are not in, with all events. */
+  readonly seesAllEvents?: boolean;
 }
 
 /** Narrows events to those that other events relate to: sent by one of these senders, with one of these relation types. */

@@ -1,7 +1,10 @@
 /** Rooms as local users use them: creating, joining, sending, reading, upgrading. */
 
-export type { DirectoryRules } from './aliases/room-aliases.ts';
+export type { DirectoryRules, RoomAliases } from './aliases/room-aliases.ts';
 export { AutoJoinJobs } from './auto-join/auto-join-jobs.ts';
+export { BlockedRooms } from './blocking/blocked-rooms.ts';
+export { RoomDeletion, type RoomDeletionOrder, type RoomDeletionStatus } from './deletion/room-deletion.ts';
+export type { DummyEvents } from './dummy-events/dummy-events.ts';
 export type { EventRelations, RelatedBy, Viewer } from './event-relations.ts';
 export { ClientEvents, type ClientFormat, type OpenRelations } from './history/client-events.ts';
 export { EventByTime } from './history/event-by-time.ts';
@@ -24,4 +27,4 @@ export { roomRoutes } from './routes/room-routes.ts';
 export type { DelayedSending, EventToDelay } from './routes/sending-routes.ts';
 export type { AddressInvite, ThirdPartyInviting } from './routes/third-party-inviting.ts';
 export type { Sender } from './sending.ts';
-export { openRoomUpkeep, type RoomUpkeepDeps } from './upkeep.ts';
+export { openRoomUpkeep, type RoomUpkeep, type RoomUpkeepDeps } from './upkeep.ts';

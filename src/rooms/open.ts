@@ -24,6 +24,7 @@ import {
   type RemoteAliases,
   RoomAliases,
 } from './aliases/room-aliases.ts';
+import { BlockedRooms } from './blocking/blocked-rooms.ts';
 import { type CreationOptions, RoomCreation } from './creation/create-room.ts';
 import { ClientEvents, type OpenRelations } from './history/client-events.ts';
 import { EventByTime } from './history/event-by-time.ts';
@@ -111,6 +112,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     remote: deps.remoteAliases,
   });
   const published = new PublishedRooms(database, aliases, rules);
+  const blocked = await BlockedRooms.open(database);
   const throttle = new Throttle(deps.limits);
   const contents = new MemberContents({
     profiles: deps.profiles,
@@ -156,6 +158,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     engine,
     contents,
     throttle,
+    blocked,
     invitePolicy,
     serverName,
     remote: deps.openRemoteMemberships?.({ engine, incoming, completion }),
@@ -165,6 +168,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     engine,
     aliases,
     published,
+    blocked,
     memberships,
     throttle,
     creation: new RoomCreation({

@@ -1,6 +1,7 @@
 import type { RoomWriter, ServerAcls } from '../room-engine/index.ts';
 import type { Incoming, StateCompletion } from '../room-federation/index.ts';
 import type { RoomAliases } from './aliases/room-aliases.ts';
+import type { BlockedRooms } from './blocking/blocked-rooms.ts';
 import type { RoomCreation } from './creation/create-room.ts';
 import type { ClientEvents } from './history/client-events.ts';
 import type { EventByTime } from './history/event-by-time.ts';
@@ -18,6 +19,7 @@ export interface Rooms extends ReadingRooms {
   readonly engine: RoomWriter;
   readonly aliases: RoomAliases;
   readonly published: PublishedRooms;
+  readonly blocked: BlockedRooms;
   readonly memberships: Memberships;
   readonly throttle: Throttle;
   readonly creation: RoomCreation;

@@ -34,18 +34,25 @@ export interface RoomUpkeepDeps {
   readonly transferSettings: SettingsTransferDeps['transfer'];
 }
 
+/** What administrators can start of the background work on rooms. */
+export interface RoomUpkeep {
+  readonly purge: RoomPurge;
+  readonly dummyEvents: DummyEvents;
+  stop(): Promise<void>;
+}
+
 /**
  * Opens the background work on rooms: the jobs by which accounts change rooms, transfers of settings, dummy events,
  * retention and purges; before jobs are started.
  */
-export async function openRoomUpkeep(deps: RoomUpkeepDeps) {
+export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> {
   const { options, jobs, rooms, rows } = deps;
   const shared = { ...deps, engine: rooms.engine };
   registerTransactionCleanup(jobs, deps);
   runMembershipJobs({ ...shared, memberships: rooms.memberships });
   new AutoJoin(deps);
   new RedactionRetention({ ...shared, period: options.redaction_retention_period });
-  new DummyEvents({ ...shared, threshold: options.dummy_events_threshold });
+  const dummyEvents = new DummyEvents({ ...shared, threshold: options.dummy_events_threshold });
   const purge = new RoomPurge({ ...shared, rows });
   new ForgottenRooms({ ...shared, purge, period: options.forgotten_room_retention_period });
   const settings = new SettingsTransfer({
@@ -54,5 +61,5 @@ export async function openRoomUpkeep(deps: RoomUpkeepDeps) {
     moveListing: (from, to) => rooms.upgrades.moveListing(from, to),
   });
   await settings.start();
-  return { stop: () => settings.stop() };
+  return { purge, dummyEvents, stop: () => settings.stop() };
 }

@@ -3,6 +3,7 @@ import type { AccountTables } from '../../accounts/index.ts';
 import type { DeviceTables } from '../../devices/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
+import { contains, isLike } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
 import { type RowsOfPage, readPage } from '../paging/read-page.ts';
 
@@ -159,20 +160,10 @@ export class UserList {
   }
 
   #isNamed(name: string): RawBuilder<boolean> {
-    const localpart = `@%${escaped(name.toLowerCase())}%:${escaped(this.#serverName.toLowerCase())}`;
+    const localpart = ['@%', name.toLowerCase(), '%:', this.#serverName.toLowerCase()];
     const displayName = JSON.stringify(name).slice(1, -1);
     return sql<boolean>`(${isLike(sql`u.folded_id`, localpart)}
       or ${contains(sql`coalesce(n.value, '')`, displayName)}
       or ${contains(sql`lower(coalesce(n.value, ''))`, displayName.toLowerCase())})`;
   }
 }
-
-/** Databases do not store U+0000, and PostgreSQL rejects it in parameters. */
-const withoutNul = (text: string) => text.replaceAll('\0', '');
-
-const escaped = (text: string) => withoutNul(text).replaceAll(/[\\%_]/g, '\\$&');
-
-const isLike = (column: RawBuilder<unknown>, pattern: string) =>
-  sql<boolean>`${column} like ${pattern} escape '\\'`;
-
-const contains = (column: RawBuilder<unknown>, text: string) => isLike(column, `%${escaped(text)}%`);

@@ -48,7 +48,7 @@ export class Invites {
     const userId = this.#check(origin, event, invite);
     if (!hashMatches) throw invalidParam('The content hash of the event is wrong');
     const isInRoom = await this.#checkRoom(origin, event, userId);
-    await memberships.checkInvitee(event.sender, userId);
+    await memberships.checkInvitee(event.sender, userId, roomId);
     const [verified] = await incoming.verify(version, [event.pdu]);
     if (!verified || 'error' in verified) throw forbidden('The signature of the event is invalid');
     throttle.remoteInvite(roomId, userId);

@@ -1,4 +1,5 @@
 import type { Migration } from '../../kernel/database/index.ts';
+import { blockedRoomsMigration } from './blocked-rooms.ts';
 import { federationMigration } from './federation.ts';
 import { forgottenRoomsMigration } from './forgotten-rooms.ts';
 import { missedHistoryMigration } from './missed-history.ts';
@@ -185,4 +186,5 @@ export const roomMigrations: readonly Migration[] = [
   outsideEventsMigration,
   withheldRedactionsMigration,
   redactionsWithoutEffectMigration,
+  blockedRoomsMigration,
 ];

@@ -168,7 +168,8 @@ forEachDatabase((open) => {
       const wanted = room.get(ids[20]!).event;
       const { eventByTime } = under.rooms;
       const find = async (ts: number, direction: 'forward' | 'backward') =>
-        (await eventByTime.find(alice, room.roomId, ts, direction)).event.eventId;
+        (await eventByTime.find({ userId: alice, deviceId: undefined }, room.roomId, ts, direction)).event
+          .eventId;
       assert.equal(await find(wanted.originServerTs - 1, 'forward'), wanted.eventId);
       const next = room.get(ids[30]!).event;
       assert.equal(await find(next.originServerTs + 1, 'backward'), next.eventId);
@@ -194,11 +195,21 @@ forEachDatabase((open) => {
           timestampToEvent: async () => ({ eventId: second, originServerTs: ts }),
         });
       }
-      const found = await under.rooms.eventByTime.find(alice, room.roomId, ts, 'forward');
+      const found = await under.rooms.eventByTime.find(
+        { userId: alice, deviceId: undefined },
+        room.roomId,
+        ts,
+        'forward',
+      );
       assert.equal(found.event.eventId, join);
       peers.down.add('a.example').add('b.example');
       under.clock.advance(3_600_000);
-      const again = await under.rooms.eventByTime.find(alice, room.roomId, ts, 'forward');
+      const again = await under.rooms.eventByTime.find(
+        { userId: alice, deviceId: undefined },
+        room.roomId,
+        ts,
+        'forward',
+      );
       assert.ok([join, second].includes(again.event.eventId));
     });
   });

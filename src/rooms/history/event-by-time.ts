@@ -1,5 +1,6 @@
 import { notFound } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { Viewer } from '../event-relations.ts';
 import type { RemoteHistory } from './history-gaps.ts';
 import { RoomView } from './room-view.ts';
 
@@ -23,12 +24,12 @@ export class EventByTime {
    * the room
    */
   async find(
-    userId: string,
+    viewer: Viewer,
     roomId: string,
     ts: number,
     direction: 'forward' | 'backward',
   ): Promise<StoredEvent> {
-    const view = await RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), userId);
+    const view = await RoomView.forViewer(this.#engine, roomId, viewer);
     const shown = async (events: readonly StoredEvent[]) =>
       (await view.displayable(events)).map(({ stored }) => stored);
     const found = await this.#engine.nearestEvents.find(view.head.roomNid, ts, direction, shown);

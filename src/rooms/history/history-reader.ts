@@ -119,7 +119,7 @@ export class HistoryReader {
   }
 
   async #view(viewer: Viewer, roomId: string): Promise<RoomView> {
-    return RoomView.forReading(this.#engine, await this.#engine.heads.get(roomId), viewer.userId);
+    return RoomView.forViewer(this.#engine, roomId, viewer);
   }
 
   async #visibleEvent(view: RoomView, eventId: string): Promise<VisibleEvent> {

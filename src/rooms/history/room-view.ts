@@ -4,6 +4,7 @@ import {
   isVisibleToUser,
   type Membership,
   membershipOf,
+  notFound,
   stateMapKey,
 } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader, StateHistoryEntry, StoredEvent } from '../../room-engine/index.ts';
@@ -21,6 +22,13 @@ export interface VisibleEvent {
   readonly isErased?: boolean;
 }
 
+/** The user who reads a room. */
+interface ReadingViewer {
+  readonly userId: string;
+  /** Administrators read rooms that they are not in, with all events. */
+  readonly seesAllEvents?: boolean;
+}
+
 const visibilityKey = stateMapKey('m.room.history_visibility', '');
 
 /** What one user may see in one room. Source: client-server API, "Room History Visibility". */
@@ -32,17 +40,21 @@ export class RoomView {
   readonly #memberships: readonly StateHistoryEntry[];
   /** Stream position of the user's last join; `Infinity` while the user is joined. */
   readonly #lastJoin: number;
+  /** Whether history visibility, ignored users and erasures do not matter. */
+  readonly #seesAll: boolean;
 
   private constructor(
     engine: RoomReader,
     head: RoomHead,
     userId: string,
     changes: readonly StateHistoryEntry[] | undefined,
+    seesAll = false,
   ) {
     this.#engine = engine;
     this.head = head;
     this.userId = userId;
     this.#memberships = changes ?? [];
+    this.#seesAll = seesAll;
     this.#lastJoin = changes ? (changes.findLast(isJoin)?.stream ?? 0) : Number.POSITIVE_INFINITY;
   }
 
@@ -65,6 +77,14 @@ export class RoomView {
       if (view.hasBeenJoined && !(await view.#isForgotten())) return view;
     }
     throw forbidden('You are not in this room');
+  }
+
+  /** Opens the view of a viewer. @throws MatrixError M_NOT_FOUND or M_FORBIDDEN, as `forReading` */
+  static async forViewer(engine: RoomReader, roomId: string, viewer: ReadingViewer): Promise<RoomView> {
+    const head = await engine.heads.get(roomId);
+    if (!viewer.seesAllEvents) return RoomView.forReading(engine, head, viewer.userId);
+    if (!head) throw notFound('Room not found');
+    return new RoomView(engine, head, viewer.userId, undefined, true);
   }
 
   /** Whether the user is joined or has been. */
@@ -95,12 +115,16 @@ export class RoomView {
    * order.
    */
   async displayable(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+    if (this.#seesAll) return this.visible(events);
     const ignored = await this.#engine.ignored.of(this.userId);
     return this.visible(events.filter(({ event }) => !isHiddenFromUser(event, ignored)));
   }
 
   /** Events that the user may see, of ignored senders as well, in the same order. */
   async visible(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
+    if (this.#seesAll) {
+      return events.filter((one) => !isHidden(one)).map((stored) => ({ stored, membership: undefined }));
+    }
     const facts = await this.#facts(events);
     const visible: VisibleEvent[] = [];
     for (const [index, stored] of events.entries()) {
@@ -120,7 +144,7 @@ export class RoomView {
 
   /** State events of a state that the user may read, prepared for rendering. */
   async asState(events: readonly StoredEvent[]): Promise<VisibleEvent[]> {
-    const erased = await this.#erasedOf(events);
+    const erased = this.#seesAll ? new Set() : await this.#erasedOf(events);
     return events.map((stored) => ({
       stored,
       membership: undefined,

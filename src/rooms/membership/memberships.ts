@@ -12,6 +12,7 @@ import {
 import type { EventToSend, RoomHead, RoomWriter, StoredEvent } from '../../room-engine/index.ts';
 import { isResidentForUser } from '../../room-engine/index.ts';
 import type { RemoteMemberships } from '../../room-federation/index.ts';
+import type { BlockedRooms } from '../blocking/blocked-rooms.ts';
 import type { Throttle } from '../limits.ts';
 import { checkInvitePolicy, type InvitePolicy } from './invite-policy.ts';
 import { join } from './joining.ts';
@@ -43,6 +44,7 @@ export interface MembershipsDeps {
   readonly users: LocalUsers;
   readonly invitePolicy: InvitePolicy;
   readonly throttle: Throttle;
+  readonly blocked: BlockedRooms;
   readonly options: MembershipOptions;
   readonly serverName: string;
   /** Absent: this server does not federate. */
@@ -74,7 +76,8 @@ export class Memberships {
    * @throws MatrixError M_GUEST_ACCESS_FORBIDDEN where guests may not join, M_FORBIDDEN, M_NOT_FOUND,
    * M_LIMIT_EXCEEDED
    */
-  join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
+  async join(userId: string, roomId: string, request: MembershipRequest = {}): Promise<StoredEvent> {
+    this.#deps.blocked.check(roomId);
     return join(this.#deps, userId, roomId, request);
   }
 
@@ -86,7 +89,7 @@ export class Memberships {
     { requester, given, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
     await this.#completeState(roomId, userId);
-    await this.checkInvitee(sender, userId);
+    await this.checkInvitee(sender, userId, roomId);
     const head = await knownHead(this.#deps.engine, roomId);
     checkMember(head, sender);
     if (head.membership(userId) === 'join') throw forbidden(`${userId} is already in the room`);
@@ -102,9 +105,11 @@ export class Memberships {
   /**
    * Checks that this server and, if local, the invited user allow invites by `sender`, for invites by remote
    * users as well. The user id need not have an account: a bridge or a first login may make it later.
-   * @throws MatrixError M_FORBIDDEN, M_INVITE_BLOCKED, M_INVALID_PARAM for an invalid user id
+   * @param roomId absent for a room that is being created
+   * @throws MatrixError M_FORBIDDEN, also for blocked rooms; M_INVITE_BLOCKED, M_INVALID_PARAM for an invalid user id
    */
-  async checkInvitee(sender: string, userId: string): Promise<void> {
+  async checkInvitee(sender: string, userId: string, roomId?: string): Promise<void> {
+    if (roomId !== undefined) this.#deps.blocked.check(roomId);
     const { options, users, serverName, invitePolicy } = this.#deps;
     if (!isUserId(userId)) throw invalidParam(`${userId} is not a valid user ID`);
     const isLocal = serverOfUser(userId) === serverName;
@@ -128,7 +133,8 @@ export class Memberships {
     roomId: string,
     { given = {}, via, originServerTs }: MembershipRequest = {},
   ): Promise<StoredEvent> {
-    const { engine, serverName, contents } = this.#deps;
+    const { engine, serverName, contents, blocked } = this.#deps;
+    blocked.check(roomId);
     const remote = this.#deps.remote;
     const content = await contents.withProfile(userId, given, 'knock');
     if (remote && !(await isResidentForUser(engine, userId, roomId, serverName))) {

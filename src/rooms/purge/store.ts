@@ -97,6 +97,23 @@ export async function isRemembered(
   return row !== undefined;
 }
 
+/** Whether a local user is joined to the room. */
+export async function hasJoinedUsers(
+  database: Database,
+  { roomNid }: PurgedRoom,
+  serverName: string,
+): Promise<boolean> {
+  const row = await database
+    .reader<RoomTables>()
+    .selectFrom('memberships')
+    .select('user_id')
+    .where('room_nid', '=', roomNid)
+    .where('membership', '=', 'join')
+    .where('user_id', 'like', `%:${serverName}`)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Rooms that at least one user has forgotten. */
 export async function forgottenRooms(
   database: Database,

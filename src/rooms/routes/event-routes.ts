@@ -48,7 +48,7 @@ export function eventRoutes(rooms: Pick<Rooms, 'engine' | 'historyReader' | 'eve
       },
       async ({ params, query, requester }) => {
         const direction = query.dir === 'b' ? 'backward' : 'forward';
-        const { event } = await rooms.eventByTime.find(requester.userId, params.roomId, query.ts, direction);
+        const { event } = await rooms.eventByTime.find(requester, params.roomId, query.ts, direction);
         return { event_id: event.eventId, origin_server_ts: event.originServerTs };
       },
     ),

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { compileRoomEventFilter, noFilter, type RoomEventFilter } from '../../filters/index.ts';
+import { readFilter } from '../../filters/index.ts';
 import { type AccessCheck, type Route, route } from '../../kernel/http/index.ts';
-import { type JsonObject, parseJson } from '../../protocol/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
 import type { HistoryReader } from '../history/history-reader.ts';
 import type { StateReader } from '../history/state-reader.ts';
 import type { Rooms } from '../rooms.ts';
@@ -13,14 +13,6 @@ const events = Type.Array(event);
 
 /** Events per page when the request has no limit. */
 const defaultLimit = 10;
-
-/** Parses the `filter` query parameter. @throws MatrixError M_NOT_JSON, M_BAD_JSON */
-function readFilter(json: string | undefined): RoomEventFilter {
-  return json === undefined ? noFilter.room.timeline : compileRoomEventFilter(parseJson(json, filterLimits));
-}
-
-/** Maximum size of a filter in characters, and its maximum depth. */
-const filterLimits = { maxSize: 65_536, maxDepth: 10 };
 
 /** Client-server API, "Getting events for a room". @param maxEvents the largest page (`filter_timeline_limit`) */
 export function readingRoutes(

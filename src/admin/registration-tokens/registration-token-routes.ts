@@ -1,0 +1,66 @@
+import { Type } from 'typebox';
+import type { RegistrationTokens } from '../../accounts/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { notFound } from '../../protocol/index.ts';
+
+const paths = {
+  list: '/_server/admin/v1/registration_tokens',
+  create: '/_server/admin/v1/registration_tokens/new',
+  one: '/_server/admin/v1/registration_tokens/:token',
+} as const;
+
+const nullable = Type.Union([Type.Integer(), Type.Null()]);
+
+/** Null stands for tokens that may be used without limit or for ever. */
+const limits = { uses_allowed: Type.Optional(nullable), expiry_time: Type.Optional(nullable) };
+
+const response = Type.Object({
+  token: Type.String(),
+  uses_allowed: nullable,
+  pending: Type.Integer(),
+  completed: Type.Integer(),
+  expiry_time: nullable,
+});
+
+/** The tokens with which users may register. */
+export function registrationTokenRoutes(tokens: RegistrationTokens): Route[] {
+  return [
+    route(
+      {
+        method: 'GET',
+        path: paths.list,
+        auth: 'admin',
+        query: Type.Object({ valid: Type.Optional(Type.Boolean()) }),
+        response: Type.Object({ registration_tokens: Type.Array(response) }),
+      },
+      async ({ query }) => ({ registration_tokens: await tokens.list(query.valid) }),
+    ),
+    route(
+      {
+        method: 'POST',
+        path: paths.create,
+        auth: 'admin',
+        body: Type.Object({
+          ...limits,
+          token: Type.Optional(Type.String()),
+          length: Type.Optional(Type.Integer()),
+        }),
+        response,
+      },
+      ({ body }) => tokens.create(body),
+    ),
+    route({ method: 'GET', path: paths.one, auth: 'admin', response }, async ({ params: { token } }) => {
+      const found = await tokens.find(token);
+      if (found === undefined) throw notFound('No such registration token');
+      return found;
+    }),
+    route(
+      { method: 'PUT', path: paths.one, auth: 'admin', body: Type.Object(limits), response },
+      ({ params: { token }, body }) => tokens.update(token, body),
+    ),
+    route({ method: 'DELETE', path: paths.one, auth: 'admin' }, async ({ params: { token } }) => {
+      await tokens.remove(token);
+      return {};
+    }),
+  ];
+}

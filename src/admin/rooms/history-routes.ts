@@ -1,0 +1,86 @@
+import { Type } from 'typebox';
+import { readFilter } from '../../filters/index.ts';
+import { type Requester, type Route, route } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Rooms, Viewer } from '../../rooms/index.ts';
+import type { KnownRooms } from './known-rooms.ts';
+
+const path = '/_server/admin/v1/rooms/:roomId';
+const event = Type.Unsafe<JsonObject>(Type.Object({}));
+const direction = Type.Optional(Type.Union([Type.Literal('f'), Type.Literal('b')]));
+
+/** Events of a page when the request has no limit, and at most. */
+const [defaultLimit, maxLimit] = [10, 1_000];
+
+const limitOf = (asked: number | undefined) => Math.max(0, Math.min(asked ?? defaultLimit, maxLimit));
+
+/** Administrators see all events, whether or not they are in the room. */
+const viewerOf = ({ userId, deviceId }: Requester): Viewer => ({ userId, deviceId, seesAllEvents: true });
+
+/** The history of rooms, in the form of the client-server API. */
+export function historyRoutes(
+  { historyReader, eventByTime }: Pick<Rooms, 'historyReader' | 'eventByTime'>,
+  rooms: KnownRooms,
+): Route[] {
+  return [
+    route(
+      {
+        method: 'GET',
+        path: `${path}/messages`,
+        auth: 'admin',
+        query: Type.Object({
+          from: Type.Optional(Type.String()),
+          to: Type.Optional(Type.String()),
+          dir: direction,
+          limit: Type.Optional(Type.Integer({ minimum: 0 })),
+          filter: Type.Optional(Type.String()),
+        }),
+        response: Type.Object({ start: Type.String(), chunk: Type.Array(event) }),
+      },
+      async ({ params: { roomId }, query, requester }) => {
+        await rooms.get(roomId);
+        const filter = readFilter(query.filter);
+        return historyReader.messages(viewerOf(requester), roomId, {
+          from: query.from,
+          to: query.to,
+          direction: query.dir === 'b' ? 'backward' : 'forward',
+          limit: limitOf(query.limit ?? filter.limit),
+          filter,
+        });
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: `${path}/context/:eventId`,
+        auth: 'admin',
+        query: Type.Object({
+          limit: Type.Optional(Type.Integer({ minimum: 0 })),
+          filter: Type.Optional(Type.String()),
+        }),
+        response: event,
+      },
+      async ({ params: { roomId, eventId }, query, requester }) => {
+        await rooms.get(roomId);
+        const filter = readFilter(query.filter);
+        const limit = limitOf(query.limit ?? filter.limit);
+        return historyReader.context(viewerOf(requester), roomId, eventId, { limit, filter });
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: `${path}/timestamp_to_event`,
+        auth: 'admin',
+        query: Type.Object({ ts: Type.Integer({ minimum: 0 }), dir: direction }),
+        response: Type.Object({ event_id: Type.String(), origin_server_ts: Type.Integer() }),
+      },
+      async ({ params: { roomId }, query, requester }) => {
+        await rooms.get(roomId);
+        const towards = query.dir === 'b' ? 'backward' : 'forward';
+        const found = await eventByTime.find(viewerOf(requester), roomId, query.ts, towards);
+        return { event_id: found.event.eventId, origin_server_ts: found.event.originServerTs };
+      },
+    ),
+  ];
+}

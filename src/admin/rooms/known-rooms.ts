@@ -1,0 +1,42 @@
+import { invalidParam, isRoomId, notFound } from '../../protocol/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
+import type { RoomAliases } from '../../rooms/index.ts';
+
+/** Finds the rooms that requests name. */
+export class KnownRooms {
+  readonly #engine: Pick<RoomReader, 'heads'>;
+  readonly #aliases: Pick<RoomAliases, 'locate'>;
+
+  constructor(deps: { readonly engine: Pick<RoomReader, 'heads'>; readonly aliases: RoomAliases }) {
+    this.#engine = deps.engine;
+    this.#aliases = deps.aliases;
+  }
+
+  /** Returns the head of a room. @throws MatrixError M_NOT_FOUND for rooms that this server does not know */
+  async get(roomId: string): Promise<RoomHead> {
+    const head = await this.find(roomId);
+    if (!head) throw notFound('Room not found');
+    return head;
+  }
+
+  /** Returns the head of a room, or `undefined`. */
+  async find(roomId: string): Promise<RoomHead | undefined> {
+    return this.#engine.heads.get(roomId);
+  }
+
+  /** `get` by the room id or an alias. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  async named(idOrAlias: string): Promise<RoomHead> {
+    return this.get((await this.locate(idOrAlias)).roomId);
+  }
+
+  /** Returns the id of a room, with servers that are in it. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  async locate(idOrAlias: string): Promise<{ readonly roomId: string; readonly servers: readonly string[] }> {
+    if (isRoomId(idOrAlias)) return { roomId: idOrAlias, servers: [] };
+    return this.#aliases.locate(idOrAlias);
+  }
+}
+
+/** @throws MatrixError M_INVALID_PARAM */
+export function checkRoomId(roomId: string): void {
+  if (!isRoomId(roomId) || roomId.includes('\0')) throw invalidParam('The room id is not valid');
+}

@@ -1,0 +1,97 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { invalidParam, isUserId } from '../../protocol/index.ts';
+import type { DummyEvents, Rooms } from '../../rooms/index.ts';
+import type { LocalUsers } from '../users/local-user.ts';
+import type { KnownRooms } from './known-rooms.ts';
+import { joinRuleOf, RoomAdministrators } from './room-administrators.ts';
+
+export interface RightsRoutesDeps {
+  readonly rooms: Rooms;
+  readonly dummyEvents: DummyEvents;
+  readonly known: KnownRooms;
+  readonly users: LocalUsers;
+  readonly serverName: string;
+}
+
+/** Members and rights in rooms, and forward extremities. */
+export function rightsRoutes(deps: RightsRoutesDeps): Route[] {
+  return [joinRoute(deps), makeAdminRoute(deps), ...extremityRoutes(deps)];
+}
+
+function joinRoute({ rooms, known, users }: RightsRoutesDeps): Route {
+  const { engine, memberships } = rooms;
+  return route(
+    {
+      method: 'POST',
+      path: '/_server/admin/v1/join/:roomIdOrAlias',
+      auth: 'admin',
+      body: Type.Object({ user_id: Type.String() }),
+      response: Type.Object({ room_id: Type.String() }),
+    },
+    async ({ params: { roomIdOrAlias }, body: { user_id: userId }, requester }) => {
+      await users.get(userId);
+      const { roomId, servers } = await known.locate(roomIdOrAlias);
+      const head = await engine.heads.get(roomId);
+      const present = head?.membership(userId);
+      const isOpen = head && (await joinRuleOf(engine, head)) === 'public';
+      // The administrator must be in the room and may have to invite the user.
+      if (head && !isOpen && present !== 'join' && present !== 'invite') {
+        await memberships.invite(requester.userId, roomId, userId);
+      }
+      await memberships.join(userId, roomId, { via: servers });
+      return { room_id: roomId };
+    },
+  );
+}
+
+function makeAdminRoute({ rooms, known, serverName }: RightsRoutesDeps): Route {
+  const administrators = new RoomAdministrators(rooms, serverName);
+  return route(
+    {
+      method: 'POST',
+      path: '/_server/admin/v1/rooms/:roomIdOrAlias/make_room_admin',
+      auth: 'admin',
+      body: Type.Object({ user_id: Type.Optional(Type.String()) }),
+    },
+    async ({ params: { roomIdOrAlias }, body, requester }) => {
+      const userId = body.user_id ?? requester.userId;
+      if (!isUserId(userId)) throw invalidParam('The user id is not valid');
+      await administrators.add(await known.named(roomIdOrAlias), userId);
+      return {};
+    },
+  );
+}
+
+function extremityRoutes({ rooms, dummyEvents, known }: RightsRoutesDeps): Route[] {
+  const path = '/_server/admin/v1/rooms/:roomIdOrAlias/forward_extremities';
+  return [
+    route(
+      {
+        method: 'GET',
+        path,
+        auth: 'admin',
+        response: Type.Object({ count: Type.Integer(), results: Type.Array(Type.Object({})) }),
+      },
+      async ({ params: { roomIdOrAlias } }) => {
+        const { extremities } = await known.named(roomIdOrAlias);
+        const events = await rooms.engine.events.getMany(extremities.map(({ nid }) => nid));
+        const results = extremities.map(({ nid, eventId, depth, stateGroup }) => ({
+          event_id: eventId,
+          state_group: stateGroup ?? null,
+          depth,
+          // The time when the sender created it: this server does not store when it received events.
+          received_ts: events.get(nid)?.event.originServerTs ?? 0,
+        }));
+        return { count: results.length, results };
+      },
+    ),
+    route(
+      { method: 'DELETE', path, auth: 'admin', response: Type.Object({ deleted: Type.Integer() }) },
+      async ({ params: { roomIdOrAlias } }) => {
+        const { roomId } = await known.named(roomIdOrAlias);
+        return { deleted: await dummyEvents.merge(roomId) };
+      },
+    ),
+  ];
+}

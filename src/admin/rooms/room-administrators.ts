@@ -1,0 +1,94 @@
+import {
+  isJsonObject,
+  type JsonObject,
+  MatrixError,
+  PowerLevels,
+  type RoomEvent,
+  serverOfUser,
+} from '../../protocol/index.ts';
+import { type RoomHead, type RoomReader, visibleContent } from '../../room-engine/index.ts';
+import type { Rooms } from '../../rooms/index.ts';
+
+/** The level of a room creator, for rooms without power levels and for those whose creators have no number. */
+const creatorLevel = 100;
+
+/** Gives users the power of the most powerful local users of a room. */
+export class RoomAdministrators {
+  readonly #rooms: Pick<Rooms, 'engine' | 'memberships'>;
+  readonly #serverName: string;
+
+  constructor(rooms: Pick<Rooms, 'engine' | 'memberships'>, serverName: string) {
+    this.#rooms = rooms;
+    this.#serverName = serverName;
+  }
+
+  /**
+   * Gives a user the highest power level of the joined local users, in the name of one of these, and invites the user if
+   * the room needs that.
+   * @throws MatrixError 400 M_UNKNOWN when no local user may change the power levels
+   */
+  async add(head: RoomHead, userId: string): Promise<void> {
+    const { engine, memberships } = this.#rooms;
+    const create = await eventOf(engine, head, 'm.room.create');
+    const current = await eventOf(engine, head, 'm.room.power_levels');
+    const levels = new PowerLevels(create, current);
+    const administrator = this.#mostPowerful(head, levels);
+    const level = Math.min(levels.ofUser(administrator), Number.MAX_SAFE_INTEGER);
+    if (levels.ofUser(userId) < level) {
+      const content = await this.#contentWith(head, administrator, levels, userId);
+      await engine.timeline.append(head.roomId, {
+        type: 'm.room.power_levels',
+        stateKey: '',
+        sender: administrator,
+        content,
+      });
+    }
+    const present = head.membership(userId);
+    const isIn = present === 'join' || present === 'invite';
+    if (!isIn && (await joinRuleOf(engine, head)) !== 'public') {
+      await memberships.invite(administrator, head.roomId, userId);
+    }
+  }
+
+  #mostPowerful(head: RoomHead, levels: PowerLevels): string {
+    let found: string | undefined;
+    for (const [userId, membership] of head.members) {
+      if (membership !== 'join' || serverOfUser(userId) !== this.#serverName) continue;
+      if (!levels.canSend(userId, 'm.room.power_levels', true)) continue;
+      if (found === undefined || levels.ofUser(userId) > levels.ofUser(found)) found = userId;
+    }
+    if (found === undefined) {
+      throw new MatrixError(400, 'M_UNKNOWN', 'No local user in the room may change its power levels');
+    }
+    return found;
+  }
+
+  async #contentWith(
+    head: RoomHead,
+    administrator: string,
+    levels: PowerLevels,
+    userId: string,
+  ): Promise<JsonObject> {
+    const { engine } = this.#rooms;
+    const entry = head.entry('m.room.power_levels', '');
+    const stored = entry && (await engine.events.get(entry.nid));
+    const content: JsonObject = stored
+      ? visibleContent(stored)
+      : { users: { [administrator]: creatorLevel } };
+    const users = isJsonObject(content['users']) ? content['users'] : {};
+    const level = levels.ofUser(administrator);
+    return { ...content, users: { ...users, [userId]: Number.isFinite(level) ? level : creatorLevel } };
+  }
+}
+
+/** Returns the join rule of a room; `invite` for rooms without one. */
+export async function joinRuleOf(engine: RoomReader, head: RoomHead): Promise<string> {
+  const event = await eventOf(engine, head, 'm.room.join_rules');
+  const rule = event?.content['join_rule'];
+  return typeof rule === 'string' ? rule : 'invite';
+}
+
+async function eventOf(engine: RoomReader, head: RoomHead, type: string): Promise<RoomEvent | undefined> {
+  const entry = head.entry(type, '');
+  return entry && (await engine.events.get(entry.nid))?.event;
+}

@@ -1,0 +1,103 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { type JsonObject, notFound } from '../../protocol/index.ts';
+import { type RoomHead, type RoomReader, visibleContent } from '../../room-engine/index.ts';
+import type { ClientEvents } from '../../rooms/index.ts';
+import type { KnownRooms } from './known-rooms.ts';
+import type { RoomList } from './room-list.ts';
+import { roomJson } from './room-list-routes.ts';
+
+const path = '/_server/admin/v1/rooms/:roomId';
+
+export interface RoomRoutesDeps {
+  readonly engine: RoomReader;
+  readonly clientEvents: ClientEvents;
+  readonly rooms: KnownRooms;
+  readonly list: RoomList;
+}
+
+/** Details, members and state of single rooms. */
+export function roomRoutes(deps: RoomRoutesDeps): Route[] {
+  return [detailsRoute(deps), membersRoute(deps), stateRoute(deps)];
+}
+
+function detailsRoute({ engine, rooms, list }: RoomRoutesDeps): Route {
+  return route(
+    {
+      method: 'GET',
+      path,
+      auth: 'admin',
+      response: Type.Object({
+        room_id: Type.String(),
+        joined_members: Type.Integer(),
+        joined_local_devices: Type.Integer(),
+        tombstoned: Type.Boolean(),
+        forgotten: Type.Boolean(),
+      }),
+    },
+    async ({ params: { roomId } }) => {
+      const head = await rooms.get(roomId);
+      const [listed, devices, forgotten, tombstone] = await Promise.all([
+        list.get(roomId),
+        list.localDevices(head.roomNid),
+        list.isForgotten(head.roomNid),
+        contentOf(engine, head, 'm.room.tombstone'),
+      ]);
+      if (!listed) throw notFound('Room not found');
+      const replacement = tombstone?.['replacement_room'];
+      return {
+        ...roomJson(listed),
+        topic: listed.topic,
+        avatar: listed.avatar_url,
+        joined_local_devices: devices,
+        forgotten,
+        tombstoned: tombstone !== undefined,
+        replacement_room: typeof replacement === 'string' ? replacement : null,
+      };
+    },
+  );
+}
+
+function membersRoute({ rooms }: RoomRoutesDeps): Route {
+  return route(
+    {
+      method: 'GET',
+      path: `${path}/members`,
+      auth: 'admin',
+      response: Type.Object({ members: Type.Array(Type.String()), total: Type.Integer() }),
+    },
+    async ({ params: { roomId } }) => {
+      const head = await rooms.get(roomId);
+      const joined = [...head.members].filter(([, membership]) => membership === 'join');
+      const members = joined.map(([userId]) => userId).sort();
+      return { members, total: members.length };
+    },
+  );
+}
+
+function stateRoute({ engine, clientEvents, rooms }: RoomRoutesDeps): Route {
+  return route(
+    {
+      method: 'GET',
+      path: `${path}/state`,
+      auth: 'admin',
+      query: Type.Object({ type: Type.Optional(Type.String()) }),
+      response: Type.Object({ state: Type.Array(Type.Unsafe<JsonObject>(Type.Object({}))) }),
+    },
+    async ({ params: { roomId }, query: { type }, requester }) => {
+      const head = await rooms.get(roomId);
+      const events = [
+        ...(await engine.events.getMany([...head.state.values()].map(({ nid }) => nid))).values(),
+      ];
+      const wanted = type === undefined ? events : events.filter(({ event }) => event.type === type);
+      const shown = wanted.map((stored) => ({ stored, membership: undefined }));
+      return { state: await clientEvents.render(shown, requester) };
+    },
+  );
+}
+
+async function contentOf(engine: RoomReader, head: RoomHead, type: string): Promise<JsonObject | undefined> {
+  const entry = head.entry(type, '');
+  const stored = entry && (await engine.events.get(entry.nid));
+  return stored && visibleContent(stored);
+}

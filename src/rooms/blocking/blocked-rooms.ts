@@ -1,0 +1,53 @@
+import type { Database } from '../../kernel/database/index.ts';
+import { forbidden } from '../../protocol/index.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
+
+/**
+ * The rooms that administrators have blocked: local users cannot join them, knock on them or be invited to them. They
+ * are few and all in memory, so that a join needs no query. A room may be blocked before this server knows it, and stays
+ * blocked when it is deleted.
+ */
+export class BlockedRooms {
+  readonly #database: Database;
+  readonly #administrators: Map<string, string>;
+
+  private constructor(database: Database, administrators: Map<string, string>) {
+    this.#database = database;
+    this.#administrators = administrators;
+  }
+
+  /** Loads all blocked rooms. */
+  static async open(database: Database): Promise<BlockedRooms> {
+    const rows = await database.reader<RoomTables>().selectFrom('blocked_rooms').selectAll().execute();
+    return new BlockedRooms(database, new Map(rows.map((row) => [row.room_id, row.blocked_by])));
+  }
+
+  /** Returns the administrator who has blocked a room; `undefined` for rooms that are not blocked. */
+  blockedBy(roomId: string): string | undefined {
+    return this.#administrators.get(roomId);
+  }
+
+  /** Refuses blocked rooms. @throws MatrixError M_FORBIDDEN */
+  check(roomId: string): void {
+    if (this.#administrators.has(roomId)) throw forbidden('This room has been blocked on this server');
+  }
+
+  /** Blocks a room. One that is blocked stays blocked by the administrator who did it first. */
+  async block(roomId: string, administrator: string): Promise<void> {
+    await this.#database.transaction<RoomTables, void>(async (writer) => {
+      await writer
+        .insertInto('blocked_rooms')
+        .values({ room_id: roomId, blocked_by: administrator })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    });
+    if (!this.#administrators.has(roomId)) this.#administrators.set(roomId, administrator);
+  }
+
+  async unblock(roomId: string): Promise<void> {
+    await this.#database.transaction<RoomTables, void>(async (writer) => {
+      await writer.deleteFrom('blocked_rooms').where('room_id', '=', roomId).execute();
+    });
+    this.#administrators.delete(roomId);
+  }
+}

@@ -1,0 +1,283 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Job, JobAttempt, Jobs } from '../../kernel/jobs/index.ts';
+import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import { MatrixError, serverOfUser } from '../../protocol/index.ts';
+import type { RoomHead } from '../../room-engine/index.ts';
+import type { RoomPurge } from '../purge/room-purge.ts';
+import { hasJoinedUsers } from '../purge/store.ts';
+import type { Rooms } from '../rooms.ts';
+
+/** A room to delete, and what becomes of its local users. */
+export interface RoomDeletionOrder {
+  readonly roomId: string;
+  /** The local user who creates a room for the users of the deleted one; null: there is no such room. */
+  readonly newRoomUserId: string | null;
+  readonly newRoomName: string;
+  /** Sent to the new room. */
+  readonly message: string;
+  /** Whether all rows of the room are deleted; otherwise local users only leave it. */
+  readonly purge: boolean;
+  /** Whether the rows are deleted even if local users could not leave. */
+  readonly forcePurge: boolean;
+}
+
+/** What has been done for the users of a deleted room. */
+export interface RoomShutdown {
+  readonly kicked_users: readonly string[];
+  readonly failed_to_kick_users: readonly string[];
+  readonly local_aliases: readonly string[];
+  readonly new_room_id: string | null;
+}
+
+export interface RoomDeletionStatus {
+  readonly deleteId: string;
+  readonly roomId: string;
+  readonly status: 'scheduled' | 'active' | 'complete' | 'failed';
+  readonly error: string | undefined;
+  readonly shutdown: RoomShutdown;
+}
+
+export interface RoomDeletionDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly randomness: Randomness;
+  readonly serverName: string;
+  readonly rooms: Rooms;
+  readonly purge: RoomPurge;
+  /** Resolves when all events so far are in the queues of the servers that get them. */
+  readonly eventsQueued: () => Promise<void>;
+}
+
+const job = 'rooms/deletion';
+
+/** Milliseconds for which the status of a finished deletion can be read. */
+const statusLifetime = 7 * 24 * 3_600_000;
+
+/** Attempts after which a deletion has failed. */
+const maxAttempts = 5;
+
+/** Users who are removed between two writes of the progress. */
+const usersPerStep = 50;
+
+/** The payload of the job: the order and how far it has come. */
+type Progress = {
+  readonly [Name in keyof RoomDeletionOrder]: RoomDeletionOrder[Name];
+} & {
+  readonly roomNid: number;
+  /** Local users to remove; null before they have been listed. */
+  readonly users: readonly string[] | null;
+  readonly kicked: readonly string[];
+  readonly failed: readonly string[];
+  readonly aliases: readonly string[];
+  readonly newRoomId: string | null;
+  /** Whether the message was sent and the aliases were moved to the new room. */
+  readonly isMoved: boolean;
+};
+
+type Attempt = Pick<JobAttempt<Progress>, 'signal' | 'progress'>;
+
+/**
+ * Deletes rooms for administrators: removes all local users, moves them and the local aliases to a new room if that is
+ * wanted, and deletes all rows of the room. A deletion is a job, so that it continues after a restart.
+ */
+export class RoomDeletion {
+  readonly #deps: RoomDeletionDeps;
+  /** Requests that wait for the first attempt of a deletion, by its id. */
+  readonly #waiting = new Map<string, PromiseWithResolvers<RoomShutdown>>();
+
+  /** Registers its job, so that it must be constructed before jobs are started. */
+  constructor(deps: RoomDeletionDeps) {
+    this.#deps = deps;
+    deps.jobs.register<Progress>(job, {
+      run: ({ payload, key, ...attempt }) => this.#attempt(payload, key ?? '', attempt),
+      parallel: 1,
+      maxAttempts,
+      keep: statusLifetime,
+    });
+  }
+
+  /**
+   * Schedules a deletion and waits for its first attempt.
+   * @throws MatrixError as `schedule`; Error when the attempt has failed: the deletion is tried again
+   */
+  async perform(head: RoomHead, order: RoomDeletionOrder): Promise<RoomShutdown> {
+    const deleteId = this.#newId();
+    const waiting = Promise.withResolvers<RoomShutdown>();
+    this.#waiting.set(deleteId, waiting);
+    try {
+      await this.schedule(head, order, deleteId);
+      return await waiting.promise;
+    } finally {
+      this.#waiting.delete(deleteId);
+    }
+  }
+
+  /**
+   * Schedules a deletion.
+   * @returns its id
+   * @throws MatrixError 400 M_UNKNOWN while the room is being deleted
+   */
+  async schedule(head: RoomHead, order: RoomDeletionOrder, deleteId = this.#newId()): Promise<string> {
+    const { database, jobs, clock } = this.#deps;
+    const running = (await this.ofRoom(order.roomId)).some(
+      ({ status }) => status === 'scheduled' || status === 'active',
+    );
+    if (running) throw new MatrixError(400, 'M_UNKNOWN', 'The room is being deleted already');
+    const payload: Progress = {
+      ...order,
+      roomNid: head.roomNid,
+      users: null,
+      kicked: [],
+      failed: [],
+      aliases: [],
+      newRoomId: null,
+      isMoved: false,
+    };
+    await database.transaction((writer) =>
+      jobs.schedule(writer, { kind: job, key: deleteId, payload, runAt: clock.now() }),
+    );
+    return deleteId;
+  }
+
+  /** Returns the status of a deletion; `undefined` for unknown ids and some days after it was finished. */
+  async status(deleteId: string): Promise<RoomDeletionStatus | undefined> {
+    const [found] = await this.#deps.jobs.list({ kind: job, key: deleteId, limit: 1 });
+    return found && statusOf(found);
+  }
+
+  /** Returns the deletions of a room, oldest first. */
+  async ofRoom(roomId: string): Promise<RoomDeletionStatus[]> {
+    const found: RoomDeletionStatus[] = [];
+    for (let after = 0; ; ) {
+      const page = await this.#deps.jobs.list({ kind: job, after, limit: 100 });
+      found.push(...page.map(statusOf).filter((status) => status.roomId === roomId));
+      if (page.length < 100) return found;
+      after = page.at(-1)?.id ?? after;
+    }
+  }
+
+  #newId(): string {
+    return randomLetters(this.#deps.randomness, 16);
+  }
+
+  async #attempt(order: Progress, deleteId: string, attempt: Attempt): Promise<Progress> {
+    try {
+      const done = await this.#run(order, attempt);
+      this.#waiting.get(deleteId)?.resolve(shutdownOf(done));
+      return done;
+    } catch (error) {
+      this.#waiting.get(deleteId)?.reject(error);
+      throw error;
+    }
+  }
+
+  async #run(order: Progress, attempt: Attempt): Promise<Progress> {
+    const listed = await this.#listUsers(order, attempt);
+    const moved = await this.#removeUsers(await this.#createRoom(listed, attempt), attempt);
+    const done = await this.#finishMove(moved, attempt);
+    if (order.purge) await this.#purge(done, attempt);
+    return done;
+  }
+
+  async #listUsers(order: Progress, { progress }: Attempt): Promise<Progress> {
+    if (order.users !== null) return order;
+    const { rooms, serverName } = this.#deps;
+    const head = await rooms.engine.heads.get(order.roomId);
+    const users = [...(head?.members ?? [])]
+      .filter(([userId]) => serverOfUser(userId) === serverName)
+      .filter(([, membership]) => membership !== 'leave' && membership !== 'ban')
+      .map(([userId]) => userId);
+    const listed = { ...order, users };
+    await progress(listed);
+    return listed;
+  }
+
+  async #createRoom(order: Progress, { progress }: Attempt): Promise<Progress> {
+    if (order.newRoomUserId === null || order.newRoomId !== null) return order;
+    const newRoomId = await this.#deps.rooms.creation.create(order.newRoomUserId, {
+      preset: 'public_chat',
+      name: order.newRoomName,
+      power_level_content_override: { users_default: -10 },
+    });
+    const created = { ...order, newRoomId };
+    await progress(created);
+    return created;
+  }
+
+  async #removeUsers(order: Progress, { signal, progress }: Attempt): Promise<Progress> {
+    const removed = new Set([...order.kicked, ...order.failed]);
+    const kicked = [...order.kicked];
+    const failed = [...order.failed];
+    const users = (order.users ?? []).filter((userId) => !removed.has(userId));
+    for (const [index, userId] of users.entries()) {
+      if (signal.aborted) throw new Error('interrupted');
+      const isKicked = await this.#removeUser(order, userId);
+      (isKicked ? kicked : failed).push(userId);
+      if ((index + 1) % usersPerStep === 0) await progress({ ...order, kicked, failed });
+    }
+    const done = { ...order, kicked, failed };
+    await progress(done);
+    return done;
+  }
+
+  /** @returns whether the user has left the old room */
+  async #removeUser({ roomId, newRoomId }: Progress, userId: string): Promise<boolean> {
+    const { memberships } = this.#deps.rooms;
+    try {
+      await memberships.leave(userId, roomId);
+      await memberships.forget(userId, roomId);
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      return false;
+    }
+    if (newRoomId !== null) await memberships.join(userId, newRoomId).catch(ignoreMatrixError);
+    return true;
+  }
+
+  async #finishMove(order: Progress, { progress }: Attempt): Promise<Progress> {
+    const { newRoomUserId: userId, newRoomId, message, roomId } = order;
+    if (userId === null || newRoomId === null || order.isMoved) return order;
+    const { sending, aliases } = this.#deps.rooms;
+    const moved = { ...order, aliases: await aliases.of(roomId), isMoved: true };
+    const content = { msgtype: 'm.text', body: message };
+    await sending.message({ userId, deviceId: undefined }, newRoomId, { type: 'm.room.message', content });
+    await aliases.moveAll(roomId, newRoomId);
+    await progress(moved);
+    return moved;
+  }
+
+  async #purge({ roomId, roomNid, forcePurge }: Progress, { signal }: Attempt): Promise<void> {
+    const { purge, rooms, database, serverName, eventsQueued } = this.#deps;
+    await rooms.engine.settled();
+    await eventsQueued();
+    const room = { roomId, roomNid };
+    const mayGo = async () => forcePurge || !(await hasJoinedUsers(database, room, serverName));
+    if (await purge.purge(room, mayGo, signal)) return;
+    throw new Error(signal.aborted ? 'interrupted' : 'Local users are still in the room');
+  }
+}
+
+function statusOf({ key, payload, result, state, running, attempts, error }: Job): RoomDeletionStatus {
+  const order = (result ?? payload) as Progress;
+  const active = running || attempts > 0 ? 'active' : 'scheduled';
+  return {
+    deleteId: key ?? '',
+    roomId: order.roomId,
+    status: state === 'done' ? 'complete' : state === 'failed' ? 'failed' : active,
+    error: state === 'failed' ? (error ?? 'unknown') : undefined,
+    shutdown: shutdownOf(order),
+  };
+}
+
+const shutdownOf = (order: Progress): RoomShutdown => ({
+  kicked_users: order.kicked,
+  failed_to_kick_users: order.failed,
+  local_aliases: order.aliases,
+  new_room_id: order.newRoomId,
+});
+
+function ignoreMatrixError(error: unknown): void {
+  if (!(error instanceof MatrixError)) throw error;
+}
