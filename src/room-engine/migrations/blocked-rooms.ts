@@ -2,7 +2,7 @@ import type { Migration } from '../../kernel/database/index.ts';
 
 /** Adds the rooms that administrators have blocked. */
 export const blockedRoomsMigration: Migration = {
-  name: 'rooms/0014-blocked-rooms',
+  name: 'rooms/0015-blocked-rooms',
   async up({ db }) {
     await db.schema
       .createTable('blocked_rooms')
