@@ -12,6 +12,8 @@ export interface AccountOptions
     | 'registration_requires_token'
     | 'enable_registration_captcha'
     | 'user_consent'
+    | 'login_via_existing_session'
+    | 'track_puppeted_user_ips'
     | 'recaptcha_public_key'
     | 'recaptcha_private_key'
     | 'recaptcha_siteverify_api'

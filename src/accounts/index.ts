@@ -21,8 +21,9 @@ export type { Flows, Stage, StageContext } from './interactive-auth/stage.ts';
 export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
 export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';
-export { type AccountLimits, challengeRate, type Limiter } from './limits.ts';
+export { type AccountLimits, challengeRate, type Limiter, loginTokenRate } from './limits.ts';
 export type { Login, LoginRequest, LoginType } from './login/login.ts';
+export type { LoginTokens } from './login/login-tokens.ts';
 export { accountMigrations } from './migrations.ts';
 export {
   type AccountExtensions,

@@ -19,6 +19,8 @@ export interface AccountLimits {
   readonly tokenValidity: Limiter;
   /** New sessions of interactive authentication, by user id, or by client address without a user. */
   readonly challenges: Limiter;
+  /** Login tokens that a session issues, by user id. */
+  readonly loginTokens: Limiter;
   readonly login: {
     /** Logins, by client address. */
     readonly address: Limiter;
@@ -28,6 +30,9 @@ export interface AccountLimits {
     readonly failedAttempts: Limiter;
   };
 }
+
+/** The rate of `loginTokens`: enough for a user who logs in on some devices. */
+export const loginTokenRate: RateLimit = { per_second: 0.1, burst_count: 10 };
 
 /** Minimal rate of `challenges`, and how many challenges a registration may need. */
 const [minRate, perRegistration] = [{ per_second: 0.5, burst_count: 50 }, 3];

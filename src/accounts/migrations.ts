@@ -94,6 +94,17 @@ async function createRegistrationTokens({ db, clustered }: SchemaBuilder): Promi
     .execute();
 }
 
+async function createLoginTokens({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('login_tokens')
+      .addColumn('hash', 'text', (column) => column.primaryKey())
+      .addColumn('user_id', 'text', (column) => column.notNull())
+      .addColumn('expires_at', 'bigint', (column) => column.notNull()),
+  ).execute();
+  await db.schema.createIndex('login_tokens_expiry').on('login_tokens').column('expires_at').execute();
+}
+
 export const accountMigrations: readonly Migration[] = [
   {
     name: 'accounts/0001-accounts',
@@ -118,4 +129,8 @@ export const accountMigrations: readonly Migration[] = [
     up: createRegistrationTokens,
   },
   moderationMigration,
+  {
+    name: 'accounts/0004-login-tokens',
+    up: createLoginTokens,
+  },
 ];

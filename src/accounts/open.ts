@@ -20,6 +20,8 @@ import { recaptchaStages } from './interactive-auth/stages/recaptcha.ts';
 import { termsStages } from './interactive-auth/stages/terms.ts';
 import type { AccountLimits } from './limits.ts';
 import { Login, type LoginType } from './login/login.ts';
+import { LoginTokens } from './login/login-tokens.ts';
+import { TokenLogin } from './login/token-login.ts';
 import { PasswordChange } from './passwords/password-change.ts';
 import { PasswordHasher } from './passwords/password-hasher.ts';
 import { PasswordLogin } from './passwords/password-login.ts';
@@ -31,6 +33,7 @@ import { registrationTokenStage } from './registration-tokens/token-stage.ts';
 import { accountManagementRoutes } from './routes/account-routes.ts';
 import { lockingRoutes } from './routes/locking-routes.ts';
 import { loginRoutes, sessionRoutes } from './routes/login-routes.ts';
+import { loginTokenRoutes } from './routes/login-token-route.ts';
 import { registrationRoutes, sharedSecretRoutes } from './routes/registration-routes.ts';
 import { SessionAuthenticator } from './sessions/session-authenticator.ts';
 import { SessionCache } from './sessions/session-cache.ts';
@@ -47,6 +50,8 @@ export interface AccountsEnvironment {
   readonly randomness: Randomness;
   readonly log: Logger;
   readonly limits: AccountLimits;
+  /** Signs the access tokens of guests, and login tokens. */
+  readonly tokenKey: Uint8Array;
   /** For the CAPTCHA service; absent in processes that serve no registrations. */
   readonly http?: Pick<OutboundHttp, 'fetch'> | undefined;
 }
@@ -127,6 +132,9 @@ export function openAccounts(
   ];
   const reservations = extensions.reservations ?? noReservations;
   const registration = new Registration({ ...core, registrationTokens, reservations }, options);
+  const reauthenticator = new Reauthenticator({ auth: interactiveAuth, sessions, flows }, options);
+  const loginTokens = new LoginTokens(environment);
+  const tokenLogin = new TokenLogin({ loginTokens, accounts }, options);
   return {
     accounts,
     devices,
@@ -136,13 +144,18 @@ export function openAccounts(
     registration,
     registrationTokens,
     tokenValidity: tokenValidityRoute({ registrationTokens, limiter: limits.tokenValidity }, options),
-    authenticator: new SessionAuthenticator({ ...core, cache }),
-    reauthenticator: new Reauthenticator({ auth: interactiveAuth, sessions, flows }, options),
+    authenticator: new SessionAuthenticator({ ...core, cache }, options),
+    reauthenticator,
+    loginTokens,
+    loginTokenRoutes: loginTokenRoutes(
+      { loginTokens, reauthenticator, limiter: limits.loginTokens },
+      options,
+    ),
     sharedSecretRegistration: new SharedSecretRegistration({ ...environment, registration }, options),
     login: new Login({
       ...core,
       limits: limits.login,
-      types: [passwordLogin, ...(extensions.loginTypes ?? [])],
+      types: [passwordLogin, tokenLogin, ...(extensions.loginTypes ?? [])],
     }),
     passwordChange: new PasswordChange(core, options),
     thirdPartyIds,
@@ -162,6 +175,7 @@ export function accountRoutes(slice: AccountsSlice): Route[] {
     slice.tokenValidity,
     ...sharedSecretRoutes(slice.sharedSecretRegistration),
     ...loginRoutes(slice.login, slice.wellKnown),
+    ...slice.loginTokenRoutes,
     ...sessionRoutes(slice),
     ...accountManagementRoutes(slice),
     ...lockingRoutes(slice.accounts, slice.serverName),

@@ -67,6 +67,12 @@ export interface AccountTables {
     /** The registration token of which the session has reserved a use. */
     registration_token: Generated<string | null>;
   };
+  login_tokens: {
+    /** MAC of the token, base64url. */
+    hash: string;
+    user_id: string;
+    expires_at: number;
+  };
   registration_tokens: {
     token: string;
     /** Null for any number. */

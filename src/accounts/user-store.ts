@@ -128,6 +128,21 @@ export async function updateUser(
   return result.numUpdatedRows > 0n;
 }
 
+/** Replaces a password hash by another one of the same password, unless the password has changed since. */
+export async function replacePasswordHash(
+  writer: Writer<AccountTables>,
+  userId: string,
+  former: string,
+  renewed: string,
+): Promise<void> {
+  await writer
+    .updateTable('users')
+    .set({ password_hash: renewed })
+    .where('user_id', '=', userId)
+    .where('password_hash', '=', former)
+    .execute();
+}
+
 /** @returns whether the guest exists */
 export async function upgradeGuest(
   writer: Writer<AccountTables>,

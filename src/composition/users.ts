@@ -12,6 +12,7 @@ import {
   challengeRate,
   isFirstAccount,
   limitOverrideRoutes,
+  loginTokenRate,
   openAccounts,
 } from '../accounts/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
@@ -33,6 +34,7 @@ import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
+import { tokenKeyOf } from './token-key.ts';
 
 /** The slices about users (tier 1). */
 export interface Users {
@@ -98,7 +100,13 @@ export function startUsers(
   const erasedUsers = new ErasedUsers(kernel.database);
   const ownedRows = new OwnedRows(slices);
   const accounts = openAccounts(
-    { ...kernel, log: kernel.namedLog('accounts'), limits: limitsOf(kernel), http },
+    {
+      ...kernel,
+      log: kernel.namedLog('accounts'),
+      limits: limitsOf(kernel),
+      tokenKey: tokenKeyOf(configuration),
+      http,
+    },
     {
       ...configuration.accounts,
       ...configuration.devices,
@@ -163,7 +171,7 @@ export function startUsers(
 function routesOfCapabilities({ configuration }: Kernel) {
   const served = {
     thirdPartyIdChanges: configuration.accounts.enable_3pid_changes,
-    loginTokens: false,
+    loginTokens: configuration.accounts.login_via_existing_session.enabled,
     locking: true,
     suspension: true,
     delayedEvents: maxScheduled,
@@ -177,6 +185,7 @@ function limitsOf({ configuration, limiter }: Kernel) {
   return {
     registration: limiter(rc_registration),
     tokenValidity: limiter(rc_registration_token_validity),
+    loginTokens: limiter(loginTokenRate),
     challenges: limiter(challengeRate(rc_registration)),
     login: {
       address: limiter(rc_login.address),

@@ -11,7 +11,7 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
 const notServed: Readonly<Record<string, readonly string[]>> = {
   'previews of links': ['getUrlPreview', 'getUrlPreviewAuthed'],
   'mail addresses and phone numbers of accounts': [],
-  'single sign-on and OAuth 2.0': ['generateLoginToken', 'getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
+  'single sign-on and OAuth 2.0': ['getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
   'push gateways': ['getPushers', 'postPusher'],
   'application services': [
     'getProtocolMetadata',
@@ -32,7 +32,11 @@ const completeGroups =
 describe('the client-server API', () => {
   let server: TestServer;
   before(async () => {
-    server = await startTestServer({ database: 'sqlite' });
+    const login_via_existing_session = { enabled: true, require_ui_auth: true, token_timeout: 60_000 };
+    server = await startTestServer({
+      database: 'sqlite',
+      config: { accounts: { login_via_existing_session } },
+    });
   });
   after(() => server.stop());
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
 import { registrationMac } from '../../src/accounts/index.ts';
+import { eventually } from '../clients/eventually.ts';
 import { type ManualClock, manualClock } from '../support/clocks/manual-clock.ts';
 import { openContents } from '../support/databases/database-contents.ts';
 import {
@@ -9,8 +10,22 @@ import {
   startTestServer,
   type TestServer,
 } from '../support/servers/server.ts';
+import { registerAdmin } from '../support/users/register-admin.ts';
 
 const minute = 60_000;
+
+/** A listener that takes the address of the client from the header of a reverse proxy. */
+const forwardedListener: ConfigurationOverrides['http'] = {
+  listeners: [
+    {
+      port: 0,
+      type: 'http',
+      x_forwarded: true,
+      bind_addresses: ['127.0.0.1'],
+      resources: [{ names: ['client'] }],
+    },
+  ],
+} as never;
 
 /** Options about accounts, tested on a whole homeserver. */
 describe('options of accounts', () => {
@@ -131,6 +146,34 @@ describe('options of accounts', () => {
     assert.deepEqual(available.body, { available: true });
     assert.equal((await server.api('POST', v3('/register'), { body: { username: 'alice' } })).status, 401);
     assert.deepEqual(await codeOf(signUp('alice')), [400, 'M_USER_IN_USE']);
+  });
+
+  it('records the address of an administrator who acts as a user for that user only when it is on [option: track_puppeted_user_ips]', async () => {
+    for (const [tracked, expected] of [
+      [false, []],
+      [true, ['198.51.100.7']],
+    ] as const) {
+      await start({ track_puppeted_user_ips: tracked }, { http: forwardedListener });
+      const alice = await server.register('alice');
+      const root = await registerAdmin(server);
+      const path = `/_synapse/admin/v1/users/${alice.userId}/login`;
+      const { access_token } = (await server.api('POST', path, { token: root.token, body: {} })).body;
+      await server.api('GET', v3('/account/whoami'), {
+        token: String(access_token),
+        headers: { 'x-forwarded-for': '198.51.100.7' },
+      });
+      const addressesOf = async (userId: string) => {
+        const { body } = await server.api('GET', `/_synapse/admin/v1/whois/${userId}`, { token: root.token });
+        return [...new Set(JSON.stringify(body).match(/198\.51\.100\.7/g))];
+      };
+      clock.advance(minute);
+      await eventually(
+        'the address of the administrator',
+        async () => (await addressesOf('@admin:test')).length > 0,
+      );
+      assert.deepEqual(await addressesOf(alice.userId), expected);
+      if (!tracked) await server.stop();
+    }
   });
 
   it('limits checks of registration tokens by client address [option: rc_registration_token_validity]', async () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, describe, it } from 'node:test';
+import { hash } from '@node-rs/bcrypt';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import {
   AccountsServer,
@@ -51,6 +52,33 @@ forEachDatabase((open) => {
       assert.equal((await server.login('Alice')).userId, '@Alice:test');
       assert.equal((await server.login('alice')).userId, '@alice:test');
       await fails(403, 'M_FORBIDDEN', passwordLogin('ALICE'));
+    });
+
+    it('replaces an imported hash, and one of fewer rounds, by one of today when the user logs in', async () => {
+      await start({ options: { bcrypt_rounds: 5 } });
+      await server.register('alice');
+      const stored = () =>
+        server.database
+          .reader<AccountTables>()
+          .selectFrom('users')
+          .select('password_hash')
+          .executeTakeFirstOrThrow()
+          .then(({ password_hash }) => password_hash ?? '');
+      const renewed = await stored();
+      assert.match(renewed, /^\$2b\$05\$.{53}\$hmac-sha256$/);
+      const imported = (await hash('password', { cost: 4 })).replace('$2b$', '$2y$');
+      for (const password_hash of [imported, renewed.replace('$hmac-sha256', '')]) {
+        await server.database.transaction<AccountTables, unknown>((writer) =>
+          writer.updateTable('users').set({ password_hash }).execute(),
+        );
+        await fails(403, 'M_FORBIDDEN', passwordLogin('alice', 'guess'));
+        assert.equal(await stored(), password_hash);
+        await server.login('alice');
+        const replaced = await stored();
+        assert.match(replaced, /^\$2b\$05\$.{53}\$hmac-sha256$/);
+        await server.login('alice');
+        assert.equal(await stored(), replaced);
+      }
     });
 
     it('responds in the same way to an unknown user and to a wrong password', async () => {

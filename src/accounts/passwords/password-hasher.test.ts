@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { hash as bcrypt } from '@node-rs/bcrypt';
 import { PasswordHasher } from './password-hasher.ts';
 
 describe('PasswordHasher', () => {
@@ -18,6 +19,45 @@ describe('PasswordHasher', () => {
     assert.equal(await new PasswordHasher(4, 'salt').verify('secret', hash), false);
     assert.equal(await new PasswordHasher(4, null).verify('secret', hash), false);
     assert.equal(await new PasswordHasher(5, 'pepper').verify('secret', hash), true);
+  });
+
+  it('accepts the bcrypt hashes of other servers in the versions 2a, 2b and 2y, with the pepper', async () => {
+    const bytes = (text: string) => Buffer.from(text.normalize('NFKC'));
+    for (const version of ['2a', '2b', '2y']) {
+      const imported = (await bcrypt(bytes('sécretpepper'), { cost: 4 })).replace(/^\$2[aby]/, `$${version}`);
+      assert.equal(await hasher.verify('sécret', imported), true, version);
+      for (const guess of ['', 'secret', 'sécretpepper', 'sécret\0'])
+        assert.equal(await hasher.verify(guess, imported), false, guess);
+      assert.equal(await new PasswordHasher(4, null).verify('sécret', imported), false);
+      assert.equal(hasher.isOutdated(imported), true);
+    }
+    const long = 'x'.repeat(80);
+    const ofLong = await bcrypt(bytes(long).subarray(0, 72), { cost: 4 });
+    assert.equal(await hasher.verify(long, ofLong), true);
+    const beginning = await bcrypt(bytes('secret'), { cost: 4 });
+    assert.equal(await new PasswordHasher(4, null).verify('secret\0more', beginning), false);
+    // As another implementation made it, of the password U*U.
+    const known = '$2a$05$CCCCCCCCCCCCCCCCCCCCC.E5YPO9kmyuRGyh0XouQYb4YMJKvyOeW';
+    assert.equal(await new PasswordHasher(4, null).verify('U*U', known), true);
+  });
+
+  it('accepts hashes of digests that do not say so, which earlier versions made', async () => {
+    const hash = (await hasher.hash('secret')).replace('$hmac-sha256', '');
+    assert.deepEqual(
+      [await hasher.verify('secret', hash), await hasher.verify('guess', hash)],
+      [true, false],
+    );
+    assert.equal(hasher.isOutdated(hash), true);
+  });
+
+  it('reports hashes with fewer rounds than the option says as outdated', async () => {
+    const hash = await hasher.hash('secret');
+    assert.equal(hasher.isOutdated(hash), false);
+    assert.equal(new PasswordHasher(5, 'pepper').isOutdated(hash), true);
+    assert.equal(
+      new PasswordHasher(4, 'pepper').isOutdated(await new PasswordHasher(5, 'pepper').hash('a')),
+      false,
+    );
   });
 
   it('takes as long to verify a password without a stored hash as with one, and never matches', async () => {

@@ -1,7 +1,16 @@
 import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/bcrypt';
 
-/** Hashes passwords with bcrypt. Each further round doubles the time. */
+/** Follows the bcrypt hash of a digest, as this server makes them. Imported hashes are of the password itself. */
+const ofDigest = '$hmac-sha256';
+
+/** Maximum bytes that bcrypt reads. */
+const maxBytes = 72;
+
+/**
+ * Hashes passwords with bcrypt. Each further round doubles the time. Hashes of other servers are accepted as well: bcrypt
+ * of the password followed by the pepper, in the versions 2a, 2b and 2y.
+ */
 export class PasswordHasher {
   readonly #rounds: number;
   readonly #pepper: string;
@@ -14,15 +23,35 @@ export class PasswordHasher {
   }
 
   /** Runs on another thread. */
-  hash(password: string): Promise<string> {
-    return hash(this.#digest(password), { cost: this.#rounds });
+  async hash(password: string): Promise<string> {
+    return (await hash(this.#digest(password), { cost: this.#rounds })) + ofDigest;
   }
 
-  /** Takes as long without a stored hash as with one, so that accounts cannot be enumerated by timing. */
+  /**
+   * Takes as long without a stored hash as with one, so that accounts cannot be enumerated by timing: further comparisons
+   * that a hash of unknown origin or of fewer rounds needs run at the same time, on other threads.
+   */
   async verify(password: string, passwordHash: string | undefined): Promise<boolean> {
-    this.#dummyHash ??= this.hash('');
-    const matches = await verify(this.#digest(password), passwordHash ?? (await this.#dummyHash));
-    return matches && passwordHash !== undefined;
+    this.#dummyHash ??= hash('', { cost: this.#rounds });
+    const dummy = await this.#dummyHash;
+    if (passwordHash === undefined) {
+      await verify(this.#digest(password), dummy);
+      return false;
+    }
+    const comparisons = [verify(this.#digest(password), bcryptOf(passwordHash))];
+    if (!passwordHash.endsWith(ofDigest)) {
+      const plain = this.#plain(password);
+      // bcrypt stops at a NUL, so such a password must not match the hash of its beginning.
+      if (!plain.includes(0)) comparisons.push(verify(plain, bcryptOf(passwordHash)));
+    }
+    const padding = roundsOf(passwordHash) < this.#rounds ? [verify('', dummy)] : [];
+    const [matches] = await Promise.all([Promise.all(comparisons), ...padding]);
+    return matches.includes(true);
+  }
+
+  /** Whether a hash was imported, or was made with fewer rounds than hashes are made with today. */
+  isOutdated(passwordHash: string): boolean {
+    return !passwordHash.endsWith(ofDigest) || roundsOf(passwordHash) < this.#rounds;
   }
 
   /**
@@ -32,4 +61,15 @@ export class PasswordHasher {
   #digest(password: string): string {
     return createHmac('sha256', this.#pepper).update(password.normalize('NFKC')).digest('base64');
   }
+
+  /** Returns what other servers hash: the beginning of the password and the pepper. */
+  #plain(password: string): Buffer {
+    return Buffer.from(password.normalize('NFKC') + this.#pepper).subarray(0, maxBytes);
+  }
 }
+
+/** The bcrypt part of a stored hash. The version 2y is another name of 2b. */
+const bcryptOf = (passwordHash: string) => passwordHash.replace(ofDigest, '').replace(/^\$2y\$/, '$2b$');
+
+/** The binary logarithm of the rounds. */
+const roundsOf = (passwordHash: string) => Number(/^\$2[aby]\$(\d\d)\$/.exec(passwordHash)?.[1] ?? 0);

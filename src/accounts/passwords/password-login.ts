@@ -15,10 +15,10 @@ import {
   type StageForm,
 } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
-import { lockedAccount } from '../sessions/token-errors.ts';
+import { deactivatedAccount, lockedAccount } from '../sessions/token-errors.ts';
 import type { AccountTables } from '../tables.ts';
 import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
-import { readUserForLogin, type User } from '../user-store.ts';
+import { readUserForLogin, replacePasswordHash, type User, type UserSecrets } from '../user-store.ts';
 import { userIdFromInput } from '../usernames.ts';
 import type { PasswordHasher } from './password-hasher.ts';
 
@@ -98,11 +98,20 @@ export class PasswordLogin implements Stage {
       limits.failedAttempts.take(account);
       throw wrongPassword();
     }
-    if (found.user.isDeactivated) {
-      throw new MatrixError(403, 'M_USER_DEACTIVATED', 'This account has been deactivated');
-    }
+    if (found.user.isDeactivated) throw deactivatedAccount();
     if (found.user.isLocked) throw lockedAccount();
+    await this.#renewHash(found, password);
     return found.user;
+  }
+
+  /** Replaces a hash that was imported, or was made with fewer rounds than the option says. */
+  async #renewHash({ user, passwordHash = '' }: UserSecrets, password: string): Promise<void> {
+    const { database, hasher } = this.#deps;
+    if (!hasher.isOutdated(passwordHash)) return;
+    const renewed = await hasher.hash(password);
+    await database.transaction<AccountTables, void>((writer) =>
+      replacePasswordHash(writer, user.userId, passwordHash, renewed),
+    );
   }
 
   /** The key by which attempts are limited: all spellings and addresses of a user count together. */

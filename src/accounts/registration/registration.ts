@@ -209,7 +209,8 @@ export class Registration {
       if (!login) return { userId, session: undefined };
       const device = { userId, deviceId: login.deviceId, displayName: login.displayName };
       const { deviceId } = await devices.ensure(writer, publish, device);
-      const session = { userId, deviceId, isNewDevice: true, refreshable: login.refreshable };
+      const { isGuest } = user;
+      const session = { userId, deviceId, isNewDevice: true, refreshable: login.refreshable, isGuest };
       return { userId, session: { deviceId, ...(await sessions.open(writer, publish, session)) } };
     });
     await accounts.settled(userId);

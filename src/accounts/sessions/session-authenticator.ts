@@ -3,12 +3,13 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { AuthenticationContext, Authenticator, Requester } from '../../kernel/http/index.ts';
 import type { MatrixError } from '../../protocol/index.ts';
+import type { AccountOptions } from '../account-options.ts';
 import type { AccountTables } from '../tables.ts';
 import type { Session, SessionCache } from './session-cache.ts';
 import type { Sessions } from './sessions.ts';
 import { expiredToken, lockedAccount, unknownToken } from './token-errors.ts';
 import { type AccessTokenRow, findAccessToken } from './token-store.ts';
-import { hashToken } from './tokens.ts';
+import { hashAccessToken } from './tokens.ts';
 
 export interface SessionAuthenticatorDeps {
   readonly database: Database;
@@ -16,6 +17,8 @@ export interface SessionAuthenticatorDeps {
   readonly cache: SessionCache;
   readonly sessions: Sessions;
   readonly lastSeen: LastSeen;
+  /** Signs the access tokens of guests. */
+  readonly tokenKey: Uint8Array;
   /**
    * Set while the server is disabled (`hs_disabled`). Administrators are exempt, and all users may log out.
    */
@@ -29,8 +32,11 @@ const maxTokenLength = 255;
 export class SessionAuthenticator implements Authenticator {
   readonly #deps: SessionAuthenticatorDeps;
 
-  constructor(deps: SessionAuthenticatorDeps) {
+  readonly #tracksPuppets: boolean;
+
+  constructor(deps: SessionAuthenticatorDeps, options: Pick<AccountOptions, 'track_puppeted_user_ips'>) {
     this.#deps = deps;
+    this.#tracksPuppets = options.track_puppeted_user_ips;
   }
 
   /**
@@ -51,16 +57,18 @@ export class SessionAuthenticator implements Authenticator {
     if (session.isLocked && !context.allowLocked) throw lockedAccount();
     const { userId, deviceId, isAdmin } = session.requester;
     if (disabledError && !isAdmin && !context.allowLocked) throw disabledError();
-    if (!session.isOfAdministrator) {
-      lastSeen.record({ userId, deviceId, ip: context.ip, userAgent: context.userAgent });
-    }
+    const { ip, userAgent } = context;
+    const { administrator } = session;
+    if (administrator !== undefined) lastSeen.record({ userId: administrator, deviceId, ip, userAgent });
+    if (administrator === undefined || this.#tracksPuppets)
+      lastSeen.record({ userId, deviceId, ip, userAgent });
     return session.requester;
   }
 
   async #load(token: string, context: AuthenticationContext): Promise<Requester> {
-    const { cache, clock, database, sessions } = this.#deps;
+    const { cache, clock, database, sessions, tokenKey } = this.#deps;
     const { generation } = cache;
-    const row = await findAccessToken(database.reader<AccountTables>(), hashToken(token));
+    const row = await findAccessToken(database.reader<AccountTables>(), hashAccessToken(token, tokenKey));
     if (row === undefined || row.is_deactivated === 1) throw unknownToken('Unknown access token');
     const session = toSession(row);
     const requester = this.#admit(session, context);
@@ -86,7 +94,7 @@ function toSession(row: AccessTokenRow): Session {
       tokenId: row.id,
     }),
     isLocked: row.is_locked === 1,
-    isOfAdministrator: row.issued_by !== null,
+    administrator: row.issued_by ?? undefined,
     expiresAt: row.expires_at ?? undefined,
   };
 }

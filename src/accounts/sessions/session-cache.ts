@@ -5,8 +5,8 @@ import type { Requester } from '../../kernel/http/index.ts';
 export interface Session {
   readonly requester: Requester;
   readonly isLocked: boolean;
-  /** Whether an administrator uses it to act as the user. */
-  readonly isOfAdministrator?: boolean;
+  /** The administrator who uses it to act as the user. */
+  readonly administrator?: string | undefined;
   /** Milliseconds since the epoch; `undefined` when it does not expire. */
   readonly expiresAt: number | undefined;
 }

@@ -27,7 +27,7 @@ import {
   readTokenPair,
   revokeReplaced,
 } from './token-store.ts';
-import { hashToken, newToken } from './tokens.ts';
+import { hashAccessToken, hashToken, newToken } from './tokens.ts';
 
 /** The sessions or the rights of a user have changed: caches must drop their entries about them. */
 export interface SessionChange {
@@ -49,6 +49,8 @@ export interface SessionsDeps {
   readonly randomness: Randomness;
   readonly cache: SessionCache;
   readonly options: SessionOptions;
+  /** Signs the access tokens of guests. */
+  readonly tokenKey: Uint8Array;
 }
 
 /** Tokens for a client. */
@@ -59,10 +61,21 @@ export interface IssuedTokens {
   readonly expiresInMs: number | undefined;
 }
 
+/** A session to open. */
+export interface NewSession {
+  readonly userId: string;
+  readonly deviceId: string;
+  readonly isNewDevice: boolean;
+  /** Whether the client can refresh access tokens. */
+  readonly refreshable: boolean;
+  readonly isGuest?: boolean;
+}
+
 interface TokenRequest {
   readonly userId: string;
   readonly deviceId: string;
   readonly refreshable: boolean;
+  readonly isGuest: boolean;
   /** Milliseconds since the epoch, `Infinity` when the session does not end. */
   readonly sessionEnd: number;
   /** Id of the refresh token that was exchanged for these tokens. */
@@ -96,12 +109,8 @@ export class Sessions implements DeviceCleanup {
   }
 
   /** Opens a session inside the caller's transaction and closes the previous session of the device. */
-  async open(
-    writer: AnyWriter,
-    publish: Publish,
-    session: { userId: string; deviceId: string; isNewDevice: boolean; refreshable: boolean },
-  ): Promise<IssuedTokens> {
-    const { userId, deviceId, isNewDevice, refreshable } = session;
+  async open(writer: AnyWriter, publish: Publish, session: NewSession): Promise<IssuedTokens> {
+    const { userId, deviceId, isNewDevice, refreshable, isGuest = false } = session;
     if (!isNewDevice) await this.devicesRemoved(writer, publish, userId, [deviceId]);
     const now = this.#deps.clock.now();
     const sessionEnd = now + this.#deps.options.session_lifetime;
@@ -109,6 +118,7 @@ export class Sessions implements DeviceCleanup {
       userId,
       deviceId,
       refreshable,
+      isGuest,
       sessionEnd,
       replaces: null,
       confirmedAt: now,
@@ -137,6 +147,7 @@ export class Sessions implements DeviceCleanup {
         userId: token.user_id,
         deviceId: token.device_id,
         refreshable: true,
+        isGuest: false,
         sessionEnd: token.session_expires_at ?? Number.POSITIVE_INFINITY,
         replaces: token.id,
         confirmedAt: 0,
@@ -191,8 +202,8 @@ export class Sessions implements DeviceCleanup {
    * @returns the access token
    */
   async openAs(userId: string, administrator: string, expiresAt: number | undefined): Promise<string> {
-    const { randomness, clock, database } = this.#deps;
-    const { id, hash, secret } = newToken(randomness, 'hat');
+    const { randomness, clock, database, tokenKey } = this.#deps;
+    const { id, hash, secret } = newToken(randomness, 'hat', tokenKey);
     await database.transaction<AccountTables, void>((writer) =>
       insertAccessToken(writer, {
         id,
@@ -233,7 +244,10 @@ export class Sessions implements DeviceCleanup {
 
   /** The guest to whom the access token belongs; `undefined` when it is invalid or belongs to a full user. */
   async guestOf(token: string): Promise<string | undefined> {
-    const row = await findAccessToken(this.#deps.database.reader<AccountTables>(), hashToken(token));
+    const row = await findAccessToken(
+      this.#deps.database.reader<AccountTables>(),
+      hashAccessToken(token, this.#deps.tokenKey),
+    );
     if (row?.is_guest !== 1 || row.is_deactivated === 1 || row.is_locked === 1) return undefined;
     return row.expires_at !== null && row.expires_at <= this.#deps.clock.now() ? undefined : row.user_id;
   }
@@ -284,11 +298,11 @@ export class Sessions implements DeviceCleanup {
   }
 
   async #issue(anyWriter: AnyWriter, issue: TokenRequest): Promise<IssuedTokens> {
-    const { randomness, clock, options } = this.#deps;
+    const { randomness, clock, options, tokenKey } = this.#deps;
     const writer = writerFor<AccountTables>(anyWriter);
     const created_at = clock.now();
     const owner = { user_id: issue.userId, device_id: issue.deviceId, created_at };
-    const refresh = issue.refreshable ? newToken(randomness, 'hrt') : undefined;
+    const refresh = issue.refreshable ? newToken(randomness, 'hrt', tokenKey) : undefined;
     if (refresh) {
       await insertRefreshToken(writer, {
         ...owner,
@@ -299,7 +313,7 @@ export class Sessions implements DeviceCleanup {
         session_expires_at: finiteOrNull(issue.sessionEnd),
       });
     }
-    const access = newToken(randomness, 'hat');
+    const access = newToken(randomness, issue.isGuest ? 'hgt' : 'hat', tokenKey);
     const lifetime = refresh
       ? options.refreshable_access_token_lifetime
       : options.nonrefreshable_access_token_lifetime;

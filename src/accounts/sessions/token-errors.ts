@@ -9,6 +9,9 @@ export const unknownToken = (message: string) =>
 export const expiredToken = (message: string) =>
   new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: true });
 
+export const deactivatedAccount = () =>
+  new MatrixError(403, 'M_USER_DEACTIVATED', 'This account has been deactivated');
+
 /** Client-server API, "Account locking". */
 export const lockedAccount = () =>
   new MatrixError(401, 'M_USER_LOCKED', 'This account has been locked', { soft_logout: true });

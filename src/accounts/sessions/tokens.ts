@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHmac, hash } from 'node:crypto';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 
 /** About 238 bits of entropy. */
@@ -13,11 +13,22 @@ export interface Token {
 }
 
 /**
- * @param kind `hat` for access tokens, `hrt` for refresh tokens; the prefix makes leaked tokens recognizable
+ * @param kind `hat` for access tokens, `hgt` for those of guests, `hrt` for refresh tokens; the prefix makes leaked tokens
+ * recognizable
+ * @param guestKey key of the tokens of guests
  */
-export function newToken(randomness: Randomness, kind: 'hat' | 'hrt'): Token {
+export function newToken(randomness: Randomness, kind: 'hat' | 'hgt' | 'hrt', guestKey: Uint8Array): Token {
   const secret = `${kind}_${randomString(randomness, tokenLength)}`;
-  return { id: randomId(randomness), secret, hash: hashToken(secret) };
+  return { id: randomId(randomness), secret, hash: hashAccessToken(secret, guestKey) };
+}
+
+/**
+ * Returns what is stored of an access token: of a guest's a MAC, so that all guests are logged out when an operator
+ * replaces `macaroon_secret_key`; of others the digest.
+ */
+export function hashAccessToken(secret: string, guestKey: Uint8Array): string {
+  if (!secret.startsWith('hgt_')) return hashToken(secret);
+  return createHmac('sha256', guestKey).update(secret).digest('base64url');
 }
 
 /** SHA-256, base64url. A slow hash is not needed because tokens are long and random. */

@@ -38,6 +38,8 @@ export const testAccountOptions: AccountsSliceOptions = {
   registration_requires_token: false,
   enable_registration_captcha: false,
   user_consent: null,
+  login_via_existing_session: { enabled: false, require_ui_auth: true, token_timeout: 5 * minute },
+  track_puppeted_user_ips: false,
   recaptcha_public_key: null,
   recaptcha_private_key: null,
   recaptcha_siteverify_api: 'https://captcha.example/recaptcha/api/siteverify',
@@ -92,6 +94,7 @@ export interface AccountsServerOptions {
     slice: AccountsSlice,
     environment: TestEnvironment,
   ) => readonly Route[] | Promise<readonly Route[]>;
+  readonly tokenKey?: Uint8Array;
   /** For the CAPTCHA service. */
   readonly http?: Pick<OutboundHttp, 'fetch'>;
   /** The burst of all limits of registrations and logins; by default so large that no test reaches it. */
@@ -129,10 +132,12 @@ export class AccountsServer {
         randomness: systemRandomness,
         log: silentLogger,
         http: setup.http,
+        tokenKey: setup.tokenKey ?? Buffer.from('token key'),
         jobs: new Jobs({ database, clock, log: silentLogger, alone: true }),
         limits: {
           registration: limiter(burst),
           tokenValidity: limiter(burst),
+          loginTokens: limiter(burst),
           challenges: new RateLimiter(challengeRate({ per_second: 0.1, burst_count: 0 }), clock),
           login: { address: limiter(burst), account: limiter(burst), failedAttempts: limiter(burst) },
         },

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import {
+  AccountsServer,
+  type AccountsServerOptions,
+  type LoggedInUser,
+  minute,
+} from '../../../test/support/servers/accounts-server.ts';
+
+const path = '/_matrix/client/v1/login/get_token';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  let alice: LoggedInUser;
+  afterEach(() => server.stop());
+  const start = async (
+    login_via_existing_session: Partial<{
+      enabled: boolean;
+      require_ui_auth: boolean;
+      token_timeout: number;
+    }> = {},
+    setup: AccountsServerOptions = {},
+  ) => {
+    const option = { enabled: true, require_ui_auth: true, token_timeout: 2 * minute };
+    const options = {
+      login_via_existing_session: { ...option, ...login_via_existing_session },
+      ...setup.options,
+    };
+    server = await AccountsServer.start(open, { ...setup, options });
+    alice = await server.register('alice');
+  };
+  const redeem = (token: unknown) =>
+    server.call('POST', '/login', { body: { type: 'm.login.token', token } });
+  const issue = async () => {
+    const { status, body } = await server.callWithPassword(alice, 'POST', path);
+    assert.equal(status, 200, JSON.stringify(body));
+    return body;
+  };
+
+  describe('POST /login/get_token', () => {
+    it('issues a token that logs in another client once [option: login_via_existing_session.enabled]', async () => {
+      await start();
+      const { body: flows } = await server.call('GET', '/login');
+      assert.deepEqual(flows['flows'], [
+        { type: 'm.login.password' },
+        { type: 'm.login.token', get_login_token: true },
+      ]);
+      const { login_token, expires_in_ms } = await issue();
+      assert.equal(expires_in_ms, 2 * minute);
+      const { status, body } = await redeem(login_token);
+      assert.deepEqual([status, body['user_id']], [200, alice.userId]);
+      assert.notEqual(body['device_id'], alice.deviceId);
+      const again = await redeem(login_token);
+      assert.deepEqual([again.status, again.body['errcode']], [403, 'M_FORBIDDEN']);
+      await server.stop();
+
+      await start({ enabled: false });
+      const off = await server.call('POST', path, { token: alice.token, body: {} });
+      assert.deepEqual([off.status, off.body['errcode']], [404, 'M_UNRECOGNIZED']);
+      assert.deepEqual((await server.call('GET', '/login')).body['flows'], [{ type: 'm.login.password' }]);
+      assert.equal((await redeem('hlt_x')).body['errcode'], 'M_UNKNOWN');
+    });
+
+    it('asks for the password, even shortly after the last time, unless that is off [option: login_via_existing_session.require_ui_auth]', async () => {
+      await start({}, { options: { ui_auth: { session_timeout: 10 * minute } } });
+      await issue();
+      await issue();
+      await server.stop();
+      await start({ require_ui_auth: false });
+      const { status, body } = await server.call('POST', path, { token: alice.token, body: {} });
+      assert.equal(status, 200);
+      assert.equal((await redeem(body['login_token'])).status, 200);
+    });
+
+    it('issues tokens that expire [option: login_via_existing_session.token_timeout]', async () => {
+      await start({ token_timeout: minute });
+      const { login_token } = await issue();
+      server.clock.advance(minute);
+      assert.equal((await redeem(login_token)).body['errcode'], 'M_FORBIDDEN');
+      const second = (await issue())['login_token'];
+      server.clock.advance(minute - 1);
+      assert.equal((await redeem(second)).status, 200);
+    });
+
+    it('lets one of several parallel logins use a token', async () => {
+      await start();
+      const { login_token } = await issue();
+      const answers = await Promise.all([1, 2, 3, 4].map(() => redeem(login_token)));
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 403, 403, 403]);
+    });
+
+    it('issues tokens that are refused once the account is locked or deactivated', async () => {
+      await start();
+      const [first, second] = [(await issue())['login_token'], (await issue())['login_token']];
+      await server.slice.accounts.setLocked(alice.userId, true);
+      const locked = await redeem(first);
+      assert.deepEqual([locked.status, locked.body['errcode']], [401, 'M_USER_LOCKED']);
+      await server.slice.accounts.setLocked(alice.userId, false);
+      await server.slice.accounts.deactivate(alice.userId, true);
+      const gone = await redeem(second);
+      assert.deepEqual([gone.status, gone.body['errcode']], [403, 'M_USER_DEACTIVATED']);
+    });
+
+    it('refuses malformed and guessed tokens, and too many requests of one user', async () => {
+      await start({ require_ui_auth: false }, { burst: 3 });
+      for (const [token, errcode] of [
+        [undefined, 'M_MISSING_PARAM'],
+        [5, 'M_MISSING_PARAM'],
+        ['x'.repeat(300), 'M_FORBIDDEN'],
+      ]) {
+        assert.equal((await redeem(token)).body['errcode'], errcode);
+      }
+      const { token } = alice;
+      for (let times = 0; times < 3; times++) {
+        assert.equal((await server.call('POST', path, { token, body: {} })).status, 200);
+      }
+      const { status, body } = await server.call('POST', path, { token, body: {} });
+      assert.deepEqual([status, body['errcode']], [429, 'M_LIMIT_EXCEEDED']);
+    });
+  });
+});
