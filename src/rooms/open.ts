@@ -147,6 +147,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
   });
   const completion = new StateCompletion({
     engine,
+    serverAcls,
     incoming,
     health: others.health,
     serverName,

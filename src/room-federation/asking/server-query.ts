@@ -5,7 +5,16 @@ import type { AskBackoff } from './ask-backoff.ts';
 /** No server that may be asked provides what an event needs. */
 export class FetchFailed extends Error {
   override readonly name = 'Unobtainable';
+  readonly outcome: QueryOutcome | undefined;
+
+  constructor(message: string, options: ErrorOptions & { readonly outcome?: QueryOutcome } = {}) {
+    super(message, options);
+    this.outcome = options.outcome;
+  }
 }
+
+/** How the servers have answered: all M_FORBIDDEN, at least one otherwise or not at all, or none was asked. */
+export type QueryOutcome = 'all refuse' | 'mixed' | 'none asked';
 
 /** Timeouts of one request in milliseconds: `long` is for responses with whole states and auth chains. */
 export const requestTimeout = { short: 15_000, long: 60_000 } as const;
@@ -33,6 +42,7 @@ export class ServerQuery {
   readonly #asked = new Set<string>();
   /** Servers whose failure is recorded. One query lengthens their backoff once. */
   readonly #failed = new Set<string>();
+  #outcome: QueryOutcome = 'none asked';
 
   constructor(deps: ServerQueryDeps) {
     this.roomId = deps.roomId;
@@ -46,6 +56,11 @@ export class ServerQuery {
   servers(): Promise<readonly string[]> {
     this.#servers ??= this.#deps.servers();
     return this.#servers;
+  }
+
+  /** How the servers have answered so far. */
+  get outcome(): QueryOutcome {
+    return this.#outcome;
   }
 
   /**
@@ -73,6 +88,7 @@ export class ServerQuery {
       if (!this.isNewRequest(server, what)) continue;
       try {
         const answer = await ask(server);
+        this.#outcome = 'mixed';
         if (answer !== undefined) {
           backoff.recordSuccess(this.roomId, server);
           this.#failed.delete(server);
@@ -81,6 +97,7 @@ export class ServerQuery {
         log.debug({ server, roomId: this.roomId, what }, 'A remote server did not provide what a room needs');
       } catch (error) {
         if (this.signal.aborted) return undefined;
+        this.#outcome = isForbidden(error) && this.#outcome !== 'mixed' ? 'all refuse' : 'mixed';
         log.debug(
           { err: error, server, roomId: this.roomId, what },
           'A remote server did not provide what a room needs',
@@ -91,4 +108,9 @@ export class ServerQuery {
     }
     return undefined;
   }
+}
+
+/** Whether a server has answered with M_FORBIDDEN. */
+function isForbidden(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === 'M_FORBIDDEN';
 }

@@ -119,7 +119,8 @@ export class StateFetcher {
       await this.#storeMissing(query, server, eventId, ids);
       return this.#usable(query, ids.state, maxMissing);
     });
-    if (state === undefined) throw new FetchFailed(`the state before ${eventId} could not be fetched`);
+    if (state === undefined)
+      throw new FetchFailed(`the state before ${eventId} could not be fetched`, { outcome: query.outcome });
     return state;
   }
 

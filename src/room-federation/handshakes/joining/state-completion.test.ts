@@ -5,7 +5,10 @@ import { forEachDatabase } from '../../../../test/support/databases/databases.ts
 import { FakeRemoteServers } from '../../../../test/support/rooms/fake-remote-servers.ts';
 import { RemoteRoom } from '../../../../test/support/rooms/remote-room.ts';
 import { alice, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { plainCaches } from '../../../../test/support/servers/caches.ts';
 import { silentLogger } from '../../../kernel/observability/index.ts';
+import { type JsonObject, MatrixError } from '../../../protocol/index.ts';
+import { ServerAcls } from '../../../room-engine/index.ts';
 import { StateCompletion } from './state-completion.ts';
 
 const minute = 60_000;
@@ -35,6 +38,7 @@ forEachDatabase((open) => {
           partial: { servers: ['a.example', 'b.example'], from: 'a.example' },
         },
       );
+      const serverAcls = new ServerAcls(under.engine.events, plainCaches(under.clock));
       const pauses: number[] = [];
       /** Completes the state; timers fire at once. */
       const complete = async (onPause: () => void = () => undefined) => {
@@ -53,6 +57,7 @@ forEachDatabase((open) => {
         };
         const completion = new StateCompletion({
           engine: under.engine,
+          serverAcls,
           incoming: under.rooms.incoming,
           serverName: 'test',
           health: peers.health,
@@ -74,7 +79,7 @@ forEachDatabase((open) => {
             return under.clock.setTimer(delay, callback);
           },
         };
-        const shared = { serverName: 'test', health: peers.health, clock, log: silentLogger };
+        const shared = { serverAcls, serverName: 'test', health: peers.health, clock, log: silentLogger };
         const completion = new StateCompletion({ ...shared, engine, incoming: rooms.incoming });
         await completion.start();
         return completion;
@@ -172,6 +177,60 @@ forEachDatabase((open) => {
         }
         assert.ok(test.peers.asked.length <= count + 5 * 4, String(test.peers.asked.length - count));
         assert.equal(test.under.clock.now() - begun, 50_000);
+      });
+    });
+
+    describe('when every server refuses', () => {
+      /** A room whose servers answer M_FORBIDDEN, with the server ACL if there is one. */
+      async function forbidden(acl?: JsonObject) {
+        const test = await joined(0);
+        const { room, join, under } = test;
+        const deny = () => Promise.reject(new MatrixError(403, 'M_FORBIDDEN', 'Not in the room'));
+        for (const server of ['a.example', 'b.example'])
+          test.peers.scripts.set(server, { stateIds: deny, state: deny });
+        if (acl) {
+          const draft = { type: 'm.room.server_acl', sender: '@creator:a.example', stateKey: '' };
+          const event = room.get(room.add({ ...draft, content: acl, prev: [join] }));
+          await under.engine.placement.place(room.roomId, event);
+        }
+        const membership = async () => (await under.engine.heads.get(room.roomId))?.membership(alice);
+        return { ...test, membership };
+      }
+
+      it('lets the local users leave after two hours, and asks no more', async () => {
+        const test = await forbidden();
+        assert.equal((await test.complete()).isPartial, true);
+        assert.equal(await test.membership(), 'leave');
+        assert.ok(test.waited() > 60 * minute && test.waited() < 240 * minute, `${test.waited()}`);
+        const asked = test.peers.asked.length;
+        const resumed = await test.begin();
+        await resumed.whenComplete(test.room.roomId);
+        assert.equal(test.peers.asked.length, asked, 'a restart asks no more');
+      });
+
+      it('keeps the local users while one server does not answer', async () => {
+        const test = await forbidden();
+        const fail = () => Promise.reject(new Error('no answer'));
+        test.peers.scripts.set('b.example', { stateIds: fail, state: fail });
+        let atTwenty: string | undefined;
+        await test.complete(() => {
+          if (test.pauses.length === 20) {
+            void test.membership().then((membership) => {
+              atTwenty = membership;
+              test.peers.scripts.clear();
+            });
+          }
+        });
+        assert.equal(atTwenty, 'join');
+        assert.equal(await test.membership(), 'join');
+      });
+
+      it('keeps the local users while the server ACL denies this server', async () => {
+        const test = await forbidden({ allow: ['*'], deny: ['test'] });
+        const { isPartial } = await test.complete(() => {
+          if (test.pauses.length === 20) test.peers.scripts.clear();
+        });
+        assert.deepEqual([isPartial, await test.membership()], [false, 'join']);
       });
     });
 

@@ -1,12 +1,15 @@
 import { type Clock, sleep, type Timer } from '../../../kernel/clock.ts';
 import type { Logger } from '../../../kernel/observability/index.ts';
-import type { RoomWriter } from '../../../room-engine/index.ts';
+import { serverOfUser } from '../../../protocol/index.ts';
+import type { RoomHead, RoomWriter, ServerAcls } from '../../../room-engine/index.ts';
+import { FetchFailed } from '../../asking/server-query.ts';
 import { defaultMaxMissing, type StateOptions } from '../../fetching/state-fetcher.ts';
 import type { Incoming } from '../../incoming.ts';
 import type { ServerHealth } from '../../remote-servers.ts';
 
 export interface StateCompletionDeps {
-  readonly engine: Pick<RoomWriter, 'heads' | 'placement' | 'stream' | 'partialRooms'>;
+  readonly engine: Pick<RoomWriter, 'heads' | 'placement' | 'stream' | 'partialRooms' | 'timeline'>;
+  readonly serverAcls: Pick<ServerAcls, 'allows'>;
   readonly incoming: Pick<Incoming, 'stateBefore'>;
   readonly serverName: string;
   readonly health: Pick<ServerHealth, 'onReturn'>;
@@ -28,12 +31,20 @@ const [firstPause, longestPause] = [10_000, 1_800_000];
  */
 const [fullStateAttempts, defaultAttempts] = [6, 12];
 
+/**
+ * Attempts, within two hours, that all servers refuse before the local users leave the room: state resolution has
+ * removed their joins, which no server may say with an event that this server could check.
+ */
+const maxRefusals = 12;
+
 /** Attempts that request the state at the previous events of the join only, not at the join itself. */
 const attemptsAtPrev = 3;
 
 interface Completion {
   readonly roomId: string;
   failures: number;
+  /** Due attempts since an attempt that a server did not refuse. */
+  refusals: number;
   pause: Timer | undefined;
   /** When the last attempt ended and when the next one is due, in milliseconds since the epoch. */
   triedAt: number;
@@ -47,7 +58,8 @@ interface Completion {
 
 /**
  * Completes the partial state of rooms that were joined without their members. Partial rooms are on disk, so
- * that completion resumes after a restart. Retries until it succeeds or no local user is in the room.
+ * that completion resumes after a restart. Retries until it succeeds or no local user is in the room. Local users leave
+ * a room whose servers refuse the state again and again.
  * Source: server-server API, `PUT /v2/send_join`, `omit_members`.
  */
 export class StateCompletion {
@@ -85,7 +97,7 @@ export class StateCompletion {
       return;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
-    const times = { failures: 0, triedAt: 0, dueAt: 0, pause: undefined, mayHelpNow: false };
+    const times = { failures: 0, refusals: 0, triedAt: 0, dueAt: 0, pause: undefined, mayHelpNow: false };
     const completion = { roomId, ...times, done: promise, resolve };
     this.#rooms.set(roomId, completion);
     this.#enqueue(completion);
@@ -185,6 +197,14 @@ export class StateCompletion {
       completion.triedAt = now;
       if (!isEarly) {
         completion.dueAt = now + Math.min(firstPause * 2 ** completion.failures++, longestPause);
+        const outcome = error instanceof FetchFailed ? error.outcome : 'mixed';
+        if (outcome === 'all refuse') completion.refusals++;
+        else if (outcome !== 'none asked') completion.refusals = 0;
+        if (completion.refusals >= maxRefusals && (await this.#leaveRefused(roomId))) {
+          this.#rooms.delete(roomId);
+          completion.resolve();
+          return;
+        }
       }
       const soonest = now + firstPause;
       const until = completion.mayHelpNow ? soonest : Math.max(completion.dueAt, soonest);
@@ -193,6 +213,36 @@ export class StateCompletion {
         'The state of a partial room could not be completed',
       );
       this.#pause(completion, until);
+    }
+  }
+
+  /**
+   * Lets the local users leave a room whose servers all refuse this one, unless the ACL of the room denies it: another
+   * ACL may allow it again.
+   * @returns whether they have left
+   */
+  async #leaveRefused(roomId: string): Promise<boolean> {
+    const { engine, serverAcls, serverName, log } = this.#deps;
+    try {
+      const head = await engine.heads.get(roomId);
+      if (!head || !(await serverAcls.allows(head, serverName))) return false;
+      log.warn(
+        { roomId },
+        'No server of a partial room considers this server to be in it: the local users leave it',
+      );
+      for (const userId of joinedUsersOf(head, serverName)) {
+        const content = { membership: 'leave', reason: 'The servers of the room have removed the join' };
+        await engine.timeline.append(roomId, {
+          type: 'm.room.member',
+          stateKey: userId,
+          sender: userId,
+          content,
+        });
+      }
+      return true;
+    } catch (error) {
+      if (!this.#isClosed) log.warn({ err: error, roomId }, 'Leaving a partial room failed');
+      return false;
     }
   }
 
@@ -209,4 +259,10 @@ export class StateCompletion {
 function maxMissingAt(failures: number): number {
   if (failures < fullStateAttempts) return 0;
   return failures < defaultAttempts ? defaultMaxMissing : 1;
+}
+
+function joinedUsersOf({ members }: RoomHead, serverName: string): string[] {
+  const isJoined = ([userId, membership]: readonly [string, string]) =>
+    membership === 'join' && serverOfUser(userId) === serverName;
+  return [...members].filter(isJoined).map(([userId]) => userId);
 }
