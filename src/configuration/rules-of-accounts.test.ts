@@ -97,6 +97,14 @@ const cases: RuleCase[] = [
     valid: 'email: {smtp_host: mail.example.org, notif_from: "a <a@example.org>"}',
   },
   {
+    rule: 'refuses subjects of mails with unknown placeholders',
+    invalid: 'email: {notif_from: a, subjects: {password_reset: "Hello %(user)s"}}',
+    kind: 'error',
+    path: 'email.subjects.password_reset',
+    message: /has the unknown placeholder %\(user\)s/,
+    valid: 'email: {notif_from: a, subjects: {password_reset: "100% for %(app)s"}}',
+  },
+  {
     rule: 'warns about require_transport_security together with force_tls',
     invalid: 'email: {notif_from: a, force_tls: true, require_transport_security: true}',
     kind: 'warning',

@@ -1,6 +1,9 @@
 import { nullable, object, option, type SectionType, section, string } from '../kernel/config/index.ts';
 import { emailOption } from './email-options.ts';
 
+/** Placeholders of subjects. */
+const placeholders = new Set(['app', 'person', 'room', 'server_name']);
+
 /** Options for mail, and for the templates of mails and pages. */
 export const mailSection = section({
   title: 'Email',
@@ -26,6 +29,12 @@ export const mailSection = section({
       }
       if (email.force_tls && email.require_transport_security) {
         view.warn('email.require_transport_security', 'has no effect with force_tls, which is stricter');
+      }
+      for (const [name, subject] of Object.entries(email.subjects)) {
+        for (const [placeholder, value] of subject.matchAll(/%\((\w+)\)s/g)) {
+          if (!placeholders.has(value!))
+            view.error(`email.subjects.${name}`, `has the unknown placeholder ${placeholder}`);
+        }
       }
       for (const name of ['force_tls', 'require_transport_security'] as const) {
         if (email[name] && !email.enable_tls) {

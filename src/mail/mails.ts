@@ -18,7 +18,7 @@ export interface Mail {
   readonly text: string;
   /** Template of the subject, for example `[%(app)s] Password reset`. */
   readonly subject: string;
-  /** Values of the templates, besides `app_name` and `server_name`. */
+  /** Values of the templates, besides `app_name`, `client_base_url` and `server_name`. */
   readonly values: JsonObject;
   /** Values of the subject's placeholders, besides `app` and `server_name`. */
   readonly subjectValues?: Readonly<Record<string, string>>;
@@ -100,7 +100,8 @@ export class Mails {
   /** Renders both parts of a mail. @throws Error when a template is missing or faulty */
   async render({ html, text, values }: Pick<Mail, 'html' | 'text' | 'values'>) {
     const { templates, serverName } = this.#deps;
-    const all = { app_name: this.options.app_name, server_name: serverName, ...values };
+    const { app_name, client_base_url } = this.options;
+    const all = { app_name, client_base_url, server_name: serverName, ...values };
     return { html: await templates.render(html, all), text: await templates.render(text, all) };
   }
 

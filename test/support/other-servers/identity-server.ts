@@ -26,6 +26,10 @@ export class IdentityServerUnderTest {
   algorithms = ['none', 'sha256'];
   /** Whether a lookup maps addresses without a user to null, as some identity servers do. */
   answersNull = false;
+  /** Mail addresses that were validated, by session id. */
+  readonly validated = new Map<string, string>();
+  /** `Authorization` headers of the requests to forget an address. */
+  readonly signatures: string[] = [];
   /** Responses that replace the normal one, by path. */
   readonly answers = new Map<string, { readonly status: number; readonly body: unknown }>();
   readonly #key = newSigningKey('0');
@@ -70,6 +74,7 @@ export class IdentityServerUnderTest {
       const isKnown = searchParams.get('public_key') === this.#publicKey;
       return { status: 200, body: { valid: isKnown && this.keysAreValid } };
     }
+    if (path === '/3pid/unbind') return this.#unbind(request);
     if (request.headers.authorization !== `Bearer ${identityToken}`) return refusal(401, 'M_UNAUTHORIZED');
     if (path === '/hash_details') {
       return { status: 200, body: { algorithms: this.algorithms, lookup_pepper: this.pepper } };
@@ -77,6 +82,7 @@ export class IdentityServerUnderTest {
     const body = JSON.parse(await textOf(request)) as Record<string, unknown>;
     if (path === '/lookup') return this.#lookUp(body);
     if (path === '/store-invite') return this.#store(body);
+    if (path === '/3pid/bind') return this.#bind(body);
     return refusal(404, 'M_UNRECOGNIZED');
   }
 
@@ -94,6 +100,25 @@ export class IdentityServerUnderTest {
       if ((addresses as string[]).includes(hashed)) mappings[hashed] = userId;
     }
     return { status: 200, body: { mappings } };
+  }
+
+  #bind({ sid, mxid }: Record<string, unknown>) {
+    const address = this.validated.get(String(sid));
+    if (address === undefined) return refusal(400, 'M_NO_VALID_SESSION');
+    this.bound.set(`${address} email`, String(mxid));
+    return { status: 200, body: { medium: 'email', address, mxid } };
+  }
+
+  async #unbind(request: IncomingMessage) {
+    this.signatures.push(request.headers.authorization ?? '');
+    const { mxid, threepid } = JSON.parse(await textOf(request)) as {
+      mxid: string;
+      threepid: { medium: string; address: string };
+    };
+    const key = `${threepid.address} ${threepid.medium}`;
+    if (this.bound.get(key) !== mxid) return refusal(403, 'M_FORBIDDEN');
+    this.bound.delete(key);
+    return { status: 200, body: {} };
   }
 
   #store(body: Record<string, unknown>) {

@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { commonTestAuthority } from '../../../test/support/network/test-authority.ts';
+import {
+  IdentityServerUnderTest,
+  identityToken,
+} from '../../../test/support/other-servers/identity-server.ts';
+import type { TestUser } from '../../../test/support/servers/server.ts';
+import { codeOf, loginBody, ServerWithMail } from '../test/server-with-mail.ts';
+
+forServerDatabases(import.meta.url, (open) => {
+  let at: ServerWithMail;
+  let identity: IdentityServerUnderTest;
+  let anna: TestUser;
+  beforeEach(async () => {
+    identity = await IdentityServerUnderTest.start(commonTestAuthority());
+    at = await ServerWithMail.start(open.kind, {}, { email: null });
+    anna = await at.server.register('anna');
+  });
+  afterEach(async () => {
+    await at.stop();
+    await identity.stop();
+  });
+  const publish = (more: object = {}, user = anna) =>
+    at.post(
+      '/account/3pid/bind',
+      {
+        sid: 'one',
+        client_secret: 'secret',
+        id_server: identity.name,
+        id_access_token: identityToken,
+        ...more,
+      },
+      user.token,
+    );
+  const unpublish = async (more: object = {}, user = anna, path = 'unbind') => {
+    const body = { medium: 'email', address: 'anna@example.org', ...more };
+    return (await at.post(`/account/3pid/${path}`, body, user.token)).body['id_server_unbind_result'];
+  };
+  const owner = () => identity.bound.get('anna@example.org email');
+
+  describe('POST /account/3pid/bind', () => {
+    it('publishes an address that the identity server has validated', async () => {
+      identity.validated.set('one', 'anna@example.org');
+      const { status, body } = await publish();
+      assert.deepEqual([status, body], [200, {}]);
+      assert.equal(owner(), anna.userId);
+      assert.deepEqual(await at.addressesOf(anna), []);
+    });
+
+    it('passes on that the identity server has not validated the address', async () => {
+      assert.deepEqual(codeOf(await publish()), [400, 'M_NO_VALID_SESSION']);
+      assert.deepEqual(codeOf(await publish({ id_access_token: 'wrong' })), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(codeOf(await publish({ id_server: 'not a name' })), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await publish({ id_access_token: 'a\r\nb: c' })), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(codeOf(await publish({ id_server: 'unknown.example' })), [502, 'M_UNKNOWN']);
+    });
+  });
+
+  describe('POST /account/3pid/unbind', () => {
+    it('asks the identity server at which the address was published, in a signed request', async () => {
+      identity.validated.set('one', 'anna@example.org');
+      await publish();
+      assert.equal(await unpublish({ address: 'Anna@example.org' }), 'success');
+      assert.equal(owner(), undefined);
+      assert.match(identity.signatures[0] ?? '', /^X-Matrix origin="?test"?,/);
+      assert.equal(await unpublish(), 'no-support');
+    });
+
+    it('asks the named identity server, only about the requesting user', async () => {
+      identity.validated.set('one', 'anna@example.org');
+      await publish();
+      const eve = await at.server.register('eve');
+      assert.equal(await unpublish({ id_server: identity.name }, eve), 'no-support');
+      assert.equal(owner(), anna.userId);
+      assert.equal(await unpublish({ id_server: identity.name }), 'success');
+    });
+
+    it('answers no-support when the identity server refuses or cannot be reached', async () => {
+      identity.validated.set('one', 'anna@example.org');
+      await publish();
+      identity.answers.set('/3pid/unbind', { status: 501, body: { errcode: 'M_UNRECOGNIZED' } });
+      assert.equal(await unpublish(), 'no-support');
+      identity.answers.clear();
+      assert.equal(await unpublish(), 'success');
+      assert.equal(await unpublish({ id_server: 'unknown.example' }), 'no-support');
+    });
+  });
+
+  it('unpublishes an address that the user deletes, and all addresses of a deactivated account', async () => {
+    for (const [sid, address] of [
+      ['one', 'anna@example.org'],
+      ['two', 'two@example.org'],
+      ['three', 'three@example.org'],
+    ]) {
+      identity.validated.set(sid!, address!);
+      assert.equal((await publish({ sid })).status, 200);
+    }
+    assert.equal(await unpublish({}, anna, 'delete'), 'success');
+    assert.equal(identity.bound.size, 2);
+    const auth = loginBody({ type: 'm.id.user', user: 'anna' }, 'correct horse');
+    const { body } = await at.post('/account/deactivate', { auth }, anna.token);
+    assert.deepEqual(body, { id_server_unbind_result: 'success' });
+    assert.equal(identity.bound.size, 0);
+  });
+
+  it('tells a user who deactivates the account that an identity server keeps an address', async () => {
+    identity.validated.set('one', 'anna@example.org');
+    await publish();
+    identity.answers.set('/3pid/unbind', { status: 403, body: {} });
+    const auth = loginBody({ type: 'm.id.user', user: 'anna' }, 'correct horse');
+    const { status, body } = await at.post('/account/deactivate', { auth }, anna.token);
+    assert.deepEqual([status, body], [200, { id_server_unbind_result: 'no-support' }]);
+  });
+});

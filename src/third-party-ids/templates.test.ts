@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import type { EmailOptions } from '../mail/index.ts';
+import { parametersOf, ServerWithMail } from './test/server-with-mail.ts';
+
+/** Purposes by the beginning of their options, and the paths at which their mails are asked for. */
+const purposes = [
+  ['registration', 'register'],
+  ['password_reset', 'account/password'],
+  ['add_threepid', 'account/3pid'],
+] as const;
+
+describe('templates of mails and of the pages to which they lead', () => {
+  let at: ServerWithMail;
+  let folder: string;
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'hearth-mail-templates-'));
+  });
+  afterEach(async () => {
+    await at.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  const start = async (email: Partial<EmailOptions>, more: object = {}) => {
+    at = await ServerWithMail.start('sqlite', more, { email });
+    await at.addAddress(await at.server.register('anna'), 'anna@example.org');
+  };
+  /** The address for which a mail is sent. */
+  const addressFor = (purpose: string) => `${purpose === 'password_reset' ? 'anna' : purpose}@example.org`;
+
+  it('are searched in the folder of the operator first [option: templates.custom_template_directory]', async () => {
+    write('registration.html', '<b>{{ server_name }}</b> <a href="{{ link }}">{{ link }}</a>');
+    write('registration.txt', '{{ app_name }}: {{ link }}');
+    at = await ServerWithMail.start(
+      'sqlite',
+      {},
+      { mail: { templates: { custom_template_directory: folder } } },
+    );
+    await at.receiveLink('register', 'ben@example.org');
+    const { content } = at.mailServer.received[0]!;
+    assert.match(content.html ?? '', /^<b>test<\/b> <a href="https:/);
+    assert.match(content.text ?? '', /^Matrix: https:/);
+  });
+
+  it('may have the names and the older folder that the options give [option: email.template_dir, email.registration_template_html, email.registration_template_text, email.password_reset_template_html, email.password_reset_template_text, email.add_threepid_template_html, email.add_threepid_template_text]', async () => {
+    const names: Record<string, string> = {};
+    for (const [purpose] of purposes) {
+      names[`${purpose}_template_html`] = `own_${purpose}.html`;
+      names[`${purpose}_template_text`] = `own_${purpose}.txt`;
+      write(`own_${purpose}.html`, `<i>${purpose}</i> {{ link }}`);
+      write(`own_${purpose}.txt`, `text of ${purpose} {{ link }}`);
+    }
+    await start({ template_dir: folder, ...names });
+    for (const [purpose, path] of purposes) {
+      await at.receiveLink(path, addressFor(purpose));
+      const { content } = at.mailServer.received.at(-1)!;
+      assert.match(content.html ?? '', new RegExp(`^<i>${purpose}</i>`));
+      assert.match(content.text ?? '', new RegExp(`^text of ${purpose}`));
+    }
+  });
+
+  it('may have other names for the pages of success and failure [option: email.registration_template_success_html, email.registration_template_failure_html, email.password_reset_template_success_html, email.password_reset_template_failure_html, email.add_threepid_template_success_html, email.add_threepid_template_failure_html]', async () => {
+    const names: Record<string, string> = {};
+    for (const [purpose] of purposes) {
+      names[`${purpose}_template_success_html`] = `${purpose}_done.html`;
+      names[`${purpose}_template_failure_html`] = `${purpose}_not_done.html`;
+      write(`${purpose}_done.html`, `done: ${purpose}`);
+      write(`${purpose}_not_done.html`, `not done: ${purpose}, {{ failure_reason }}`);
+    }
+    await start({ template_dir: folder, ...names });
+    for (const [purpose, path] of purposes) {
+      const { link } = await at.receiveLink(path, addressFor(purpose), { client_secret: 'other' });
+      const form = purpose === 'password_reset' ? parametersOf(link) : undefined;
+      assert.equal((await at.open(link, form)).text, `done: ${purpose}`);
+      const wrong = new URL(link);
+      wrong.searchParams.set('token', 'wrong');
+      const { text } = await at.open(wrong.href);
+      assert.equal(text, `not done: ${purpose}, This link is not valid, or has expired`);
+    }
+  });
+
+  it('tell the owner of a used address about the account and the client [option: email.already_in_use_template_html, email.already_in_use_template_text, email.client_base_url]', async () => {
+    const hidden = { request_token_inhibit_3pid_errors: true };
+    await start({ client_base_url: 'https://client.example.org/?a=b&c=d' }, hidden);
+    const before = at.mailServer.received.length;
+    await at.askForMail('register', 'anna@example.org');
+    const { content } = await at.mailServer.mail(before);
+    assert.match(
+      content.html ?? '',
+      /<a class="button" href="https:\/\/client\.example\.org\/\?a=b&amp;c=d">/,
+    );
+    assert.match(content.text ?? '', / {4}https:\/\/client\.example\.org\/\?a=b&c=d\n/);
+    await at.stop();
+    write('own.html', 'own HTML');
+    write('own.txt', 'own text');
+    const names = { already_in_use_template_html: 'own.html', already_in_use_template_text: 'own.txt' };
+    await start({ template_dir: folder, ...names }, hidden);
+    await at.askForMail('register', 'anna@example.org');
+    const own = (await at.mailServer.mail(1)).content;
+    assert.deepEqual([own.html?.trim(), own.text?.trim()], ['own HTML', 'own text']);
+  });
+});

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict';
+import { it } from 'node:test';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
+import { Jobs, jobMigrations } from '../../kernel/jobs/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import { systemRandomness } from '../../kernel/randomness.ts';
+import { Templates } from '../../kernel/templates/index.ts';
+import { Mails, mailSection } from '../../mail/index.ts';
+import { AccountAddresses } from '../addresses/account-addresses.ts';
+import { AllowedAddresses } from '../addresses/allowed-addresses.ts';
+import { thirdPartyIdMigrations } from '../migrations.ts';
+import type { ThirdPartyIdTables } from '../tables.ts';
+import { ValidationMails } from './mail-validation.ts';
+import { TokenRequests } from './token-requests.ts';
+import { ValidationSessions } from './validation-sessions.ts';
+
+const hour = 3_600_000;
+
+forEachDatabase((open) => {
+  const setUp = async (maxSessions = 10_000) => {
+    const database = await open([...jobMigrations, ...thirdPartyIdMigrations]);
+    const clock = manualClock();
+    const log = silentLogger;
+    const jobs = new Jobs({ database, clock, log, alone: true });
+    const kernel = { database, clock, log, jobs, randomness: systemRandomness };
+    const sessions = new ValidationSessions({ ...kernel, tokenLifetime: hour, maxSessions });
+    // Mails are scheduled and not sent: the jobs of this test are not started.
+    const email = sectionDefaults(mailSection, { email: { notif_from: 'a@example.org' } }).email!;
+    const mails = new Mails(
+      { ...kernel, templates: new Templates({ folders: [] }), serverName: 'test' },
+      email,
+    );
+    const addresses = new AccountAddresses({
+      ...kernel,
+      allowed: new AllowedAddresses(null),
+      published: undefined as never,
+      resetStages: [],
+    });
+    const requests = new TokenRequests({
+      sessions,
+      addresses,
+      mails: new ValidationMails(mails, 'https://test'),
+      phones: undefined,
+      limiter: { take: () => undefined, check: () => undefined },
+      options: {
+        request_token_inhibit_3pid_errors: true,
+        next_link_domain_whitelist: null,
+        allowed_local_3pids: null,
+        enable_3pid_changes: true,
+        account_threepid_delegates: { msisdn: null },
+      },
+    });
+    const ask = (
+      email: string,
+      purpose: 'registration' | 'password_reset' | 'add_threepid' = 'registration',
+    ) => requests.email(purpose, { client_secret: 'secret', send_attempt: 1, email }, '127.0.0.1');
+    const count = async (table: keyof ThirdPartyIdTables) =>
+      (await database.reader<ThirdPartyIdTables>().selectFrom(table).selectAll().execute()).length;
+    return { database, clock, jobs, sessions, addresses, ask, count };
+  };
+
+  it('keeps a bounded number of sessions and tokens, those that expire last', async () => {
+    const { clock, ask, count, sessions } = await setUp(20);
+    const sids: string[] = [];
+    for (let index = 0; index < 100; index++) {
+      clock.advance(1);
+      sids.push(await ask(`user${index}@example.org`));
+    }
+    for (const table of ['validation_sessions', 'validation_tokens'] as const) {
+      const rows = await count(table);
+      assert.ok(rows >= 20 && rows <= 40, `${rows} rows of ${table}`);
+    }
+    const credentials = (index: number) => ({ sid: sids[index]!, clientSecret: 'secret' });
+    await assert.rejects(sessions.find('email', credentials(0)), { errcode: 'M_THREEPID_AUTH_FAILED' });
+    assert.equal((await sessions.find('email', credentials(99))).address, 'user99@example.org');
+  });
+
+  it('deletes expired sessions and their tokens', async () => {
+    const { clock, jobs, ask, count } = await setUp();
+    await jobs.start();
+    await ask('old@example.org');
+    clock.advance(2 * hour);
+    await jobs.settled();
+    assert.deepEqual([await count('validation_sessions'), await count('validation_tokens')], [0, 0]);
+    await jobs.stop();
+  });
+
+  it('does the same work for used and unknown addresses when it hides which they are [option: request_token_inhibit_3pid_errors]', async () => {
+    const { database, addresses, ask } = await setUp();
+    await addresses.add('@anna:test', { medium: 'email', address: 'anna@example.org', validatedAt: 1 });
+    const workOf = async (...asked: Parameters<typeof ask>) => {
+      const { reads, writes, transactions } = { ...database.statistics };
+      await ask(...asked);
+      const after = database.statistics;
+      return [after.reads - reads, after.writes - writes, after.transactions - transactions];
+    };
+    for (const purpose of ['registration', 'password_reset', 'add_threepid'] as const) {
+      const used = await workOf('anna@example.org', purpose);
+      assert.deepEqual(await workOf('ben@example.org', purpose), used, purpose);
+    }
+  });
+});
