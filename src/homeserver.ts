@@ -10,10 +10,11 @@ import { federationReadRoutes, openRemoteLookups } from './composition/federatio
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
 import { handshakeRoutes, remoteMemberships } from './composition/handshakes.ts';
-import { type Environment, type Kernel, openKernel } from './composition/kernel.ts';
+import { type Environment, type Kernel, openKernel, optionsOf } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
+import { describeOutage, outageForClient, startFailureOf } from './composition/outages.ts';
 import { openMailTemplates, openPages, staticRoutes } from './composition/pages.ts';
 import { startRooms, startRoomUpkeep } from './composition/rooms.ts';
 import { startServerNotices } from './composition/server-notices.ts';
@@ -22,11 +23,12 @@ import { startThirdPartyIds } from './composition/third-party-ids.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
+import { WriteCheck } from './kernel/database/index.ts';
 import {
   acceptTokens,
   createHttpServer,
   type HttpServer,
-  healthRoute,
+  healthRouteWith,
   listenersOf,
   metricsRoute,
   type Route,
@@ -128,7 +130,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         return { addresses, hasAccounts: await hasAccounts(kernel.database) };
       } catch (error) {
         await shutdown.run();
-        throw error;
+        throw startFailureOf(error, optionsOf(environment));
       }
     },
 
@@ -160,10 +162,14 @@ async function startManhole(kernel: Kernel, accounts: AccountsSlice, opened: Ope
   opened.add('manhole', { stop: () => manhole?.close() });
 }
 
-function ownRoutes({ configuration, metrics, serverName, database }: Kernel, pages: Pages): Route[] {
+function ownRoutes({ configuration, metrics, serverName, database, clock }: Kernel, pages: Pages): Route[] {
   const { web_client_location } = configuration.server;
+  const writing = new WriteCheck(database, clock);
   return [
-    healthRoute,
+    healthRouteWith(async () => {
+      const error = await writing.error();
+      return error === undefined ? undefined : `Cannot write: ${describeOutage(error)}`;
+    }),
     welcomeRoute(
       {
         serverName,
@@ -202,6 +208,7 @@ function createHttp(
     serverAuthenticator: federation.serverAuthenticator,
     serverAdmission: new ServerLimiter(configuration.rateLimits.rc_federation, clock),
     errorPage: pages.errorPage,
+    explainFailure: (error) => outageForClient(error, configuration.accounts.admin_contact),
     log: namedLog('http'),
     clock,
     metrics,

@@ -36,7 +36,7 @@ export class DatabaseClosed extends Error {
   override name = 'DatabaseClosed';
 }
 
-/** A write was rejected because too many are waiting. */
+/** A write was rejected because too many are waiting, or because the ids and positions for it ran out. */
 export class DatabaseOverloaded extends Error {
   override name = 'DatabaseOverloaded';
 }
@@ -52,6 +52,16 @@ const machineCodes: readonly number[] = [5, 6, 7, 8, 10, 13, 14];
  * broken connections.
  */
 const serverCodes = /^(08|40|53|57|58|E[A-Z])/;
+
+/** SQLITE_FULL, and SQLITE_IOERR_SHMSIZE, which a full disk causes when the memory of the write-ahead log is made. */
+const fullCodes: readonly string[] = ['13', '4874'];
+
+/** Whether a disk is full: an error of a database, or of a file. */
+export function isDiskFull(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  if (error instanceof DatabaseError) return fullCodes.includes(error.code) || error.code === '53100';
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
 
 /** Whether an error is independent of the failed operation, so that the same operation may succeed later. */
 export function isOutage(error: unknown): boolean {

@@ -6,6 +6,7 @@ export {
   DatabaseClosed,
   DatabaseError,
   DatabaseOverloaded,
+  isDiskFull,
   isOutage,
   LeaseLost,
   TransactionTimeout,
@@ -27,3 +28,4 @@ export { claimFile } from './sqlite/claim.ts';
 export { type CopyProgress, copySqliteFile } from './sqlite/copy.ts';
 export type { SqlValue, Statement } from './statement.ts';
 export type { DatabaseStatistics } from './statistics.ts';
+export { WriteCheck } from './write-check.ts';

@@ -4,7 +4,7 @@ export { type CookieOptions, clearCookie, setCookie } from './cookies.ts';
 export { listenersOf } from './listeners/configured-listeners.ts';
 export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners/listeners.ts';
 export type { ListenerResource, ResourceName } from './listeners/resources.ts';
-export { healthRoute } from './monitoring/health.ts';
+export { healthRoute, healthRouteWith } from './monitoring/health.ts';
 export { metricsRoute } from './monitoring/metrics-route.ts';
 export { redirect } from './redirect.ts';
 export { acceptTokens, type TokenKind } from './requests/accept-tokens.ts';

@@ -1,3 +1,4 @@
+import type { MatrixError } from '../../protocol/index.ts';
 import { BriefMap } from '../brief-map.ts';
 import { type Clock, sleep } from '../clock.ts';
 import { type Logger, type Metrics, redactUrl } from '../observability/index.ts';
@@ -22,6 +23,8 @@ export interface HttpServerOptions {
   readonly clock: Clock;
   /** Renders error pages; absent: routes with `errors: 'page'` respond with JSON. */
   readonly errorPage?: ErrorPage;
+  /** Returns the error for clients of a failure that is not the request's fault; `undefined` for a mistake of the program. */
+  readonly explainFailure?: (error: unknown) => MatrixError | undefined;
   /** Absent: requests are not counted. */
   readonly metrics?: Metrics | undefined;
 }
@@ -90,6 +93,7 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
     serverAuthenticator: options.serverAuthenticator,
     serverAdmission: options.serverAdmission,
     errorPage: options.errorPage,
+    explainFailure: options.explainFailure,
     monotonic: () => options.clock.monotonic(),
     observe: (route, exchange, milliseconds) => {
       count?.(route, exchange, milliseconds);

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Database, Writer } from '../database/database.ts';
+import { DatabaseOverloaded } from '../database/errors.ts';
 import type { Logger, Metrics } from '../observability/index.ts';
 import { DurableBound } from './durable-bound.ts';
 import { PendingWatch } from './pending-watch.ts';
@@ -109,7 +110,7 @@ export class LocalStreams implements StreamWriter {
 
   #reserve<F>(stream: Stream<F>): Reservation<F> {
     if (!this.#bound.covers(this.#counter.next)) {
-      throw new Error('stream positions ran out before their bound could be extended');
+      throw new DatabaseOverloaded('stream positions ran out before their bound could be extended');
     }
     this.#pending.watch();
     const reservation = this.#counter.reserve(stream.name, this.#clock.monotonic());

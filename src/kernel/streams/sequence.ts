@@ -1,4 +1,5 @@
 import type { Database } from '../database/database.ts';
+import { DatabaseOverloaded } from '../database/errors.ts';
 import { DurableBound } from './durable-bound.ts';
 
 /** Ids by which the bound on disk is raised at a time; a crash leaves at most as many unused. */
@@ -38,10 +39,11 @@ export class Sequence {
     return first;
   }
 
-  /** Returns the next id. @throws Error when the bound on disk could not be raised in time */
+  /** Returns the next id. @throws DatabaseOverloaded when the bound on disk could not be raised in time */
   next(): number {
     const id = this.#last + 1;
-    if (!this.#bound.covers(id)) throw new Error('ids ran out before their bound could be extended');
+    if (!this.#bound.covers(id))
+      throw new DatabaseOverloaded('ids ran out before their bound could be extended');
     this.#last = id;
     return id;
   }

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
-import { chownSync, cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { chownSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,6 +11,10 @@ import { Client } from 'pg';
  */
 export interface PostgresServer {
   readonly port: number;
+  /** Stops it, breaking all connections; its data stay. */
+  pause(): Promise<void>;
+  /** Starts it again at the same port. */
+  resume(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -62,21 +66,38 @@ export async function startPostgres(installed?: PostgresBinaries): Promise<Postg
       user,
     );
     const port = await freePort();
-    const server = spawn(
-      'sh',
-      ['-c', watched, 'sh', folder, binaries.postgres, '-D', data, '-p', String(port), ...settings],
-      {
-        ...user,
-        cwd: folder,
-        stdio: ['pipe', 'ignore', 'ignore'],
+    const launch = async () => {
+      const server = spawn(
+        'sh',
+        ['-c', watched, 'sh', folder, binaries.postgres, '-D', data, '-p', String(port), ...settings],
+        {
+          ...user,
+          cwd: folder,
+          stdio: ['pipe', 'ignore', 'ignore'],
+        },
+      );
+      await untilReady(port, server);
+      return server;
+    };
+    const shells = [await launch()];
+    return {
+      port,
+      pause: () => shutDown(join(data, 'postmaster.pid')),
+      resume: async () => void shells.push(await launch()),
+      stop: async () => {
+        for (const shell of shells) await stop(shell, folder);
       },
-    );
-    await untilReady(port, server);
-    return { port, stop: () => stop(server, folder) };
+    };
   } catch (error) {
     rmSync(folder, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** Ends PostgreSQL by its own file of the process id, and waits until that file is gone: a shutdown is then complete. */
+async function shutDown(pidFile: string): Promise<void> {
+  process.kill(Number(readFileSync(pidFile, 'utf8').split('\n', 1)[0]), 'SIGINT');
+  while (existsSync(pidFile)) await delay(20);
 }
 
 async function stop(server: ChildProcess, folder: string): Promise<void> {

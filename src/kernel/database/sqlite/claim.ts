@@ -1,5 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { StartFailure } from '../../start-failure.ts';
+import { DatabaseError } from '../errors.ts';
+import { plainError, startProblem, typedError } from './errors.ts';
 
 /** Milliseconds to wait for a server that is stopping, as in a restart. */
 const claimTimeout = 5_000;
@@ -10,17 +12,24 @@ const claimTimeout = 5_000;
  * operating system releases when the process ends in any way; the file stays.
  * @param timeout milliseconds to wait for another server, for which the thread is blocked
  * @returns a function that releases the claim
- * @throws StartFailure when another server has the claim
+ * @throws StartFailure when another server has the claim, or the disk is full
  */
 export function claimFile(path: string, timeout = claimTimeout): () => void {
   const lock = open(`${path}-lock`, timeout);
   try {
     lock?.exec('begin exclusive');
-  } catch {
+  } catch (error) {
     lock?.close();
-    throw new StartFailure(`the database ${path} is in use by another server`);
+    if (isBusy(error)) throw new StartFailure(`the database ${path} is in use by another server`);
+    throw new StartFailure(`cannot lock the database ${path}: ${startProblem(error)}`, { cause: error });
   }
   return () => lock?.close();
+}
+
+/** SQLITE_BUSY with any extension: another process has the lock. */
+function isBusy(error: unknown): boolean {
+  const typed = typedError(plainError(error));
+  return typed instanceof DatabaseError && (Number(typed.code) & 0xff) === 5;
 }
 
 /**

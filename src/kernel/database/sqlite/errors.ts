@@ -1,4 +1,4 @@
-import { DatabaseError, UniqueViolation } from '../errors.ts';
+import { DatabaseError, isDiskFull, UniqueViolation } from '../errors.ts';
 
 /** An error in the form that worker threads send. */
 export interface PlainError {
@@ -23,4 +23,10 @@ export function typedError({ message, code }: PlainError): Error {
   if (!uniqueCodes.includes(code)) return new DatabaseError(message, String(code));
   const table = /failed: ([^.,]+)/.exec(message)?.[1] ?? 'unknown';
   return new UniqueViolation(table, String(code));
+}
+
+/** Describes why a file cannot be used, for the operator who starts the server. */
+export function startProblem(error: unknown): string {
+  const { message } = plainError(error);
+  return isDiskFull(typedError(plainError(error))) ? `its disk is full (${message})` : message;
 }

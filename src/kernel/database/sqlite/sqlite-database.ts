@@ -16,7 +16,7 @@ import { TransactionWork } from '../transaction-work.ts';
 import { CommitQueue, type GroupLimits } from './commit-queue.ts';
 import { SqliteConnection, type SqliteFile } from './connection.ts';
 import { BatchEntry, TransactionEntry } from './entries.ts';
-import { plainError, typedError } from './errors.ts';
+import { plainError, startProblem, typedError } from './errors.ts';
 import { SqliteFullText, sqliteFullTextTable } from './full-text.ts';
 import { sqliteGrammar } from './grammar.ts';
 import type { Group } from './group.ts';
@@ -87,7 +87,7 @@ export class SqliteDatabase implements Database {
     // The file must exist with its mode before a reader opens it.
     await writing.send([]).catch((error: Error) => {
       remove?.();
-      throw new StartFailure(`cannot open the database ${options.path}: ${error.message}`, {
+      throw new StartFailure(`cannot open the database ${options.path}: ${startProblem(error)}`, {
         cause: error,
       });
     });

@@ -1,7 +1,16 @@
 import { Reply, type Route, route } from '../routing/route.ts';
 
-/** Answers 200 to load balancers while the process runs. */
-export const healthRoute: Route = route(
-  { method: 'GET', path: '/health', auth: 'none' },
-  () => new Reply(200, 'OK', { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }),
-);
+const headers = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' };
+
+/**
+ * Answers load balancers: 200 while the server works, 503 with the reason while it does not.
+ * @param problem resolves with what does not work; `undefined` when everything does
+ */
+export const healthRouteWith = (problem: () => Promise<string | undefined>): Route =>
+  route({ method: 'GET', path: '/health', auth: 'none' }, async () => {
+    const found = await problem();
+    return found === undefined ? new Reply(200, 'OK', headers) : new Reply(503, found, headers);
+  });
+
+/** Answers 200 while the process runs. */
+export const healthRoute: Route = healthRouteWith(async () => undefined);

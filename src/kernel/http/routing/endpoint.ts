@@ -39,6 +39,8 @@ export interface EndpointDeps {
   /** Milliseconds of a clock that only grows. */
   readonly monotonic: () => number;
   readonly observe: Observer;
+  /** Returns the error for clients of a failure that is not the request's fault; `undefined` for a mistake of the program. */
+  readonly explainFailure?: ((error: unknown) => MatrixError | undefined) | undefined;
   /** Renders error pages; absent: routes with `errors: 'page'` respond with JSON. */
   readonly errorPage?: ErrorPage | undefined;
 }
@@ -199,6 +201,15 @@ export class Endpoint {
     if (error instanceof MatrixError) return this.#sendError(exchange, error);
     if (exchange.response.destroyed) return;
     const { method } = exchange;
+    const explained = this.#deps.explainFailure?.(error);
+    if (explained) {
+      const reason = error instanceof Error ? error.message : String(error);
+      exchange.log.error(
+        { reason, method, url: redactUrl(exchange.url) },
+        'Request failed: no disk or database',
+      );
+      return this.#sendError(exchange, explained);
+    }
     exchange.log.error({ err: error, method, url: redactUrl(exchange.url) }, 'Request failed');
     return this.#sendError(exchange, unknown(`Internal server error (request ${exchange.id})`));
   }

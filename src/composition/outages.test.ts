@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { sql } from 'kysely';
+import { type Database, DatabaseOverloaded, openDatabase } from '../kernel/database/index.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { describeOutage, outageForClient, startFailureOf } from './outages.ts';
+
+describe('outages', () => {
+  let folder = '';
+  let database: Database;
+  let full: unknown;
+  before(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'hearth-outages-'));
+    const path = join(folder, 'small.db');
+    database = await openDatabase({ kind: 'sqlite', path, flush: 'never' }, { log: silentLogger });
+    await database.batch([{ sql: 'create table t (text text)', rows: [[]] }]);
+    await database.transaction((writer) => sql.raw('pragma max_page_count = 10').execute(writer));
+    full = await database
+      .batch([{ sql: 'insert into t values (?)', rows: [['x'.repeat(200_000)]] }])
+      .catch((error: unknown) => error);
+  });
+  after(async () => {
+    await database.close();
+    rmSync(folder, { recursive: true });
+  });
+  const absent = () =>
+    openDatabase({ kind: 'postgres', host: '127.0.0.1', port: 1 }, { log: silentLogger }).catch(
+      (error: Error) => error.cause,
+    );
+
+  it('of a full disk are 507 M_RESOURCE_LIMIT_EXCEEDED with the contact, or M_UNKNOWN without one', () => {
+    const error = outageForClient(full, 'mailto:a@example.org');
+    assert.deepEqual([error?.status, error?.errcode], [507, 'M_RESOURCE_LIMIT_EXCEEDED']);
+    assert.equal(error?.extra['admin_contact'], 'mailto:a@example.org');
+    const plain = outageForClient(new Error('wrapped', { cause: full }), null);
+    assert.deepEqual([plain?.status, plain?.errcode], [507, 'M_UNKNOWN']);
+    assert.match(plain?.message ?? '', /disk of this server is full/);
+    const file = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    assert.equal(outageForClient(file, null)?.status, 507);
+    assert.equal(describeOutage(full), 'the disk is full');
+  });
+
+  it('of an absent database are 503 with a text and the time of the next attempt', async () => {
+    for (const error of [await absent(), new DatabaseOverloaded('too many')]) {
+      const found = outageForClient(error, null);
+      assert.equal(found?.status, 503, String(error));
+      assert.match(found?.message ?? '', /database of this server is not available/);
+      assert.equal(found?.headers['Retry-After'], '5');
+      assert.equal(describeOutage(error), 'the database is not available');
+    }
+  });
+
+  it('are not mistakes of the program', () => {
+    assert.equal(outageForClient(new TypeError('x is not a function'), null), undefined);
+  });
+
+  it('at a start name the database and its disk', async () => {
+    const options = { kind: 'sqlite' as const, path: '/var/lib/hearth/homeserver.db' };
+    assert.match(
+      String(startFailureOf(full, options)),
+      /the database \/var\/lib\/hearth\/homeserver\.db cannot be written because its disk is full/,
+    );
+    const mistake = new TypeError('x');
+    assert.equal(startFailureOf(mistake, options), mistake);
+  });
+});

@@ -1,0 +1,52 @@
+import { type DatabaseOptions, isDiskFull, isOutage } from '../kernel/database/index.ts';
+import { StartFailure } from '../kernel/start-failure.ts';
+import { MatrixError } from '../protocol/index.ts';
+
+/** Seconds after which clients may try again. */
+const retryAfter = 5;
+
+/**
+ * Returns the error for clients when the disk is full or the database cannot be used: the same request may succeed later.
+ * @param contact `admin_contact`: with it, clients show their users whom to ask
+ * @returns `undefined` for other errors
+ */
+export function outageForClient(error: unknown, contact: string | null): MatrixError | undefined {
+  const found = outageIn(error);
+  if (found === undefined) return undefined;
+  const headers = { 'Retry-After': String(retryAfter) };
+  if (!isDiskFull(found)) {
+    const text = 'The database of this server is not available at the moment. Try again later';
+    return new MatrixError(503, 'M_UNKNOWN', text, {}, headers);
+  }
+  const text = 'The disk of this server is full: nothing can be stored at the moment';
+  // Source: client-server API, "Common error codes": M_RESOURCE_LIMIT_EXCEEDED must name a contact.
+  if (contact === null) return new MatrixError(507, 'M_UNKNOWN', text, {}, headers);
+  return new MatrixError(507, 'M_RESOURCE_LIMIT_EXCEEDED', text, { admin_contact: contact }, headers);
+}
+
+/** Returns the failure of a start because of the disk or the database, which names it; other errors as they are. */
+export function startFailureOf(error: unknown, options: DatabaseOptions): unknown {
+  const found = error instanceof StartFailure ? undefined : outageIn(error);
+  if (found === undefined) return error;
+  const database =
+    options.kind === 'sqlite'
+      ? `the database ${options.path}`
+      : `the PostgreSQL database ${options.database ?? ''} on ${options.host ?? 'localhost'}`;
+  const problem = isDiskFull(found) ? 'cannot be written because its disk is full' : 'cannot be used';
+  return new StartFailure(`${database} ${problem}: ${found.message}`, { cause: error });
+}
+
+/** The outage that an error is or was caused by. */
+function outageIn(error: unknown): Error | undefined {
+  for (let found = error; found instanceof Error; found = found.cause) {
+    if (isOutage(found) || isDiskFull(found)) return found;
+  }
+  return undefined;
+}
+
+/** Returns why writing does not work, in words without details, because /health is public. */
+export function describeOutage(error: unknown): string {
+  const found = outageIn(error);
+  if (found === undefined) return 'the database cannot be written';
+  return isDiskFull(found) ? 'the disk is full' : 'the database is not available';
+}
