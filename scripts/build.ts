@@ -34,7 +34,7 @@ const programs = [
   'kernel/signing/worker.ts',
   'kernel/database/sqlite/worker.ts',
   'kernel/database/sqlite/copy-thread.ts',
-  'media/thumbnails/picture-process.ts',
+  'media/thumbnails/image-process.ts',
 ];
 
 /** Packages that load compiled code from their own folder. */

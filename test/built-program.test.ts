@@ -52,10 +52,10 @@ describe('a server that was built and installed without its source files', () =>
       call('PUT', `${path}/${index}`, token, { msgtype: 'm.text', body: `message ${index}` }),
     );
     await Promise.all(messages);
-    const picture = await sharp({ create: { width: 400, height: 300, channels: 3, background: 'red' } })
+    const image = await sharp({ create: { width: 400, height: 300, channels: 3, background: 'red' } })
       .png()
       .toBuffer();
-    const upload = call('POST', '/_matrix/media/v3/upload', token, new Uint8Array(picture));
+    const upload = call('POST', '/_matrix/media/v3/upload', token, new Uint8Array(image));
     const id = (await member('content_uri', upload)).slice('mxc://'.length);
     const thumbnail = await call(
       'GET',

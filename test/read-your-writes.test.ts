@@ -29,10 +29,10 @@ forServerDatabases(import.meta.url, (open) => {
       const path = `/profile/${enc(ben!.id)}`;
       await ben!.do('PUT', `${path}/displayname`, { displayname: 'Benny' });
       for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], 'Benny');
-      await ben!.do('PUT', `${path}/avatar_url`, { avatar_url: 'mxc://test/picture' });
+      await ben!.do('PUT', `${path}/avatar_url`, { avatar_url: 'mxc://test/image' });
       for (const room of rooms) {
         const { displayname, avatar_url: avatar } = await member(room, ben!);
-        assert.deepEqual([displayname, avatar], ['Benny', 'mxc://test/picture']);
+        assert.deepEqual([displayname, avatar], ['Benny', 'mxc://test/image']);
       }
       await ben!.do('DELETE', `${path}/displayname`);
       for (const room of rooms) assert.equal((await member(room, ben!))['displayname'], undefined);
@@ -42,7 +42,7 @@ forServerDatabases(import.meta.url, (open) => {
       const find = async (term: string) =>
         (await anna!.do('POST', '/user_directory/search', { search_term: term }))['results'];
       await ben!.do('PUT', `/profile/${enc(ben!.id)}/displayname`, { displayname: 'Renamed' });
-      const found = [{ user_id: ben!.id, display_name: 'Renamed', avatar_url: 'mxc://test/picture' }];
+      const found = [{ user_id: ben!.id, display_name: 'Renamed', avatar_url: 'mxc://test/image' }];
       assert.deepEqual(await find('renamed'), found);
       const cleo = await TestClient.register(server, 'cleo');
       assert.deepEqual(await find('cleo'), []);

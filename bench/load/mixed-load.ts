@@ -16,7 +16,7 @@ const work: readonly { readonly weight: number; run(load: MixedLoad, user: Accou
   { weight: 8, run: (load, user) => load.read(user) },
   { weight: 6, run: (load, user) => load.call(user, 'GET', '/members') },
   { weight: 4, run: (_load, user) => user.sync({ timeout: '0', set_presence: 'offline' }) },
-  { weight: 2, run: (load, user) => load.uploadPicture(user) },
+  { weight: 2, run: (load, user) => load.uploadImage(user) },
 ];
 /** Each kind as often as its weight says. */
 const choices = work.flatMap((kind) => Array.from({ length: kind.weight }, () => kind));
@@ -31,12 +31,12 @@ export class MixedLoad {
   operations = 0;
   readonly #url: string;
   readonly #rooms: readonly string[];
-  readonly #picture: Promise<Uint8Array<ArrayBuffer>>;
+  readonly #image: Promise<Uint8Array<ArrayBuffer>>;
 
   constructor(url: string, rooms: readonly string[]) {
     this.#url = url;
     this.#rooms = rooms;
-    this.#picture = sharp({ create: { width: 800, height: 600, channels: 3, background: 'teal' } })
+    this.#image = sharp({ create: { width: 800, height: 600, channels: 3, background: 'teal' } })
       .png()
       .toBuffer()
       .then((bytes) => new Uint8Array(bytes));
@@ -71,10 +71,10 @@ export class MixedLoad {
     expectOk(await user.connection.request('POST', path, '{}'), path);
   }
 
-  /** Uploads a picture and loads a thumbnail of it. */
-  async uploadPicture(user: Account): Promise<void> {
+  /** Uploads an image and loads a thumbnail of it. */
+  async uploadImage(user: Account): Promise<void> {
     const headers = { authorization: `Bearer ${user.token}`, 'content-type': 'image/png' };
-    const body = await this.#picture;
+    const body = await this.#image;
     const uploaded = await fetch(`${this.#url}/_matrix/media/v3/upload`, { method: 'POST', headers, body });
     const { content_uri } = (await uploaded.json()) as { content_uri: string };
     const path = `/_matrix/client/v1/media/thumbnail/${content_uri.slice('mxc://'.length)}?width=96&height=96`;

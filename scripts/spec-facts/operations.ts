@@ -105,7 +105,7 @@ function parameterFacts(
   return Object.fromEntries(places);
 }
 
-/** The schemas of a body by media type; an empty object when nothing is said about a body. */
+/** The schemas of a body by media type; empty for a body that the document does not describe. */
 function contentFacts(source: SpecSource, schemas: SchemaCollector, located: Located): JsonObject {
   const content = source.members(source.member(located, 'content'));
   return Object.fromEntries(

@@ -76,7 +76,7 @@ export class DelayedEvents implements DelayedSending {
     return this.#schedule(sender, event, delay);
   }
 
-  /** Returns the id that the transaction id of a request has got before, whatever else the request said. */
+  /** Returns the delay id of an earlier request with the same transaction id, even if the rest of the requests differs. */
   async earlier(
     sender: Sender,
     event: Pick<EventToDelay, 'roomId' | 'type' | 'txnId'>,
@@ -190,18 +190,18 @@ export class DelayedEvents implements DelayedSending {
   }
 
   #checkDelay(delay: number, status: number, errcode: 'M_UNKNOWN' | 'M_FORBIDDEN'): void {
-    const { maxDelay: longestDelay } = this.#deps;
+    const { maxDelay } = this.#deps;
     if (!Number.isSafeInteger(delay) || delay <= 0) throw invalidParam('The delay must be above 0');
-    if (longestDelay === null) {
+    if (maxDelay === null) {
       throw new MatrixError(status, errcode, 'Delayed events are disabled on this server', {
         'org.matrix.msc4140.errcode': 'M_MAX_DELAY_UNSUPPORTED',
       });
     }
-    if (delay > longestDelay) {
+    if (delay > maxDelay) {
       throw new MatrixError(status, errcode, 'The delay is too long', {
-        max_delay: longestDelay,
+        max_delay: maxDelay,
         'org.matrix.msc4140.errcode': 'M_MAX_DELAY_EXCEEDED',
-        'org.matrix.msc4140.max_delay': longestDelay,
+        'org.matrix.msc4140.max_delay': maxDelay,
       });
     }
   }

@@ -19,7 +19,7 @@ import { mediaServerRoutes } from './routes/server-routes.ts';
 import { thumbnailRoutes } from './routes/thumbnail-routes.ts';
 import { uploadRoutes } from './routes/upload-routes.ts';
 import { isFileStored } from './store.ts';
-import { PictureTasks } from './thumbnails/picture-tasks.ts';
+import { ImageTasks } from './thumbnails/image-tasks.ts';
 import { Thumbnails } from './thumbnails/thumbnails.ts';
 
 export interface MediaSliceDeps {
@@ -60,7 +60,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     randomness,
     maxKept: 2 * options.thumbnail_sizes.length + 64,
   });
-  const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new PictureTasks(deps) });
+  const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new ImageTasks(deps) });
   const local = new LocalMedia({ ...deps, disk, uploaded: (file) => void thumbnails.prepare(file) });
   const remote = new RemoteMedia({ ...deps, disk, limit: limits.remote });
   const finder = new MediaFinder({ serverName, disk, local, remote, options });

@@ -165,8 +165,8 @@ forEachDatabase((open) => {
         sent.push(JSON.stringify(under.engine.stream.codec.encode(one)));
       });
       const roomId = await under.room(alice, bob);
-      const said = await under.say(alice, roomId, 'hello');
-      await under.redact(alice, roomId, said);
+      const messageId = await under.say(alice, roomId, 'hello');
+      await under.redact(alice, roomId, messageId);
       await under.leave(bob, roomId);
       const remote = new ReferenceRoom();
       for (let index = 0; index < 80; index++) remote.member(`@user${index}:s.example`, 'join');

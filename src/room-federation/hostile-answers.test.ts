@@ -140,13 +140,13 @@ forServerDatabases(import.meta.url, (open) => {
       const { room, peers, send, fates, under } = await joinedRoom(open);
       const carol = '@carol:c.example';
       const join = room.join(carol, { key: newSigningKey('k') });
-      const said = room.say(carol, 'hello', {
+      const bad = room.say(carol, 'hello', {
         prev: [room.get(join).event.prevEventIds[0]!],
         auth: room.authEventsFor(join, carol),
       });
       const good = room.say(creator, 'good', { prev: [room.get(join).event.prevEventIds[0]!] });
-      await send('a.example', said, good);
-      assert.deepEqual(await fates(join, said, good), ['unknown', 'unknown', 'placed']);
+      await send('a.example', bad, good);
+      assert.deepEqual(await fates(join, bad, good), ['unknown', 'unknown', 'placed']);
       const asked = peers.count('eventAuth');
       const fetched = peers.count('event');
       assert.ok(asked > 0);

@@ -295,17 +295,17 @@ forEachDatabase((open) => {
     it('places an event as soon as its missing auth event is placed', async () => {
       const { room, peers, send, fates } = await joinedRoom(open);
       const name = room.join(remoteBob, { content: { membership: 'join', displayname: 'Bob' } });
-      const said = room.say(remoteBob, 'I am Bob');
+      const message = room.say(remoteBob, 'I am Bob');
       peers.down.add('a.example').add('b.example');
-      await send('b.example', said);
-      assert.deepEqual(await fates(said), ['unknown']);
+      await send('b.example', message);
+      assert.deepEqual(await fates(message), ['unknown']);
       const asked = peers.asked.length;
       const other = room.say(creator, 'another', { prev: [room.get(name).event.prevEventIds[0]!] });
       await send('a.example', other);
-      assert.deepEqual(await fates(other, said), ['placed', 'unknown']);
+      assert.deepEqual(await fates(other, message), ['placed', 'unknown']);
       assert.equal(peers.asked.length, asked, 'other events are no reason to try again');
       await send('b.example', name);
-      assert.deepEqual(await fates(name, said), ['placed', 'placed']);
+      assert.deepEqual(await fates(name, message), ['placed', 'placed']);
     });
 
     it('retries an event while no server is reachable, and gives it up in the end', async () => {

@@ -210,13 +210,13 @@ forServerDatabases(import.meta.url, (open) => {
       const event_context = { before_limit: 1, after_limit: 2, include_profile: true };
       const found = await search(alice!, 'badger', { ...inRoom(talk), event_context, include_state: true });
       const { context } = found.results[0]!;
-      const said = (events: SeenEvent[]) => events.map(({ content }) => content['body']);
-      assert.deepEqual(said(context!.events_before), ['two']);
-      assert.deepEqual(said(context!.events_after), ['three', 'four']);
+      const bodiesOf = (events: SeenEvent[]) => events.map(({ content }) => content['body']);
+      assert.deepEqual(bodiesOf(context!.events_before), ['two']);
+      assert.deepEqual(bodiesOf(context!.events_after), ['three', 'four']);
       assert.deepEqual(context!.profile_info, { [bob!.userId]: { displayname: 'bob' } });
       const query = { dir: 'b', from: context!.start, limit: 1 };
       const earlier = (await talk.call(alice!, 'GET', '/messages', { query })).body['chunk'] as SeenEvent[];
-      assert.deepEqual(said(earlier), ['one']);
+      assert.deepEqual(bodiesOf(earlier), ['one']);
       assert.ok(found.state![talk.roomId]!.some(({ type }) => type === 'm.room.create'));
       const usual = await search(alice!, 'badger', { ...inRoom(talk), event_context: {} });
       assert.equal(usual.results[0]!.context!.events_after.length, 2);

@@ -189,9 +189,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
 
     it('are shown when their target was redacted before and they would take effect', async () => {
       const { roomId, remote } = await open('11');
-      const said = await remote.say('twice redacted');
-      const first = await send(remote, redactionOf(remote, said));
-      const second = await send(remote, redactionOf(remote, said, { reason: 'again' }));
+      const messageId = await remote.say('twice redacted');
+      const first = await send(remote, redactionOf(remote, messageId));
+      const second = await send(remote, redactionOf(remote, messageId, { reason: 'again' }));
       await arrives(roomId, second);
       assert.ok(await isHere(roomId, first));
     });

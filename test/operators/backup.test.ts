@@ -78,7 +78,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     const roomId = String(room.body['room_id']);
     const upload = await server.api('POST', '/_matrix/media/v3/upload', {
       token,
-      body: Buffer.from('a picture'),
+      body: Buffer.from('an image'),
       headers: { 'content-type': 'text/plain' },
     });
     const mediaId = String(upload.body['content_uri']).slice('mxc://'.length);
@@ -161,7 +161,7 @@ describe('hearth backup and hearth restore on SQLite', () => {
     const media = await fetch(`${server.url}/_matrix/client/v1/media/download/${mediaId}`, {
       headers: { authorization: `Bearer ${token}` },
     });
-    assert.equal(await media.text(), 'a picture');
+    assert.equal(await media.text(), 'an image');
     const sameKey = await server.api('GET', '/_matrix/key/v2/server');
     assert.deepEqual(sameKey.body['verify_keys'], key.body['verify_keys']);
 

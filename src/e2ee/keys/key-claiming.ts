@@ -1,15 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
-import { mapConcurrently } from '../../kernel/map-concurrently.ts';
-import {
-  isJsonObject,
-  type JsonObject,
-  limitExceeded,
-  MatrixError,
-  serverOfUser,
-} from '../../protocol/index.ts';
+import { isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import type { LocalKeyClaims } from './local-key-claims.ts';
 import { type ByUser, failureOf, type RemoteKeys, validOneTimeKeys } from './remote-keys.ts';
-import { withTimeout } from './timeout.ts';
+import { ServerRequests } from './server-requests.ts';
 
 /** User id to device id to the algorithm of the requested key. */
 export type KeyRequests = ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -31,12 +24,6 @@ export interface KeyClaimingDeps {
   readonly remote: RemoteKeys | undefined;
 }
 
-/**
- * Maximum number of servers that one request claims keys at, and of those at the same time. Servers that do not
- * answer take up their place until the timeout.
- */
-const [maxServers, maxConcurrentServers] = [250, 25];
-
 /** Claims that are made before the event loop gets control again. */
 const claimsPerTurn = 500;
 
@@ -54,24 +41,18 @@ export class KeyClaiming {
     const localRequests = new Map(servers.get(this.#deps.serverName));
     servers.delete(this.#deps.serverName);
     const failures: Record<string, JsonObject> = {};
-    const { clock } = this.#deps;
-    const end = clock.monotonic() + timeout;
-    let left = maxServers;
-    const claimRemote = async ([server, users]: readonly [
-      string,
-      (readonly [string, ReadonlyMap<string, string>])[],
-    ]) => {
-      try {
-        if (left-- <= 0) throw limitExceeded(60_000);
-        return await this.#remote(server, new Map(users), Math.max(0, end - clock.monotonic()));
-      } catch (error) {
-        failures[server] = failureOf(error);
-        return {};
-      }
-    };
+    const asking = new ServerRequests(this.#deps, timeout);
     const [local, answers] = await Promise.all([
       this.claimLocal(localRequests),
-      mapConcurrently(servers, maxConcurrentServers, claimRemote),
+      asking.each([...servers], async ([server, users]) => {
+        try {
+          asking.count();
+          return await this.#claimRemote(asking, server, new Map(users));
+        } catch (error) {
+          failures[server] = failureOf(error);
+          return {};
+        }
+      }),
     ]);
     return { one_time_keys: Object.assign(local, ...answers) as ClaimedKeys, failures };
   }
@@ -100,12 +81,8 @@ export class KeyClaiming {
     return Object.fromEntries([...keys].map(([userId, ofUser]) => [userId, Object.fromEntries(ofUser)]));
   }
 
-  async #remote(server: string, requests: KeyRequests, timeout: number): Promise<ClaimedKeys> {
-    const { remote, clock } = this.#deps;
-    if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
-    const answer = await withTimeout(clock, timeout, (signal) =>
-      remote.claim(server, requests, { timeout, signal }),
-    );
+  async #claimRemote(asking: ServerRequests, server: string, requests: KeyRequests): Promise<ClaimedKeys> {
+    const answer = await asking.send((remote, request) => remote.claim(server, requests, request));
     return isJsonObject(answer) ? validOneTimeKeys(answer, requests) : {};
   }
 }

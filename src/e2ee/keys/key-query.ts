@@ -2,13 +2,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database, Reader } from '../../kernel/database/index.ts';
 import { mapConcurrently } from '../../kernel/map-concurrently.ts';
-import {
-  isJsonObject,
-  type JsonObject,
-  limitExceeded,
-  MatrixError,
-  serverOfUser,
-} from '../../protocol/index.ts';
+import { isJsonObject, type JsonObject, serverOfUser } from '../../protocol/index.ts';
 import { readCrossSigningKeysOf } from '../cross-signing/store.ts';
 import { readUserSignatures } from '../cross-signing/user-signatures.ts';
 import type { RemoteDeviceLists } from '../remote-lists/remote-device-lists.ts';
@@ -23,7 +17,7 @@ import {
   type RemoteKeys,
   validKeys,
 } from './remote-keys.ts';
-import { withTimeout } from './timeout.ts';
+import { ServerRequests } from './server-requests.ts';
 
 /** User id to requested device ids; an empty list requests all devices. */
 export type RequestedDevices = ReadonlyMap<string, readonly string[]>;
@@ -59,16 +53,8 @@ export interface RemoteKeysResult {
  */
 const usersPerBatch = 500;
 
-/**
- * Maximum number of servers that one query makes requests to, and of those at the same time. Servers that do not
- * answer take up their place until the timeout.
- */
-const [maxServers, maxConcurrentServers] = [250, 25];
-
 /** Requests to one server at the same time. */
 const maxConcurrentBatches = 2;
-
-const tooManyServers = failureOf(limitExceeded(60_000));
 
 /** Returns the keys of devices and users. Source: client-server API, `POST /keys/query`. */
 export class KeyQuery {
@@ -120,57 +106,38 @@ export class KeyQuery {
    * @param timeout milliseconds for all servers together
    */
   async queryServers(requested: RequestedDevices, timeout: number): Promise<Map<string, RemoteKeysResult>> {
-    const { lists, clock } = this.#deps;
+    const { lists } = this.#deps;
     const known = (await lists?.read([...requested.keys()])) ?? new Map<string, RemoteListWithDevices>();
-    const end = clock.monotonic() + timeout;
-    let left = maxServers;
+    const asking = new ServerRequests(this.#deps, timeout);
     const servers = [...Map.groupBy(requested, ([userId]): string => serverOfUser(userId))];
-    const results = await mapConcurrently(servers, maxConcurrentServers, async ([server, users]) => {
+    const results = await asking.each(servers, async ([server, users]) => {
       const current = users.flatMap(([userId]) => known.get(userId) ?? []).filter(({ stale }) => !stale);
       const keys = keysOf(current, requested);
       const others = users.filter(([userId]) => known.get(userId)?.stale !== false);
       if (others.length === 0) return [server, { keys, failure: undefined }] as const;
-      if (left-- <= 0) return [server, { keys, failure: tooManyServers }] as const;
-      return [server, await this.#queryRemote(server, others, keys, end - clock.monotonic())] as const;
+      return [server, await this.#queryRemote(asking, server, others, keys)] as const;
     });
     return new Map(results);
   }
 
-  /** Adds keys that a server has to those that are known. @param timeout milliseconds */
+  /** Adds keys that a server has to those that are known. */
   async #queryRemote(
+    asking: ServerRequests,
     server: string,
     users: readonly (readonly [string, readonly string[]])[],
     known: QueriedKeys,
-    timeout: number,
   ): Promise<RemoteKeysResult> {
     const { lists } = this.#deps;
     const userIds = users.map(([userId]) => userId);
     try {
+      asking.count();
       await lists?.recordRemoteQuery(userIds);
-      const answers = await this.#requestRemote(server, users, Math.max(0, timeout));
+      const answers = await requestInBatches(asking, server, users);
       await lists?.fetchMissing(userIds);
       return { keys: merge([known, ...answers]), failure: undefined };
     } catch (error) {
       return { keys: known, failure: failureOf(error) };
     }
-  }
-
-  async #requestRemote(
-    server: string,
-    users: readonly (readonly [string, readonly string[]])[],
-    timeout: number,
-  ): Promise<QueriedKeys[]> {
-    const { remote, clock } = this.#deps;
-    if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
-    const batches = Array.from({ length: Math.ceil(users.length / usersPerBatch) }, (_, batch) =>
-      users.slice(batch * usersPerBatch, (batch + 1) * usersPerBatch),
-    );
-    return withTimeout(clock, timeout, (signal) =>
-      mapConcurrently(batches, maxConcurrentBatches, async (batch) => {
-        const requested = new Map(batch);
-        return validKeys(await remote.query(server, requested, { timeout, signal }), requested);
-      }),
-    );
   }
 
   async #addLocal(
@@ -228,6 +195,22 @@ export class KeyQuery {
   get #reader(): Reader<E2eeTables> {
     return this.#deps.database.reader<E2eeTables>();
   }
+}
+
+function requestInBatches(
+  asking: ServerRequests,
+  server: string,
+  users: readonly (readonly [string, readonly string[]])[],
+): Promise<QueriedKeys[]> {
+  const batches = Array.from({ length: Math.ceil(users.length / usersPerBatch) }, (_, batch) =>
+    users.slice(batch * usersPerBatch, (batch + 1) * usersPerBatch),
+  );
+  return asking.send((remote, request) =>
+    mapConcurrently(batches, maxConcurrentBatches, async (batch) => {
+      const requested = new Map(batch);
+      return validKeys(await remote.query(server, requested, request), requested);
+    }),
+  );
 }
 
 function keysOf(lists: readonly RemoteListWithDevices[], requested: RequestedDevices): QueriedKeys {

@@ -5,9 +5,9 @@ export class Gate {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
 
-  constructor(width: number, longestQueue: number) {
+  constructor(width: number, maxWaiting: number) {
     this.#maxRunning = width;
-    this.#maxWaiting = longestQueue;
+    this.#maxWaiting = maxWaiting;
   }
 
   /**

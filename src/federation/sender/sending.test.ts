@@ -34,19 +34,19 @@ forServerDatabases(import.meta.url, (open) => {
       const [a] = recipients;
       let [concurrent, maxConcurrent] = [0, 0];
       const bodies = Array.from({ length: 120 }, (_, index) => String(index));
-      let allSaid: () => void = () => {};
-      const said = new Promise<void>((resolve) => {
-        allSaid = resolve;
+      let allSent: () => void = () => {};
+      const sent = new Promise<void>((resolve) => {
+        allSent = resolve;
       });
       a.answer = async () => {
         maxConcurrent = Math.max(maxConcurrent, ++concurrent);
-        await said;
+        await sent;
         for (let turns = 0; turns < 100; turns++) await new Promise(setImmediate);
         concurrent--;
         return 200;
       };
       await Promise.all(bodies.map(say));
-      allSaid();
+      allSent();
       await until(() => a.messages.length === 120);
       assert.deepEqual(
         a.messages.toSorted((one, other) => Number(one) - Number(other)),

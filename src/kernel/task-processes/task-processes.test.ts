@@ -192,8 +192,8 @@ it('TaskProcesses leaves no task process behind when its own process is killed',
   const parent = spawn(process.execPath, [join(folder, 'parent.ts')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const [said] = (await once(parent.stdout, 'data')) as [Buffer];
-  const pid = pidOf(said.toString());
+  const [output] = (await once(parent.stdout, 'data')) as [Buffer];
+  const pid = pidOf(output.toString());
   assert.ok(isAlive(pid));
   parent.kill('SIGKILL');
   await eventually('the process to end', async () => !isAlive(pid));

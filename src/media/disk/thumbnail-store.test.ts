@@ -84,7 +84,7 @@ describe('ThumbnailStore', () => {
 
   it('deletes the thumbnails of a deleted file', async () => {
     async function* content() {
-      yield Buffer.from('picture');
+      yield Buffer.from('image');
     }
     const { fileId } = await media.store('local', content(), async (file) => file);
     const own = { area: 'local', fileId } as const;

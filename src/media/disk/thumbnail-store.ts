@@ -19,7 +19,7 @@ export interface ThumbnailStoreDeps {
 /** An incomplete file. */
 const leftover = /^[A-Za-z]{24}\.thumbnail$/;
 
-/** The file with the properties of the original picture. */
+/** The file with the properties of the original image. */
 const facts = 'picture.json';
 
 /**

@@ -52,7 +52,7 @@ describe('readMediaPart', () => {
     await malformed(`${usual}\r\nx\r\n--abc\r\n\r\nthird\r\n--abc--`, /part more/);
     await malformed(usual.replace('{}', '[]'), /JSON object/);
     await malformed(usual.replace('{}', '{"a":'), /no JSON/);
-    await malformed(usual.replace('application/json', 'text/plain'), /JSON/);
+    await malformed(usual.replace('application/json', 'text/plain'), /content type application.json/);
     await malformed(usual.replace('{}', `{"a":"${'x'.repeat(70_000)}"}`), /too large/);
     await malformed('--abc\r\nContent-Type: application/json\r\n\r\n{}', /ends too early/);
     await malformed('--abc\r\n{}\r\n--abc--', /header/);

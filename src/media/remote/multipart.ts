@@ -82,7 +82,8 @@ async function readHeaders(source: ByteSource): Promise<ReadonlyMap<string, stri
 async function readMetadata(source: ByteSource, delimiter: Buffer): Promise<void> {
   const headers = await readHeaders(source);
   const type = (headers.get('content-type') ?? '').split(';', 1)[0]!.trim().toLowerCase();
-  if (type !== 'application/json') throw new MalformedMultipart('The first part is not said to be JSON');
+  if (type !== 'application/json')
+    throw new MalformedMultipart('The first part does not have the content type application/json');
   const text = await collect(source.until(delimiter));
   try {
     if (isJsonObject(parseJson(text, { maxDepth: 100 }))) return;

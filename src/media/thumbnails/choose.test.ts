@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { chooseTarget, type Target, type ThumbnailOptions } from './choose.ts';
-import type { Picture } from './picture.ts';
+import type { Image } from './image.ts';
 import { covers, type Method, type Size, sizeOf } from './sizes.ts';
 
 const usual: ThumbnailOptions = {
@@ -16,7 +16,7 @@ const usual: ThumbnailOptions = {
   ],
 };
 
-const pictureOf = ({ width, height }: Size): Picture => ({
+const imageOf = ({ width, height }: Size): Image => ({
   format: 'png',
   width,
   height,
@@ -30,12 +30,12 @@ const textOf = (target: Target | undefined) =>
   target === undefined ? 'whole' : `${target.width}x${target.height} ${target.method}`;
 
 describe('sizeOf', () => {
-  const sized = (picture: Size, width: number, height: number, method: Method) => {
-    const size = sizeOf(picture, { width, height, method });
+  const sized = (image: Size, width: number, height: number, method: Method) => {
+    const size = sizeOf(image, { width, height, method });
     return `${size.width}x${size.height}`;
   };
 
-  it('keeps the proportions of the picture for scale, and has the requested ones for crop', () => {
+  it('keeps the proportions of the image for scale, and has the requested ones for crop', () => {
     const wide = { width: 1_000, height: 500 };
     assert.equal(sized(wide, 100, 100, 'scale'), '100x50');
     assert.equal(sized(wide, 500, 100, 'scale'), '200x100');
@@ -49,8 +49,8 @@ describe('sizeOf', () => {
 });
 
 describe('chooseTarget', () => {
-  const chosen = (picture: Size, width: number, height: number, method: Method, options = usual) =>
-    textOf(chooseTarget(pictureOf(picture), { width, height, method }, options));
+  const chosen = (image: Size, width: number, height: number, method: Method, options = usual) =>
+    textOf(chooseTarget(imageOf(image), { width, height, method }, options));
   const photograph = { width: 4_000, height: 3_000 };
 
   it('returns the smallest size of the list that is large enough', () => {
@@ -67,7 +67,7 @@ describe('chooseTarget', () => {
     assert.equal(chosen(photograph, 1_601, 1_601, 'scale'), '3200x2400 scale');
     assert.equal(chosen(photograph, 3_201, 3_201, 'scale'), 'whole');
     assert.equal(chosen(photograph, 288, 288, 'crop'), '384x384 crop');
-    // No square of the picture is that wide.
+    // No square of the image is that wide.
     assert.equal(chosen(photograph, 3_500, 10, 'crop'), 'whole');
   });
 
@@ -80,7 +80,7 @@ describe('chooseTarget', () => {
     assert.equal(chosen(photograph, 100, 100, 'scale', crops), 'whole');
   });
 
-  it('returns the picture itself when it is smaller', () => {
+  it('returns the image itself when it is smaller', () => {
     assert.equal(chosen({ width: 60, height: 40 }, 60, 40, 'crop'), 'whole');
     assert.equal(chosen({ width: 60, height: 40 }, 90, 90, 'scale'), 'whole');
     assert.equal(chosen({ width: 300, height: 40 }, 90, 90, 'scale'), 'whole');
@@ -92,36 +92,36 @@ describe('chooseTarget', () => {
   const methods = fc.constantFrom<Method>('crop', 'scale');
   const asked = fc.record({ width: pixels, height: pixels, method: methods });
 
-  it('is never smaller than requested, and never larger than the picture', () => {
+  it('is never smaller than requested, and never larger than the image', () => {
     const lists = fc.oneof(fc.constant(usual.thumbnail_sizes), fc.array(asked, { maxLength: 6 }));
     fc.assert(
-      fc.property(size, asked, lists, fc.boolean(), (picture, wish, thumbnail_sizes, dynamic_thumbnails) => {
+      fc.property(size, asked, lists, fc.boolean(), (image, wish, thumbnail_sizes, dynamic_thumbnails) => {
         const options = { thumbnail_sizes, dynamic_thumbnails };
-        const target = chooseTarget(pictureOf(picture), wish, options) ?? { ...picture, method: 'scale' };
-        const wanted = sizeOf(picture, wish);
+        const target = chooseTarget(imageOf(image), wish, options) ?? { ...image, method: 'scale' };
+        const wanted = sizeOf(image, wish);
         assert.ok(covers(target, wanted), `${textOf(target)} for ${JSON.stringify(wanted)}`);
-        assert.ok(covers(picture, target), `${textOf(target)} of ${JSON.stringify(picture)}`);
+        assert.ok(covers(image, target), `${textOf(target)} of ${JSON.stringify(image)}`);
         assert.ok(target.width >= 1 && target.height >= 1);
-        if (dynamic_thumbnails && !covers(wish, picture)) {
+        if (dynamic_thumbnails && !covers(wish, image)) {
           assert.deepEqual({ width: target.width, height: target.height }, wanted);
         }
-        // A request beyond the size of the picture returns the picture.
+        // A request beyond the size of the image returns the image.
         const most = { width: 1e15, height: 1e15, method: wish.method };
-        assert.equal(chooseTarget(pictureOf(picture), most, options), undefined);
+        assert.equal(chooseTarget(imageOf(image), most, options), undefined);
       }),
     );
   });
 
   it('returns few different sizes, whatever is requested', () => {
     const made = new Set<string>();
-    const picture = { width: 8_000, height: 4_000 };
+    const image = { width: 8_000, height: 4_000 };
     fc.assert(
       fc.property(asked, (wish) => {
-        made.add(textOf(chooseTarget(pictureOf(picture), wish, usual)));
+        made.add(textOf(chooseTarget(imageOf(image), wish, usual)));
       }),
       { numRuns: 2_000 },
     );
-    // Five of the list, each kind doubled up to the picture, and the picture.
+    // Five of the list, each kind doubled up to the image, and the image.
     assert.ok(made.size <= 5 + 6 + 4 + 1, [...made].join());
   });
 });

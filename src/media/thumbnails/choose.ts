@@ -1,4 +1,4 @@
-import type { Picture } from './picture.ts';
+import type { Image } from './image.ts';
 import { areaOf, covers, type Method, type Size, sizeOf, type ThumbnailSize } from './sizes.ts';
 
 export interface ThumbnailOptions {
@@ -12,39 +12,39 @@ export interface Target extends Size {
 }
 
 /**
- * Chooses the thumbnail for a request: never smaller than requested, unless the picture is. `undefined`
- * stands for the picture in its own size.
+ * Chooses the thumbnail for a request: never smaller than requested, unless the image is. `undefined`
+ * stands for the image in its own size.
  * Source: client-server API, "Thumbnails".
  */
 export function chooseTarget(
-  picture: Picture,
+  image: Image,
   asked: ThumbnailSize,
   { dynamic_thumbnails, thumbnail_sizes }: ThumbnailOptions,
 ): Target | undefined {
-  if (covers(asked, picture)) return undefined;
-  const wanted = targetOf(picture, asked);
+  if (covers(asked, image)) return undefined;
+  const wanted = targetOf(image, asked);
   if (dynamic_thumbnails) return wanted;
   const largeEnough = (method: Method, sizes: readonly ThumbnailSize[]) =>
     sizes
       .filter((size) => size.method === method)
-      .map((size) => targetOf(picture, size))
+      .map((size) => targetOf(image, size))
       .filter((target) => covers(target, wanted));
   const { method } = asked;
   const found =
     nearest(wanted, largeEnough(method, thumbnail_sizes)) ??
-    nearest(wanted, largeEnough(method, larger(picture, method, thumbnail_sizes))) ??
+    nearest(wanted, largeEnough(method, larger(image, method, thumbnail_sizes))) ??
     nearest(wanted, largeEnough('scale', thumbnail_sizes));
-  return found === undefined || isWhole(picture, found) ? undefined : found;
+  return found === undefined || isWhole(image, found) ? undefined : found;
 }
 
-/** Returns the target of this size for a picture. */
-export function targetOf(picture: Size, size: ThumbnailSize): Target {
-  const { width, height } = sizeOf(picture, size);
+/** Returns the target of this size for an image. */
+export function targetOf(image: Size, size: ThumbnailSize): Target {
+  const { width, height } = sizeOf(image, size);
   return { width, height, method: size.method };
 }
 
-/** Whether the target has the full size of the picture. */
-export const isWhole = (picture: Size, target: Target) => covers(target, picture);
+/** Whether the target has the full size of the image. */
+export const isWhole = (image: Size, target: Target) => covers(target, image);
 
 /** Returns the smallest target; for crops, among those of the nearest proportions. */
 function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
@@ -54,16 +54,16 @@ function nearest(wanted: Size, targets: readonly Target[]): Target | undefined {
 }
 
 /**
- * Doubles the largest size of the list up to the size of the picture, so that requests for larger sizes are
+ * Doubles the largest size of the list up to the size of the image, so that requests for larger sizes are
  * answered with few different thumbnails: see decision 0118.
  */
-function larger(picture: Size, method: Method, sizes: readonly ThumbnailSize[]): ThumbnailSize[] {
+function larger(image: Size, method: Method, sizes: readonly ThumbnailSize[]): ThumbnailSize[] {
   const last = sizes
     .filter((size) => size.method === method)
     .toSorted((a, b) => areaOf(a) - areaOf(b))
     .at(-1);
   const found: ThumbnailSize[] = [];
-  for (let size = last; size !== undefined && !covers(size, picture); ) {
+  for (let size = last; size !== undefined && !covers(size, image); ) {
     size = { width: size.width * 2, height: size.height * 2, method };
     found.push(size);
   }

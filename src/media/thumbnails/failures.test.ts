@@ -11,7 +11,7 @@ import { systemRandomness } from '../../kernel/randomness.ts';
 import { MediaStore } from '../disk/media-store.ts';
 import { ThumbnailStore } from '../disk/thumbnail-store.ts';
 import type { MediaFile } from '../media-file.ts';
-import { PictureTasks } from './picture-tasks.ts';
+import { ImageTasks } from './image-tasks.ts';
 import { Thumbnails } from './thumbnails.ts';
 
 /** Widths for which the program hangs, makes a thumbnail, loses its source, or refuses. */
@@ -26,9 +26,9 @@ describe('Thumbnails that fail', () => {
     `import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
      import { performTasks } from ${moduleUrl};
      const known = { format: 'jpeg', width: 1000, height: 1000, frames: 1 };
-     const picture = { ...known, isAnimated: false, hasAlpha: false, isTurned: false };
+     const image = { ...known, isAnimated: false, hasAlpha: false, isTurned: false };
      await performTasks(async () => async ({ kind, source, destination, target }) => {
-       if (kind === 'examine') return { kind: 'picture', picture };
+       if (kind === 'examine') return { kind: 'image', image };
        appendFileSync(${JSON.stringify(journal)}, target.width + '\\n');
        if (target.width === ${hang}) await new Promise(() => undefined);
        if (target.width === ${loseSource}) rmSync(source);
@@ -50,7 +50,7 @@ describe('Thumbnails that fail', () => {
     const [randomness, log] = [systemRandomness, silentLogger];
     disk = await MediaStore.open({ directory, randomness, log }, async () => true);
     const store = await ThumbnailStore.open({ directory, randomness, maxKept: 10 });
-    const tasks = new PictureTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
+    const tasks = new ImageTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
     const options = { dynamic_thumbnails: true, thumbnail_sizes: [], max_image_pixels: 1_000_000 };
     thumbnails = new Thumbnails({ clock, caches: plainCaches(clock), log, disk, store, tasks, options });
   });
@@ -81,32 +81,32 @@ describe('Thumbnails that fail', () => {
   const noThumbnail = { status: 400, errcode: 'M_UNKNOWN' };
 
   it('kills the process after the timeout, and does not retry for a while', async () => {
-    const picture = await file();
+    const image = await file();
     for (const times of [1, 2]) {
-      const first = outcome(find(picture, hang));
+      const first = outcome(find(image, hang));
       await eventually('it to begin', () => tried().length === times);
-      const all = [first, outcome(find(picture, hang)), outcome(find(picture, make))];
+      const all = [first, outcome(find(image, hang)), outcome(find(image, make))];
       clock.advance(20_000);
       assert.deepEqual(await Promise.all(all), [400, 400, 400]);
-      await assert.rejects(find(picture, make), noThumbnail);
+      await assert.rejects(find(image, make), noThumbnail);
       assert.equal(tried().length, times, 'no retry, not even for another size');
       clock.advance(10 * 60_000);
     }
-    assert.equal((await find(picture, make)).size, 11);
+    assert.equal((await find(image, make)).size, 11);
     assert.equal((await find(await file(), make)).size, 11);
   });
 
-  it('processes other pictures while one hangs', async () => {
-    const picture = await file();
-    const hanging = outcome(find(picture, hang));
+  it('processes other images while one hangs', async () => {
+    const image = await file();
+    const hanging = outcome(find(image, hang));
     await eventually('it to begin', () => tried().length === 1);
     // One is running, and forty-nine are waiting.
-    const behind = Array.from({ length: 50 }, (_, index) => outcome(find(picture, make, 1 + index)));
+    const behind = Array.from({ length: 50 }, (_, index) => outcome(find(image, make, 1 + index)));
     assert.equal(await Promise.race(behind), 429);
     const other = find(await file(), make);
     const startedAt = clock.monotonic();
     await eventually('the other to begin', () => {
-      // Far less than the timeout of the picture that hangs.
+      // Far less than the timeout of the image that hangs.
       if (clock.monotonic() < startedAt + 5_000) clock.advance(100);
       return tried().length === 2;
     });
@@ -118,11 +118,11 @@ describe('Thumbnails that fail', () => {
   });
 
   it('answers 429 M_LIMIT_EXCEEDED when too many requests wait', async () => {
-    const pictures = await Promise.all(Array.from({ length: 202 }, file));
-    for (const picture of pictures) await find(picture, make);
+    const images = await Promise.all(Array.from({ length: 202 }, file));
+    for (const image of images) await find(image, make);
     const before = tried().length;
     // One is running, and two hundred are waiting.
-    const answers = pictures.map((picture) => outcome(find(picture, hang)));
+    const answers = images.map((image) => outcome(find(image, hang)));
     assert.equal(await Promise.race(answers), 429);
     clock.advance(500);
     await eventually('two to begin', () => tried().length === before + 2);
@@ -131,16 +131,16 @@ describe('Thumbnails that fail', () => {
     assert.equal(all.filter((status) => status === 429).length, 1);
   });
 
-  it('answers 400 M_UNKNOWN when the library rejects the picture', async () => {
-    const picture = await file();
-    await assert.rejects(find(picture, refuse), noThumbnail);
-    await assert.rejects(find(picture, make), noThumbnail);
+  it('answers 400 M_UNKNOWN when the library rejects the image', async () => {
+    const image = await file();
+    await assert.rejects(find(image, refuse), noThumbnail);
+    await assert.rejects(find(image, make), noThumbnail);
     assert.deepEqual(tried(), [refuse]);
   });
 
   it('deletes thumbnails of a file that was deleted meanwhile', async () => {
-    const picture = await file();
-    await assert.rejects(find(picture, loseSource), { status: 404 });
+    const image = await file();
+    await assert.rejects(find(image, loseSource), { status: 404 });
     const left = readdirSync(directory, { recursive: true, withFileTypes: true });
     assert.deepEqual(
       left.filter((entry) => entry.isFile()).map(({ name }) => name),

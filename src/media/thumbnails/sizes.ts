@@ -4,7 +4,7 @@ export interface Size {
   readonly height: number;
 }
 
-/** `crop` fills the size and cuts off the rest; `scale` fits the whole picture into it. */
+/** `crop` fills the size and cuts off the rest; `scale` fits the whole image into it. */
 export type Method = 'crop' | 'scale';
 
 export interface ThumbnailSize extends Size {
@@ -12,12 +12,12 @@ export interface ThumbnailSize extends Size {
 }
 
 /**
- * Returns the size of a thumbnail; never larger than the picture. Source: client-server API, "Thumbnails".
+ * Returns the size of a thumbnail; never larger than the image. Source: client-server API, "Thumbnails".
  */
-export function sizeOf(picture: Size, { width, height, method }: ThumbnailSize): Size {
+export function sizeOf(image: Size, { width, height, method }: ThumbnailSize): Size {
   const asked = { width, height };
-  if (method === 'scale') return covers(asked, picture) ? picture : within(picture, asked);
-  return covers(picture, asked) ? asked : within(asked, picture);
+  if (method === 'scale') return covers(asked, image) ? image : within(image, asked);
+  return covers(image, asked) ? asked : within(asked, image);
 }
 
 /** Returns the largest size with the proportions of `shape` that fits into `frame`. */

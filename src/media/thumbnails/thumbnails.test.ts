@@ -115,7 +115,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('applies the rotation of the picture, and drops its metadata', async () => {
+      it('applies the rotation of the image, and drops its metadata', async () => {
         // Rotated by a quarter: the left side of the file is on top.
         const media = await upload(await testImage(600, 400, 'jpeg', 6));
         for (const query of ['width=100&height=100', 'width=32&height=32&method=crop']) {
@@ -129,7 +129,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 5_000, 5_000), '400x600');
       });
 
-      it('is never smaller than requested, unless the picture is', async () => {
+      it('is never smaller than requested, unless the image is', async () => {
         const media = await upload(await testImage(3_000, 2_000));
         assert.equal(await sizeOf(media, 10, 10, 'crop'), '32x32');
         assert.equal(await sizeOf(media, 33, 10, 'crop'), '96x96');
@@ -143,7 +143,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal(await sizeOf(media, 9_999, 9_999), '3000x2000');
       });
 
-      it('serves small pictures themselves', async () => {
+      it('serves small images themselves', async () => {
         const bytes = await testImage(60, 40, 'webp');
         const media = await upload(bytes);
         const answer = await ask(media, 'width=64&height=64&method=crop');
@@ -226,7 +226,7 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.equal((await waiting).response.status, 200);
       });
 
-      it('answers 400 M_UNKNOWN for content that is not a picture, or is a broken one', async () => {
+      it('answers 400 M_UNKNOWN for content that is not an image, or is a broken one', async () => {
         const whole = await noiseImage(300, 300);
         const jpeg = await testImage(300, 300, 'jpeg');
         const svg = '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"/>';
@@ -238,9 +238,9 @@ for (const database of serverDatabases(import.meta.url)) {
           'a format that is not read': await testImage(300, 300, 'tiff'),
           'a beginning': whole.subarray(0, 8),
           'a header': whole.subarray(0, 33),
-          'half a picture': whole.subarray(0, whole.length / 2),
+          'half an image': whole.subarray(0, whole.length / 2),
           'half a photograph': jpeg.subarray(0, jpeg.length / 2),
-          'a picture in name only': Buffer.concat([jpeg.subarray(0, 3), Buffer.from(svg)]),
+          'an image in name only': Buffer.concat([jpeg.subarray(0, 3), Buffer.from(svg)]),
           'more pixels than there can be': pngWithClaimedSize(2 ** 31 - 1, 2 ** 31 - 1),
           'pixels that are missing': pngWithClaimedSize(1_000, 1_000),
         };
@@ -250,7 +250,7 @@ for (const database of serverDatabases(import.meta.url)) {
             assert.equal(await refusal(media, 'width=32&height=32&method=crop'), '400 M_UNKNOWN', what);
           }
         }
-        // A file that is valid in several formats is treated as a picture.
+        // A file that is valid in several formats is treated as an image.
         const both = Buffer.concat([jpeg, Buffer.from('<script>alert(1)</script>')]);
         const { response, bytes } = await ask(await upload(both, 'text/html'), 'width=32&height=32');
         assert.equal(response.headers.get('content-type'), 'image/jpeg');
@@ -330,7 +330,7 @@ for (const database of serverDatabases(import.meta.url)) {
         }
       });
 
-      it('rejects pictures that are too large [option: max_image_pixels]', async () => {
+      it('rejects images that are too large [option: max_image_pixels]', async () => {
         await start({ max_image_pixels: 20_000 });
         const query = 'width=32&height=32&method=crop';
         const fits = await upload(await testImage(200, 100));

@@ -12,9 +12,9 @@ import { mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 import { type Content, contentOf } from '../serving/serve-content.ts';
 import { chooseTarget, isWhole, type Target, type ThumbnailOptions, targetOf } from './choose.ts';
-import { formatOf, type Picture, readPicture, signatureLength } from './picture.ts';
-import type { ThumbnailFormat } from './picture-task.ts';
-import { NoThumbnail, type PictureTasks, type Urgency } from './picture-tasks.ts';
+import { formatOf, type Image, readImage, signatureLength } from './image.ts';
+import type { ThumbnailFormat } from './image-task.ts';
+import { type ImageTasks, NoThumbnail, type Urgency } from './image-tasks.ts';
 import { areaOf, type ThumbnailSize } from './sizes.ts';
 
 export interface ThumbnailsDeps {
@@ -23,7 +23,7 @@ export interface ThumbnailsDeps {
   readonly log: Logger;
   readonly disk: MediaStore;
   readonly store: ThumbnailStore;
-  readonly tasks: PictureTasks;
+  readonly tasks: ImageTasks;
   readonly options: ThumbnailOptions & {
     /** Width times height. */
     readonly max_image_pixels: number;
@@ -43,8 +43,8 @@ interface Variant {
   readonly isAnimated: boolean;
 }
 
-/** Cached properties of pictures, and remembered failures. */
-const [maxPictures, maxFailures] = [5_000, 5_000];
+/** Cached properties of images, and remembered failures. */
+const [maxImages, maxFailures] = [5_000, 5_000];
 
 /** Concurrent requests for thumbnails of one file. */
 const maxWaiting = 50;
@@ -58,7 +58,7 @@ const maxFrames = 1_000;
 /** Makes and stores thumbnails of files. Source: client-server API, "Content repository", "Thumbnails". */
 export class Thumbnails {
   readonly #deps: ThumbnailsDeps;
-  readonly #pictures: Cache<string, Picture>;
+  readonly #images: Cache<string, Image>;
   /** Times of failures, by file and whether it was animated. */
   readonly #failures: Cache<string, number>;
   readonly #running = new LoadOnce<string, unknown>();
@@ -67,7 +67,7 @@ export class Thumbnails {
 
   constructor(deps: ThumbnailsDeps) {
     this.#deps = deps;
-    this.#pictures = deps.caches.create('pictures', { size: maxPictures });
+    this.#images = deps.caches.create('images', { size: maxImages });
     this.#failures = deps.caches.create('failed_thumbnails', {
       size: maxFailures,
       isExpired: (failedAt) => deps.clock.now() - failedAt >= failureTime,
@@ -75,22 +75,22 @@ export class Thumbnails {
   }
 
   /**
-   * Returns a thumbnail, which is made if it is missing, or the file itself if it is a small enough picture.
+   * Returns a thumbnail, which is made if it is missing, or the file itself if it is a small enough image.
    * @throws MatrixError M_NOT_FOUND when the file is missing; M_TOO_LARGE (413; 502 for remote media);
-   * M_UNKNOWN (400) when the file is no readable picture; M_LIMIT_EXCEEDED when too many requests wait
+   * M_UNKNOWN (400) when the file is no readable image; M_LIMIT_EXCEEDED when too many requests wait
    */
   async find(file: MediaFile, asked: ThumbnailRequest): Promise<Content> {
     const { disk, options } = this.#deps;
     const whole = await contentOf(disk, file);
     try {
-      const picture = await this.#examine(file, 'urgent');
-      if (areaOf(picture) > options.max_image_pixels) throw tooLarge(file);
-      const target = chooseTarget(picture, asked, options);
-      if (target === undefined && servesAsItIs(picture, asked)) {
-        return { ...whole, contentType: `image/${picture.format}`, fileName: `thumbnail.${picture.format}` };
+      const image = await this.#examine(file, 'urgent');
+      if (areaOf(image) > options.max_image_pixels) throw tooLarge(file);
+      const target = chooseTarget(image, asked, options);
+      if (target === undefined && servesAsItIs(image, asked)) {
+        return { ...whole, contentType: `image/${image.format}`, fileName: `thumbnail.${image.format}` };
       }
-      const wanted = target ?? targetOf(picture, { ...picture, method: 'scale' });
-      return await this.#findVariant(file, picture, wanted, asked.isAnimated);
+      const wanted = target ?? targetOf(image, { ...image, method: 'scale' });
+      return await this.#findVariant(file, image, wanted, asked.isAnimated);
     } catch (error) {
       if (error instanceof StorageError)
         this.#deps.log.error({ err: error.cause }, 'Failed to store a thumbnail');
@@ -102,12 +102,12 @@ export class Thumbnails {
   async prepare(file: MediaFile): Promise<void> {
     const { options, log } = this.#deps;
     try {
-      const picture = await this.#examine(file, 'background');
-      if (areaOf(picture) > options.max_image_pixels) return;
+      const image = await this.#examine(file, 'background');
+      if (areaOf(image) > options.max_image_pixels) return;
       for (const size of options.thumbnail_sizes) {
-        const target = targetOf(picture, size);
-        if (isWhole(picture, target) && servesAsItIs(picture, { isAnimated: false })) continue;
-        await this.#provide(file, variantOf(picture, target, false), 'background');
+        const target = targetOf(image, size);
+        if (isWhole(image, target) && servesAsItIs(image, { isAnimated: false })) continue;
+        await this.#provide(file, variantOf(image, target, false), 'background');
       }
     } catch (error) {
       if (!(error instanceof NoThumbnail))
@@ -120,19 +120,19 @@ export class Thumbnails {
     this.#deps.tasks.stop();
   }
 
-  async #findVariant(file: MediaFile, picture: Picture, target: Target, moves: boolean): Promise<Content> {
+  async #findVariant(file: MediaFile, image: Image, target: Target, moves: boolean): Promise<Content> {
     const { options } = this.#deps;
-    const pixels = areaOf(picture) * picture.frames;
-    const canMove = picture.frames > 1 && picture.frames <= maxFrames && pixels <= options.max_image_pixels;
+    const pixels = areaOf(image) * image.frames;
+    const canMove = image.frames > 1 && image.frames <= maxFrames && pixels <= options.max_image_pixels;
     if (moves && canMove) {
       try {
-        return await this.#provide(file, variantOf(picture, target, true), 'urgent');
+        return await this.#provide(file, variantOf(image, target, true), 'urgent');
       } catch (error) {
         // Served without animation if needed.
         if (!(error instanceof NoThumbnail)) throw error;
       }
     }
-    return this.#provide(file, variantOf(picture, target, false), 'urgent');
+    return this.#provide(file, variantOf(image, target, false), 'urgent');
   }
 
   async #provide(file: MediaFile, variant: Variant, urgency: Urgency): Promise<Content> {
@@ -164,26 +164,26 @@ export class Thumbnails {
     return size;
   }
 
-  /** @throws NoThumbnail for content that is not a picture */
-  async #examine(file: MediaFile, urgency: Urgency): Promise<Picture> {
+  /** @throws NoThumbnail for content that is not an image */
+  async #examine(file: MediaFile, urgency: Urgency): Promise<Image> {
     const { store } = this.#deps;
-    const known = this.#pictures.get(file.fileId) ?? readPicture((await store.readFacts(file)) ?? '');
-    const picture =
+    const known = this.#images.get(file.fileId) ?? readImage((await store.readFacts(file)) ?? '');
+    const image =
       known ?? (await this.#once(`${urgency} ${file.fileId}`, () => this.#examineNow(file, urgency)));
-    this.#pictures.set(file.fileId, picture);
-    return picture;
+    this.#images.set(file.fileId, image);
+    return image;
   }
 
-  async #examineNow(file: MediaFile, urgency: Urgency): Promise<Picture> {
+  async #examineNow(file: MediaFile, urgency: Urgency): Promise<Image> {
     const { disk, store, tasks } = this.#deps;
     const beginning = await disk.readBeginning(file.area, file.fileId, signatureLength);
-    if (formatOf(beginning) === undefined) throw new NoThumbnail('It does not begin like a picture');
-    const picture = await this.#try(file, urgency, false, () =>
+    if (formatOf(beginning) === undefined) throw new NoThumbnail('It does not begin like an image');
+    const image = await this.#try(file, urgency, false, () =>
       tasks.examine(disk.pathOf(file.area, file.fileId), urgency),
     );
-    await store.storeFacts(file, JSON.stringify(picture));
+    await store.storeFacts(file, JSON.stringify(image));
     await this.#forgetIfGone(file);
-    return picture;
+    return image;
   }
 
   /** Deletes the thumbnails of a file that was deleted meanwhile. */
@@ -226,16 +226,16 @@ export class Thumbnails {
   }
 }
 
-/** Whether the picture need not be resized, rotated or stopped. */
-function servesAsItIs({ format, isTurned, isAnimated }: Picture, asked: { isAnimated: boolean }): boolean {
+/** Whether the image need not be resized, rotated or stopped. */
+function servesAsItIs({ format, isTurned, isAnimated }: Image, asked: { isAnimated: boolean }): boolean {
   return format !== 'avif' && !isTurned && (!isAnimated || asked.isAnimated);
 }
 
 /**
- * Chooses the format: JPEG for photos; a lossless one for drawings and transparent pictures; a small one for
+ * Chooses the format: JPEG for photos; a lossless one for drawings and transparent images; a small one for
  * animations.
  */
-function variantOf({ format, hasAlpha }: Picture, target: Target, isAnimated: boolean): Variant {
+function variantOf({ format, hasAlpha }: Image, target: Target, isAnimated: boolean): Variant {
   const isDrawn = hasAlpha || format === 'png' || format === 'gif';
   return { target, isAnimated, format: isAnimated ? 'webp' : isDrawn ? 'png' : 'jpeg' };
 }
@@ -245,7 +245,7 @@ const nameOf = ({ target: { width, height, method }, format, isAnimated }: Varia
 
 /** Source: client-server API, "Content repository", "Security considerations". */
 const tooLarge = ({ area }: MediaFile) =>
-  new MatrixError(area === 'local' ? 413 : 502, 'M_TOO_LARGE', 'This picture is too large for a thumbnail');
+  new MatrixError(area === 'local' ? 413 : 502, 'M_TOO_LARGE', 'This image is too large for a thumbnail');
 
 /** Returns the error for the client. */
 function errorOf(error: unknown): unknown {

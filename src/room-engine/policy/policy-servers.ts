@@ -93,10 +93,10 @@ export class PolicyServers {
   serverOf(head: RoomHead): PolicyServer | undefined {
     const entry = head.entry(policyEventType, '');
     if (!entry) return undefined;
-    const said = this.#named.get(head);
-    if (said?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
-    const { redactedBy } = this.#deps.events.peek(entry.nid) ?? said.stored;
-    const { policy } = said;
+    const named = this.#named.get(head);
+    if (named?.stored.nid !== entry.nid) throw new Error('the policy of a room was not loaded');
+    const { redactedBy } = this.#deps.events.peek(entry.nid) ?? named.stored;
+    const { policy } = named;
     if (!policy || redactedBy !== undefined || !this.#deps.client) return undefined;
     // This server is no policy server; a signature under its own name must not come from another one.
     if (policy.serverName === this.#deps.serverName) return undefined;

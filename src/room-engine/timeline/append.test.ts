@@ -93,7 +93,7 @@ forEachDatabase((open) => {
       const roomId = await under.room(alice);
       const writing = Promise.withResolvers<void>();
       database.delay = () => writing.promise;
-      const said = under.say(alice, roomId, 'hello');
+      const sending = under.say(alice, roomId, 'hello');
       const newest = async () => (await under.engine.heads.get(roomId))?.extremities[0]?.eventId;
       const before = await newest();
       while ((await newest()) === before) await new Promise(setImmediate);
@@ -102,7 +102,7 @@ forEachDatabase((open) => {
         under.rooms.historyReader.event({ userId: alice, deviceId: 'DEVICE' }, roomId, eventId);
       await assert.rejects(show(), { errcode: 'M_NOT_FOUND' });
       writing.resolve();
-      assert.equal(await said, eventId);
+      assert.equal(await sending, eventId);
       assert.equal((await show()).event_id, eventId);
     });
 
@@ -135,16 +135,16 @@ forEachDatabase((open) => {
         return undefined;
       };
       const moment = new Int32Array(new SharedArrayBuffer(4));
-      const said: Promise<unknown>[] = [];
-      while (!isWriting && said.length < 2_000) {
-        said.push(under.say(alice, roomId, `${said.length}`));
+      const sending: Promise<unknown>[] = [];
+      while (!isWriting && sending.length < 2_000) {
+        sending.push(under.say(alice, roomId, `${sending.length}`));
         for (let step = 0; step < 50; step++) await Promise.resolve();
-        if (said.length > 16) Atomics.wait(moment, 0, 0, 1);
+        if (sending.length > 16) Atomics.wait(moment, 0, 0, 1);
       }
       assert.equal(isWriting, true);
       assert.equal(turnIsOver, false);
-      await Promise.all(said);
-      assert.equal((await textsIn(under, roomId)).length, 3 + said.length);
+      await Promise.all(sending);
+      assert.equal((await textsIn(under, roomId)).length, 3 + sending.length);
     });
 
     it('commits an event without waiting for other rooms, but after earlier events of its own room', async () => {

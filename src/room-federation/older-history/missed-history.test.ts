@@ -37,11 +37,11 @@ forServerDatabases(import.meta.url, (open) => {
   describe('MissedHistory', () => {
     it('backfills gaps of any width though no client reads them', async () => {
       const joined = await joinedRoom(open, { prepare: (room) => void room.say(creator, 'before') });
-      const said = sendUnreceived(joined, 520);
-      await joined.send('b.example', said.at(-1)!);
-      assert.equal((await joined.fates(...said)).filter((fate) => fate !== 'placed').length, 319);
+      const messages = sendUnreceived(joined, 520);
+      await joined.send('b.example', messages.at(-1)!);
+      assert.equal((await joined.fates(...messages)).filter((fate) => fate !== 'placed').length, 319);
       await untilFilled(joined);
-      const fates = await joined.fates(...said);
+      const fates = await joined.fates(...messages);
       assert.deepEqual(new Set(fates), new Set(['older', 'placed']));
       assert.equal(await gaps(joined), 0);
       const requests = joined.peers.count('backfill');
@@ -53,20 +53,20 @@ forServerDatabases(import.meta.url, (open) => {
       );
       assert.deepEqual(
         page.chunk.map(({ event_id }) => event_id),
-        said.toReversed(),
+        messages.toReversed(),
       );
     });
 
     it('resumes after a restart', async () => {
       const joined = await joinedRoom(open);
-      const said = sendUnreceived(joined, 320);
-      await joined.send('b.example', said.at(-1)!);
+      const messages = sendUnreceived(joined, 320);
+      await joined.send('b.example', messages.at(-1)!);
       const again = await joined.restart();
       assert.ok((await gaps(again)) > 0);
       again.under.rooms.incoming.start();
       await again.under.rooms.incoming.settled();
       await untilFilled(again);
-      assert.deepEqual(new Set(await again.fates(...said)), new Set(['older', 'placed']));
+      assert.deepEqual(new Set(await again.fates(...messages)), new Set(['older', 'placed']));
     });
 
     it('backfills only events from while this server was in the room', async () => {
@@ -90,10 +90,10 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('asks several servers less and less often, and leaves events that no server has for readers', async () => {
       const joined = await joinedRoom(open);
-      const said = sendUnreceived(joined, 300);
+      const messages = sendUnreceived(joined, 300);
       for (const server of ['a.example', 'b.example'])
         joined.peers.scripts.set(server, { backfill: async () => [] });
-      await joined.send('b.example', said.at(-1)!);
+      await joined.send('b.example', messages.at(-1)!);
       await untilFilled(joined, 3_600_000, 24 * 30);
       assert.equal(await gaps(joined), 0);
       const [a, b] = [
@@ -114,17 +114,17 @@ forServerDatabases(import.meta.url, (open) => {
 
     it('bounds requests to servers that always return one more event', async () => {
       const joined = await joinedRoom(open);
-      const said = sendUnreceived(joined, 400);
+      const messages = sendUnreceived(joined, 400);
       for (const server of ['a.example', 'b.example']) {
         joined.peers.scripts.set(server, {
           backfill: async (_server, _roomId, eventIds) => joined.room.pdus(eventIds),
         });
       }
-      await joined.send('b.example', said.at(-1)!);
+      await joined.send('b.example', messages.at(-1)!);
       await untilFilled(joined);
       assert.equal(await gaps(joined), 0);
       assert.equal(joined.peers.count('backfill'), 100);
-      assert.equal((await joined.fates(...said)).filter((fate) => fate === 'older').length, 100);
+      assert.equal((await joined.fates(...messages)).filter((fate) => fate === 'older').length, 100);
     });
   });
 });

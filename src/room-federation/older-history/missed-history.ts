@@ -31,7 +31,7 @@ const maxRooms = 2;
 const [firstPause, shortestPause] = [1_000, 50];
 
 /** Milliseconds before an event is requested again: the first and the longest delay. */
-const [firstDelay, longestDelay] = [10_000, 24 * 3_600_000];
+const [minDelay, maxDelay] = [10_000, 24 * 3_600_000];
 
 /**
  * The growth of the delay, and the attempts (some six days) after which an event is backfilled only when a
@@ -152,7 +152,7 @@ export class MissedHistory {
     } catch (error) {
       if (queries.closed) return;
       log.error({ err: error, roomId }, 'Backfilling missed history of a room failed');
-      pause = firstDelay;
+      pause = minDelay;
     }
     const took = clock.monotonic() - begun;
     if (pause !== undefined) this.#schedule(roomId, Math.max(pause, shortestPause, took));
@@ -238,7 +238,7 @@ export class MissedHistory {
   async #failed({ roomNid, roomId }: RoomHead, events: readonly MissedEvent[]): Promise<void> {
     const { database, clock, log } = this.#deps;
     const failed = events.map(({ eventId, attempts }) => {
-      const delay = Math.min(firstDelay * growth ** attempts, longestDelay);
+      const delay = Math.min(minDelay * growth ** attempts, maxDelay);
       return { eventId, attempts: attempts + 1, retryTs: clock.now() + delay };
     });
     await postponeMissed(database, roomNid, failed);

@@ -5,7 +5,7 @@ import type { Outcome, StagedEventProcessor } from './staged-event-processor.ts'
 import type { StagedEvent, Staging } from './staging.ts';
 
 /** Milliseconds before an event is retried: the first and the longest delay. */
-const [firstDelay, longestDelay] = [10_000, 60 * 60_000];
+const [minDelay, maxDelay] = [10_000, 60 * 60_000];
 
 /** The growth of the delay, and the attempts (some six hours) after which an event is given up. */
 const [growth, maxAttempts] = [4, 10];
@@ -163,7 +163,7 @@ export class RoomWorkers {
       metrics.dropped();
       return;
     }
-    const delay = Math.min(firstDelay * growth ** (attempts - 1), longestDelay);
+    const delay = Math.min(minDelay * growth ** (attempts - 1), maxDelay);
     log.info(
       { err: error, eventId, roomId, origin, attempts, delay },
       'A staged event could not be processed and will be retried',

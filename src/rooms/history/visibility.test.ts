@@ -53,31 +53,31 @@ for (const database of serverDatabases(import.meta.url)) {
       const content = { history_visibility: visibility };
       const initial_state = [{ type: 'm.room.history_visibility', content }];
       const roomId = await anna.createRoom({ preset: 'public_chat', initial_state });
-      const said = [await anna.say(roomId, 'message 0')];
+      const messageIds = [await anna.say(roomId, 'message 0')];
       for (const [index, change] of changes.entries()) {
         if (own.includes(change)) await ben.membership(change as 'join', roomId);
         else await anna.membership(change as 'kick', roomId, ben);
         await anna.setState(roomId, 'm.room.topic', { topic: `topic ${index + 1}` });
-        said.push(await anna.say(roomId, `message ${index + 1}`));
+        messageIds.push(await anna.say(roomId, `message ${index + 1}`));
       }
-      return { path: `/rooms/${enc(roomId)}`, roomId, said };
+      return { path: `/rooms/${enc(roomId)}`, roomId, messageIds };
     }
 
     /** Which of the messages are in the response, as a row of the table. */
-    const seenIn = (raw: string, said: readonly string[]) =>
-      said.map((_, index) => (raw.includes(`"message ${index}"`) ? 'y' : 'n')).join('');
+    const seenIn = (raw: string, messageIds: readonly string[]) =>
+      messageIds.map((_, index) => (raw.includes(`"message ${index}"`) ? 'y' : 'n')).join('');
 
     for (const [changes, rows] of histories) {
       for (const [visibility, row] of Object.entries(rows)) {
         it(`${visibility}, ${changes.join(', ') || 'nothing'}: ${row}`, async () => {
-          const { path, roomId, said } = await live(visibility, changes);
+          const { path, roomId, messageIds } = await live(visibility, changes);
           const isClosed = row === '-';
           for (const dir of ['b', 'f']) {
             const page = await ben.call('GET', `${path}/messages`, undefined, { dir, limit: 100 });
             assert.equal(page.status, isClosed ? 403 : 200, page.raw);
-            assert.equal(isClosed ? '-' : seenIn(page.raw, said), row);
+            assert.equal(isClosed ? '-' : seenIn(page.raw, messageIds), row);
           }
-          for (const [index, eventId] of said.entries()) {
+          for (const [index, eventId] of messageIds.entries()) {
             const mayRead = row[index] === 'y';
             const event = await ben.call('GET', `${path}/event/${enc(eventId)}`);
             assert.equal(event.status, mayRead ? 200 : 404, `message ${index}`);
@@ -85,7 +85,7 @@ for (const database of serverDatabases(import.meta.url)) {
               limit: 100,
             });
             assert.equal(context.status, isClosed ? 403 : mayRead ? 200 : 404, `message ${index}`);
-            if (mayRead) assert.equal(seenIn(context.raw, said), row);
+            if (mayRead) assert.equal(seenIn(context.raw, messageIds), row);
           }
           const state = await ben.call('GET', `${path}/state/m.room.topic`);
           assert.equal(state.status === 403, isClosed, state.raw);
@@ -95,11 +95,11 @@ for (const database of serverDatabases(import.meta.url)) {
             }),
           });
           const isMember = changes.at(-1) === 'join';
-          const leaks = [...seenIn(first.raw, said)].some(
+          const leaks = [...seenIn(first.raw, messageIds)].some(
             (seen, index) => seen === 'y' && row[index] !== 'y',
           );
           assert.equal(leaks, false, first.raw);
-          if (isMember) assert.equal(seenIn(first.raw, said), row);
+          if (isMember) assert.equal(seenIn(first.raw, messageIds), row);
         });
       }
     }

@@ -33,9 +33,9 @@ forEachDatabase((open) => {
     const message = { msgtype: 'm.text', body: 'hello' };
 
     it('is the ts of an application service in messages, redactions and state events', async () => {
-      const said = await put(bridge, send('m.room.message'), message, long);
-      assert.equal(await timeOf(said), long);
-      const redaction = { redacts: said.body['event_id'] };
+      const sent = await put(bridge, send('m.room.message'), message, long);
+      assert.equal(await timeOf(sent), long);
+      const redaction = { redacts: sent.body['event_id'] };
       assert.equal(await timeOf(await put(bridge, send('m.room.redaction'), redaction, long + 1)), long + 1);
       assert.equal(
         await timeOf(await put(bridge, '/state/m.room.topic', { topic: 'x' }, long + 2)),

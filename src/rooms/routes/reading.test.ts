@@ -94,7 +94,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const { anna, ben, cleo } = users;
       const roomId = await roomOfAnnaAndBen(users);
       await cleo.join(roomId);
-      const said = await anna.say(roomId, 'x');
+      const messageId = await anna.say(roomId, 'x');
       const membersAt = async (user: TestClient, at: string | undefined) => {
         const { chunk } = await user.do('GET', `/rooms/${enc(roomId)}/members`, undefined, { at: at ?? '' });
         return (chunk as { state_key: string }[]).map(({ state_key }) => state_key).sort();
@@ -109,7 +109,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const end = none.rooms?.join?.[roomId]?.timeline.prev_batch;
       assert.deepEqual(await membersAt(ben, end), [anna.id, ben.id, cleo.id]);
       const last = await messages(ben, roomId, { dir: 'b', from: end ?? '', limit: 1 });
-      assert.equal(last.chunk[0]?.event_id, said);
+      assert.equal(last.chunk[0]?.event_id, messageId);
       const whole = await ben.sync(undefined, { filter: { room: { timeline: { limit: 50 } } } });
       assert.deepEqual(await membersAt(ben, whole.rooms?.join?.[roomId]?.timeline.prev_batch), []);
       await ben.leave(roomId);

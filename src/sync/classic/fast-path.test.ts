@@ -134,9 +134,9 @@ for (const database of serverDatabases(import.meta.url)) {
         }
         return ids;
       });
-      const said = (await Promise.all(sending)).flat().sort();
+      const sent = (await Promise.all(sending)).flat().sort();
       const [all, rare] = await Promise.all(following);
-      assert.deepEqual(all?.toSorted(), said);
+      assert.deepEqual(all?.toSorted(), sent);
       assert.deepEqual(
         rare,
         all?.filter((id) => rare?.includes(id)),

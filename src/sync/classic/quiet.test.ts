@@ -104,9 +104,9 @@ for (const database of serverDatabases(import.meta.url)) {
         room?.ephemeral.events.map(({ type }) => type);
       const path = `/rooms/${enc(roomId)}`;
       const exchange = async () => {
-        const said = await anna.say(roomId, 'hello');
+        const messageId = await anna.say(roomId, 'hello');
         assert.equal((await next())?.timeline.events.length, 1);
-        await cleo.do('POST', `${path}/receipt/m.read/${enc(said)}`, {});
+        await cleo.do('POST', `${path}/receipt/m.read/${enc(messageId)}`, {});
         assert.deepEqual(types(await next()), ['m.receipt']);
         for (const typing of [true, false]) {
           await cleo.do('PUT', `${path}/typing/${enc(cleo.id)}`, { typing, timeout: 60_000 });

@@ -37,13 +37,13 @@ for (const database of serverDatabases(import.meta.url)) {
     it('returns no state when the filter excludes all events between two events that it wants', async () => {
       const anna = await TestClient.register(server, 'noise');
       const roomId = await anna.createRoom();
-      const said = await anna.say(roomId, 'wanted');
+      const messageId = await anna.say(roomId, 'wanted');
       const noise = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
       await Promise.all(noise);
       const wanted = { filter: { room: { timeline: { types: ['m.room.message'], limit: 1 } } } };
       const first = await anna.sync(undefined, wanted);
       const { events, limited } = first.rooms?.join?.[roomId]?.timeline ?? {};
-      assert.deepEqual([events?.map(({ event_id }) => event_id), limited], [[said], false]);
+      assert.deepEqual([events?.map(({ event_id }) => event_id), limited], [[messageId], false]);
       const more = Array.from({ length: 120 }, (_, n) => anna.send(roomId, 'org.example.noise', { n }));
       await Promise.all(more);
       assert.equal((await anna.sync(first.next_batch, wanted)).rooms, undefined);

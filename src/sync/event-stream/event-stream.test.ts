@@ -93,12 +93,12 @@ forServerDatabases(import.meta.url, (open) => {
     it('return many events in several answers', async () => {
       const room = await worldReadable();
       const { end } = (await roomInfo(ben!, room)).messages!;
-      const said = Array.from({ length: 130 }, (_, index) => `message ${index}`);
-      for (const body of said) await anna!.say(room, body);
+      const sent = Array.from({ length: 130 }, (_, index) => `message ${index}`);
+      for (const body of sent) await anna!.say(room, body);
       const first = await events(ben!, { room_id: room, from: end });
       const second = await events(ben!, { room_id: room, from: first.end });
       assert.equal(first.chunk.length, 100);
-      assert.deepEqual([...bodies(first.chunk), ...bodies(second.chunk)], said);
+      assert.deepEqual([...bodies(first.chunk), ...bodies(second.chunk)], sent);
     });
   });
 

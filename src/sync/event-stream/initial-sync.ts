@@ -59,7 +59,7 @@ export class InitialSync {
     const accountData = await clientDataOf(sources, userId);
     const rooms: (RoomInfo | InvitedRoom)[] = [];
     for (const room of (await engine.userRooms.of(userId)).values()) {
-      if (!(await this.#isTold(userId, room, archived))) continue;
+      if (!(await this.#isIncluded(userId, room, archived))) continue;
       const { roomId, membership } = room;
       rooms.push(
         membership === 'invite'
@@ -82,7 +82,7 @@ export class InitialSync {
     };
   }
 
-  async #isTold(userId: string, room: UserRoom, archived: boolean): Promise<boolean> {
+  async #isIncluded(userId: string, room: UserRoom, archived: boolean): Promise<boolean> {
     const { engine, excludedRooms, shownInvites } = this.#deps;
     if (excludedRooms.has(room.roomId) || room.forgotten) return false;
     if (room.membership === 'join') return true;

@@ -48,9 +48,9 @@ for (const database of serverDatabases(import.meta.url)) {
         }
         return ids;
       });
-      const said = (await Promise.all(sending)).flat().sort();
+      const sent = (await Promise.all(sending)).flat().sort();
       const [first, ...others] = await Promise.all(receiving);
-      assert.deepEqual(first?.toSorted(), said);
+      assert.deepEqual(first?.toSorted(), sent);
       for (const other of others) assert.deepEqual(other, first);
     });
 
@@ -72,10 +72,10 @@ for (const database of serverDatabases(import.meta.url)) {
         await anna!.do('PUT', `${path}/typing/${enc(anna!.id)}`, { typing, timeout: 100_000 });
         assert.deepEqual(await waiting, { user_ids: typing ? [anna!.id] : [] });
       }
-      const said = await reader.say(roomId, 'read this');
+      const messageId = await reader.say(roomId, 'read this');
       const waiting = next('receipts');
-      await anna!.do('POST', `${path}/receipt/m.read/${enc(said)}`, {});
-      assert.ok(JSON.stringify(await waiting).includes(said));
+      await anna!.do('POST', `${path}/receipt/m.read/${enc(messageId)}`, {});
+      assert.ok(JSON.stringify(await waiting).includes(messageId));
     });
   });
 }

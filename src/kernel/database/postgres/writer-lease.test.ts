@@ -77,11 +77,11 @@ forPostgres((open: OpenDatabase) => {
     async child(tuning: Partial<PostgresOptions>) {
       const child = fork(holder, [JSON.stringify({ ...this.options, ...tuning })]);
       this.#children.push(child);
-      const said: unknown[] = [];
-      child.on('message', (message) => said.push(message));
-      const says = (message: string) => eventually(`"${message}"`, () => said.includes(message));
+      const received: unknown[] = [];
+      child.on('message', (message) => received.push(message));
+      const says = (message: string) => eventually(`"${message}"`, () => received.includes(message));
       await says('open');
-      return { child, said, says };
+      return { child, received, says };
     }
 
     /** Changes the lease, as taking it or not renewing it does. */
@@ -221,7 +221,7 @@ forPostgres((open: OpenDatabase) => {
 
     it('takes over from a paused process, whose open transaction then fails', async () => {
       const all = await start();
-      const { child, said, says } = await all.child({ leaseTime: 500 });
+      const { child, received, says } = await all.child({ leaseTime: 500 });
       child.send('begin');
       await says('begun');
       child.kill('SIGSTOP');
@@ -231,7 +231,7 @@ forPostgres((open: OpenDatabase) => {
       child.send('commit');
       await says('failed');
       await says('lost: LeaseLost');
-      assert.ok(!said.includes('committed'));
+      assert.ok(!received.includes('committed'));
       assert.deepEqual(await textsIn(next), ['taken over']);
     });
 

@@ -23,7 +23,7 @@ function fastClock(): ManualClock & { readonly reads: number } {
 }
 
 /** A room that alice has joined with omit_members, with many events since. */
-async function joinedFast(open: OpenDatabase, said: number) {
+async function joinedFast(open: OpenDatabase, messageCount: number) {
   const clock = fastClock();
   let unreliable: UnreliableDatabase | undefined;
   const under = await RoomsUnderTest.open(open, [], {
@@ -45,7 +45,7 @@ async function joinedFast(open: OpenDatabase, said: number) {
   });
   await placement.addOutliers(room.room, [...authChain, ...state]);
   const sent: string[] = [];
-  for (let index = 0; index < said; index++) {
+  for (let index = 0; index < messageCount; index++) {
     const draft =
       index % 2 === 0
         ? { type: 'm.room.message', sender: alice, content: { body: `${index}` } }
@@ -104,13 +104,13 @@ forEachDatabase((open) => {
   describe('events since a join with omit_members', () => {
     it('get their whole states at once, prepared in steps that yield to other work', async () => {
       const counts: { reads: number; atOnce: number }[] = [];
-      for (const said of [20, 420]) {
-        const { under, clock, complete, sent } = await joinedFast(open, said);
+      for (const messageCount of [20, 420]) {
+        const { under, clock, complete, sent } = await joinedFast(open, messageCount);
         const before = clock.reads;
         const atOnce = await maxReservedAtOnce(under, complete);
         counts.push({ reads: clock.reads - before, atOnce });
         const events = await under.engine.events.getManyById(sent);
-        assert.equal(events.size, said);
+        assert.equal(events.size, messageCount);
         for (const stored of events.values()) {
           // The five omitted members are in every state, as are ann, ben, and alice.
           assert.equal(await membersBefore(under, stored), 8);

@@ -50,18 +50,18 @@ forEachDatabase((open) => {
     it('holds the extremities before the room was entered again, local ones included, across restarts', async () => {
       const { under, room } = await entered();
       const { placement } = under.engine;
-      const said = await under.say(alice, room.roomId, 'this event reaches no other server');
+      const messageId = await under.say(alice, room.roomId, 'this event reaches no other server');
       const kick = room.member(alice, 'leave', { sender: ann });
       await placement.place(room.roomId, room.get(kick));
-      assert.deepEqual((await ends(under, room))?.sort(), [said, kick].sort());
+      assert.deepEqual((await ends(under, room))?.sort(), [messageId, kick].sort());
       assert.deepEqual(await formerExtremities(under, room), [], 'no extremity has been replaced yet');
       const back = await enterAgain(under, room, [kick]);
       assert.deepEqual(await ends(under, room), [back]);
-      assert.deepEqual((await formerExtremities(under, room)).sort(), [said, kick].sort());
+      assert.deepEqual((await formerExtremities(under, room)).sort(), [messageId, kick].sort());
       const again = await under.restart(open);
-      assert.deepEqual((await formerExtremities(again, room)).sort(), [said, kick].sort());
+      assert.deepEqual((await formerExtremities(again, room)).sort(), [messageId, kick].sort());
       await again.say(alice, room.roomId, 'a later message');
-      assert.deepEqual((await formerExtremities(again, room)).sort(), [said, kick].sort());
+      assert.deepEqual((await formerExtremities(again, room)).sort(), [messageId, kick].sort());
     });
 
     it('accumulates over several entries, oldest first', async () => {

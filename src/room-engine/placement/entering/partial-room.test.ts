@@ -87,10 +87,10 @@ forEachDatabase((open) => {
     it('accepts events of omitted members, and corrects their states when it is complete', async () => {
       const { under, room, complete, send, check } = await joined((one) => one.member(cat, 'join'));
       const facts: RoomFact[] = [];
-      const said = [await send(room.say(cat)), await send(room.say(ben))];
+      const placed = [await send(room.say(cat)), await send(room.say(ben))];
       const topic = { type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } };
-      said.push(await send(room.add(topic)));
-      for (const stored of said) assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
+      placed.push(await send(room.add(topic)));
+      for (const stored of placed) assert.deepEqual([stored.rejected, stored.softFailed], [false, false]);
       const local = await under.say(alice, room.roomId, 'hello');
       under.engine.stream.subscribe((fact) => facts.push(fact));
       const during = under.say(alice, room.roomId, 'while it is completed');
@@ -102,7 +102,7 @@ forEachDatabase((open) => {
         room.addExisting({ event: stored.event, json: '' });
       }
       assert.deepEqual(await check(under), [await during]);
-      for (const { event } of said) {
+      for (const { event } of placed) {
         const stored = await under.engine.events.getById(event.eventId);
         assert.ok(stored);
         const state = await under.engine.stateAt(stored, 'after');

@@ -61,8 +61,8 @@ forEachDatabase((open) => {
           test: 1,
         });
         assert.equal((await under.engine.userRooms.of(alice)).get(room.roomId)?.membership, 'join');
-        const said = await under.say(alice, room.roomId, 'hello');
-        assert.ok(await under.engine.events.getById(said));
+        const messageId = await under.say(alice, room.roomId, 'hello');
+        assert.ok(await under.engine.events.getById(messageId));
         const again = await under.restart(open);
         await again.say(alice, room.roomId, 'hello again');
         assert.deepEqual(
@@ -76,14 +76,14 @@ forEachDatabase((open) => {
   describe('Placement.place', () => {
     it('places an allowed event on the timeline and applies its state', async () => {
       const { under, room, facts, send, check } = await entered();
-      const said = await send(room.say(ben));
+      const message = await send(room.say(ben));
       const topic = await send(
         room.add({ type: 'm.room.topic', sender: ann, stateKey: '', content: { topic: 'x' } }),
       );
       assert.deepEqual(await check(), [topic.event.eventId]);
       assert.deepEqual(
         facts.map(({ stored, onTimeline, position }) => [stored.nid, onTimeline, position]),
-        [said, topic].map(({ nid, stream }) => [nid, true, stream]),
+        [message, topic].map(({ nid, stream }) => [nid, true, stream]),
       );
       assert.equal(facts[1]?.stateChanges.length, 1);
       await check(await under.restart(open));
@@ -289,16 +289,16 @@ forEachDatabase((open) => {
   describe('redactions of remote servers', () => {
     it('take effect when they are placed, also before their target', async () => {
       const { under, room, send } = await entered();
-      const said = room.say(ben);
+      const message = room.say(ben);
       const redaction = room.add({
         type: 'm.room.redaction',
         sender: ben,
-        redacts: said,
-        content: { redacts: said },
+        redacts: message,
+        content: { redacts: message },
       });
-      await send(said);
+      await send(message);
       const stored = await send(redaction);
-      assert.equal((await under.engine.events.getById(said))?.redactedBy, stored.nid);
+      assert.equal((await under.engine.events.getById(message))?.redactedBy, stored.nid);
       const secret = room.say(ben);
       const sooner = room.add({
         type: 'm.room.redaction',
@@ -343,16 +343,16 @@ forEachDatabase((open) => {
     it('do not take effect without the power level to redact', async () => {
       const { under, room, send } = await entered();
       await send(room.member(cat, 'join'));
-      const said = room.say(ann);
+      const message = room.say(ann);
       const redaction = room.add({
         type: 'm.room.redaction',
         sender: cat,
-        redacts: said,
-        content: { redacts: said },
+        redacts: message,
+        content: { redacts: message },
       });
-      await send(said);
+      await send(message);
       await send(redaction);
-      assert.equal((await under.engine.events.getById(said))?.redactedBy, undefined);
+      assert.equal((await under.engine.events.getById(message))?.redactedBy, undefined);
     });
   });
 });

@@ -21,7 +21,7 @@ export interface StateCompletionDeps {
 const maxAtOnce = 3;
 
 /** Milliseconds before a retry: the first and the longest pause. */
-const [firstPause, longestPause] = [10_000, 1_800_000];
+const [minBackoff, maxBackoff] = [10_000, 1_800_000];
 
 /**
  * Attempts, within ten minutes, that require the full state, and attempts, within two hours, that require
@@ -113,7 +113,7 @@ export class StateCompletion {
     completion.mayHelpNow = true;
     if (!completion.pause) return;
     completion.pause.cancel();
-    this.#pause(completion, completion.triedAt + firstPause);
+    this.#pause(completion, completion.triedAt + minBackoff);
   }
 
   async #retryForServer(server: string): Promise<void> {
@@ -196,7 +196,7 @@ export class StateCompletion {
       const now = clock.now();
       completion.triedAt = now;
       if (!isEarly) {
-        completion.dueAt = now + Math.min(firstPause * 2 ** completion.failures++, longestPause);
+        completion.dueAt = now + Math.min(minBackoff * 2 ** completion.failures++, maxBackoff);
         const outcome = error instanceof FetchFailed ? error.outcome : 'mixed';
         if (outcome === 'all refuse') completion.refusals++;
         else if (outcome !== 'none asked') completion.refusals = 0;
@@ -206,7 +206,7 @@ export class StateCompletion {
           return;
         }
       }
-      const soonest = now + firstPause;
+      const soonest = now + minBackoff;
       const until = completion.mayHelpNow ? soonest : Math.max(completion.dueAt, soonest);
       log.info(
         { err: error, roomId, pause: until - now },

@@ -31,7 +31,7 @@ export type PendingLeave = LeaveToSend &
 const kind = 'rooms/tell-leave';
 
 /** Milliseconds before the first retry, doubled for each further one, and the longest pause. */
-const [firstPause, longestPause] = [60_000, 4 * 3_600_000];
+const [minBackoff, maxBackoff] = [60_000, 4 * 3_600_000];
 
 /**
  * Milliseconds for which servers are retried; a server that is unreachable for longer learns of the leave
@@ -71,7 +71,7 @@ export class PendingLeaves {
       run: (attempt) => this.#attempt(attempt),
       parallel: 2,
       maxAttempts: maxAttempts,
-      backoff: (attempts) => Math.min(firstPause * 2 ** attempts, longestPause),
+      backoff: (attempts) => Math.min(minBackoff * 2 ** attempts, maxBackoff),
     });
   }
 
@@ -110,7 +110,7 @@ export class PendingLeaves {
     const { clock, jobs, database } = this.#deps;
     const now = clock.now();
     if (!isEmpty(left)) {
-      return this.#schedule({ ...leave, ...left, ended, until: now + maxAge }, now + firstPause);
+      return this.#schedule({ ...leave, ...left, ended, until: now + maxAge }, now + minBackoff);
     }
     await database.transaction((writer) => jobs.cancel(writer, kind, keyOf(leave)));
   }

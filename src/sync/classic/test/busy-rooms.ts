@@ -109,7 +109,7 @@ export class BusyRooms {
   readonly mayBeIgnored: readonly TestClient[];
   readonly everIgnored = new Set<string>();
   readonly rooms: readonly string[];
-  readonly #said: SentEvent[][] = [[], []];
+  readonly #sent: SentEvent[][] = [[], []];
 
   private constructor(
     people: readonly TestClient[],
@@ -146,17 +146,17 @@ export class BusyRooms {
   async act({ actor, room, action, pick }: BusyStep): Promise<void> {
     const who = this.people[actor]!;
     const roomId = this.rooms[room]!;
-    const said = this.#said[room]!;
-    const target = said.at(-1 - (pick % Math.max(1, said.length)));
-    const own = said.findLast(({ by }) => by.id === who.id);
+    const sent = this.#sent[room]!;
+    const target = sent.at(-1 - (pick % Math.max(1, sent.length)));
+    const own = sent.findLast(({ by }) => by.id === who.id);
     const path = `/rooms/${enc(roomId)}`;
     const send = async (type: string, content: object, root?: string) => {
       const to = `${path}/send/${type}/busy${transactions++}`;
       const { status, body } = await who.call('PUT', to, content);
-      if (status === 200) said.push({ id: String(body['event_id']), by: who, root });
+      if (status === 200) sent.push({ id: String(body['event_id']), by: who, root });
     };
     const say = (more: object = {}, root?: string) =>
-      send('m.room.message', { msgtype: 'm.text', body: `${action} ${said.length}`, ...more }, root);
+      send('m.room.message', { msgtype: 'm.text', body: `${action} ${sent.length}`, ...more }, root);
     const read = (type: string, more: object = {}) =>
       target && who.call('POST', `${path}/receipt/${type}/${enc(target.id)}`, more);
     const typing = (more: object) => who.call('PUT', `${path}/typing/${enc(who.id)}`, more);
@@ -174,7 +174,7 @@ export class BusyRooms {
       case 'react':
         if (!target) return;
         return send('m.reaction', {
-          'm.relates_to': { rel_type: 'm.annotation', event_id: target.id, key: `${said.length}` },
+          'm.relates_to': { rel_type: 'm.annotation', event_id: target.id, key: `${sent.length}` },
         });
       case 'reply': {
         if (!target) return;

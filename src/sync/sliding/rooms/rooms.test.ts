@@ -66,8 +66,8 @@ for (const database of serverDatabases(import.meta.url)) {
       const client = new SlidingClient(anna!);
       const { heroes, name } = (await client.sync(oneList())).rooms[roomId]!;
       assert.deepEqual([name, heroes], ['Hall', undefined]);
-      await anna!.setState(roomId, 'm.room.avatar', { url: 'mxc://test/picture' });
-      assert.equal((await client.sync(oneList())).rooms[roomId]?.avatar, 'mxc://test/picture');
+      await anna!.setState(roomId, 'm.room.avatar', { url: 'mxc://test/image' });
+      assert.equal((await client.sync(oneList())).rooms[roomId]?.avatar, 'mxc://test/image');
       await anna!.setState(roomId, 'm.room.name', {});
       const nameless = (await client.sync(oneList())).rooms[roomId]!;
       assert.equal(nameless.name, null);

@@ -10,12 +10,12 @@ import fc from 'fast-check';
 import { imageMetadata, noiseImage, testAnimation, testImage } from '../../../test/support/inputs/images.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
-import { NoThumbnail, PictureTasks } from './picture-tasks.ts';
+import { ImageTasks, NoThumbnail } from './image-tasks.ts';
 
-describe('PictureTasks with untrusted pictures', () => {
-  const folder = mkdtempSync(join(tmpdir(), 'hearth-pictures-'));
+describe('ImageTasks with untrusted images', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-images-'));
   const deps = { clock: systemClock, log: silentLogger };
-  const tasks = new PictureTasks(deps);
+  const tasks = new ImageTasks(deps);
   after(() => {
     tasks.stop();
     rmSync(folder, { recursive: true });
@@ -44,7 +44,7 @@ describe('PictureTasks with untrusted pictures', () => {
     return 'made';
   }
 
-  it('makes a thumbnail of modified pictures or refuses them', async () => {
+  it('makes a thumbnail of modified images or refuses them', async () => {
     const whole = [
       await testImage(40, 30, 'jpeg'),
       await testImage(40, 30, 'webp'),
@@ -124,9 +124,9 @@ describe('PictureTasks with untrusted pictures', () => {
       );
     });
     const running = (path: string) =>
-      new PictureTasks(deps, relative(fileURLToPath(new URL('.', import.meta.url)), path));
+      new ImageTasks(deps, relative(fileURLToPath(new URL('.', import.meta.url)), path));
 
-    it('refuses a picture that crashes the process', async () => {
+    it('refuses an image that crashes the process', async () => {
       const crashing = running(program);
       for (let times = 0; times < 2; times++) {
         await assert.rejects(crashing.examine(source, 'urgent'), NoThumbnail);
@@ -134,15 +134,9 @@ describe('PictureTasks with untrusted pictures', () => {
       crashing.stop();
     });
 
-    it('refuses a picture for which the process answers nonsense', async () => {
+    it('refuses an image for which the process answers nonsense', async () => {
       const good = { format: 'png', width: 1, height: 1, frames: 1 };
-      const answers = [
-        null,
-        'picture',
-        { kind: 'picture' },
-        { kind: 'made' },
-        { kind: 'picture', picture: good },
-      ];
+      const answers = [null, 'image', { kind: 'image' }, { kind: 'made' }, { kind: 'image', image: good }];
       const moduleUrl = JSON.stringify(new URL('../../kernel/task-processes/index.ts', import.meta.url).href);
       writeFileSync(
         `${program}-malformed.ts`,
@@ -155,7 +149,7 @@ describe('PictureTasks with untrusted pictures', () => {
       malformed.stop();
     });
 
-    it('does not blame the picture when no process can be started', async () => {
+    it('does not blame the image when no process can be started', async () => {
       const missing = running(join(folder, 'missing'));
       await assert.rejects(missing.examine(source, 'urgent'), { reason: 'unavailable' });
       missing.stop();

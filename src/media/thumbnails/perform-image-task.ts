@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import sharp, { type Metadata, type Sharp } from 'sharp';
-import { formatOf, type Picture, type PictureFormat, signatureLength } from './picture.ts';
-import type { PictureResult, PictureTask, ThumbnailFormat } from './picture-task.ts';
+import { formatOf, type Image, type ImageFormat, signatureLength } from './image.ts';
+import type { ImageResult, ImageTask, ThumbnailFormat } from './image-task.ts';
 
 // One thread per process, and no cache, since each file is read once.
 sharp.concurrency(1);
@@ -20,9 +20,9 @@ sharp.unblock({
 });
 
 /** Runs a task with the library. A file that the library rejects is refused; the process may also crash. */
-export async function performPictureTask(task: PictureTask): Promise<PictureResult> {
+export async function performImageTask(task: ImageTask): Promise<ImageResult> {
   try {
-    if (task.kind === 'examine') return { kind: 'picture', picture: await examine(task.source) };
+    if (task.kind === 'examine') return { kind: 'image', image: await examine(task.source) };
     await make(task);
     return { kind: 'made' };
   } catch (error) {
@@ -30,10 +30,10 @@ export async function performPictureTask(task: PictureTask): Promise<PictureResu
   }
 }
 
-/** Rejects damaged pictures; tolerates warnings. */
+/** Rejects damaged images; tolerates warnings. */
 const failOn = 'error';
 
-async function examine(source: string): Promise<Picture> {
+async function examine(source: string): Promise<Image> {
   const format = await beginningOf(source);
   const metadata = await sharp(source, { limitInputPixels: false, failOn }).metadata();
   if (format === undefined || !isThat(metadata, format))
@@ -51,10 +51,10 @@ async function examine(source: string): Promise<Picture> {
   };
 }
 
-const isThat = ({ format, compression }: Metadata, expected: PictureFormat) =>
+const isThat = ({ format, compression }: Metadata, expected: ImageFormat) =>
   expected === 'avif' ? format === 'heif' && compression === 'av1' : format === expected;
 
-async function beginningOf(source: string): Promise<PictureFormat | undefined> {
+async function beginningOf(source: string): Promise<ImageFormat | undefined> {
   const file = await open(source);
   try {
     const { buffer, bytesRead } = await file.read(Buffer.alloc(signatureLength), 0, signatureLength, 0);
@@ -85,16 +85,16 @@ async function isAnimatedPng(source: string): Promise<boolean> {
   }
 }
 
-const writers: Readonly<Record<ThumbnailFormat, (picture: Sharp) => Sharp>> = {
-  jpeg: (picture) => picture.jpeg({ quality: 80 }),
-  png: (picture) => picture.png(),
-  webp: (picture) => picture.webp({ quality: 75, effort: 1 }),
+const writers: Readonly<Record<ThumbnailFormat, (image: Sharp) => Sharp>> = {
+  jpeg: (image) => image.jpeg({ quality: 80 }),
+  png: (image) => image.png(),
+  webp: (image) => image.webp({ quality: 75, effort: 1 }),
 };
 
 /** Converts colours to sRGB, and drops metadata. */
-async function make(task: Extract<PictureTask, { kind: 'make' }>): Promise<void> {
+async function make(task: Extract<ImageTask, { kind: 'make' }>): Promise<void> {
   const { source, destination, target, format, isAnimated, maxPixels } = task;
-  const picture = sharp(source, {
+  const image = sharp(source, {
     limitInputPixels: maxPixels,
     failOn,
     animated: isAnimated,
@@ -104,5 +104,5 @@ async function make(task: Extract<PictureTask, { kind: 'make' }>): Promise<void>
     height: target.height,
     fit: target.method === 'crop' ? 'cover' : 'fill',
   });
-  await writers[format](picture).toFile(destination);
+  await writers[format](image).toFile(destination);
 }

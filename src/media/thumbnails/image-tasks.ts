@@ -1,8 +1,8 @@
 import type { Clock } from '../../kernel/clock.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { TaskFailure, TaskProcesses } from '../../kernel/task-processes/index.ts';
-import { asPicture, type Picture } from './picture.ts';
-import type { PictureResult, PictureTask } from './picture-task.ts';
+import { asImage, type Image } from './image.ts';
+import type { ImageResult, ImageTask } from './image-task.ts';
 
 /** The library rejects a file, or crashes on it. */
 export class NoThumbnail extends Error {
@@ -27,29 +27,29 @@ const limits = {
  */
 const environment = { VIPS_DISC_THRESHOLD: '8g', MALLOC_ARENA_MAX: '2' };
 
-/** Reads pictures and makes thumbnails in processes that may crash: see decision 0118. */
-export class PictureTasks {
-  readonly #processes: TaskProcesses<PictureTask, PictureResult>;
+/** Reads images and makes thumbnails in processes that may crash: see decision 0118. */
+export class ImageTasks {
+  readonly #processes: TaskProcesses<ImageTask, ImageResult>;
   readonly #log: Logger;
   #hasComplained = false;
 
   /** @param program of the processes, without its extension */
-  constructor({ clock, log }: { clock: Clock; log: Logger }, program = './picture-process') {
+  constructor({ clock, log }: { clock: Clock; log: Logger }, program = './image-process') {
     this.#log = log;
     const importedFrom = import.meta.url;
     this.#processes = new TaskProcesses({ program, importedFrom, environment, limits, clock });
   }
 
-  /** @throws NoThumbnail; TaskFailure when the picture is not the cause */
-  async examine(source: string, urgency: Urgency): Promise<Picture> {
+  /** @throws NoThumbnail; TaskFailure when the image is not the cause */
+  async examine(source: string, urgency: Urgency): Promise<Image> {
     const result = await this.#run({ kind: 'examine', source }, urgency);
-    const picture = result.kind === 'picture' ? asPicture(result.picture) : undefined;
-    if (picture === undefined) throw new NoThumbnail('It has not been examined');
-    return picture;
+    const image = result.kind === 'image' ? asImage(result.image) : undefined;
+    if (image === undefined) throw new NoThumbnail('It has not been examined');
+    return image;
   }
 
   /** @throws as `examine` does */
-  async make(task: Omit<Extract<PictureTask, { kind: 'make' }>, 'kind'>, urgency: Urgency): Promise<void> {
+  async make(task: Omit<Extract<ImageTask, { kind: 'make' }>, 'kind'>, urgency: Urgency): Promise<void> {
     await this.#run({ kind: 'make', ...task }, urgency);
   }
 
@@ -57,9 +57,9 @@ export class PictureTasks {
     this.#processes.stop();
   }
 
-  async #run(task: PictureTask, urgency: Urgency): Promise<PictureResult> {
-    // A process that a picture has compromised may answer anything.
-    let result: PictureResult | null;
+  async #run(task: ImageTask, urgency: Urgency): Promise<ImageResult> {
+    // A process that an image has compromised may answer anything.
+    let result: ImageResult | null;
     try {
       result = await this.#processes.run(task, urgency);
     } catch (error) {
@@ -69,11 +69,11 @@ export class PictureTasks {
       throw isItsFault ? new NoThumbnail(error.message) : error;
     }
     if (result?.kind === 'refused') throw new NoThumbnail(String(result.why));
-    if (result?.kind !== 'picture' && result?.kind !== 'made') throw new NoThumbnail('It makes no sense');
+    if (result?.kind !== 'image' && result?.kind !== 'made') throw new NoThumbnail('It makes no sense');
     return result;
   }
 
-  /** Logs the error once, since it is the same for each picture. */
+  /** Logs the error once, since it is the same for each image. */
   #logOnce(err: TaskFailure): void {
     this.#log[this.#hasComplained ? 'debug' : 'error']({ err }, 'No thumbnails can be made here');
     this.#hasComplained = true;

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { testImage } from '../../../test/support/inputs/images.ts';
-import { formatOf, pictureFormats, readPicture } from './picture.ts';
+import { formatOf, imageFormats, readImage } from './image.ts';
 
-describe('formatOf and readPicture', () => {
+describe('formatOf and readImage', () => {
   it('recognizes the format by the first bytes', async () => {
-    for (const format of pictureFormats) assert.equal(formatOf(await testImage(9, 9, format)), format);
+    for (const format of imageFormats) assert.equal(formatOf(await testImage(9, 9, format)), format);
     for (const text of [
       '',
       'GIF',
@@ -22,14 +22,14 @@ describe('formatOf and readPicture', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 40 }), (bytes) => {
         const format = formatOf(bytes);
-        assert.ok(format === undefined || pictureFormats.includes(format));
+        assert.ok(format === undefined || imageFormats.includes(format));
       }),
     );
   });
 
   it('restores stored properties, and rejects malformed ones', () => {
     const facts = fc.record({
-      format: fc.constantFrom(...pictureFormats),
+      format: fc.constantFrom(...imageFormats),
       width: fc.integer({ min: 1, max: 2 ** 31 }),
       height: fc.integer({ min: 1, max: 2 ** 31 }),
       frames: fc.integer({ min: 1, max: 10_000 }),
@@ -44,11 +44,11 @@ describe('formatOf and readPicture', () => {
         fc.jsonValue(),
         fc.constantFrom('width', 'format', 'frames', 'isTurned'),
         (known, text, value, key) => {
-          assert.deepEqual(readPicture(JSON.stringify(known)), { ...known });
-          assert.equal(readPicture(text), undefined);
-          assert.equal(readPicture(JSON.stringify(value)), undefined);
-          assert.equal(readPicture(JSON.stringify({ ...known, [key]: [] })), undefined);
-          assert.equal(readPicture(JSON.stringify({ ...known, width: 0 })), undefined);
+          assert.deepEqual(readImage(JSON.stringify(known)), { ...known });
+          assert.equal(readImage(text), undefined);
+          assert.equal(readImage(JSON.stringify(value)), undefined);
+          assert.equal(readImage(JSON.stringify({ ...known, [key]: [] })), undefined);
+          assert.equal(readImage(JSON.stringify({ ...known, width: 0 })), undefined);
         },
       ),
     );

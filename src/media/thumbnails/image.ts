@@ -1,10 +1,10 @@
 /** Formats of which thumbnails are made. */
-export const pictureFormats = ['jpeg', 'png', 'webp', 'gif', 'avif'] as const;
-export type PictureFormat = (typeof pictureFormats)[number];
+export const imageFormats = ['jpeg', 'png', 'webp', 'gif', 'avif'] as const;
+export type ImageFormat = (typeof imageFormats)[number];
 
-/** Properties of a picture, read from its bytes. */
-export interface Picture {
-  readonly format: PictureFormat;
+/** Properties of an image, read from its bytes. */
+export interface Image {
+  readonly format: ImageFormat;
   /** Pixels as displayed, after the rotation of its metadata. */
   readonly width: number;
   readonly height: number;
@@ -22,7 +22,7 @@ export interface Picture {
 export const signatureLength = 12;
 
 /** First bytes, and further bytes at an offset. */
-const signatures: readonly (readonly [PictureFormat, string, (readonly [number, string])?])[] = [
+const signatures: readonly (readonly [ImageFormat, string, (readonly [number, string])?])[] = [
   ['jpeg', '\xff\xd8\xff'],
   ['png', '\x89PNG\r\n\x1a\n'],
   ['gif', 'GIF87a'],
@@ -32,7 +32,7 @@ const signatures: readonly (readonly [PictureFormat, string, (readonly [number, 
 ];
 
 /** Returns the format by the first bytes; the claimed type is ignored. */
-export function formatOf(beginning: Uint8Array): PictureFormat | undefined {
+export function formatOf(beginning: Uint8Array): ImageFormat | undefined {
   const text = Buffer.from(beginning.subarray(0, signatureLength)).toString('latin1');
   const found = signatures.find(
     ([, start, [at, more] = [0, '']]) => text.startsWith(start) && text.startsWith(more, at),
@@ -43,20 +43,20 @@ export function formatOf(beginning: Uint8Array): PictureFormat | undefined {
 const isSize = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1;
 
 /** Validates properties from a file or a process; `undefined` when they are malformed. */
-export function asPicture(value: unknown): Picture | undefined {
+export function asImage(value: unknown): Image | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
-  const { format, width, height, frames, isAnimated, hasAlpha, isTurned } = value as Picture;
+  const { format, width, height, frames, isAnimated, hasAlpha, isTurned } = value as Image;
   const isGood =
-    pictureFormats.includes(format) &&
+    imageFormats.includes(format) &&
     [width, height, frames].every(isSize) &&
     [isAnimated, hasAlpha, isTurned].every((known) => typeof known === 'boolean');
   return isGood ? { format, width, height, frames, isAnimated, hasAlpha, isTurned } : undefined;
 }
 
 /** Parses the properties that are stored with the thumbnails. */
-export function readPicture(text: string): Picture | undefined {
+export function readImage(text: string): Image | undefined {
   try {
-    return asPicture(JSON.parse(text));
+    return asImage(JSON.parse(text));
   } catch {
     return undefined;
   }

@@ -1,11 +1,11 @@
 import type { Target } from './choose.ts';
-import type { Picture } from './picture.ts';
+import type { Image } from './image.ts';
 
 /** Formats of thumbnails. */
 export type ThumbnailFormat = 'jpeg' | 'png' | 'webp';
 
-/** Tasks of the process that reads pictures. Paths are absolute. */
-export type PictureTask =
+/** Tasks of the process that reads images. Paths are absolute. */
+export type ImageTask =
   | { readonly kind: 'examine'; readonly source: string }
   | {
       readonly kind: 'make';
@@ -19,8 +19,8 @@ export type PictureTask =
       readonly maxPixels: number;
     };
 
-export type PictureResult =
-  | { readonly kind: 'picture'; readonly picture: Picture }
+export type ImageResult =
+  | { readonly kind: 'image'; readonly image: Image }
   | { readonly kind: 'made' }
-  /** The bytes are no readable picture; `why` is the reason. */
+  /** The bytes are no readable image; `why` is the reason. */
   | { readonly kind: 'refused'; readonly why: string };

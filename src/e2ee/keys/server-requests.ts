@@ -1,0 +1,48 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
+import { limitExceeded, MatrixError } from '../../protocol/index.ts';
+import type { RemoteKeys, RemoteRequest } from './remote-keys.ts';
+import { withTimeout } from './timeout.ts';
+
+/** Maximum number of servers to which one request of a client may cause requests. */
+const maxServers = 250;
+
+/** Maximum number of servers that are asked at the same time. A server that does not answer takes one of these places until the timeout. */
+const maxConcurrentServers = 25;
+
+export interface ServerRequestsDeps {
+  readonly clock: Clock;
+  /** Without it, requests to other servers fail with M_UNREACHABLE. */
+  readonly remote: RemoteKeys | undefined;
+}
+
+/** The requests to other servers that one request of a client causes: bounds their number and their time together. */
+export class ServerRequests {
+  readonly #deps: ServerRequestsDeps;
+  readonly #end: number;
+  #left = maxServers;
+
+  /** @param timeout milliseconds for all servers together */
+  constructor(deps: ServerRequestsDeps, timeout: number) {
+    this.#deps = deps;
+    this.#end = deps.clock.monotonic() + timeout;
+  }
+
+  /** Runs `work` for each server, for a few at a time. */
+  each<S, R>(servers: readonly S[], work: (server: S) => Promise<R>): Promise<R[]> {
+    return mapConcurrently(servers, maxConcurrentServers, work);
+  }
+
+  /** Counts a server before it is asked. @throws MatrixError 429 M_LIMIT_EXCEEDED when these are too many */
+  count(): void {
+    if (this.#left-- <= 0) throw limitExceeded(60_000);
+  }
+
+  /** Sends a request. @throws MatrixError 503 M_UNREACHABLE; 504 after the timeout */
+  async send<T>(work: (remote: RemoteKeys, request: RemoteRequest) => Promise<T>): Promise<T> {
+    const { clock, remote } = this.#deps;
+    if (!remote) throw new MatrixError(503, 'M_UNREACHABLE', 'This server does not federate');
+    const timeout = Math.max(0, this.#end - clock.monotonic());
+    return withTimeout(clock, timeout, (signal) => work(remote, { timeout, signal }));
+  }
+}
