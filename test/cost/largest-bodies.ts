@@ -28,7 +28,7 @@ const repeated = (bytes: number, size: number, entry: (index: number) => readonl
 /** Ways to fill an object with so many bytes of JSON. */
 export const fillings: Readonly<Record<string, Filling>> = {
   members: (bytes) => repeated(bytes, 12, (index) => [`k${index}`, {}]),
-  users: (bytes) => repeated(bytes, 40, (index) => [`@u${index}:test`, { [`D${index}`]: {} }]),
+  users: (bytes) => repeated(bytes, 40, (index) => [`@u${index}:a.test`, { [`D${index}`]: {} }]),
   list: (bytes) => ({ list: Array<object>(Math.max(1, Math.floor(bytes / 3))).fill([]) }),
   text: (bytes) => ({ text: 'x'.repeat(bytes) }),
 };
@@ -37,6 +37,30 @@ export const fillings: Readonly<Record<string, Filling>> = {
 export function largestBody(contract: RouteContract, limit: number, filling: Filling): Buffer {
   const body = valueFor((contract.body ?? {}) as Schema, limit - 1_000, filling);
   return Buffer.from(JSON.stringify(body));
+}
+
+/** Maximum bytes and fields of a form. */
+const [maxFormBytes, maxFields] = [64 * 1024, 1_000];
+
+/** Returns forms that are as large as a route accepts them, by what they are filled with. */
+export function largestForms(contract: RouteContract): ReadonlyMap<string, Buffer> {
+  const names = Object.keys((contract.body as Schema | undefined)?.properties ?? {});
+  const bytes = maxFormBytes - 1_000;
+  const share = Math.floor(bytes / Math.max(1, names.length)) - 100;
+  const formOf = (value: string) => names.map((name) => `${name}=${value}`).join('&');
+  const size = Math.floor(bytes / maxFields);
+  const fields = (nameOf: (index: number) => string) =>
+    Array.from({ length: maxFields - names.length }, (_, index) =>
+      `${nameOf(index)}=`.padEnd(size - 1, 'x'),
+    ).join('&');
+  return new Map(
+    Object.entries({
+      'long fields': formOf('x'.repeat(share)),
+      'encoded fields': formOf('%C3%A4'.repeat(Math.floor(share / 6))),
+      'many fields': `${formOf('x')}&${fields((index) => `f${index}`)}`,
+      'fields of one name': `${formOf('x')}&${fields(() => names[0] ?? 'f')}`,
+    }).map(([what, text]) => [what, Buffer.from(text)]),
+  );
 }
 
 function valueFor(schema: Schema, bytes: number, filling: Filling): unknown {
@@ -60,8 +84,8 @@ function valueFor(schema: Schema, bytes: number, filling: Filling): unknown {
 }
 
 function textOf({ maxLength = maxStringLength, pattern }: Schema, bytes: number): string {
-  if (pattern?.includes('@')) return '@user:test';
-  if (pattern !== undefined) return '!room:test';
+  if (pattern?.includes('@')) return '@user:a.test';
+  if (pattern !== undefined) return '!room:a.test';
   return 'x'.repeat(Math.max(1, Math.min(maxLength, bytes)));
 }
 
@@ -71,7 +95,7 @@ function listOf({ items, maxItems = 1_000 }: Schema, bytes: number, filling: Fil
   const count = Math.min(maxItems, Math.floor(bytes / size));
   return Array.from({ length: count }, (_, index) => {
     const value = valueFor((items ?? {}) as Schema, Math.min(size, 200), filling);
-    return typeof value === 'string' && value.startsWith('x') ? `@user${index}:test` : value;
+    return typeof value === 'string' && value.startsWith('x') ? `@user${index}:a.test` : value;
   });
 }
 
@@ -82,7 +106,7 @@ function objectOf(schema: Schema, bytes: number, filling: Filling): object {
     const { maxProperties = 1_000 } = schema;
     const size = Math.max(60, Math.floor(bytes / maxProperties));
     const count = Math.min(maxProperties, Math.floor(bytes / size));
-    const entry = (index: number) => [`@user${index}:test`, valueFor(inner, size - 30, filling)] as const;
+    const entry = (index: number) => [`@user${index}:a.test`, valueFor(inner, size - 30, filling)] as const;
     return Object.fromEntries(Array.from({ length: count }, (_, index) => entry(index)));
   }
   const names = Object.entries(properties);

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { authorize } from '../../src/federation-client/requests/request-signature.ts';
+import { type Route, type RouteContract, toEcosystemSpelling } from '../../src/kernel/http/index.ts';
+import { isAbove, threadCost } from '../support/clocks/longest-turn.ts';
+import { ScriptedMember } from '../support/other-servers/scripted-member.ts';
+import type { ScriptedServer } from '../support/other-servers/scripted-server.ts';
+import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { TestClient } from '../support/users/test-client.ts';
+
+/** Milliseconds of CPU that a request may cost the process, and that other requests may wait for it. */
+const allowed = { total: 200, longest: 50, process: 200 };
+
+/**
+ * Number of attempts: the collection of garbage and the compiler's work fall on any, so the cheapest counts.
+ */
+const attempts = 6;
+
+/** What a request has besides its path. */
+export interface DrivenRequest {
+  readonly query?: string;
+  readonly body?: Buffer;
+  readonly type?: string;
+  /** How often the body is sent in one request; once by default. */
+  readonly times?: number;
+}
+
+/** Sends requests to every route of a server that is in a room with another server, and counts their cost. */
+export class RouteDriver {
+  readonly #several: SeveralServers;
+  readonly #server: FederatedServer;
+  readonly #token: string;
+  readonly #other: ScriptedServer;
+  readonly #names: Readonly<Record<string, string>>;
+  #count = 0;
+
+  private constructor(
+    several: SeveralServers,
+    server: FederatedServer,
+    token: string,
+    other: ScriptedServer,
+    names: Readonly<Record<string, string>>,
+  ) {
+    this.#several = several;
+    this.#server = server;
+    this.#token = token;
+    this.#other = other;
+    this.#names = names;
+  }
+
+  static async open(): Promise<RouteDriver> {
+    const several = new SeveralServers('sqlite');
+    const listener = { port: 0, type: 'http', bind_addresses: ['127.0.0.1'] } as const;
+    const resources = [{ names: ['client', 'federation'] }] as const;
+    // Encryption costs the sender as much as the server: requests are sent without.
+    const listeners = [
+      { ...listener, resources },
+      { ...listener, tls: true, resources },
+    ];
+    const server = await several.homeserver('a.test', { config: { http: { listeners } as never } });
+    const user = await server.register('alice');
+    const alice = new TestClient(server, user);
+    const other = await several.scripted('other.test');
+    const roomId = await alice.createRoom({ preset: 'public_chat', room_version: '11' });
+    const member = await ScriptedMember.join(other, 'a.test', roomId, '@guest:other.test');
+    await member.say('its key is known');
+    const eventId = await alice.say(roomId, 'first');
+    for (let more = 0; more < 20; more++) {
+      await Promise.all(Array.from({ length: 10 }, (_, index) => alice.say(roomId, `${more} ${index}`)));
+    }
+    return new RouteDriver(several, server, user.token, other, {
+      roomId,
+      roomIdOrAlias: roomId,
+      eventId,
+      userId: alice.id,
+      deviceId: user.deviceId,
+      serverName: 'a.test',
+      receiptType: 'm.read',
+      kind: 'override',
+      eventType: 'm.test',
+      relType: 'm.thread',
+      scope: 'global',
+      queryType: 'profile',
+    });
+  }
+
+  /** Routes that other servers or users call. */
+  get routes(): readonly Route[] {
+    return this.#server.homeserver.routes.filter(
+      ({ contract: { auth, operationId } }) => auth !== 'admin' && !endsSession.has(operationId ?? ''),
+    );
+  }
+
+  stop(): Promise<void> {
+    return this.#several.stop();
+  }
+
+  /**
+   * Sends the request several times, until it costs what is allowed.
+   * @returns a description of the cost if it is too high
+   */
+  async excess(route: Route, what: string, driven: DrivenRequest): Promise<string | undefined> {
+    const { method, path } = route.contract;
+    const name = `${method} ${typeof path === 'string' ? path : path[0]} with ${what}`;
+    let cheapest = { total: Infinity, longest: Infinity, process: Infinity };
+    let status = 0;
+    for (let left = attempts; left > 0; left--) {
+      const send = this.#prepare(route, driven, this.#server.baseUrl);
+      const cost = await threadCost(async () => {
+        status = await send();
+      });
+      assert.ok(status < 500 || status === 502 || status === 504, `${name} answers ${status}`);
+      cheapest = {
+        total: Math.min(cheapest.total, cost.total),
+        longest: Math.min(cheapest.longest, cost.longest),
+        process: Math.min(cheapest.process, cost.process),
+      };
+      if (!isAbove(cheapest, allowed)) return undefined;
+    }
+    const own = await this.#ownCost(route, driven);
+    const withOwn = { ...allowed, total: allowed.total + own, process: allowed.process + own };
+    if (!isAbove(cheapest, withOwn)) return undefined;
+    const [all, thread, longest, client] = [cheapest.process, cheapest.total, cheapest.longest, own].map(
+      Math.round,
+    );
+    return `${name}, answered with ${status}: ${all} ms, of which ${thread} block, ${longest} at a time; ${client} to send it`;
+  }
+
+  /** CPU of this process for sending the request, which a server answers at once that does not read it. */
+  async #ownCost(route: Route, driven: DrivenRequest): Promise<number> {
+    const idle = createServer((request, response) => {
+      request.resume();
+      request.on('end', () => response.end('{}'));
+    });
+    await once(idle.listen(0, '127.0.0.1'), 'listening');
+    const send = this.#prepare(route, driven, `http://127.0.0.1:${(idle.address() as AddressInfo).port}`);
+    let cheapest = Number.POSITIVE_INFINITY;
+    for (let left = attempts; left > 0; left--)
+      cheapest = Math.min(cheapest, (await threadCost(send)).process);
+    idle.close();
+    idle.closeAllConnections();
+    return cheapest;
+  }
+
+  /** Returns a function that sends the request, which is signed already where another server sends it. */
+  #prepare(
+    { contract }: Route,
+    { query, body, type = 'application/json', times = 1 }: DrivenRequest,
+    baseUrl: string,
+  ) {
+    const { hostname, port } = new URL(baseUrl);
+    const { method } = contract;
+    const path = this.#pathOf(contract) + (query === undefined ? '' : `?${query}`);
+    const headers = {
+      authorization: this.#authorization(contract, path, body),
+      ...(body && { 'content-type': type, 'content-length': body.length * times }),
+    };
+    return async (): Promise<number> => {
+      const sent = request({ hostname, port, method, path, headers });
+      const response = once(sent, 'response') as Promise<[IncomingMessage]>;
+      // A request that is refused early is answered before all of its body is sent.
+      sent.on('error', () => undefined);
+      for (let part = 1; body && part < times; part++) {
+        if (!sent.write(body)) await Promise.race([once(sent, 'drain'), response]);
+      }
+      sent.end(body);
+      const [answer] = await response;
+      await text(answer);
+      return answer.statusCode!;
+    };
+  }
+
+  #authorization({ auth, method }: RouteContract, uri: string, body: Buffer | undefined): string {
+    if (auth !== 'server') return `Bearer ${this.#token}`;
+    const { name: origin, key } = this.#other;
+    return authorize({ method, uri, origin, destination: 'a.test', content: body?.toString() }, key);
+  }
+
+  /** Fills in the parameters of a path. */
+  #pathOf(contract: RouteContract): string {
+    const path = typeof contract.path === 'string' ? contract.path : contract.path[0]!;
+    const names: Readonly<Record<string, string>> = { ...this.#names, txnId: `txn${this.#count++}` };
+    return toEcosystemSpelling(
+      path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(names[name] ?? 'x')),
+    );
+  }
+}
+
+/** Operations that end the session of the test's user, or the membership in the room. */
+const endsSession: ReadonlySet<string> = new Set([
+  'logout',
+  'logout_all',
+  'deactivateAccount',
+  'deleteDevices',
+  'changePassword',
+  'leaveRoom',
+  'forgetRoom',
+]);
