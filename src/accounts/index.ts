@@ -17,7 +17,7 @@ export type {
   InteractiveAuthResult,
 } from './interactive-auth/interactive-auth.ts';
 export type { AccountConfirmation, Reauthenticator } from './interactive-auth/reauthenticator.ts';
-export type { Flows, Stage, StageContext } from './interactive-auth/stage.ts';
+export type { Flows, Stage, StageContext, StageForm } from './interactive-auth/stage.ts';
 export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
 export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';

@@ -17,7 +17,8 @@ import { requestTokenRoutes } from './routes/request-token-routes.ts';
 import { phoneSubmitRoute, submitRoutes } from './routes/submit-routes.ts';
 import { ValidationMails } from './validation/mail-validation.ts';
 import { PhoneDelegate } from './validation/phone-delegate.ts';
-import { addressStage } from './validation/stages.ts';
+import { mailForm, phoneForm } from './validation/stage-forms.ts';
+import { addressStage, stageTypes } from './validation/stages.ts';
 import { TextMessages } from './validation/text-messages.ts';
 import { TokenRequests } from './validation/token-requests.ts';
 import { ValidatedSessions } from './validation/validated-sessions.ts';
@@ -62,16 +63,17 @@ export function openThirdPartyIds(deps: ThirdPartyIdsDeps) {
   const phones =
     msisdn === null ? undefined : new TextMessages({ ...deps, sessions }, new PhoneDelegate(http, msisdn));
   const validated = new ValidatedSessions(sessions, phones?.delegate);
-  const stages: Stage[] = [
-    ...(mails ? [addressStage('email', validated)] : []),
-    ...(phones ? [addressStage('msisdn', validated)] : []),
-  ];
   const published = new PublishedAddresses({ ...deps, identityServers: new IdentityServers(http) });
   const allowed = new AllowedAddresses(options.allowed_local_3pids);
-  const resetStages = stages.map(({ type }) => type);
+  const resetStages = [...(mails ? [stageTypes.email] : []), ...(phones ? [stageTypes.msisdn] : [])];
   const addresses = new AccountAddresses({ ...deps, allowed, published, resetStages });
   const validationMails = mails && new ValidationMails(mails, baseUrl);
   const requests = new TokenRequests({ ...deps, sessions, addresses, mails: validationMails, phones });
+  const formDeps = { ...deps, requests, validated };
+  const stages: Stage[] = [
+    ...(mails ? [addressStage('email', validated, mailForm(formDeps))] : []),
+    ...(phones ? [addressStage('msisdn', validated, phoneForm(formDeps))] : []),
+  ];
   return { addresses, stages, published, sessions, validated, phones, requests };
 }
 

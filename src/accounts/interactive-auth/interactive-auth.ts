@@ -83,6 +83,9 @@ const [sessionsPerCleanup, cleanupInterval] = [100, 3_600_000];
 /** Maximum bytes of the parameters of a user's request, and of a registration: they are stored. */
 const [maxBodyBytes, maxRegistrationBytes] = [65_536, 4_096];
 
+/** The operation of registrations. */
+export const registrationOperation = 'POST /register';
+
 /** Maximum number of stored sessions of registrations; older ones are deleted. */
 const maxRegistrations = 10_000;
 
@@ -283,8 +286,14 @@ export class InteractiveAuth {
       throw await this.#challenge(request, progress, unknown);
     }
     const { requester, ip } = request;
+    const isRegistration = request.operation === registrationOperation;
     try {
-      const result = await stage.verify(auth, { requester, ip, session: progress.session });
+      const result = await stage.verify(auth, {
+        requester,
+        ip,
+        session: progress.session,
+        isRegistration,
+      });
       if (progress.isStored || stage.store) await this.#saveCompleted(request, progress, stage, result);
       progress.completed.set(type, result);
     } catch (error) {
@@ -384,6 +393,7 @@ const contextOf = (row: SessionRow, session: string, ip: string): StageContext =
   requester: row.user_id === null ? undefined : { userId: row.user_id },
   ip,
   session,
+  isRegistration: row.operation === digestOperation(registrationOperation),
 });
 
 /** Returns the result of an operation that has been carried out. @throws MatrixError M_FORBIDDEN */

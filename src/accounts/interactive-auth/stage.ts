@@ -27,7 +27,7 @@ export interface Stage {
 
 /** The form by which a user completes a stage in a browser. Source: client-server API, "Fallback". */
 export interface StageForm {
-  /** File name of a template. It gets `myurl`, where it is sent, `session`, `error`, and the values of the form. */
+  /** File name of a template. It gets `myurl`, where it is sent, `session`, and the values of the form; after a failure also `error` and the submitted `fields`. */
   readonly template: string;
   /** Directives of the Content-Security-Policy that the page needs. */
   readonly policy?: ContentSecurityPolicy;
@@ -54,6 +54,7 @@ export interface StageContext {
   readonly ip: string;
   /** The session id. */
   readonly session: string;
+  readonly isRegistration: boolean;
 }
 
 /** A stage was completed for another user than the requester: the request is rejected, not asked again. */

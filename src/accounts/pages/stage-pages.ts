@@ -46,7 +46,7 @@ export class StagePages {
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;
       const values = (await form.values?.(context)) ?? {};
-      return this.#page(form, stage, { ...values, error: error.message }, error.status);
+      return this.#page(form, stage, { ...values, fields, error: error.message }, error.status);
     }
   }
 

@@ -15,7 +15,11 @@ import {
 } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { type Accounts, userInUse } from '../accounts.ts';
-import type { InteractiveAuth, InteractiveAuthResult } from '../interactive-auth/interactive-auth.ts';
+import {
+  type InteractiveAuth,
+  type InteractiveAuthResult,
+  registrationOperation,
+} from '../interactive-auth/interactive-auth.ts';
 import type { Flows } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginRequest } from '../login/login.ts';
@@ -115,7 +119,7 @@ export class Registration {
     const flows = this.#flows();
     this.#deps.limits.registration.check(ip);
     const request = {
-      operation: 'POST /register',
+      operation: registrationOperation,
       body: knownMembers(body),
       requester: undefined,
       ip,

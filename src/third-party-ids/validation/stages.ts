@@ -1,4 +1,4 @@
-import type { Stage } from '../../accounts/index.ts';
+import type { Stage, StageForm } from '../../accounts/index.ts';
 import { isJsonObject, type JsonObject, MatrixError, missingParam } from '../../protocol/index.ts';
 import type { Medium } from '../addresses/address.ts';
 import type { ValidatedSessions } from './validated-sessions.ts';
@@ -10,11 +10,13 @@ export const stageTypes = { email: 'm.login.email.identity', msisdn: 'm.login.ms
 /**
  * Returns the stage in which a client proves that its user receives messages at an address. Its result is
  * `{medium, address, validated_at, purpose}`.
+ * @param form by which a user completes it in a browser
  * Source: client-server API, "Email-based (identity / homeserver)" and "Phone number/MSISDN-based".
  */
-export function addressStage(medium: Medium, sessions: ValidatedSessions): Stage {
+export function addressStage(medium: Medium, sessions: ValidatedSessions, form: StageForm): Stage {
   return {
     type: stageTypes[medium],
+    form,
     async verify(auth) {
       const session = await sessions.find(medium, readCredentials(auth)).catch((error: unknown) => {
         throw error instanceof MatrixError && error.status === 400 ? notValidated() : error;

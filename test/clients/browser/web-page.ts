@@ -15,6 +15,10 @@ export interface WebPage {
   close(): Promise<void>;
 }
 
+export function launchChromium(): Promise<Browser> {
+  return chromium.launch({ executablePath: chromiumPath, args: ['--no-sandbox'], timeout: 120_000 });
+}
+
 /** Opens the client in Chromium. The page comes from its own web server, as for any web client. */
 export async function openWebPage(): Promise<WebPage> {
   const files = new Map([
@@ -30,11 +34,7 @@ export async function openWebPage(): Promise<WebPage> {
   await once(server, 'listening');
   let browser: Browser | undefined;
   try {
-    browser = await chromium.launch({
-      executablePath: chromiumPath,
-      args: ['--no-sandbox'],
-      timeout: 120_000,
-    });
+    browser = await launchChromium();
     const page = await browser.newPage();
     page.setDefaultTimeout(120_000);
     const errors: string[] = [];

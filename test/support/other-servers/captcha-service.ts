@@ -55,11 +55,13 @@ export class CaptchaService {
 }
 
 const script = `
-addEventListener('DOMContentLoaded', () => {
+const show = () => {
   const box = document.querySelector('.g-recaptcha');
   box.innerHTML = '<label><input type="checkbox" id="person"> I am a person</label>' +
     '<textarea name="g-recaptcha-response" hidden></textarea>';
   box.querySelector('input').addEventListener('change', () => {
     box.querySelector('textarea').value = 'solved for ' + box.dataset.sitekey;
   });
-});`;
+};
+if (document.readyState === 'loading') addEventListener('DOMContentLoaded', show);
+else show();`;

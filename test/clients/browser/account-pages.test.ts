@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { linkIn, ServerWithMail } from '../../../src/third-party-ids/test/server-with-mail.ts';
+import { CaptchaService } from '../../support/other-servers/captcha-service.ts';
+import { registerAdmin } from '../../support/users/register-admin.ts';
+import { after, before, test } from '../bounded-test.ts';
+import { launchChromium } from './web-page.ts';
+
+/** A folder for pictures of the pages, for people to look at. */
+const pictures = process.env['HEARTH_TEST_PICTURES'];
+
+let captcha: CaptchaService;
+let mail: ServerWithMail;
+let browser: Browser;
+const folder = mkdtempSync(join(tmpdir(), 'hearth-account-pages-'));
+
+before(async () => {
+  captcha = await CaptchaService.start();
+  mail = await ServerWithMail.start('sqlite', {
+    enable_registration_without_verification: false,
+    registration_requires_token: true,
+    enable_registration_captcha: true,
+    recaptcha_public_key: 'the public key',
+    recaptcha_private_key: 'the private key',
+    recaptcha_siteverify_api: captcha.api,
+    registrations_require_3pid: ['email'],
+    user_consent: {
+      template_dir: folder,
+      version: '1.0',
+      server_notice_content: null,
+      send_server_notice_to_guests: false,
+      block_events_error: null,
+      require_at_registration: true,
+      policy_name: 'House rules',
+    },
+  });
+  browser = await launchChromium();
+});
+after(async () => {
+  await browser?.close();
+  await mail?.stop();
+  await captcha?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Opens a window that reports what browsers refuse: scripts that fail, and violations of the policy. */
+async function openWindow(context: BrowserContext): Promise<{ page: Page; errors: string[] }> {
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const errors: string[] = [];
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !/status of 40[013]/.test(message.text())) errors.push(message.text());
+  });
+  return { page, errors };
+}
+
+let pictureNumber = 0;
+
+/** Checks what each page needs for keyboards and screen readers, and takes pictures of it. */
+async function look(page: Page, name: string): Promise<void> {
+  assert.equal(await page.locator('html').getAttribute('lang'), 'en');
+  assert.notEqual(await page.title(), '');
+  assert.equal(await page.locator('h1').count(), 1);
+  for (const field of await page.locator('input:not([type=hidden]), textarea:visible').all()) {
+    const label = await field.evaluate((element) => {
+      const { labels } = element as { labels?: ArrayLike<{ readonly textContent: string }> };
+      return labels?.[0]?.textContent;
+    });
+    assert.ok(label, `a field of the page ${name} has no label`);
+  }
+  const width = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+  assert.ok(width <= 0, `the page ${name} is wider than the window`);
+  if (pictures === undefined) return;
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    await page.screenshot({ path: join(pictures, `${pictureNumber}-${name}-${colorScheme}.png`) });
+  }
+  pictureNumber += 1;
+}
+
+const url = (path: string) => mail.server.baseUrl + path;
+
+test('a user registers in a browser with a token, a CAPTCHA, a mail address and terms, and logs in', async () => {
+  const admin = await registerAdmin(mail.server);
+  const made = await mail.server.api('POST', '/_synapse/admin/v1/registration_tokens/new', {
+    token: admin.token,
+    body: { token: 'welcome', uses_allowed: 1 },
+  });
+  assert.equal(made.status, 200, made.raw);
+  const context = await browser.newContext({ viewport: { width: 400, height: 800 } });
+  const { page, errors } = await openWindow(context);
+
+  await page.goto(url('/_synapse/client/register?token=welcome'));
+  await look(page, 'register');
+  await page.getByLabel('User name').fill('Not good');
+  await page.getByLabel('Password', { exact: true }).fill('correct horse');
+  await page.getByLabel('Password again').fill('correct horse');
+  await page.getByRole('button', { name: 'Create the account' }).click();
+  await page.getByRole('alert').waitFor();
+  await look(page, 'register-refused');
+  assert.equal(await page.getByLabel('User name').getAttribute('aria-invalid'), 'true');
+  assert.equal(await page.getByLabel('Registration token').inputValue(), 'welcome');
+
+  // Without a mouse.
+  await page.getByLabel('User name').fill('alice');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('correct horse');
+  await page.keyboard.press('Tab');
+  await page.keyboard.type('correct horse');
+  await page.keyboard.press('Enter');
+
+  await page.getByRole('heading', { name: 'Are you a person?' }).waitFor();
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByRole('alert').filter({ hasText: 'Solve the CAPTCHA' }).waitFor();
+  await page.getByLabel('I am a person').check();
+  await look(page, 'captcha');
+  await page.getByRole('button', { name: 'Continue' }).click();
+
+  await page.getByLabel('Mail address').fill('Alice@Example.org');
+  await look(page, 'mail');
+  const number = mail.mailServer.received.length;
+  await page.getByRole('button', { name: 'Send the mail' }).click();
+  await page.getByRole('status').waitFor();
+  await look(page, 'mail-sent');
+  await page.getByRole('button', { name: 'I have opened the link' }).click();
+  await page.getByRole('alert').filter({ hasText: 'has not been validated' }).waitFor();
+  const { pathname, search } = new URL(linkIn(await mail.mailServer.mail(number)));
+  const other = await openWindow(context);
+  await other.page.goto(url(pathname + search));
+  await other.page.getByRole('heading', { name: 'Your address is confirmed' }).waitFor();
+  await other.page.close();
+  await page.getByRole('button', { name: 'I have opened the link' }).click();
+
+  await page.getByRole('heading', { name: 'House rules' }).waitFor();
+  await page.getByLabel('I have read it').check();
+  await look(page, 'terms');
+  await page.getByRole('button', { name: 'Continue' }).click();
+  await page.getByText('@alice:test').waitFor();
+  await look(page, 'registered');
+
+  await page.addInitScript('window.matrixLogin = { onLogin: (response) => (window.response = response) };');
+  await page.goto(url('/_matrix/static/client/login/?device_id=PHONE'));
+  await page.getByLabel('User name or mail address').fill('alice@example.org');
+  await page.getByLabel('Password').fill('wrong');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('alert').waitFor();
+  await look(page, 'login');
+  await page.getByLabel('Password').fill('correct horse');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('status').waitFor();
+  const response = (await page.evaluate('window.response')) as Record<string, string>;
+  assert.deepEqual([response['user_id'], response['device_id']], ['@alice:test', 'PHONE']);
+  assert.deepEqual([...errors, ...other.errors], []);
+  await context.close();
+});
+
+test('a client opens the fallback page of a stage, which reports its completion', async () => {
+  const asked = await mail.post('/register', { username: 'bob', password: 'correct horse' });
+  const session = String(asked.body['session']);
+  const context = await browser.newContext();
+  const client = await openWindow(context);
+  await client.page.goto(url('/_matrix/static/client/login/'));
+  const fallback = url(`/_matrix/client/v3/auth/m.login.terms/fallback/web?session=${session}`);
+  const [popup] = await Promise.all([
+    context.waitForEvent('page'),
+    client.page.evaluate(
+      `addEventListener('message', ({ data }) => (window.received = data)); void window.open('${fallback}');`,
+    ),
+  ]);
+  await popup.getByLabel('I have read it').check();
+  await popup.getByRole('button', { name: 'Continue' }).click();
+  await popup.getByRole('status').waitFor();
+  await look(popup, 'stage-completed');
+  await client.page.waitForFunction("window.received === 'authDone'");
+  const { body } = await mail.post('/register', { auth: { session } });
+  assert.deepEqual(body['completed'], ['m.login.terms']);
+  await context.close();
+});
+
+test('the pages of closed registrations and failures can be read', async () => {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const { page } = await openWindow(context);
+  await page.goto(url('/_matrix/client/v3/auth/m.login.terms/fallback/web?session=unknown'));
+  await page.getByRole('alert').filter({ hasText: 'Unknown authentication session' }).waitFor();
+  await look(page, 'failure');
+  await page.goto(url('/_synapse/client/register'));
+  await look(page, 'register-wide');
+  await context.close();
+});
