@@ -105,7 +105,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         await startServerNotices(kernel, users, rooms, opened);
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
-        startAdmin({ kernel, users, rooms, upkeep, directory, sender }, opened);
+        startAdmin({ kernel, users, rooms, upkeep, directory, sender, media }, opened);
         await startJobs(kernel, opened);
         rooms.incoming.start();
         await rooms.completion.start();

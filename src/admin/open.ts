@@ -3,8 +3,16 @@ import type { AccountsSlice, checkUserType } from '../accounts/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import type { MediaModeration } from '../media/index.ts';
 import type { Profiles } from '../profiles/index.ts';
 import type { DummyEvents, RoomDeletion, Rooms } from '../rooms/index.ts';
+import { ImagesInUse } from './media/images-in-use.ts';
+import { mediaRoutes } from './media/media-routes.ts';
+import { mediaStatisticsRoute } from './media/media-statistics-route.ts';
+import { MediaUsage } from './media/media-usage.ts';
+import { RoomMedia } from './media/room-media.ts';
+import { UserMediaList } from './media/user-media-list.ts';
+import { userMediaRoutes } from './media/user-media-routes.ts';
 import { PageCursors } from './paging/page-cursors.ts';
 import { registrationTokenRoutes } from './registration-tokens/registration-token-routes.ts';
 import { blockRoutes } from './rooms/block-routes.ts';
@@ -35,6 +43,8 @@ export interface AdminDeps {
   readonly rooms: Rooms;
   readonly deletion: RoomDeletion;
   readonly dummyEvents: DummyEvents;
+  /** Absent where another process runs the media repository. */
+  readonly moderation: MediaModeration | undefined;
   /** Resolves when the table of rooms is up to date. */
   readonly roomListCaughtUp: () => Promise<void>;
   readonly options: Parameters<typeof checkUserType>[1];
@@ -49,6 +59,7 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] 
       versionRoute,
       ...routesOfUsers(deps, users, cursors),
       ...routesOfRooms(deps, users, cursors),
+      ...routesOfMedia(deps, users, cursors),
       ...registrationTokenRoutes(deps.accounts.registrationTokens),
     ],
   };
@@ -65,6 +76,18 @@ function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
     ...accountActionRoutes({ ...deps.accounts, accounts, users }),
     ...deviceRoutes(devices, users),
     ...userDataRoutes({ ...deps, engine: deps.rooms.engine, users }),
+  ];
+}
+
+function routesOfMedia(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
+  const { moderation, rooms } = deps;
+  if (moderation === undefined) return [];
+  const roomMedia = new RoomMedia(rooms.engine);
+  const images = new ImagesInUse(deps);
+  return [
+    ...mediaRoutes({ ...deps, moderation, roomMedia, images, rooms: new KnownRooms(rooms), users }),
+    ...userMediaRoutes({ moderation, list: new UserMediaList(deps), users, cursors }),
+    mediaStatisticsRoute(new MediaUsage(deps), cursors),
   ];
 }
 

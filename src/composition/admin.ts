@@ -1,6 +1,7 @@
 import { openAdmin } from '../admin/index.ts';
 import type { Directory } from '../directory/index.ts';
 import type { FederationSender } from '../federation/index.ts';
+import type { MediaSlice } from '../media/index.ts';
 import { RoomDeletion, type Rooms, type RoomUpkeep } from '../rooms/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -13,11 +14,13 @@ interface Deps {
   readonly upkeep: RoomUpkeep;
   readonly directory: Directory;
   readonly sender: FederationSender;
+  /** Absent where another process runs the media repository. */
+  readonly media: MediaSlice | undefined;
 }
 
 /** Opens the admin API over all other slices; to be called before jobs are started. */
 export function startAdmin(
-  { kernel, users, rooms, upkeep, directory, sender }: Deps,
+  { kernel, users, rooms, upkeep, directory, sender, media }: Deps,
   opened: OpenedSlices,
 ): void {
   const { accounts, profiles, accountData } = users;
@@ -37,6 +40,7 @@ export function startAdmin(
       accountData,
       rooms,
       deletion,
+      moderation: media?.moderation,
       roomListCaughtUp: () => directory.stats.caughtUp(),
       options: kernel.configuration.accounts,
     }),

@@ -1,9 +1,11 @@
 /** The media repository: uploads, downloads, and copies of remote media. */
 
 export { mediaMigrations } from './migrations.ts';
+export type { MediaDetails, MediaModeration } from './moderation/media-moderation.ts';
 export { type MediaSlice, type MediaSliceDeps, openMediaRepository } from './open.ts';
 export type { MediaRequest, MediaResponse as MediaAnswer, MediaServers } from './remote/media-servers.ts';
 export {
   remoteMediaTooLarge,
   responseTimedOut,
 } from './remote/remote-media.ts';
+export type { MediaTables } from './tables.ts';

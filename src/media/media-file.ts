@@ -20,4 +20,6 @@ export interface MediaFile extends MediaDescription {
   readonly sha256: string;
   /** Stored while `enable_authenticated_media` was on. */
   readonly isAuthenticated: boolean;
+  /** An administrator has made it unreadable. */
+  readonly isQuarantined: boolean;
 }

@@ -1,4 +1,5 @@
 import type { Migration } from '../kernel/database/index.ts';
+import { mediaModerationMigration } from './moderation/migration.ts';
 
 export const mediaMigrations: readonly Migration[] = [
   {
@@ -38,4 +39,5 @@ export const mediaMigrations: readonly Migration[] = [
         .execute();
     },
   },
+  mediaModerationMigration,
 ];

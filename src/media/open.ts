@@ -11,6 +11,8 @@ import { essenceOf } from './description.ts';
 import { MediaStore } from './disk/media-store.ts';
 import { ThumbnailStore } from './disk/thumbnail-store.ts';
 import { LocalMedia } from './local/local-media.ts';
+import { MediaAccess } from './moderation/media-access.ts';
+import { MediaModeration } from './moderation/media-moderation.ts';
 import type { MediaServers } from './remote/media-servers.ts';
 import { RemoteMedia } from './remote/remote-media.ts';
 import { downloadRoutes } from './routes/download-routes.ts';
@@ -44,8 +46,9 @@ export interface MediaSlice {
   readonly routes: readonly Route[];
   /** Returns the properties of a local file. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
+  readonly moderation: MediaModeration;
   /** Aborts downloads from remote servers and the making of thumbnails. */
-  stop(): void;
+  stop(): Promise<void>;
 }
 
 /** @throws when the media directory cannot be used */
@@ -61,8 +64,9 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     maxKept: 2 * options.thumbnail_sizes.length + 64,
   });
   const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new ImageTasks(deps) });
-  const local = new LocalMedia({ ...deps, disk, uploaded: (file) => void thumbnails.prepare(file) });
-  const remote = new RemoteMedia({ ...deps, disk, limit: limits.remote });
+  const access = new MediaAccess(deps);
+  const local = new LocalMedia({ ...deps, disk, access, uploaded: (file) => void thumbnails.prepare(file) });
+  const remote = new RemoteMedia({ ...deps, disk, access, limit: limits.remote });
   const finder = new MediaFinder({ serverName, disk, local, remote, options });
   return {
     routes: [
@@ -76,9 +80,11 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
       const file = address?.serverName === serverName ? await local.describe(address.mediaId) : undefined;
       return file && { size: file.size, mimeType: essenceOf(file.contentType) };
     },
+    moderation: new MediaModeration({ ...deps, disk, access }),
     stop() {
       remote.stop();
       thumbnails.stop();
+      return access.flush();
     },
   };
 }

@@ -21,6 +21,7 @@ const localColumns = [
   'size',
   'sha256',
   'authenticated',
+  'quarantined_by',
 ] as const;
 
 export async function readLocal(reader: Reader<Tables>, mediaId: string): Promise<LocalMedia | undefined> {
@@ -44,7 +45,7 @@ export async function readRemote(
 ): Promise<MediaFile | undefined> {
   const row = await reader
     .selectFrom('remote_media')
-    .select(['file_id', 'content_type', 'file_name', 'size', 'sha256', 'authenticated'])
+    .select(['file_id', 'content_type', 'file_name', 'size', 'sha256', 'authenticated', 'quarantined_by'])
     .where('server_name', '=', serverName)
     .where('media_id', '=', mediaId)
     .executeTakeFirst();
@@ -58,6 +59,7 @@ interface FileRow {
   readonly size: number | null;
   readonly sha256: string | null;
   readonly authenticated: number;
+  readonly quarantined_by: string | null;
 }
 
 const toFile = (area: MediaArea, row: FileRow): MediaFile => ({
@@ -68,6 +70,7 @@ const toFile = (area: MediaArea, row: FileRow): MediaFile => ({
   size: row.size ?? 0,
   sha256: row.sha256 ?? '',
   isAuthenticated: row.authenticated === 1,
+  isQuarantined: row.quarantined_by !== null,
 });
 
 /** Whether a row refers to the file. */
@@ -87,6 +90,8 @@ export async function isFileStored(
 
 export interface UploadedFile extends StoredFile, MediaDescription {
   readonly isAuthenticated: boolean;
+  /** The administrator who has quarantined this content. */
+  readonly quarantinedBy: string | undefined;
 }
 
 const fileValues = (file: UploadedFile) => ({
@@ -96,6 +101,7 @@ const fileValues = (file: UploadedFile) => ({
   size: file.size,
   sha256: file.sha256,
   authenticated: file.isAuthenticated ? 1 : 0,
+  quarantined_by: file.quarantinedBy ?? null,
 });
 
 export async function insertUploaded(

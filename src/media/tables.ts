@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely';
+
 /** The tables of media. Times in milliseconds since the epoch, sizes in bytes. */
 export interface MediaTables {
   local_media: {
@@ -18,6 +20,12 @@ export interface MediaTables {
     sha256: string | null;
     /** 1 when unauthenticated requests must not get it, else 0. */
     authenticated: number;
+    /** When it was last read; written once a minute. */
+    last_access_at: Generated<number | null>;
+    /** The administrator who has made it unreadable. */
+    quarantined_by: Generated<string | null>;
+    /** 1 when it must not be quarantined, else 0. */
+    protected: Generated<number>;
   };
   remote_media: {
     server_name: string;
@@ -29,5 +37,7 @@ export interface MediaTables {
     size: number;
     sha256: string;
     authenticated: number;
+    last_access_at: Generated<number | null>;
+    quarantined_by: Generated<string | null>;
   };
 }

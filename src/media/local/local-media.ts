@@ -5,6 +5,8 @@ import { forbidden, limitExceeded, MatrixError } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
+import type { MediaAccess } from '../moderation/media-access.ts';
+import { quarantinedHash } from '../moderation/quarantined-hash.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
 import { PendingUploads } from './pending-uploads.ts';
@@ -23,6 +25,7 @@ export interface LocalMediaDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly disk: MediaStore;
+  readonly access: MediaAccess;
   /** Receives each uploaded file, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
@@ -113,7 +116,7 @@ export class LocalMedia {
   async find(mediaId: string, uploadTimeout: number, signal: AbortSignal): Promise<MediaFile> {
     const found = await this.#pendingUploads.wait(mediaId, () => this.#look(mediaId), uploadTimeout, signal);
     if (found === undefined) throw notYetUploaded();
-    return found;
+    return this.#deps.access.open(found);
   }
 
   /** Returns the properties of a file; `undefined` when there is none. */
@@ -149,13 +152,14 @@ export class LocalMedia {
     await this.#quota.check(database.reader(), userId, 0);
     const isAuthenticated = options.enable_authenticated_media;
     const file = await disk.store('local', content, async (stored) => {
-      const described = { ...stored, ...description, isAuthenticated };
-      await database.transaction<MediaTables, void>(async (writer) => {
+      return database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
         await this.#quota.check(writer, userId, stored.size);
+        const quarantinedBy = await quarantinedHash(writer, stored.sha256);
+        const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
         await record(writer, described);
+        return described;
       });
-      return described;
     });
-    uploaded({ area: 'local', ...file });
+    if (file.quarantinedBy === undefined) uploaded({ area: 'local', ...file, isQuarantined: false });
   }
 }

@@ -7,6 +7,8 @@ import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import { type MediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
+import type { MediaAccess } from '../moderation/media-access.ts';
+import { quarantinedHash } from '../moderation/quarantined-hash.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
 import { fetchMedia } from './fetch-media.ts';
@@ -24,6 +26,7 @@ export interface RemoteMediaDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly disk: MediaStore;
+  readonly access: MediaAccess;
   readonly servers: MediaServers;
   /** Bytes from remote servers, per client address. */
   readonly limit: RateLimiter;
@@ -71,10 +74,11 @@ export class RemoteMedia {
    */
   async find(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
     if (this.#prevented.has(address.serverName)) throw mediaNotFound();
+    const { access } = this.#deps;
     const stored = await this.#findStored(address);
-    if (stored !== undefined) return stored;
+    if (stored !== undefined) return access.open(stored);
     if (!wanted.mayFetch) throw mediaNotFound();
-    return this.#download(address, wanted);
+    return access.open(await this.#download(address, wanted));
   }
 
   /** Aborts all downloads. */
@@ -152,12 +156,13 @@ export class RemoteMedia {
     const isAuthenticated = options.enable_authenticated_media;
     return disk
       .store('remote', content, async (stored) => {
-        const file = { ...stored, contentType, fileName, isAuthenticated };
+        const described = { ...stored, contentType, fileName, isAuthenticated };
+        const quarantinedBy = await quarantinedHash(database.reader(), stored.sha256);
         const isNew = await database.transaction<MediaTables, boolean>((writer) =>
-          store.insertRemote(writer, address, clock.now(), file),
+          store.insertRemote(writer, address, clock.now(), { ...described, quarantinedBy }),
         );
         if (!isNew) throw new AlreadyStored();
-        return { area: 'remote' as const, ...file };
+        return { area: 'remote' as const, ...described, isQuarantined: quarantinedBy !== undefined };
       })
       .catch(async (error: unknown) => {
         const stored = error instanceof AlreadyStored ? await this.#findStored(address) : undefined;

@@ -67,6 +67,7 @@ describe('Thumbnails that fail', () => {
       contentType: 'image/jpeg',
       fileName: undefined,
       isAuthenticated: true,
+      isQuarantined: false,
     };
   }
   const find = (of: MediaFile, width: number, height = width) =>

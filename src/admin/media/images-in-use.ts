@@ -1,0 +1,42 @@
+import type { DirectoryTables } from '../../directory/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { ProfileTables } from '../../profiles/index.ts';
+
+/** Finds the uploads that local users and rooms have as their avatars. */
+export class ImagesInUse {
+  readonly #database: Database;
+  readonly #serverName: string;
+
+  constructor({ database, serverName }: { readonly database: Database; readonly serverName: string }) {
+    this.#database = database;
+    this.#serverName = serverName;
+  }
+
+  /** Returns those of the media ids that are in use. */
+  async among(mediaIds: readonly string[]): Promise<ReadonlySet<string>> {
+    if (mediaIds.length === 0) return new Set();
+    const prefix = `mxc://${this.#serverName}/`;
+    const uris = mediaIds.map((id) => prefix + id);
+    const scanner = this.#database.scanner<ProfileTables & DirectoryTables>();
+    const ofUsers = await scanner
+      .selectFrom('profile_fields')
+      .select('value')
+      .where('field', '=', 'avatar_url')
+      .where(
+        'value',
+        'in',
+        uris.map((uri) => JSON.stringify(uri)),
+      )
+      .execute();
+    const ofRooms = await scanner
+      .selectFrom('room_stats')
+      .select('avatar_url')
+      .where('avatar_url', 'in', uris)
+      .execute();
+    const used = [
+      ...ofUsers.map(({ value }) => JSON.parse(value) as string),
+      ...ofRooms.map(({ avatar_url: uri }) => uri ?? ''),
+    ];
+    return new Set(used.map((uri) => uri.slice(prefix.length)));
+  }
+}

@@ -1,0 +1,236 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
+import { Administration } from '../test/administration.ts';
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('media of the admin API', () => {
+    let server: TestServer;
+    let admin: Administration;
+    before(async () => {
+      server = await startTestServer({ database: kind });
+      admin = await Administration.open(server);
+    });
+    after(() => server.stop());
+
+    let users = 0;
+    const newUser = () => TestClient.register(server, `user${users++}`);
+    const far = 4_000_000_000_000;
+    /** @returns the media id */
+    const upload = async (user: TestClient, content: string, filename = 'a.txt') => {
+      const answer = await server.api('POST', '/_matrix/media/v3/upload', {
+        token: user.token,
+        body: content,
+        query: { filename },
+        headers: { 'content-type': 'text/plain' },
+      });
+      assert.equal(answer.status, 200, answer.raw);
+      return String(answer.body['content_uri']).slice('mxc://test/'.length);
+    };
+    const download = async (user: TestClient, mediaId: string) =>
+      (await server.api('GET', `/_matrix/client/v1/media/download/test/${mediaId}`, { token: user.token }))
+        .status;
+    const listOf = async (user: TestClient, query: Record<string, string | number> = {}) => {
+      const body = await admin.do('GET', `/v1/users/${user.id}/media`, undefined, query);
+      return body as unknown as {
+        media: { media_id: string; [field: string]: unknown }[];
+        total: number;
+        next_token?: number;
+      };
+    };
+    const idsOf = async (user: TestClient, query: Record<string, string | number> = {}) =>
+      (await listOf(user, query)).media.map(({ media_id }) => media_id);
+
+    it('GET /users/{userId}/media lists the uploads of a user in every order and by pages', async () => {
+      const user = await newUser();
+      const ids = [
+        await upload(user, 'first', 'b'),
+        await upload(user, 'second one', 'a'),
+        await upload(user, '3', 'c'),
+      ];
+      const [newest] = (await listOf(user)).media;
+      const { created_ts, media_id, ...rest } = newest!;
+      assert.ok(ids.includes(media_id) && Number(created_ts) > 1e12);
+      assert.deepEqual(Object.keys(rest).sort(), [
+        'last_access_ts',
+        'media_length',
+        'media_type',
+        'quarantined_by',
+        'safe_from_quarantine',
+        'upload_name',
+      ]);
+      assert.deepEqual(await idsOf(user, { order_by: 'upload_name' }), [ids[1], ids[0], ids[2]]);
+      assert.deepEqual(await idsOf(user, { order_by: 'media_length', dir: 'b' }), [ids[1], ids[0], ids[2]]);
+      for (const order_by of [
+        'media_id',
+        'upload_name',
+        'created_ts',
+        'last_access_ts',
+        'media_length',
+        'media_type',
+        'quarantined_by',
+        'safe_from_quarantine',
+      ]) {
+        const paged: string[] = [];
+        for (let from = 0; ; ) {
+          const page = await listOf(user, { order_by, limit: 2, from });
+          assert.equal(page.total, 3);
+          paged.push(...page.media.map(({ media_id: id }) => id));
+          if (page.next_token === undefined) break;
+          from = page.next_token;
+        }
+        assert.deepEqual(paged, await idsOf(user, { order_by }), order_by);
+      }
+      await download(user, ids[0]!);
+      const read = (await listOf(user, { order_by: 'last_access_ts', dir: 'b' })).media[0]!;
+      assert.equal(read.media_id, ids[0]);
+      assert.ok(Number(read['last_access_ts']) > 1e12);
+    });
+
+    it('quarantines a file with all files of the same content, also later ones, and releases it', async () => {
+      const user = await newUser();
+      const [bad, same, other] = [
+        await upload(user, 'bad content'),
+        await upload(user, 'bad content'),
+        await upload(user, 'good content'),
+      ];
+      assert.deepEqual(await admin.do('POST', `/v1/media/quarantine/test/${bad}`), {});
+      const later = await upload(user, 'bad content');
+      const statuses = [bad, same, later, other].map((id) => download(user, id));
+      assert.deepEqual(await Promise.all(statuses), [404, 404, 404, 200]);
+      const { media_info } = await admin.do('GET', `/v1/media/test/${bad}`);
+      const info = media_info as Record<string, unknown>;
+      assert.deepEqual(
+        [info['media_origin'], info['user_id'], info['media_length'], info['quarantined_by']],
+        ['test', user.id, 11, '@admin:test'],
+      );
+      await admin.do('POST', `/v1/media/unquarantine/test/${bad}`);
+      assert.deepEqual([await download(user, bad), await download(user, same)], [200, 404]);
+      assert.deepEqual(await admin.refused('GET', '/v1/media/test/unknown'), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await admin.refused('GET', `/v1/media/test/${enc('a\0')}`), [404, 'M_NOT_FOUND']);
+    });
+
+    it('quarantines the media of a user and of a room, and leaves protected media readable', async () => {
+      const user = await newUser();
+      const [one, two, safe] = [
+        await upload(user, 'one'),
+        await upload(user, 'two'),
+        await upload(user, 'safe'),
+      ];
+      await admin.do('POST', `/v1/media/protect/${safe}`);
+      const quarantined = await admin.do('POST', `/v1/user/${user.id}/media/quarantine`);
+      assert.deepEqual(quarantined, { num_quarantined: 2 });
+      const statuses = [one, two, safe].map((id) => download(user, id));
+      assert.deepEqual(await Promise.all(statuses), [404, 404, 200]);
+      await admin.do('POST', `/v1/media/unprotect/${safe}`);
+      assert.deepEqual(await admin.refused('POST', '/v1/media/protect/unknown'), [404, 'M_NOT_FOUND']);
+
+      const roomId = await user.createRoom();
+      const thumbnail = await upload(user, 'thumbnail');
+      await user.send(roomId, 'm.room.message', {
+        msgtype: 'm.image',
+        body: 'x',
+        url: `mxc://test/${safe}`,
+        info: { thumbnail_url: `mxc://test/${thumbnail}` },
+      });
+      await user.send(roomId, 'm.room.message', { msgtype: 'm.image', body: 'x', url: 'mxc://remote/abc' });
+      const found = await admin.do('GET', `/v1/room/${enc(roomId)}/media`);
+      assert.deepEqual(
+        (found['local'] as string[]).toSorted(),
+        [`mxc://test/${safe}`, `mxc://test/${thumbnail}`].toSorted(),
+      );
+      assert.deepEqual(found['remote'], ['mxc://remote/abc']);
+      const inRoom = await admin.do('POST', `/v1/room/${enc(roomId)}/media/quarantine`);
+      assert.deepEqual(inRoom, { num_quarantined: 2 });
+      assert.deepEqual([await download(user, safe), await download(user, thumbnail)], [404, 404]);
+    });
+
+    it('deletes media by its id, and the newest or largest of a user', async () => {
+      const user = await newUser();
+      const ids = [await upload(user, '1'), await upload(user, '22'), await upload(user, '333')];
+      assert.deepEqual(await admin.do('DELETE', `/v1/media/test/${ids[0]}`), {
+        deleted_media: [ids[0]],
+        total: 1,
+      });
+      assert.deepEqual(await admin.refused('DELETE', `/v1/media/test/${ids[0]}`), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await admin.refused('DELETE', '/v1/media/elsewhere/abc'), [400, 'M_INVALID_PARAM']);
+      assert.equal(await download(user, ids[0]!), 404);
+      const largest = await admin.do('DELETE', `/v1/users/${user.id}/media`, undefined, {
+        order_by: 'media_length',
+        dir: 'b',
+        limit: 1,
+      });
+      assert.deepEqual(largest, { deleted_media: [ids[2]], total: 1 });
+      assert.deepEqual(await idsOf(user), [ids[1]]);
+    });
+
+    it('deletes media that was not used since a time or is large, except avatars and protected media', async () => {
+      const user = await newUser();
+      const [avatar, large, small, safe] = [
+        await upload(user, 'the large avatar'),
+        await upload(user, 'the large file'),
+        await upload(user, 'small'),
+        await upload(user, 'the large protected file'),
+      ];
+      await user.do('PUT', `/profile/${user.id}/avatar_url`, { avatar_url: `mxc://test/${avatar}` });
+      await admin.do('POST', `/v1/media/protect/${safe}`);
+      assert.deepEqual(await admin.refused('POST', '/v1/media/delete', {}, { before_ts: 5 }), [
+        400,
+        'M_INVALID_PARAM',
+      ]);
+      const early = await admin.do('POST', '/v1/media/delete', {}, { before_ts: 1_500_000_000_000 });
+      assert.deepEqual(early, { deleted_media: [], total: 0 });
+      const query = { before_ts: far, size_gt: 10 };
+      const ofUser = async () => (await idsOf(user)).toSorted();
+      await admin.do('POST', '/v1/media/test/delete', {}, query);
+      assert.deepEqual(await ofUser(), [avatar, small, safe].toSorted());
+      await admin.do('POST', '/v1/media/delete', {}, { ...query, keep_profiles: false });
+      assert.deepEqual(await ofUser(), [small, safe].toSorted());
+      assert.equal(await download(user, large), 404);
+    });
+
+    it('POST /purge_media_cache deletes old copies of remote media', async () => {
+      assert.deepEqual(await admin.do('POST', '/v1/purge_media_cache', {}, { before_ts: far }), {
+        deleted: 0,
+      });
+      assert.deepEqual(await admin.refused('POST', '/v1/purge_media_cache', {}), [400, 'M_MISSING_PARAM']);
+    });
+
+    it('GET /statistics/users/media counts the uploads of each user, with filters, orders and pages', async () => {
+      const [few, many] = [await newUser(), await newUser()];
+      await upload(few, '0123456789');
+      for (const content of ['a', 'b', 'c']) await upload(many, content);
+      await admin.do('PUT', `/v2/users/${few.id}`, { displayname: 'Statistician' });
+      await admin.do('PUT', `/v2/users/${many.id}`, { displayname: 'Statistics' });
+      const usage = async (query: Record<string, string | number> = {}) =>
+        (await admin.do('GET', '/v1/statistics/users/media', undefined, {
+          search_term: 'statisti',
+          ...query,
+        })) as unknown as { users: { user_id: string }[]; total: number; next_token?: number };
+      assert.deepEqual(await usage(), {
+        users: [
+          { user_id: few.id, displayname: 'Statistician', media_count: 1, media_length: 10 },
+          { user_id: many.id, displayname: 'Statistics', media_count: 3, media_length: 3 },
+        ],
+        total: 2,
+      });
+      for (const order_by of ['user_id', 'displayname', 'media_length', 'media_count']) {
+        const [first, second] = [
+          await usage({ order_by, limit: 1 }),
+          await usage({ order_by, limit: 1, from: 1 }),
+        ];
+        assert.equal(first.next_token, 1);
+        assert.deepEqual([...first.users, ...second.users], (await usage({ order_by })).users, order_by);
+      }
+      assert.equal((await usage({ order_by: 'media_length' })).users[0]!.user_id, many.id);
+      assert.equal((await usage({ from_ts: far })).total, 0);
+      const refused = await admin.refused('GET', '/v1/statistics/users/media', undefined, {
+        from_ts: 5,
+        until_ts: 4,
+      });
+      assert.deepEqual(refused, [400, 'M_INVALID_PARAM']);
+    });
+  });
+});

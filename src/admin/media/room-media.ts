@@ -1,0 +1,48 @@
+import { isJsonObject, type JsonObject, parseMxcUri } from '../../protocol/index.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
+
+interface MediaAddress {
+  readonly serverName: string;
+  readonly mediaId: string;
+}
+
+/** Events that are read at once, and maximum number of files that are found. */
+const [eventsAtOnce, maxFiles] = [500, 50_000];
+
+/** Finds the media that the events of a room name. Encrypted events hide theirs. */
+export class RoomMedia {
+  readonly #engine: Pick<RoomReader, 'events'>;
+
+  constructor(engine: Pick<RoomReader, 'events'>) {
+    this.#engine = engine;
+  }
+
+  /** Returns each file once, at most 50,000, those of the newest events first. */
+  async of({ roomNid }: RoomHead): Promise<MediaAddress[]> {
+    const found = new Map<string, MediaAddress>();
+    let place = { depth: Number.MAX_SAFE_INTEGER, stream: Number.MAX_SAFE_INTEGER };
+    while (found.size < maxFiles) {
+      const events = await this.#engine.events.history(roomNid, place, {
+        limit: eventsAtOnce,
+        direction: 'backward',
+      });
+      for (const { event } of events) {
+        for (const uri of urisIn(event.content)) {
+          const address = parseMxcUri(uri);
+          if (address && found.size < maxFiles) found.set(uri, address);
+        }
+      }
+      const last = events.at(-1);
+      if (!last || events.length < eventsAtOnce) break;
+      place = { depth: last.event.depth, stream: (last.stream ?? 0) - 1 };
+    }
+    return [...found.values()];
+  }
+}
+
+/** Sources: client-server API, `m.image` and the other messages with files, `m.sticker`, `m.room.avatar`, `m.room.member`. */
+function urisIn(content: JsonObject): string[] {
+  const info = isJsonObject(content['info']) ? content['info'] : {};
+  const named = [content['url'], content['avatar_url'], info['thumbnail_url']];
+  return named.filter((uri): uri is string => typeof uri === 'string' && uri.startsWith('mxc://'));
+}

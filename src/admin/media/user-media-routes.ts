@@ -1,0 +1,83 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { MediaModeration } from '../../media/index.ts';
+import type { PageCursors } from '../paging/page-cursors.ts';
+import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import type { LocalUsers } from '../users/local-user.ts';
+import { type ListedMedia, mediaOrders, type UserMediaList } from './user-media-list.ts';
+
+const path = '/_server/admin/v1/users/:userId/media';
+
+const query = Type.Object({
+  ...pageParameters,
+  order_by: Type.Optional(Type.Union(mediaOrders.map((order) => Type.Literal(order)))),
+  dir: Type.Optional(direction),
+});
+
+export interface UserMediaDeps {
+  readonly moderation: MediaModeration;
+  readonly list: UserMediaList;
+  readonly users: LocalUsers;
+  readonly cursors: PageCursors;
+}
+
+/** Lists and deletes what a user has uploaded: the newest first, unless the request has an order. */
+export function userMediaRoutes({ moderation, list, users, cursors }: UserMediaDeps): Route[] {
+  const orderOf = (asked: { order_by?: (typeof mediaOrders)[number]; dir?: 'f' | 'b' }) => ({
+    by: asked.order_by ?? 'created_ts',
+    descending: asked.dir === 'b' || (asked.dir === undefined && asked.order_by === undefined),
+  });
+  return [
+    route(
+      {
+        method: 'GET',
+        path,
+        auth: 'admin',
+        query,
+        response: Type.Object({
+          media: Type.Array(Type.Object({ media_id: Type.String(), created_ts: Type.Integer() })),
+          total: Type.Integer(),
+          next_token: Type.Optional(Type.Integer()),
+        }),
+      },
+      async ({ params: { userId }, query: asked, requester }) => {
+        await users.get(userId);
+        await moderation.updateAccessTimes();
+        const order = orderOf(asked);
+        const listed = { administrator: requester.userId, list: JSON.stringify(['media', userId, order]) };
+        const { rows, next } = await pageFrom(cursors, listed, asked, (start, limit) =>
+          list.page(userId, order, start, limit),
+        );
+        return {
+          media: rows.map(mediaJson),
+          total: await list.count(userId),
+          ...(next !== undefined && { next_token: next }),
+        };
+      },
+    ),
+    route(
+      { method: 'DELETE', path, auth: 'admin', query },
+      async ({ params: { userId }, query: { from, limit, ...asked } }) => {
+        await users.get(userId);
+        const size = Math.min(limit, maxDeleted);
+        const { rows } = await list.page(userId, orderOf(asked), { offset: from }, Math.max(1, size));
+        const deleted = size === 0 ? [] : await moderation.deleteLocal(rows.map((row) => row.media_id));
+        return { deleted_media: deleted, total: deleted.length };
+      },
+    ),
+  ];
+}
+
+/** Maximum number of files that one request deletes. */
+const maxDeleted = 1_000;
+
+const mediaJson = (media: ListedMedia) => ({
+  media_id: media.media_id,
+  media_type: media.content_type,
+  media_length: media.size,
+  upload_name: media.file_name,
+  created_ts: media.created_at,
+  last_access_ts: media.last_access_at,
+  quarantined_by: media.quarantined_by,
+  safe_from_quarantine: media.protected === 1,
+});

@@ -1,0 +1,68 @@
+import type { Clock, Timer } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { mediaNotFound } from '../media-address.ts';
+import type { MediaFile } from '../media-file.ts';
+
+/** Milliseconds between two writes. */
+const flushInterval = 60_000;
+
+/** A flush starts early when this many different files are pending. */
+const maxPending = 10_000;
+
+/**
+ * Records when each file was last read. A request updates memory only, and pending times are written together once a
+ * minute, so that a crash loses at most a minute of them.
+ */
+export class MediaAccess {
+  readonly #database: Database;
+  readonly #clock: Clock;
+  readonly #log: Logger;
+  /** By area and file id. */
+  #pending = new Map<string, { readonly file: MediaFile; readonly at: number }>();
+  #timer: Timer | undefined;
+  #flushing: Promise<void> = Promise.resolve();
+
+  constructor({ database, clock, log }: { database: Database; clock: Clock; log: Logger }) {
+    this.#database = database;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /**
+   * Returns a file that a user may read, and records that it is read, without I/O.
+   * @throws MatrixError M_NOT_FOUND for quarantined files
+   */
+  open(file: MediaFile): MediaFile {
+    if (file.isQuarantined) throw mediaNotFound();
+    this.#record(file);
+    return file;
+  }
+
+  /** Writes pending times; resolves when they are on disk. Failures are only logged. */
+  flush(): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    const read = [...this.#pending.values()];
+    this.#pending = new Map();
+    this.#flushing = this.#flushing
+      .then(() => this.#write(read))
+      .catch((error: unknown) => this.#log.warn({ err: error }, 'Failed to write when media was last read'));
+    return this.#flushing;
+  }
+
+  #record(file: MediaFile): void {
+    this.#pending.set(`${file.area} ${file.fileId}`, { file, at: this.#clock.now() });
+    if (this.#pending.size >= maxPending) void this.flush();
+    else this.#timer ??= this.#clock.setTimer(flushInterval, () => void this.flush());
+  }
+
+  async #write(read: readonly { readonly file: MediaFile; readonly at: number }[]): Promise<void> {
+    const statements = (['local', 'remote'] as const).map((area) => ({
+      sql: `UPDATE ${area}_media SET last_access_at = ? WHERE file_id = ?`,
+      rows: read.filter(({ file }) => file.area === area).map(({ file, at }) => [at, file.fileId]),
+    }));
+    const needed = statements.filter(({ rows }) => rows.length > 0);
+    if (needed.length > 0) await this.#database.batch(needed);
+  }
+}

@@ -1,0 +1,335 @@
+import type { Database, Writer } from '../../kernel/database/index.ts';
+import type { MediaStore } from '../disk/media-store.ts';
+import type { MediaAddress } from '../media-address.ts';
+import type { MediaTables } from '../tables.ts';
+import type { MediaAccess } from './media-access.ts';
+
+export interface MediaModerationDeps {
+  readonly database: Database;
+  readonly disk: MediaStore;
+  readonly access: MediaAccess;
+  readonly serverName: string;
+}
+
+/** What is known about a file. Times are milliseconds since the epoch. */
+export interface MediaDetails {
+  readonly origin: string;
+  /** Absent for copies of remote media. */
+  readonly userId: string | undefined;
+  readonly mediaId: string;
+  readonly contentType: string | null;
+  readonly size: number | null;
+  readonly fileName: string | null;
+  readonly createdAt: number;
+  readonly fileId: string | null;
+  readonly lastAccessAt: number | null;
+  readonly quarantinedBy: string | null;
+  readonly isAuthenticated: boolean;
+  /** Absent for copies of remote media. */
+  readonly isProtected: boolean | undefined;
+  readonly sha256: string | null;
+}
+
+/** Media to delete, by its last use and its size. */
+export interface MediaAge {
+  /** Milliseconds since the epoch: media that was used since then stays. */
+  readonly before: number;
+  /** Bytes: smaller media and media of this size stays. */
+  readonly largerThan: number;
+}
+
+/** Rows that are read and deleted at once. */
+const rowsAtOnce = 200;
+
+/** Quarantines, protects and deletes media for administrators. */
+export class MediaModeration {
+  readonly #deps: MediaModerationDeps;
+
+  constructor(deps: MediaModerationDeps) {
+    this.#deps = deps;
+  }
+
+  /** Resolves when the times at which media was last read are on disk. */
+  updateAccessTimes(): Promise<void> {
+    return this.#deps.access.flush();
+  }
+
+  /** Returns what is known about a file; `undefined` for remote media without a copy. */
+  async details({ serverName, mediaId }: MediaAddress): Promise<MediaDetails | undefined> {
+    await this.#deps.access.flush();
+    return serverName === this.#deps.serverName
+      ? this.#localDetails(mediaId)
+      : this.#remoteDetails({ serverName, mediaId });
+  }
+
+  /**
+   * Makes files unreadable, with all files of the same content, except protected ones.
+   * @param administrator the user who does it
+   * @returns how many of the files are quarantined
+   */
+  async quarantine(addresses: readonly MediaAddress[], administrator: string): Promise<number> {
+    let count = 0;
+    for (const address of addresses) {
+      const isDone = await this.#deps.database.transaction<MediaTables, boolean>(async (writer) => {
+        const hash = await this.#mark(writer, address, administrator);
+        if (hash === undefined) return false;
+        if (hash !== null) await markHash(writer, hash, administrator);
+        return true;
+      });
+      if (isDone) count++;
+    }
+    return count;
+  }
+
+  /** Quarantines all uploads of a local user. @returns how many there are */
+  async quarantineOfUser(userId: string, administrator: string): Promise<number> {
+    const { serverName, database } = this.#deps;
+    let count = 0;
+    for (let after = ''; ; ) {
+      const rows = await database
+        .reader<MediaTables>()
+        .selectFrom('local_media')
+        .select('media_id')
+        .where('user_id', '=', userId)
+        .where('file_id', 'is not', null)
+        .where('media_id', '>', after)
+        .orderBy('media_id')
+        .limit(rowsAtOnce)
+        .execute();
+      count += await this.quarantine(
+        rows.map((row) => ({ serverName, mediaId: row.media_id })),
+        administrator,
+      );
+      if (rows.length < rowsAtOnce) return count;
+      after = rows.at(-1)?.media_id ?? after;
+    }
+  }
+
+  /** Makes a file readable again. */
+  async release({ serverName, mediaId }: MediaAddress): Promise<void> {
+    await this.#deps.database.transaction<MediaTables, void>(async (writer) => {
+      if (serverName === this.#deps.serverName) {
+        await writer
+          .updateTable('local_media')
+          .set({ quarantined_by: null })
+          .where('media_id', '=', mediaId)
+          .execute();
+        return;
+      }
+      await writer
+        .updateTable('remote_media')
+        .set({ quarantined_by: null })
+        .where('server_name', '=', serverName)
+        .where('media_id', '=', mediaId)
+        .execute();
+    });
+  }
+
+  /** Protects an upload from quarantine, or ends that. @returns whether there is such an upload */
+  async setProtected(mediaId: string, isProtected: boolean): Promise<boolean> {
+    return this.#deps.database.transaction<MediaTables, boolean>(async (writer) => {
+      const { numUpdatedRows } = await writer
+        .updateTable('local_media')
+        .set({ protected: isProtected ? 1 : 0 })
+        .where('media_id', '=', mediaId)
+        .executeTakeFirst();
+      return numUpdatedRows > 0n;
+    });
+  }
+
+  /** Deletes uploads with their files. @returns the ids of those that existed */
+  async deleteLocal(mediaIds: readonly string[]): Promise<string[]> {
+    const { database, disk } = this.#deps;
+    const deleted: string[] = [];
+    for (let start = 0; start < mediaIds.length; start += rowsAtOnce) {
+      const some = mediaIds.slice(start, start + rowsAtOnce);
+      const rows = await database.transaction<MediaTables, { media_id: string; file_id: string | null }[]>(
+        (writer) =>
+          writer
+            .deleteFrom('local_media')
+            .where('media_id', 'in', some)
+            .returning(['media_id', 'file_id'])
+            .execute(),
+      );
+      for (const { media_id: mediaId, file_id: fileId } of rows) {
+        if (fileId !== null) await disk.delete('local', fileId);
+        deleted.push(mediaId);
+      }
+    }
+    return deleted;
+  }
+
+  /**
+   * Deletes uploads that were not used for long.
+   * @param kept returns those of some media ids that stay
+   * @returns the ids
+   */
+  async deleteOldLocal(
+    age: MediaAge,
+    kept: (mediaIds: readonly string[]) => Promise<ReadonlySet<string>>,
+  ): Promise<string[]> {
+    await this.#deps.access.flush();
+    const deleted: string[] = [];
+    for (let after = ''; ; ) {
+      const ids = await this.#oldLocal(age, after);
+      const staying = await kept(ids);
+      deleted.push(...(await this.deleteLocal(ids.filter((id) => !staying.has(id)))));
+      if (ids.length < rowsAtOnce) return deleted;
+      after = ids.at(-1) ?? after;
+    }
+  }
+
+  /** Deletes copies of remote media that were not used since a time. @returns how many */
+  async purgeRemote(before: number): Promise<number> {
+    const { database, disk, access } = this.#deps;
+    await access.flush();
+    for (let count = 0; ; ) {
+      const rows = await database
+        .reader<MediaTables>()
+        .selectFrom('remote_media')
+        .select('file_id')
+        .where((row) =>
+          row.or([
+            row('last_access_at', '<', before),
+            row.and([row('last_access_at', 'is', null), row('fetched_at', '<', before)]),
+          ]),
+        )
+        .where('quarantined_by', 'is', null)
+        .limit(rowsAtOnce)
+        .execute();
+      if (rows.length === 0) return count;
+      const ids = rows.map((row) => row.file_id);
+      await database.transaction<MediaTables, void>(async (writer) => {
+        await writer.deleteFrom('remote_media').where('file_id', 'in', ids).execute();
+      });
+      for (const fileId of ids) await disk.delete('remote', fileId);
+      count += ids.length;
+    }
+  }
+
+  async #oldLocal({ before, largerThan }: MediaAge, after: string): Promise<string[]> {
+    const rows = await this.#deps.database
+      .reader<MediaTables>()
+      .selectFrom('local_media')
+      .select('media_id')
+      .where((row) =>
+        row.or([
+          row('last_access_at', '<', before),
+          row.and([row('last_access_at', 'is', null), row('uploaded_at', '<', before)]),
+        ]),
+      )
+      .where('size', '>', largerThan)
+      .where('quarantined_by', 'is', null)
+      .where('protected', '=', 0)
+      .where('media_id', '>', after)
+      .orderBy('media_id')
+      .limit(rowsAtOnce)
+      .execute();
+    return rows.map((row) => row.media_id);
+  }
+
+  /** @returns the hash of the file; `undefined` for an unknown or protected file */
+  async #mark(
+    writer: Writer<MediaTables>,
+    { serverName, mediaId }: MediaAddress,
+    administrator: string,
+  ): Promise<string | null | undefined> {
+    const change = { quarantined_by: administrator };
+    const row =
+      serverName === this.#deps.serverName
+        ? await writer
+            .updateTable('local_media')
+            .set(change)
+            .where('media_id', '=', mediaId)
+            .where('protected', '=', 0)
+            .returning('sha256')
+            .executeTakeFirst()
+        : await writer
+            .updateTable('remote_media')
+            .set(change)
+            .where('server_name', '=', serverName)
+            .where('media_id', '=', mediaId)
+            .returning('sha256')
+            .executeTakeFirst();
+    return row?.sha256;
+  }
+
+  async #localDetails(mediaId: string): Promise<MediaDetails | undefined> {
+    const row = await this.#deps.database
+      .reader<MediaTables>()
+      .selectFrom('local_media')
+      .selectAll()
+      .where('media_id', '=', mediaId)
+      .executeTakeFirst();
+    return (
+      row && {
+        origin: this.#deps.serverName,
+        userId: row.user_id,
+        mediaId,
+        createdAt: row.created_at,
+        isProtected: row.protected === 1,
+        ...sharedDetails(row),
+      }
+    );
+  }
+
+  async #remoteDetails({ serverName, mediaId }: MediaAddress): Promise<MediaDetails | undefined> {
+    const row = await this.#deps.database
+      .reader<MediaTables>()
+      .selectFrom('remote_media')
+      .selectAll()
+      .where('server_name', '=', serverName)
+      .where('media_id', '=', mediaId)
+      .executeTakeFirst();
+    return (
+      row && {
+        origin: serverName,
+        userId: undefined,
+        mediaId,
+        createdAt: row.fetched_at,
+        isProtected: undefined,
+        ...sharedDetails(row),
+      }
+    );
+  }
+}
+
+interface SharedColumns {
+  readonly content_type: string | null;
+  readonly size: number | null;
+  readonly file_name: string | null;
+  readonly file_id: string | null;
+  readonly last_access_at: number | null;
+  readonly quarantined_by: string | null;
+  readonly authenticated: number;
+  readonly sha256: string | null;
+}
+
+const sharedDetails = (row: SharedColumns) => ({
+  contentType: row.content_type,
+  size: row.size,
+  fileName: row.file_name,
+  fileId: row.file_id,
+  lastAccessAt: row.last_access_at,
+  quarantinedBy: row.quarantined_by,
+  isAuthenticated: row.authenticated === 1,
+  sha256: row.sha256,
+});
+
+/** Quarantines all files of a content that are not protected. */
+async function markHash(writer: Writer<MediaTables>, hash: string, administrator: string): Promise<void> {
+  const change = { quarantined_by: administrator };
+  await writer
+    .updateTable('local_media')
+    .set(change)
+    .where('sha256', '=', hash)
+    .where('protected', '=', 0)
+    .where('quarantined_by', 'is', null)
+    .execute();
+  await writer
+    .updateTable('remote_media')
+    .set(change)
+    .where('sha256', '=', hash)
+    .where('quarantined_by', 'is', null)
+    .execute();
+}
