@@ -1,0 +1,211 @@
+/** Drives a server with synadm, a tool for administrators from Debian's packages, through its commands. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { after, before, test } from './bounded-test.ts';
+import { HearthProcess, registrationSecret } from './hearth-process.ts';
+
+const run = promisify(execFile);
+
+type Json = Readonly<Record<string, unknown>>;
+
+let hearth: HearthProcess;
+/** The home of synadm, with its configuration and its log. */
+let home: string;
+let admin: { readonly userId: string; readonly token: string };
+
+before(async () => {
+  await run('synadm', ['--help']).catch(() =>
+    assert.fail('synadm is missing; install it with: apt-get install synadm'),
+  );
+  hearth = await HearthProcess.create({ server_notices: { system_mxid_localpart: 'notices' } });
+  await hearth.start();
+  admin = await registerAdmin();
+  home = await mkdtemp(join(tmpdir(), 'synadm-'));
+  const configuration = {
+    user: admin.userId,
+    token: admin.token,
+    base_url: hearth.url,
+    admin_path: '/_synapse/admin',
+    matrix_path: '/_matrix',
+    timeout: 30,
+    server_discovery: 'well-known',
+    homeserver: 'hearth.test',
+    format: 'json',
+  };
+  // JSON is YAML.
+  await writeFile(join(home, 'synadm.yaml'), JSON.stringify(configuration));
+});
+after(async () => {
+  await hearth?.remove();
+  if (home) await rm(home, { recursive: true, force: true });
+});
+
+/** Runs a command. @returns its output */
+async function synadm(...command: readonly string[]): Promise<string> {
+  const options = ['--batch', '--config-file', join(home, 'synadm.yaml'), '--output', 'json'];
+  const { stdout, stderr } = await run('synadm', [...options, ...command], {
+    env: { ...process.env, HOME: home, LC_ALL: 'C.UTF-8', LANG: 'C.UTF-8' },
+    timeout: 60_000,
+  });
+  // `user modify` looks for the user first, who may not exist yet.
+  const mayFail = command[1] === 'modify';
+  assert.ok(mayFail || !stderr.includes('status code'), `synadm ${command.join(' ')}: ${stderr}${stdout}`);
+  return stdout;
+}
+
+/** Runs a command. @returns the last object that it writes; some commands write sentences around it */
+async function ask(...command: readonly string[]): Promise<Json> {
+  const output = await synadm(...command);
+  const last = output.split('\n').findLast((line) => line.startsWith('{'));
+  assert.ok(last !== undefined, output);
+  return JSON.parse(last) as Json;
+}
+
+async function api(method: string, path: string, body?: object, token = admin?.token): Promise<Json> {
+  const response = await fetch(hearth.url + path, {
+    method,
+    headers: { ...(token && { authorization: `Bearer ${token}` }) },
+    ...(body && { body: JSON.stringify(body) }),
+  });
+  const answer = (await response.json()) as Json;
+  assert.equal(response.status, 200, JSON.stringify(answer));
+  return answer;
+}
+
+async function registerAdmin() {
+  const path = '/_synapse/admin/v1/register';
+  const { nonce } = await api('GET', path);
+  const text = `${nonce}\0operator\0password\0admin`;
+  const mac = createHmac('sha1', registrationSecret).update(text).digest('hex');
+  const made = await api('POST', path, {
+    nonce,
+    username: 'operator',
+    password: 'password',
+    admin: true,
+    mac,
+  });
+  return { userId: String(made['user_id']), token: String(made['access_token']) };
+}
+
+/** Registers a user. @returns the access token */
+async function register(username: string): Promise<string> {
+  const body = { username, password: 'password', auth: { type: 'm.login.dummy' } };
+  return String((await api('POST', '/_matrix/client/v3/register', body, ''))['access_token']);
+}
+
+const createRoom = async (token: string, options: object) =>
+  String((await api('POST', '/_matrix/client/v3/createRoom', options, token))['room_id']);
+
+const listOf = (answer: Json, member: string) => answer[member] as Json[];
+
+test('synadm: version', async () => {
+  assert.match(String((await ask('version'))['server_version']), /^\d+\.\d+/);
+});
+
+test('synadm: users', async () => {
+  await register('anna');
+  const anna = '@anna:hearth.test';
+  const listed = listOf(await ask('user', 'list'), 'users').map(({ name }) => name);
+  assert.deepEqual(listed, [anna, admin.userId]);
+  assert.match(await synadm('user', 'search', 'ann'), /@anna:hearth\.test/);
+  assert.equal((await ask('user', 'details', 'anna'))['name'], anna);
+  const modified = await ask('user', 'modify', 'anna', '--display-name', 'Anna B', '--admin');
+  assert.deepEqual([modified['displayname'], modified['admin']], ['Anna B', true]);
+  const made = await ask('user', 'modify', 'carla', '--password', 'a password');
+  assert.equal(made['name'], '@carla:hearth.test');
+  assert.deepEqual(await ask('user', 'password', 'carla', '--password', 'another'), {});
+  assert.equal((await ask('user', 'whois', 'anna'))['user_id'], anna);
+  const { access_token: token } = await ask('user', 'login', 'carla');
+  const me = await api('GET', '/_matrix/client/v3/account/whoami', undefined, String(token));
+  assert.equal(me['user_id'], '@carla:hearth.test');
+  await synadm('matrix', 'login', 'carla', '--password', 'another');
+  await synadm('matrix', 'login', 'carla', '--password', 'another');
+  await synadm('user', 'prune-devices', '@carla:hearth.test', '--min-days', '1');
+  const devices = await api('GET', '/_synapse/admin/v2/users/@carla:hearth.test/devices');
+  assert.equal(devices['total'], 1);
+  assert.deepEqual(await ask('user', 'shadow-ban', 'carla'), {});
+  assert.equal((await ask('user', 'details', 'carla'))['shadow_banned'], true);
+  assert.deepEqual(await ask('user', 'shadow-ban', '--unban', 'carla'), {});
+  assert.equal((await ask('user', 'membership', '--ids', 'carla'))['total'], 0);
+  await synadm('user', 'deactivate', 'carla');
+  assert.equal((await ask('user', 'details', 'carla'))['deactivated'], true);
+});
+
+test('synadm: rooms', async () => {
+  const bea = await register('bea');
+  const roomId = await createRoom(bea, { name: 'Meadow', preset: 'public_chat', room_alias_name: 'meadow' });
+  const listed = listOf(await ask('room', 'list', '--name', 'mead'), 'rooms');
+  assert.deepEqual(
+    listed.map((room) => room['room_id']),
+    [roomId],
+  );
+  assert.match(await synadm('room', 'search', 'Meadow'), new RegExp(roomId.slice(1, 10)));
+  const details = await ask('room', 'details', roomId);
+  assert.deepEqual([details['name'], details['joined_members']], ['Meadow', 1]);
+  assert.deepEqual(await ask('room', 'join', roomId, admin.userId), { room_id: roomId });
+  const members = (await ask('room', 'members', roomId))['members'];
+  assert.deepEqual(members, ['@bea:hearth.test', admin.userId]);
+  assert.ok(listOf(await ask('room', 'state', roomId), 'state').length > 5);
+  assert.match(await synadm('room', 'power-levels', '--room-id', roomId), /power_levels/);
+  assert.match(await synadm('room', 'resolve', '#meadow:hearth.test'), new RegExp(roomId.slice(1, 10)));
+  assert.match(await synadm('room', 'resolve', '--reverse', roomId), /#meadow:hearth\.test/);
+  assert.deepEqual(await ask('room', 'make-admin', roomId, '--user-id', admin.userId), {});
+  const deleted = await ask('room', 'delete', roomId);
+  assert.deepEqual(deleted['failed_to_kick_users'], []);
+  assert.equal((deleted['kicked_users'] as string[]).length, 2);
+  assert.deepEqual(listOf(await ask('room', 'list', '--name', 'mead'), 'rooms'), []);
+});
+
+test('synadm: media', async () => {
+  const dora = await register('dora');
+  const upload = async (content: string) => {
+    const response = await fetch(`${hearth.url}/_matrix/media/v3/upload?filename=a.txt`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${dora}`, 'content-type': 'text/plain' },
+      body: content,
+    });
+    return String(((await response.json()) as Json)['content_uri']);
+  };
+  const [one, two] = [await upload('one'), await upload('two')];
+  const idOf = (uri: string) => uri.slice('mxc://hearth.test/'.length);
+  assert.equal(listOf(await ask('user', 'media', 'dora'), 'media').length, 2);
+  assert.equal(listOf(await ask('media', 'list', '--user-id', 'dora'), 'media').length, 2);
+  const roomId = await createRoom(dora, {});
+  const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/send/m.room.message/1`;
+  await api('PUT', path, { msgtype: 'm.file', body: 'a', url: one }, dora);
+  assert.deepEqual((await ask('media', 'list', '--room-id', roomId))['local'], [one]);
+  assert.deepEqual(await ask('media', 'protect', idOf(one)), {});
+  const quarantined = await ask('media', 'quarantine', '--user-id', 'dora');
+  assert.equal(quarantined['num_quarantined'], 1);
+  assert.deepEqual(await ask('media', 'quarantine', '--room-id', roomId), { num_quarantined: 0 });
+  assert.deepEqual(
+    await ask('media', 'quarantine', '--server-name', 'hearth.test', '--media-id', idOf(two)),
+    {},
+  );
+  const deleted = await ask('media', 'delete', '--media-id', idOf(two));
+  assert.deepEqual(deleted, { deleted_media: [idOf(two)], total: 1 });
+  assert.equal((await ask('media', 'delete', '--before-days', '1'))['total'], 0);
+  assert.deepEqual(await ask('media', 'purge', '--before-days', '1'), { deleted: 0 });
+});
+
+test('synadm: registration tokens', async () => {
+  const made = await ask('regtok', 'new', '--token', 'welcome', '--uses-allowed', '2');
+  assert.deepEqual([made['token'], made['uses_allowed']], ['welcome', 2]);
+  assert.equal(String((await ask('regtok', 'new'))['token']).length, 16);
+  assert.equal(listOf(await ask('regtok', 'list'), 'registration_tokens').length, 2);
+  assert.equal((await ask('regtok', 'update', 'welcome', '--uses-allowed', '-1'))['uses_allowed'], null);
+  assert.equal((await ask('regtok', 'details', 'welcome'))['uses_allowed'], null);
+  assert.match(await synadm('regtok', 'delete', 'welcome'), /successfully deleted/);
+});
+
+test('synadm: server notices and other requests', async () => {
+  await register('emil');
+  assert.match(await synadm('notice', 'send', '--silent', 'emil', 'maintenance at noon'), /event_id|^\s*$/);
+  const versions = await ask('matrix', 'raw', 'client/versions');
+  assert.ok(Array.isArray(versions['versions']));
+});
