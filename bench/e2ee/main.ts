@@ -5,43 +5,10 @@
  */
 import type { Statement } from '../../src/kernel/database/index.ts';
 import type { ClientDevice } from '../../test/support/users/client-device.ts';
+import { compare } from '../compare.ts';
 import { type E2eeFixture, openE2eeFixture, serverName } from './fixture.ts';
 
-const rounds = 7;
 const algorithm = 'signed_curve25519';
-
-interface Comparison {
-  readonly name: string;
-  /** Number of items per round, and their name. */
-  readonly count: number;
-  readonly unit: string;
-  readonly work: () => Promise<unknown>;
-  readonly plain: () => Promise<unknown>;
-  /** Runs before each round; not measured. */
-  readonly prepare?: () => Promise<unknown>;
-}
-
-/** Prints the best of several rounds of each, so that other work on the machine has little effect. */
-async function compare({ name, count, unit, work, plain, prepare }: Comparison): Promise<void> {
-  const best = { work: Number.POSITIVE_INFINITY, plain: Number.POSITIVE_INFINITY };
-  for (let round = 0; round < rounds; round++) {
-    await prepare?.();
-    best.work = Math.min(best.work, await milliseconds(work));
-    best.plain = Math.min(best.plain, await milliseconds(plain));
-  }
-  const cells = [
-    `${best.work.toFixed(1)} ms`.padStart(12),
-    `${Math.round((count / best.work) * 1_000)} ${unit}/s`.padStart(20),
-    `${(best.work / best.plain).toFixed(2)} x plain`.padStart(16),
-  ];
-  console.log(name.padEnd(44), ...cells);
-}
-
-async function milliseconds(work: () => Promise<unknown>): Promise<number> {
-  const start = performance.now();
-  await work();
-  return performance.now() - start;
-}
 
 /** Compared with reading the same rows. */
 async function keyQuery({ database, query, makeDevices }: E2eeFixture): Promise<void> {

@@ -9,7 +9,7 @@ import { silentLogger } from '../../src/kernel/observability/index.ts';
 import { makeTestDatabase, type OpenDatabase } from '../../test/support/databases/databases.ts';
 import { SenderUnderTest, until } from '../../test/support/other-servers/federation-sender.ts';
 import { alice } from '../../test/support/rooms/rooms.ts';
-import { compare } from './compare.ts';
+import { compare } from '../compare.ts';
 
 const servers = 200;
 const transactionText = (body: string) =>

@@ -2,8 +2,8 @@ import type { DatabaseOptions } from '../../src/kernel/database/index.ts';
 import { until } from '../../test/support/other-servers/federation-sender.ts';
 import { SeveralServers } from '../../test/support/other-servers/several-servers.ts';
 import type { TestClient } from '../../test/support/users/test-client.ts';
+import { compare } from '../compare.ts';
 import { inParallel } from '../load/parallel.ts';
-import { compare } from './compare.ts';
 
 const messages = 400;
 const clients = 32;

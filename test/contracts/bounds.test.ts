@@ -2,24 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Route } from '../../src/kernel/http/index.ts';
 import { withBounds } from '../../src/kernel/http/requests/schema-bounds.ts';
+import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 import { startTestServer, type TestServer } from '../support/servers/server.ts';
-
-/** A JSON Schema; only what is looked at. */
-interface Schema {
-  readonly type?: string;
-  readonly const?: unknown;
-  readonly enum?: unknown;
-  readonly maxLength?: number;
-  readonly maxItems?: number;
-  readonly maxProperties?: number;
-  readonly items?: Schema | readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly patternProperties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: Schema | boolean;
-  readonly anyOf?: readonly Schema[];
-  readonly allOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
-}
 
 /** Members whose content contracts leave open, and what bounds what is done with it. */
 const open: readonly (readonly [where: RegExp, bound: string])[] = [
@@ -71,7 +55,7 @@ describe('contracts of routes', () => {
       return found.length > 0;
     };
     let seen = 0;
-    const look = (schema: Schema, where: string): void => {
+    const look = (schema: ContractSchema, where: string): void => {
       seen++;
       const { type, properties = {}, patternProperties, additionalProperties, items } = schema;
       const isMap = patternProperties !== undefined || isSchema(additionalProperties);
@@ -86,14 +70,14 @@ describe('contracts of routes', () => {
       for (const [name, inner] of Object.entries(properties)) look(inner, `${where}.${name}`);
       for (const inner of Object.values(patternProperties ?? {})) look(inner, `${where}.*`);
       if (isSchema(additionalProperties)) look(additionalProperties, `${where}.*`);
-      for (const inner of [items ?? []].flat()) look(inner as Schema, `${where}[]`);
+      for (const inner of [items ?? []].flat()) look(inner as ContractSchema, `${where}[]`);
       for (const inner of [schema.anyOf, schema.allOf, schema.oneOf].flatMap((some) => some ?? []))
         look(inner, where);
     };
     for (const { contract } of routes) {
       const name = `${contract.method} ${typeof contract.path === 'string' ? contract.path : contract.path[0]}`;
-      if (contract.body) look(withBounds(contract.body) as Schema, `${name} body`);
-      if (contract.query) look(withBounds(contract.query) as Schema, `${name} query`);
+      if (contract.body) look(withBounds(contract.body) as ContractSchema, `${name} body`);
+      if (contract.query) look(withBounds(contract.query) as ContractSchema, `${name} query`);
     }
     assert.deepEqual(unbounded, []);
     assert.ok(routes.length > 200 && seen > 400, `${routes.length} routes with ${seen} schemas`);
@@ -135,8 +119,8 @@ describe('contracts of routes', () => {
   });
 });
 
-const isSchema = (value: unknown): value is Schema =>
+const isSchema = (value: unknown): value is ContractSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-const isUnknown = ({ type, anyOf, allOf, oneOf, const: value, enum: values }: Schema) =>
+const isUnknown = ({ type, anyOf, allOf, oneOf, const: value, enum: values }: ContractSchema) =>
   [type, anyOf, allOf, oneOf, value, values].every((keyword) => keyword === undefined);

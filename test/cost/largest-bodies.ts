@@ -1,21 +1,6 @@
 import { maxStringLength } from '../../src/kernel/http/requests/schema-bounds.ts';
 import type { RouteContract } from '../../src/kernel/http/routing/route.ts';
-
-/** A JSON Schema; only what bodies are made from. */
-interface Schema {
-  readonly type?: string;
-  readonly const?: unknown;
-  readonly maxLength?: number;
-  readonly maxItems?: number;
-  readonly maxProperties?: number;
-  readonly pattern?: string;
-  readonly maximum?: number;
-  readonly items?: Schema | readonly Schema[];
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly patternProperties?: Readonly<Record<string, Schema>>;
-  readonly additionalProperties?: Schema | boolean;
-  readonly anyOf?: readonly Schema[];
-}
+import type { ContractSchema } from '../support/inputs/contract-schema.ts';
 
 /** What fills the objects whose members a contract leaves open. */
 export type Filling = (bytes: number) => object;
@@ -35,7 +20,7 @@ export const fillings: Readonly<Record<string, Filling>> = {
 
 /** Returns the largest bodies that the schema of a route accepts, within its limit of bytes. */
 export function largestBody(contract: RouteContract, limit: number, filling: Filling): Buffer {
-  const body = valueFor((contract.body ?? {}) as Schema, limit - 1_000, filling);
+  const body = valueFor((contract.body ?? {}) as ContractSchema, limit - 1_000, filling);
   return Buffer.from(JSON.stringify(body));
 }
 
@@ -44,7 +29,7 @@ const [maxFormBytes, maxFields] = [64 * 1024, 1_000];
 
 /** Returns forms that are as large as a route accepts them, by what they are filled with. */
 export function largestForms(contract: RouteContract): ReadonlyMap<string, Buffer> {
-  const names = Object.keys((contract.body as Schema | undefined)?.properties ?? {});
+  const names = Object.keys((contract.body as ContractSchema | undefined)?.properties ?? {});
   const bytes = maxFormBytes - 1_000;
   const share = Math.floor(bytes / Math.max(1, names.length)) - 100;
   const formOf = (value: string) => names.map((name) => `${name}=${value}`).join('&');
@@ -63,7 +48,7 @@ export function largestForms(contract: RouteContract): ReadonlyMap<string, Buffe
   );
 }
 
-function valueFor(schema: Schema, bytes: number, filling: Filling): unknown {
+function valueFor(schema: ContractSchema, bytes: number, filling: Filling): unknown {
   if (schema.const !== undefined) return schema.const;
   if (schema.anyOf) return valueFor(schema.anyOf.at(-1)!, bytes, filling);
   switch (schema.type) {
@@ -83,23 +68,23 @@ function valueFor(schema: Schema, bytes: number, filling: Filling): unknown {
   }
 }
 
-function textOf({ maxLength = maxStringLength, pattern }: Schema, bytes: number): string {
+function textOf({ maxLength = maxStringLength, pattern }: ContractSchema, bytes: number): string {
   if (pattern?.includes('@')) return '@user:a.test';
   if (pattern !== undefined) return '!room:a.test';
   return 'x'.repeat(Math.max(1, Math.min(maxLength, bytes)));
 }
 
-function listOf({ items, maxItems = 1_000 }: Schema, bytes: number, filling: Filling): unknown[] {
-  if (Array.isArray(items)) return items.map((item: Schema) => valueFor(item, 100, filling));
+function listOf({ items, maxItems = 1_000 }: ContractSchema, bytes: number, filling: Filling): unknown[] {
+  if (Array.isArray(items)) return items.map((item: ContractSchema) => valueFor(item, 100, filling));
   const size = Math.max(20, Math.floor(bytes / maxItems) - 1);
   const count = Math.min(maxItems, Math.floor(bytes / size));
   return Array.from({ length: count }, (_, index) => {
-    const value = valueFor((items ?? {}) as Schema, Math.min(size, 200), filling);
+    const value = valueFor((items ?? {}) as ContractSchema, Math.min(size, 200), filling);
     return typeof value === 'string' && value.startsWith('x') ? `@user${index}:a.test` : value;
   });
 }
 
-function objectOf(schema: Schema, bytes: number, filling: Filling): object {
+function objectOf(schema: ContractSchema, bytes: number, filling: Filling): object {
   const { properties = {}, patternProperties, additionalProperties } = schema;
   const inner = Object.values(patternProperties ?? {})[0] ?? additionalProperties;
   if (typeof inner === 'object') {

@@ -31,7 +31,6 @@ export class RoomStats {
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
   #changed = new Set<string>();
-  #started = false;
 
   constructor(deps: RoomStatsDeps) {
     this.#deps = deps;
@@ -47,9 +46,8 @@ export class RoomStats {
     });
   }
 
-  async start(): Promise<void> {
-    await this.#follower.start();
-    this.#started = true;
+  start(): Promise<void> {
+    return this.#follower.start();
   }
 
   stop(): Promise<void> {
@@ -57,8 +55,8 @@ export class RoomStats {
   }
 
   /** Resolves when the rows include all facts until now, or after a timeout. */
-  async caughtUp(): Promise<void> {
-    if (this.#started) await this.#follower.caughtUpSoon();
+  caughtUp(): Promise<void> {
+    return this.#follower.caughtUpSoon();
   }
 
   async #follow(after: number): Promise<void> {

@@ -30,7 +30,6 @@ export class RemoteUsers {
   readonly #notedFrom: number;
   readonly #redacted: RedactedState;
   #changed = new Map<string, DirectoryUser>();
-  #started = false;
 
   constructor(deps: RemoteUsersDeps) {
     this.#deps = deps;
@@ -47,9 +46,8 @@ export class RemoteUsers {
     });
   }
 
-  async start(): Promise<void> {
-    await this.#follower.start();
-    this.#started = true;
+  start(): Promise<void> {
+    return this.#follower.start();
   }
 
   stop(): Promise<void> {
@@ -57,8 +55,8 @@ export class RemoteUsers {
   }
 
   /** Resolves when the entries include all memberships until now, or after a timeout. */
-  async caughtUp(): Promise<void> {
-    if (this.#started) await this.#follower.caughtUpSoon();
+  caughtUp(): Promise<void> {
+    return this.#follower.caughtUpSoon();
   }
 
   #note(stored: StoredEvent | undefined): void {

@@ -41,6 +41,7 @@ export class Follower {
   readonly #log: Logger;
   readonly #options: FollowerOptions;
   readonly #stopping = new AbortController();
+  #isStarted = false;
   #cursor = 0;
   #saved = { position: 0, at: 0 };
   #running: Promise<void> | undefined;
@@ -74,6 +75,7 @@ export class Follower {
     this.#cursor = stored ?? this.#options.startAt ?? this.#streams.current;
     // Stored even when it is 0: after a crash, the next run starts here.
     if (stored === undefined) await writeCursor(this.#database, this.#options.name, this.#cursor);
+    this.#isStarted = true;
     this.#streams.onAdvance(() => this.#wake());
     this.#wake();
   }
@@ -98,10 +100,10 @@ export class Follower {
 
   /**
    * Like `caughtUp`, but resolves after some seconds in any case. For readers of what the follower maintains that prefer
-   * stale data to none, for instance while it cannot be written.
+   * stale data to none, for instance while it cannot be written. Resolves at once before `start`.
    */
   async caughtUpSoon(): Promise<void> {
-    if (this.#cursor >= this.#streams.current) return;
+    if (!this.#isStarted || this.#cursor >= this.#streams.current) return;
     const waiting = new AbortController();
     await Promise.race([this.caughtUp(), sleep(this.#clock, catchUpTimeout, waiting.signal)]);
     waiting.abort();

@@ -1,19 +1,12 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc } from '../../../test/support/users/test-client.ts';
-import { assertRefused, registerThreeUsers, roomOfAnnaAndBen, type ThreeUsers } from './test/three-users.ts';
+import { assertRefused, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`joining, on ${database}`, () => {
-    let server: TestServer;
-    let users: ThreeUsers;
-    before(async () => {
-      server = await startTestServer({ database });
-      users = await registerThreeUsers(server);
-    });
-    after(() => server.stop());
+    const users = new ServerOfThreeUsers(database);
 
     const memberOf = (roomId: string) =>
       users.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(users.ben.id)}`);

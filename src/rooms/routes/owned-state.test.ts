@@ -1,21 +1,14 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
-import { registerThreeUsers, type ThreeUsers } from './test/three-users.ts';
+import { ServerOfThreeUsers } from './test/three-users.ts';
 
 const type = 'org.example.location';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`state that users own (MSC3757), on ${database}`, () => {
-    let server: TestServer;
-    let users: ThreeUsers;
-    before(async () => {
-      server = await startTestServer({ database });
-      users = await registerThreeUsers(server);
-    });
-    after(() => server.stop());
+    const users = new ServerOfThreeUsers(database);
 
     /** Anna has the level 100, Ben 50 and Cleo 0; users at 0 may send the state. */
     const roomOf = async (room_version: string) => {

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
-import { assertRefused, registerThreeUsers, roomOfAnnaAndBen, type ThreeUsers } from './test/three-users.ts';
+import { assertRefused, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
 interface Page {
   readonly chunk: readonly { readonly event_id: string; readonly type: string }[];
@@ -12,13 +11,7 @@ interface Page {
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`reading rooms, on ${database}`, () => {
-    let server: TestServer;
-    let users: ThreeUsers;
-    before(async () => {
-      server = await startTestServer({ database });
-      users = await registerThreeUsers(server);
-    });
-    after(() => server.stop());
+    const users = new ServerOfThreeUsers(database);
 
     const messages = async (user: TestClient, roomId: string, query: Record<string, string | number>) =>
       (await user.do('GET', `/rooms/${enc(roomId)}/messages`, undefined, query)) as unknown as Page;
@@ -36,7 +29,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const { anna } = users;
       const roomId = await roomOfAnnaAndBen(users);
       const find = (query: object) =>
-        server.api('GET', `/_matrix/client/v1/rooms/${enc(roomId)}/timestamp_to_event`, {
+        users.server.api('GET', `/_matrix/client/v1/rooms/${enc(roomId)}/timestamp_to_event`, {
           token: anna.token,
           query: { ts: 1, ...query },
         });

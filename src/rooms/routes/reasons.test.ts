@@ -1,35 +1,22 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, type TestClient } from '../../../test/support/users/test-client.ts';
-import {
-  assertRefused,
-  eventOf,
-  registerThreeUsers,
-  roomOfAnnaAndBen,
-  type ThreeUsers,
-} from './test/three-users.ts';
+import { assertRefused, eventOf, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`a reason, on ${database}`, () => {
-    let server: TestServer;
-    let people: ThreeUsers;
-    before(async () => {
-      server = await startTestServer({ database });
-      people = await registerThreeUsers(server);
-    });
-    after(() => server.stop());
+    const users = new ServerOfThreeUsers(database);
 
     /** Changes Ben's membership. @returns the content of his member event */
     const becomes = async (who: TestClient, roomId: string, action: string, body: object) => {
       await who.do('POST', `/rooms/${enc(roomId)}/${action}`, body);
-      return people.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(people.ben.id)}`);
+      return users.anna.do('GET', `/rooms/${enc(roomId)}/state/m.room.member/${enc(users.ben.id)}`);
     };
 
     it('may be null, as bots send it, and is then omitted from the event', async () => {
-      const { anna, ben } = people;
-      const roomId = await roomOfAnnaAndBen(people);
+      const { anna, ben } = users;
+      const roomId = await roomOfAnnaAndBen(users);
       const him = { user_id: ben.id, reason: null };
       for (const [who, action, body, membership] of [
         [anna, 'kick', him, 'leave'],
@@ -51,8 +38,8 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('must otherwise be a string, which goes into the event', async () => {
-      const { anna, ben } = people;
-      const roomId = await roomOfAnnaAndBen(people);
+      const { anna, ben } = users;
+      const roomId = await roomOfAnnaAndBen(users);
       const path = `/rooms/${enc(roomId)}/kick`;
       await assertRefused(anna, 'POST', path, { user_id: ben.id, reason: 5 }, 400, 'M_BAD_JSON');
       assert.equal(

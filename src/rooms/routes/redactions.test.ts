@@ -1,33 +1,20 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc } from '../../../test/support/users/test-client.ts';
-import {
-  assertRefused,
-  eventOf,
-  registerThreeUsers,
-  roomOfAnnaAndBen,
-  type ThreeUsers,
-} from './test/three-users.ts';
+import { assertRefused, eventOf, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`a redaction, on ${database}`, () => {
-    let server: TestServer;
-    let people: ThreeUsers;
-    before(async () => {
-      server = await startTestServer({ database });
-      people = await registerThreeUsers(server);
-    });
-    after(() => server.stop());
-    const room = () => roomOfAnnaAndBen(people);
+    const users = new ServerOfThreeUsers(database);
+    const room = () => roomOfAnnaAndBen(users);
 
     it('removes the content from all responses, and gives the reason', async () => {
-      const { anna, ben } = people;
+      const { anna, ben } = users;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');
       const path = `/rooms/${enc(roomId)}/redact/${enc(eventId)}/r1`;
-      await assertRefused(people.cleo, 'PUT', path, {}, 403, 'M_FORBIDDEN');
+      await assertRefused(users.cleo, 'PUT', path, {}, 403, 'M_FORBIDDEN');
       const redaction = await anna.do('PUT', path, { reason: 'rude' });
       const event = await eventOf(ben, roomId, eventId);
       assert.deepEqual(event['content'], {});
@@ -45,7 +32,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('requires the redact level for events of other users only', async () => {
-      const { anna, ben } = people;
+      const { anna, ben } = users;
       const roomId = await room();
       const [hers, his] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
       await assertRefused(ben, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(hers)}/1`, {}, 403, 'M_FORBIDDEN');
@@ -65,7 +52,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('removes the content of state events and the data derived from them', async () => {
-      const { anna, ben, cleo } = people;
+      const { anna, ben, cleo } = users;
       const roomId = await room();
       const named = await ben.setState(
         roomId,
@@ -90,7 +77,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('refuses targets in another room with 400', async () => {
-      const { anna } = people;
+      const { anna } = users;
       const [roomId, otherRoom] = [await room(), await room()];
       const elsewhere = await anna.say(otherRoom, 'x');
       const path = `/rooms/${enc(roomId)}/redact/${enc(elsewhere)}`;
@@ -105,7 +92,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('is sent by POST without a transaction id, each time', async () => {
-      const { anna, ben, cleo } = people;
+      const { anna, ben, cleo } = users;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');
       const path = `/rooms/${enc(roomId)}/redact/${enc(eventId)}`;
@@ -119,7 +106,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('accepts unknown, redaction and redacted targets, and refuses m.room.create', async () => {
-      const { anna } = people;
+      const { anna } = users;
       const roomId = await room();
       await anna.redact(roomId, '$unknown');
       const eventId = await anna.say(roomId, 'x');

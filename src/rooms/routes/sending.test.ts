@@ -1,29 +1,16 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, it } from 'node:test';
+import { describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
-import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../test/support/users/test-client.ts';
-import {
-  assertRefused,
-  eventOf,
-  registerThreeUsers,
-  roomOfAnnaAndBen,
-  type ThreeUsers,
-} from './test/three-users.ts';
+import { assertRefused, eventOf, roomOfAnnaAndBen, ServerOfThreeUsers } from './test/three-users.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`sending, on ${database}`, () => {
-    let server: TestServer;
-    let people: ThreeUsers;
-    before(async () => {
-      server = await startTestServer({ database });
-      people = await registerThreeUsers(server);
-    });
-    after(() => server.stop());
-    const room = () => roomOfAnnaAndBen(people);
+    const users = new ServerOfThreeUsers(database);
+    const room = () => roomOfAnnaAndBen(users);
 
     it('refuses users who are not joined, without disclosing memberships', async () => {
-      const { ben, cleo } = people;
+      const { ben, cleo } = users;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;
       const eventId = await ben.say(roomId, 'hello');
@@ -37,9 +24,9 @@ for (const database of serverDatabases(import.meta.url)) {
       await assertRefused(cleo, 'GET', `${path}/joined_members`, undefined, 403, 'M_FORBIDDEN');
       await assertRefused(cleo, 'GET', `${path}/aliases`, undefined, 403, 'M_FORBIDDEN');
       await assertRefused(ben, 'PUT', `${path}/state/m.room.topic`, { topic: 'x' }, 403, 'M_FORBIDDEN');
-      const banned = await TestClient.register(server, `banned-${database}`);
-      const nobody = await TestClient.register(server, `nobody-${database}`);
-      await people.anna.do('POST', `${path}/ban`, { user_id: banned.id });
+      const banned = await TestClient.register(users.server, `banned-${database}`);
+      const nobody = await TestClient.register(users.server, `nobody-${database}`);
+      await users.anna.do('POST', `${path}/ban`, { user_id: banned.id });
       for (const action of ['invite', 'kick', 'ban', 'unban']) {
         for (const { id } of [ben, banned, nobody]) {
           const { status, body } = await cleo.call('POST', `${path}/${action}`, { user_id: id });
@@ -51,7 +38,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('sends a new event for each POST without a transaction id', async () => {
-      const { anna, cleo } = people;
+      const { anna, cleo } = users;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}/send/m.room.message`;
       const [first, second] = [
@@ -72,7 +59,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('returns no events of rooms that the filter excludes', async () => {
-      const { anna } = people;
+      const { anna } = users;
       const roomId = await room();
       const eventId = await anna.say(roomId, 'hello');
       const read = async (filter: object) => {
@@ -98,7 +85,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('refuses malformed requests', async () => {
-      const { anna } = people;
+      const { anna } = users;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}`;
       for (const place of ['send/m.room.message/1', 'state/m.room.topic', 'state/x/y']) {
@@ -151,7 +138,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('answers unknown rooms and events with 404 M_NOT_FOUND, and requests that need a member with 403 M_FORBIDDEN', async () => {
-      const { anna } = people;
+      const { anna } = users;
       const roomId = await room();
       const unknown = '!unknown:elsewhere.example';
       for (const action of ['join', 'leave', 'forget']) {
@@ -226,13 +213,13 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('answers a repeated transaction id with the first event id, after a restart as well', async () => {
-      const { anna, ben } = people;
+      const { anna, ben } = users;
       const roomId = await room();
       const path = `/rooms/${enc(roomId)}/send/m.room.message/same`;
       const first = await anna.do('PUT', path, { body: 'one', msgtype: 'm.text' });
       assert.deepEqual(await anna.do('PUT', path, { body: 'two', msgtype: 'm.text' }), first);
       assert.notDeepEqual(await ben.do('PUT', path, { body: 'two', msgtype: 'm.text' }), first);
-      await server.restart();
+      await users.server.restart();
       assert.deepEqual(await anna.do('PUT', path, { body: 'three', msgtype: 'm.text' }), first);
       const event = await eventOf(anna, roomId, String(first['event_id']));
       assert.deepEqual(event['content'], { body: 'one', msgtype: 'm.text' });
@@ -242,7 +229,7 @@ for (const database of serverDatabases(import.meta.url)) {
     });
 
     it('creates an alias once, and deletes it for users who may do so', async () => {
-      const { anna, ben } = people;
+      const { anna, ben } = users;
       const roomId = await room();
       const name = `#one-${database}:test`;
       const path = `/directory/room/${enc(name)}`;
@@ -257,12 +244,12 @@ for (const database of serverDatabases(import.meta.url)) {
         'M_INVALID_PARAM',
       );
       await assertRefused(ben, 'PUT', '/directory/room/x', { room_id: roomId }, 400, 'M_INVALID_PARAM');
-      await assertRefused(people.cleo, 'PUT', path, { room_id: roomId }, 403, 'M_FORBIDDEN');
+      await assertRefused(users.cleo, 'PUT', path, { room_id: roomId }, 403, 'M_FORBIDDEN');
       await anna.do('PUT', path, { room_id: roomId });
       await assertRefused(anna, 'PUT', path, { room_id: roomId }, 409, 'M_UNKNOWN');
       assert.deepEqual(await ben.do('GET', path), { room_id: roomId, servers: ['test'] });
       assert.deepEqual(await ben.do('GET', `/rooms/${enc(roomId)}/aliases`), { aliases: [name] });
-      await people.cleo.do(
+      await users.cleo.do(
         'POST',
         `/join/${enc(name)}`,
         {},

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import type { TestServer } from '../../../../test/support/servers/server.ts';
+import { after, before } from 'node:test';
+import { startTestServer, type TestServer } from '../../../../test/support/servers/server.ts';
 import { enc, TestClient } from '../../../../test/support/users/test-client.ts';
 
 /** Anna, Ben and Cleo on a server without other users. */
@@ -9,13 +10,25 @@ export interface ThreeUsers {
   readonly cleo: TestClient;
 }
 
-/** Registers the three users. */
-export async function registerThreeUsers(server: TestServer): Promise<ThreeUsers> {
-  const [anna, ben, cleo] = await Promise.all(
-    ['anna', 'ben', 'cleo'].map((name) => TestClient.register(server, name)),
-  );
-  assert.ok(anna && ben && cleo);
-  return { anna, ben, cleo };
+/** Starts a server with three users for the tests of the current `describe`. */
+export class ServerOfThreeUsers implements ThreeUsers {
+  server!: TestServer;
+  anna!: TestClient;
+  ben!: TestClient;
+  cleo!: TestClient;
+
+  constructor(database: 'sqlite' | 'postgres') {
+    before(async () => {
+      this.server = await startTestServer({ database });
+      const register = (name: string) => TestClient.register(this.server, name);
+      [this.anna, this.ben, this.cleo] = await Promise.all([
+        register('anna'),
+        register('ben'),
+        register('cleo'),
+      ]);
+    });
+    after(() => this.server.stop());
+  }
 }
 
 /** Creates a public room of Anna that Ben has joined. @returns its id */

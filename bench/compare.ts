@@ -5,6 +5,8 @@ export interface Comparison {
   readonly unit: string;
   readonly work: () => Promise<unknown>;
   readonly plain: () => Promise<unknown>;
+  /** Runs before each round; not measured. */
+  readonly prepare?: () => Promise<unknown>;
 }
 
 const rounds = 7;
@@ -12,9 +14,10 @@ const rounds = 7;
 /**
  * Prints the best of several alternating rounds of each, so that other work on the machine has little effect.
  */
-export async function compare({ name, count, unit, work, plain }: Comparison): Promise<void> {
+export async function compare({ name, count, unit, work, plain, prepare }: Comparison): Promise<void> {
   const best = { work: Number.POSITIVE_INFINITY, plain: Number.POSITIVE_INFINITY };
   for (let round = 0; round < rounds; round++) {
+    await prepare?.();
     best.work = Math.min(best.work, await milliseconds(work));
     best.plain = Math.min(best.plain, await milliseconds(plain));
   }

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { dummy, RegistrationServer } from './test/registration-server.ts';
+
+forEachDatabase((open) => {
+  const server = new RegistrationServer(open);
+
+  describe('guests', () => {
+    it('register without credentials, under a numeric name, and may use guest endpoints only', async () => {
+      await server.start();
+      const { body } = await server.register({ device_id: 'MINE', username: 'alice' }, '?kind=guest');
+      assert.match(body['user_id'] as string, /^@\d+:test$/);
+      assert.notEqual(body['device_id'], 'MINE');
+      const token = body['access_token'] as string;
+      assert.equal((await server.accounts.call('GET', '/account/whoami', { token })).body['is_guest'], true);
+      assert.equal((await server.accounts.call('GET', '/devices', { token })).status, 200);
+      const denied = await server.accounts.call('POST', '/account/deactivate', { token, body: {} });
+      assert.equal(denied.body['errcode'], 'M_GUEST_ACCESS_FORBIDDEN');
+    });
+
+    it('are upgraded to full users of the same name by guest_access_token', async () => {
+      await server.start();
+      const guest = (await server.register({}, '?kind=guest')).body;
+      const [other, user] = [
+        (await server.register({}, '?kind=guest')).body,
+        await server.accounts.register('alice'),
+      ];
+      const username = /^@(\d+):/.exec(guest['user_id'] as string)?.[1] ?? '';
+      const parameters = { username, password: 'password', device_id: 'PHONE', auth: dummy };
+      const token = guest['access_token'] as string;
+      await server.refuses(400, 'M_INVALID_USERNAME', parameters);
+      for (const wrong of ['unknown', other['access_token'], user.token]) {
+        await server.refuses(403, 'M_FORBIDDEN', { ...parameters, guest_access_token: wrong });
+      }
+      await server.refuses(400, 'M_BAD_JSON', { ...parameters, guest_access_token: 5 });
+      const { username: _, ...nameless } = parameters;
+      await server.refuses(400, 'M_MISSING_PARAM', { ...nameless, guest_access_token: token });
+      const { status, body } = await server.register({ ...parameters, guest_access_token: token });
+      assert.deepEqual([status, body['user_id'], body['device_id']], [200, guest['user_id'], 'PHONE']);
+      for (const held of [token, body['access_token'] as string]) {
+        const whoami = await server.accounts.call('GET', '/account/whoami', { token: held });
+        assert.deepEqual([whoami.body['user_id'], whoami.body['is_guest']], [guest['user_id'], false]);
+      }
+      await server.accounts.login(username);
+      await server.refuses(403, 'M_FORBIDDEN', { ...parameters, guest_access_token: token });
+    });
+
+    it('are refused with 403 M_FORBIDDEN when guest access is off', async () => {
+      await server.start({ options: { allow_guest_access: false } });
+      await server.refuses(403, 'M_FORBIDDEN', {}, '?kind=guest');
+    });
+  });
+});
