@@ -4,16 +4,15 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 export interface Usage {
   /** CPU time of all threads, user and system. */
   readonly cpuSeconds: number;
+  /** Memory in use, in which pages of files that several of the processes have loaded count once. */
   readonly residentBytes: number;
 }
 
 const ticksPerSecond = 100;
-const pageBytes = 4096;
 
 interface Process {
   readonly parent: number;
   readonly cpuSeconds: number;
-  readonly residentBytes: number;
 }
 
 /**
@@ -25,13 +24,33 @@ export function usageOf(pids: readonly number[]): Usage | undefined {
   const isIncluded = (pid: number): boolean =>
     pids.includes(pid) || (processes.has(pid) && isIncluded(processes.get(pid)?.parent ?? 0));
   let cpuSeconds = 0;
-  let residentBytes = 0;
-  for (const [pid, process] of processes) {
-    if (!isIncluded(pid)) continue;
-    cpuSeconds += process.cpuSeconds;
-    residentBytes += process.residentBytes;
+  const included = [...processes.keys()].filter(isIncluded);
+  for (const pid of included) cpuSeconds += processes.get(pid)?.cpuSeconds ?? 0;
+  return { cpuSeconds, residentBytes: residentBytesOf(included) };
+}
+
+/**
+ * Returns the resident memory of processes. Each page of an executable or a library is in memory once, however many
+ * processes use it, so for each file the process counts that has most of it in memory.
+ */
+function residentBytesOf(pids: readonly number[]): number {
+  let kilobytes = 0;
+  const ofFiles = new Map<string, number>();
+  for (const pid of pids) {
+    const ofProcess = new Map<string, number>();
+    let file: string | undefined;
+    for (const line of (tryTo(() => readFileSync(`/proc/${pid}/smaps`, 'latin1')) ?? '').split('\n')) {
+      const mapping = /^[0-9a-f]+-[0-9a-f]+ \S+ \S+ \S+ \S+ *(.*)$/.exec(line);
+      if (mapping) file = mapping[1]!.startsWith('/') ? mapping[1] : undefined;
+      if (!line.startsWith('Rss:')) continue;
+      const resident = Number.parseInt(line.slice('Rss:'.length), 10);
+      if (file === undefined) kilobytes += resident;
+      else ofProcess.set(file, (ofProcess.get(file) ?? 0) + resident);
+    }
+    for (const [name, resident] of ofProcess) ofFiles.set(name, Math.max(ofFiles.get(name) ?? 0, resident));
   }
-  return { cpuSeconds, residentBytes };
+  for (const resident of ofFiles.values()) kilobytes += resident;
+  return kilobytes * 1_024;
 }
 
 function allProcesses(): Map<number, Process> | undefined {
@@ -45,12 +64,8 @@ function allProcesses(): Map<number, Process> | undefined {
       .slice(text.lastIndexOf(')') + 2)
       .split(' ')
       .map(Number);
-    const [parent = 0, user = 0, system = 0, pages = 0] = [fields[1], fields[11], fields[12], fields[21]];
-    processes.set(pid, {
-      parent,
-      cpuSeconds: (user + system) / ticksPerSecond,
-      residentBytes: pages * pageBytes,
-    });
+    const [parent = 0, user = 0, system = 0] = [fields[1], fields[11], fields[12]];
+    processes.set(pid, { parent, cpuSeconds: (user + system) / ticksPerSecond });
   }
   return processes.size > 0 ? processes : undefined;
 }
