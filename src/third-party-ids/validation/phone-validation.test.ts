@@ -153,6 +153,25 @@ forServerDatabases(import.meta.url, (open) => {
     assert.equal(phones.requests.length, 1);
   });
 
+  it('completes the stage on the pages for browsers', async () => {
+    await start({ registrations_require_3pid: ['msisdn'] });
+    const asked = await at.post('/register', { username: 'anna', password: 'correct horse' });
+    const session = String(asked.body['session']);
+    const path = 'https://test/_matrix/client/v3/auth/m.login.msisdn/fallback/web';
+    assert.match((await at.open(`${path}?session=${session}`)).text, /<label for="phone_number">Phone number/);
+    const wrongNumber = await at.open(path, { session, country: 'GB', phone_number: '12' });
+    assert.match(wrongNumber.text, /role="alert">This is not a valid phone number/);
+    const sent = await at.open(path, { session, country: 'gb', phone_number: '07700 900123' });
+    assert.match(sent.text, /A text message with a code is on its way to <strong>07700 900123<\/strong>/);
+    const hidden = [...sent.text.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
+    const fields: Record<string, string> = Object.fromEntries(hidden);
+    const wrong = await at.open(path, { ...fields, code: 'guess' });
+    assert.match(wrong.text, /role="alert">The code is wrong/);
+    assert.equal((await at.open(path, { ...fields, code: 'code1' })).status, 200);
+    const { status, body } = await at.post('/register', { auth: { session } });
+    assert.deepEqual([status, body['user_id']], [200, '@anna:test']);
+  });
+
   it('rejects phone numbers with M_THREEPID_MEDIUM_NOT_SUPPORTED without a service', async () => {
     at = await ServerWithMail.start(open.kind, {}, { email: null });
     assert.deepEqual(codeOf(await ask('account/3pid')), [400, 'M_THREEPID_MEDIUM_NOT_SUPPORTED']);
