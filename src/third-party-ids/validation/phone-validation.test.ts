@@ -158,12 +158,18 @@ forServerDatabases(import.meta.url, (open) => {
     const asked = await at.post('/register', { username: 'anna', password: 'correct horse' });
     const session = String(asked.body['session']);
     const path = 'https://test/_matrix/client/v3/auth/m.login.msisdn/fallback/web';
-    assert.match((await at.open(`${path}?session=${session}`)).text, /<label for="phone_number">Phone number/);
+    assert.match(
+      (await at.open(`${path}?session=${session}`)).text,
+      /<label for="phone_number">Phone number/,
+    );
     const wrongNumber = await at.open(path, { session, country: 'GB', phone_number: '12' });
     assert.match(wrongNumber.text, /role="alert">This is not a valid phone number/);
     const sent = await at.open(path, { session, country: 'gb', phone_number: '07700 900123' });
     assert.match(sent.text, /A text message with a code is on its way to <strong>07700 900123<\/strong>/);
-    const hidden = [...sent.text.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [name, value]);
+    const hidden = [...sent.text.matchAll(/name="(\w+)" value="([^"]*)"/g)].map(([, name, value]) => [
+      name,
+      value,
+    ]);
     const fields: Record<string, string> = Object.fromEntries(hidden);
     const wrong = await at.open(path, { ...fields, code: 'guess' });
     assert.match(wrong.text, /role="alert">The code is wrong/);
