@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, HearthProcess } from '../clients/hearth-process.ts';
+import { openTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import type { TestAuthority } from '../support/network/test-authority.ts';
 
 /**
@@ -21,16 +22,21 @@ const quickRetries = {
 export class FederatingHearth {
   /** Server name, the domain of its users' ids. */
   readonly name: string;
+  /** Through it other servers reach this one. */
+  readonly proxy: TcpProxy;
   readonly #process: HearthProcess;
 
-  private constructor(name: string, process: HearthProcess) {
+  private constructor(name: string, process: HearthProcess, proxy: TcpProxy) {
     this.name = name;
+    this.proxy = proxy;
     this.#process = process;
   }
 
   static async create(authority: TestAuthority): Promise<FederatingHearth> {
     const tlsPort = await freePort();
-    const name = `${host}:${tlsPort}`;
+    const proxy = await openTcpProxy();
+    proxy.target = tlsPort;
+    const name = `${host}:${proxy.port}`;
     const { key, cert } = authority.issue(host);
     const listener = { type: 'http', bind_addresses: ['127.0.0.1'] };
     const process = await HearthProcess.create((directory, port) => {
@@ -55,7 +61,7 @@ export class FederatingHearth {
         federation: quickRetries,
       };
     });
-    return new FederatingHearth(name, process);
+    return new FederatingHearth(name, process, proxy);
   }
 
   get url(): string {
@@ -82,7 +88,8 @@ export class FederatingHearth {
     return readFileSync(this.logFile, 'utf8');
   }
 
-  remove(): Promise<void> {
-    return this.#process.remove();
+  async remove(): Promise<void> {
+    await this.proxy.close();
+    await this.#process.remove();
   }
 }

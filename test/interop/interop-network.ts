@@ -52,6 +52,15 @@ export class InteropNetwork {
     return network;
   }
 
+  /** Cuts the servers off from each other; their users still reach them. */
+  partition(): void {
+    for (const { proxy } of [this.hearth, this.reference]) proxy.cut();
+  }
+
+  heal(): void {
+    for (const { proxy } of [this.hearth, this.reference]) proxy.mend();
+  }
+
   /** Stops both servers. @throws AssertionError when Hearth has logged an error */
   async stop(): Promise<void> {
     const { hearth, reference } = this;

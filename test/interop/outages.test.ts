@@ -1,7 +1,8 @@
+import assert from 'node:assert/strict';
 import { eventually } from '../clients/eventually.ts';
 import type { ControlledHomeserver } from './interop-network.ts';
 import { InteropSuite } from './interop-suite.ts';
-import type { InteropUser } from './interop-user.ts';
+import { enc, type InteropUser, type Json } from './interop-user.ts';
 
 /** Number of messages sent in each room while a server is down; more than one request returns. */
 const count = 20;
@@ -100,4 +101,49 @@ InteropSuite.onOwnServers('outages', (suite) => {
       for (const user of [downUser, upUser]) await user.waitForHistory(room!, eventIds);
     });
   }
+
+  suite.scenario('sends after a restart what Hearth was retrying when it was stopped', async () => {
+    const { hearth, reference } = suite.servers;
+    const [sender, receiver] = [suite.onHearth.one, suite.onReference.one];
+    const [room] = await sharedRooms(sender, receiver);
+    await reference.kill();
+    const eventIds = [await sender.say(room!, 'while the other server is down')];
+    reference.proxy.cut();
+    await eventually('two attempts', () => reference.proxy.refused >= 2);
+    eventIds.push(await sender.say(room!, 'before the stop'));
+    await hearth.stop();
+    reference.proxy.mend();
+    await reference.start();
+    await hearth.start();
+    // Without a further event: neither a backoff nor the stop delays what was pending.
+    for (const eventId of eventIds) await receiver.waitForEvent(room!, eventId);
+  });
+
+  suite.scenario(
+    'completes a room after a restart that Hearth had just joined when both servers were stopped',
+    async () => {
+      const { hearth, reference } = suite.servers;
+      const { one: host, other } = suite.onReference;
+      const guest = suite.onHearth.one;
+      const banned = Array.from({ length: 30 }, (_, index) => ({
+        type: 'm.room.member',
+        state_key: `@banned-${index}:${reference.name}`,
+        content: { membership: 'ban' },
+      }));
+      const room = await host.createRoom({ initial_state: banned });
+      await other.join(room, reference);
+      await guest.join(room, reference);
+      await reference.kill();
+      reference.proxy.cut();
+      const eventId = await guest.say(room, 'to a server that is down');
+      await eventually('an attempt', () => reference.proxy.refused >= 1);
+      await hearth.stop();
+      reference.proxy.mend();
+      await reference.start();
+      await hearth.start();
+      await host.waitForEvent(room, eventId);
+      const { joined } = await guest.do('GET', `/rooms/${enc(room)}/joined_members`);
+      assert.deepEqual(Object.keys(joined as Json).sort(), [guest.id, host.id, other.id].sort());
+    },
+  );
 });

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePort } from '../clients/hearth-process.ts';
+import { openTcpProxy, type TcpProxy } from '../support/network/tcp-proxy.ts';
 import type { TestAuthority } from '../support/network/test-authority.ts';
 import { referenceConfiguration, referenceLogging } from './reference-configuration.ts';
 
@@ -21,13 +22,16 @@ export class ReferenceServer {
   /** Server name, the domain of its users' ids. */
   readonly name: string;
   readonly url: string;
+  /** Through it other servers reach this one. */
+  readonly proxy: TcpProxy;
   /** Its folder, as a path inside and outside of the chroot. */
   readonly #inside: string;
   readonly #outside: string;
   #child: ChildProcess | undefined;
 
-  private constructor(name: string, url: string, inside: string) {
-    this.name = name;
+  private constructor(proxy: TcpProxy, url: string, inside: string) {
+    this.name = `localhost:${proxy.port}`;
+    this.proxy = proxy;
     this.url = url;
     this.#inside = inside;
     this.#outside = join(root, inside);
@@ -42,7 +46,9 @@ export class ReferenceServer {
     removeLeftovers();
     const [port, tlsPort] = [await freePort(), await freePort()];
     const inside = `/srv/${process.pid}-${++instances}`;
-    const server = new ReferenceServer(`localhost:${tlsPort}`, `http://127.0.0.1:${port}`, inside);
+    const proxy = await openTcpProxy();
+    proxy.target = tlsPort;
+    const server = new ReferenceServer(proxy, `http://127.0.0.1:${port}`, inside);
     server.#configure(authority, port, tlsPort);
     await run('chroot', server.#command('--generate-keys'));
     return server;
@@ -83,6 +89,7 @@ export class ReferenceServer {
   }
 
   async remove(): Promise<void> {
+    await this.proxy.close();
     await this.kill();
     rmSync(this.#outside, { recursive: true, force: true });
   }

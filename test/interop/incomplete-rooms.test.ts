@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { InteropSuite } from './interop-suite.ts';
+import { enc, InteropUser, type Json, type SyncedRoom } from './interop-user.ts';
+
+/** Memberships of the room before the guest joins. Most are bans, because the test would take minutes to join users. */
+const [memberships, joins] = [500, 10];
+
+/** Bans in the initial state, which has a maximal length; the others follow, some at a time. */
+const [initialBans, bansAtOnce] = [150, 20];
+
+InteropSuite.onSharedServers('incomplete', (suite) => {
+  suite.bothWays(
+    `joins a room of ${memberships} members while messages, receipts, typing and leaves arrive`,
+    async ({ hosts, guest }) => {
+      const { one: host, other: reader } = hosts;
+      const banned = Array.from({ length: memberships - joins }, (_, index) => ({
+        type: 'm.room.member',
+        state_key: `@banned-${index}:${host.server.name}`,
+        content: { membership: 'ban' },
+      }));
+      const room = await host.createRoom({ initial_state: banned.slice(0, initialBans) });
+      for (let first = initialBans; first < banned.length; first += bansAtOnce) {
+        const some = banned.slice(first, first + bansAtOnce);
+        const ban = ({ type, content, state_key }: (typeof banned)[0]) =>
+          host.setState(room, type, content, state_key);
+        await Promise.all(some.map(ban));
+      }
+      await reader.join(room, host.server);
+      const direction = host === suite.onHearth.one ? 'a' : 'b';
+      const leaving = await Promise.all(
+        Array.from({ length: joins - 2 }, (_, index) =>
+          InteropUser.register(host.server, `incomplete-${direction}-${index}`),
+        ),
+      );
+      for (const user of leaving) await user.join(room, host.server);
+
+      const joined = guest.join(room, host.server);
+      const traffic = async () => {
+        const eventIds: string[] = [];
+        for (const user of leaving) {
+          const eventId = await host.say(room, `for ${user.id}`);
+          await reader.do('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(eventId)}`);
+          await reader.do('PUT', `/rooms/${enc(room)}/typing/${enc(reader.id)}`, {
+            typing: true,
+            timeout: 30_000,
+          });
+          await user.leave(room);
+          eventIds.push(eventId);
+        }
+        return eventIds;
+      };
+      const [eventIds] = await Promise.all([traffic(), joined]);
+      const own = await guest.say(room, 'from the guest');
+      await host.waitForEvent(room, own);
+      const last = await host.say(room, 'the last one');
+      await guest.waitForHistory(room, [...eventIds, own, last]);
+      for (const user of leaving) await guest.waitForMembership('leave', user, room);
+      const read = await reader.do('POST', `/rooms/${enc(room)}/receipt/m.read/${enc(last)}`);
+      assert.deepEqual(read, {});
+      await reader.do('PUT', `/rooms/${enc(room)}/typing/${enc(reader.id)}`, {
+        typing: true,
+        timeout: 60_000,
+      });
+      const seen = new Set<string>();
+      await guest.syncUntil('a receipt and typing', ({ rooms }) => {
+        for (const type of typesIn(rooms?.['join']?.[room], reader.id)) seen.add(type);
+        return seen.has('m.receipt') && seen.has('m.typing');
+      });
+      const { joined: members } = await guest.do('GET', `/rooms/${enc(room)}/joined_members`);
+      assert.deepEqual(Object.keys(members as Json).sort(), [guest.id, host.id, reader.id].sort());
+    },
+  );
+});
+
+/** Types of the ephemeral events that mention the user. */
+function typesIn(room: SyncedRoom | undefined, userId: string): string[] {
+  const events = room?.ephemeral?.events ?? [];
+  return events.filter((event) => JSON.stringify(event).includes(userId)).map(({ type }) => type as string);
+}
