@@ -13,6 +13,7 @@ import { handshakeRoutes, remoteMemberships } from './composition/handshakes.ts'
 import { type Environment, type Kernel, openKernel, optionsOf } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
+import { reportServer } from './composition/metrics.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
 import { describeOutage, outageForClient, startFailureOf } from './composition/outages.ts';
 import { openMailTemplates, openPages, staticRoutes } from './composition/pages.ts';
@@ -107,6 +108,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
         startAdmin({ kernel, users, rooms, upkeep, directory, sender, media }, opened);
         await startJobs(kernel, opened);
+        reportServer(kernel, rooms.engine);
         rooms.incoming.start();
         await rooms.completion.start();
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);

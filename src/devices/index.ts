@@ -1,4 +1,5 @@
 /** Devices of local users: their names, their last activity, and changes of device lists. */
+export { countDevices } from './count-devices.ts';
 export {
   type ChangedDevices,
   type DeviceCleanup,

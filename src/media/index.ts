@@ -1,5 +1,6 @@
 /** The media repository: uploads, downloads, and copies of remote media. */
 
+export { reportMedia } from './metrics.ts';
 export { mediaMigrations } from './migrations.ts';
 export type { MediaDetails, MediaModeration } from './moderation/media-moderation.ts';
 export { type MediaSlice, type MediaSliceDeps, openMediaRepository } from './open.ts';

@@ -3,6 +3,7 @@
  * events.
  */
 
+export { countRooms } from './count-rooms.ts';
 export { ErasedUsers } from './erasure/erased-users.ts';
 export { type Erasures, erasedEvents, joinedBeforeErasure } from './erasure/erasures.ts';
 export { erasureMigrations } from './erasure/migration.ts';

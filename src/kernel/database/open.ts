@@ -2,7 +2,7 @@ import { type Clock, systemClock } from '../clock.ts';
 import type { Logger, Metrics } from '../observability/index.ts';
 import { StartFailure, startStep } from '../start-failure.ts';
 import type { Database } from './database.ts';
-import { reportStatistics } from './metrics.ts';
+import { reportSizes, reportStatistics } from './metrics.ts';
 import type { PostgresOptions } from './postgres/options.ts';
 import type { LeaseUse } from './postgres/postgres-database.ts';
 import { claimFile } from './sqlite/claim.ts';
@@ -66,7 +66,10 @@ async function opened(
   const database = await (options.kind === 'sqlite'
     ? openSqlite(options, environment, lease !== undefined)
     : openPostgres(options, environment, lease));
-  if (environment.metrics) reportStatistics(environment.metrics, database.statistics);
+  if (environment.metrics) {
+    reportStatistics(environment.metrics, database.statistics);
+    reportSizes(environment.metrics, database, options, environment.clock ?? systemClock);
+  }
   return database;
 }
 

@@ -11,6 +11,42 @@ export interface DatabaseStatistics {
   batches: number;
   /** Commits that waited for the disk. */
   flushes: number;
+  readonly timings: DatabaseTimings;
+}
+
+/** What took time: a statement by its purpose, a commit, or the wait for a connection (PostgreSQL) or the writer (SQLite). */
+export type TimedPart = 'read' | 'scan' | 'write' | 'commit' | 'wait';
+
+/** Connections of a pool. */
+export interface PoolUse {
+  readonly inUse: number;
+  readonly idle: number;
+  /** Tasks that wait for a connection or for the writer. */
+  readonly waiting: number;
+}
+
+/** Durations and use of connections, which are measured only while metrics are enabled. */
+export interface DatabaseTimings {
+  /** Receives durations in milliseconds; absent: nothing is measured. */
+  observe?: ((part: TimedPart, milliseconds: number) => void) | undefined;
+  /** Returns the use of each pool by its name. */
+  pools?: () => Readonly<Record<string, PoolUse>>;
+}
+
+/** Runs `work` and reports how long it took. */
+export async function timed<T>(
+  timings: DatabaseTimings,
+  part: TimedPart,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { observe } = timings;
+  if (!observe) return work();
+  const began = performance.now();
+  try {
+    return await work();
+  } finally {
+    observe(part, performance.now() - began);
+  }
 }
 
 /** Counters at zero. */
@@ -21,4 +57,5 @@ export const noStatistics = (): DatabaseStatistics => ({
   transactions: 0,
   batches: 0,
   flushes: 0,
+  timings: {},
 });

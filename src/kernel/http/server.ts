@@ -95,8 +95,9 @@ function endpointDepsOf(options: HttpServerOptions): EndpointDeps {
     errorPage: options.errorPage,
     explainFailure: options.explainFailure,
     monotonic: () => options.clock.monotonic(),
+    began: count?.began,
     observe: (route, exchange, milliseconds) => {
-      count?.(route, exchange, milliseconds);
+      count?.ended(route, exchange, milliseconds);
       logRequest(exchange, milliseconds);
     },
   };

@@ -1,5 +1,6 @@
 import { type ClientBase, Pool, type PoolConfig } from 'pg';
 import type { Logger } from '../../observability/logger.ts';
+import { type DatabaseTimings, type PoolUse, timed } from '../statistics.ts';
 import { Disconnected, typedError } from './errors.ts';
 import type { PostgresOptions } from './options.ts';
 import { Undone } from './retry.ts';
@@ -24,8 +25,10 @@ type Purpose = 'main' | 'scanning' | 'claiming';
 export class ConnectionPool {
   readonly #pool: Pool;
   readonly #names = new StatementNames();
+  readonly #timings: DatabaseTimings;
 
-  constructor(options: PostgresOptions, purpose: Purpose, log: Logger) {
+  constructor(options: PostgresOptions, purpose: Purpose, log: Logger, timings: DatabaseTimings = {}) {
+    this.#timings = timings;
     this.#pool = new Pool(poolConfig(options, purpose));
     this.#pool.on('error', (error) => log.warn({ err: error }, 'An idle database connection broke'));
     const settings = purpose === 'scanning' ? scanSettings(options.scanLimit ?? defaults.scanLimit) : [];
@@ -39,7 +42,7 @@ export class ConnectionPool {
 
   /** Runs `task` with its own connection. Rejects with `Undone` when no connection is available. */
   async use<T>(task: (session: Session) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect().catch((error) => {
+    const client = await timed(this.#timings, 'wait', () => this.#pool.connect()).catch((error) => {
       throw new Undone(typedError(error), typedError(error));
     });
     let broken = false;
@@ -51,6 +54,12 @@ export class ConnectionPool {
     } finally {
       client.release(broken || midTransaction(client));
     }
+  }
+
+  /** Connections in use and idle ones, and tasks that wait for one. */
+  get occupancy(): PoolUse {
+    const { totalCount, idleCount, waitingCount } = this.#pool;
+    return { inUse: totalCount - idleCount, idle: idleCount, waiting: waitingCount };
   }
 
   /** Waits for connections in use, then closes all. */

@@ -9,7 +9,7 @@ import { IdleGuard } from '../idle-guard.ts';
 import { createLeaseTable } from '../lease-table.ts';
 import { type Outcome, readerOver, writerOver } from '../queries.ts';
 import type { Statement } from '../statement.ts';
-import { noStatistics } from '../statistics.ts';
+import { noStatistics, timed } from '../statistics.ts';
 import { TransactionWork } from '../transaction-work.ts';
 import { BatchQueue } from './batch-queue.ts';
 import { ConnectionPool } from './connection-pool.ts';
@@ -59,8 +59,10 @@ export class PostgresDatabase implements Database {
     this.#log = log;
     this.#clock = clock;
     this.#idleLimit = options.idleLimit ?? defaultIdleLimit;
-    this.#pool = new ConnectionPool(options, 'main', log);
-    this.#scanning = new ConnectionPool(options, 'scanning', log);
+    const { timings } = this.statistics;
+    timings.pools = () => ({ main: this.#pool.occupancy, scanning: this.#scanning.occupancy });
+    this.#pool = new ConnectionPool(options, 'main', log, timings);
+    this.#scanning = new ConnectionPool(options, 'scanning', log, timings);
     this.#claiming = new ConnectionPool(options, 'claiming', log);
     this.#reader = readerOver(postgresGrammar, this.#read);
     this.#scanner = readerOver(postgresGrammar, this.#scan);
@@ -168,7 +170,7 @@ export class PostgresDatabase implements Database {
     this.statistics.transactions += 1;
     const scope = new TransactionWork((statement, parameters) => {
       this.statistics.writes += 1;
-      return session.run(statement, parameters);
+      return timed(this.statistics.timings, 'write', () => session.run(statement, parameters));
     }, new IdleGuard(this.#clock, idleLimit));
     const writer = writerOver(this.reader<S>(), postgresGrammar, scope.execute);
     const begun = this.#begin(session, begin);
@@ -217,7 +219,7 @@ export class PostgresDatabase implements Database {
   async #commit(session: Session): Promise<void> {
     this.statistics.flushes += 1;
     try {
-      const did = await session.control('commit');
+      const did = await timed(this.statistics.timings, 'commit', () => session.control('commit'));
       if (did !== 'COMMIT') throw new Error(`the server answered ${did} to COMMIT`);
     } catch (error) {
       throw error instanceof Conflict ? new Undone(error, error) : error;
@@ -226,19 +228,24 @@ export class PostgresDatabase implements Database {
 
   readonly #read = (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
     this.statistics.reads += 1;
-    return this.#query(this.#pool, statement, parameters);
+    return this.#query(this.#pool, 'read', statement, parameters);
   };
 
   readonly #scan = (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
     this.statistics.scans += 1;
-    return this.#query(this.#scanning, statement, parameters);
+    return this.#query(this.#scanning, 'scan', statement, parameters);
   };
 
-  #query(pool: ConnectionPool, statement: string, parameters: readonly unknown[]): Promise<Outcome> {
+  #query(
+    pool: ConnectionPool,
+    part: 'read' | 'scan',
+    statement: string,
+    parameters: readonly unknown[],
+  ): Promise<Outcome> {
     return retrying(() =>
       pool.use(async (session) => {
         try {
-          return await session.run(statement, parameters);
+          return await timed(this.statistics.timings, part, () => session.run(statement, parameters));
         } catch (error) {
           throw new Undone(error as Error, error);
         }

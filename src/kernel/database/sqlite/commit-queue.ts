@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts';
 import { DatabaseClosed, DatabaseOverloaded } from '../errors.ts';
-import type { DatabaseStatistics } from '../statistics.ts';
+import { type DatabaseStatistics, type PoolUse, timed } from '../statistics.ts';
 import { Group } from './group.ts';
 import type { Executor } from './protocol.ts';
 
@@ -48,6 +48,8 @@ export class CommitQueue {
   #committing = 0;
   #idle: (() => void) | undefined;
   #closed = false;
+  /** When the first waiting entry was added, while durations are measured. */
+  #waitingSince = 0;
 
   constructor(executor: Executor, clock: Clock, limits: GroupLimits, statistics: DatabaseStatistics) {
     this.#executor = executor;
@@ -56,12 +58,19 @@ export class CommitQueue {
     this.#statistics = statistics;
   }
 
+  /** The use of the writing thread: groups that run, and transactions and batches that wait for the next one. */
+  get use(): PoolUse {
+    const inUse = this.#committing + (this.#isWorking ? 1 : 0);
+    return { inUse, idle: inUse === 0 ? 1 : 0, waiting: this.#waiting.length };
+  }
+
   add(entry: Entry): void {
     const refusal = this.#refusal();
     if (refusal) {
       entry.failed(refusal);
       return;
     }
+    if (this.#waiting.length === 0) this.#waitingSince = performance.now();
     this.#waiting.push(entry);
     this.#next();
   }
@@ -95,6 +104,7 @@ export class CommitQueue {
 
   /** Runs the next entries as one group and starts its commit. */
   async #runGroup(): Promise<void> {
+    this.#statistics.timings.observe?.('wait', performance.now() - this.#waitingSince);
     const entries = this.#waiting.splice(0, this.#limits.entries);
     const group = new Group(this.#executor);
     const taken = await this.#runEach(entries, group);
@@ -111,7 +121,7 @@ export class CommitQueue {
   async #end(group: Group, entries: readonly Entry[]): Promise<void> {
     try {
       this.#statistics.flushes += 1;
-      await group.commit();
+      await timed(this.#statistics.timings, 'commit', () => group.commit());
       for (const entry of entries) entry.committed();
     } catch (error) {
       for (const entry of entries) entry.failed(error);

@@ -11,7 +11,7 @@ import type { FullText } from '../full-text/full-text.ts';
 import { IdleGuard } from '../idle-guard.ts';
 import { type Execute, type Outcome, readerOver, writerOver } from '../queries.ts';
 import type { Statement } from '../statement.ts';
-import { noStatistics } from '../statistics.ts';
+import { noStatistics, timed } from '../statistics.ts';
 import { TransactionWork } from '../transaction-work.ts';
 import { CommitQueue, type GroupLimits } from './commit-queue.ts';
 import { SqliteConnection, type SqliteFile } from './connection.ts';
@@ -70,6 +70,7 @@ export class SqliteDatabase implements Database {
     this.#reading = new SqliteConnection(file, 'reading');
     this.#scanning = new ScannerPool(file, log, clock);
     this.#queue = new CommitQueue(writing, clock, { ...defaultGroup, ...options.group }, this.statistics);
+    this.statistics.timings.pools = () => ({ writer: this.#queue.use });
     this.#reader = readerOver(sqliteGrammar, this.#read);
     this.#scanner = readerOver(sqliteGrammar, this.#scan);
   }
@@ -165,23 +166,30 @@ export class SqliteDatabase implements Database {
   #writeIn(group: Group): Execute {
     return async (statement, parameters) => {
       this.statistics.writes += 1;
-      const table = await group.send({ kind: 'query', sql: statement, parameters: sendable(parameters) });
+      const operation = { kind: 'query' as const, sql: statement, parameters: sendable(parameters) };
+      const table = await timed(this.statistics.timings, 'write', () => group.send(operation));
       return outcomeOf(table!);
     };
   }
 
   readonly #read = async (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
     this.statistics.reads += 1;
+    const { observe } = this.statistics.timings;
+    const began = observe ? performance.now() : 0;
     try {
       return outcomeOf(this.#reading.run(statement, parameters));
     } catch (error) {
       throw typedError(plainError(error));
+    } finally {
+      observe?.('read', performance.now() - began);
     }
   };
 
   readonly #scan = async (statement: string, parameters: readonly unknown[]): Promise<Outcome> => {
     this.statistics.scans += 1;
-    return outcomeOf(await this.#scanning.run(statement, sendable(parameters)));
+    return outcomeOf(
+      await timed(this.statistics.timings, 'scan', () => this.#scanning.run(statement, sendable(parameters))),
+    );
   };
 }
 

@@ -39,6 +39,8 @@ export interface EndpointDeps {
   /** Milliseconds of a clock that only grows. */
   readonly monotonic: () => number;
   readonly observe: Observer;
+  /** Called before every exchange; absent without metrics. */
+  readonly began?: ((route: Route) => void) | undefined;
   /** Returns the error for clients of a failure that is not the request's fault; `undefined` for a mistake of the program. */
   readonly explainFailure?: ((error: unknown) => MatrixError | undefined) | undefined;
   /** Renders error pages; absent: routes with `errors: 'page'` respond with JSON. */
@@ -80,6 +82,7 @@ export class Endpoint {
   /** Answers one request; never rejects. Uses results that are not promises at once: most requests are short. */
   async serve(exchange: Exchange): Promise<void> {
     const { response } = exchange;
+    this.#deps.began?.(this.#route);
     let finished: (() => void) | undefined;
     try {
       const authenticating = this.#authenticate(exchange);
