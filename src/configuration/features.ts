@@ -22,35 +22,6 @@ export const features: readonly Feature[] = [
     consequence: 'users cannot add or remove addresses and phone numbers',
   },
   {
-    name: 'registration with an email address or phone number',
-    options: [
-      'registrations_require_3pid',
-      'disable_msisdn_registration',
-      'allowed_local_3pids',
-      'account_threepid_delegates',
-    ],
-    consequence: 'registration asks for no email address or phone number and does not check them',
-  },
-  {
-    name: 'registration tokens',
-    options: ['registration_requires_token', 'rc_registration_token_validity'],
-    switches: ['registration_requires_token'],
-    consequence: 'registration asks for no token, and registration with a token is not offered',
-  },
-  {
-    name: 'CAPTCHA at registration',
-    options: [
-      'enable_registration_captcha',
-      'recaptcha_public_key',
-      'recaptcha_public_key_path',
-      'recaptcha_private_key',
-      'recaptcha_private_key_path',
-      'recaptcha_siteverify_api',
-    ],
-    switches: ['enable_registration_captcha'],
-    consequence: 'registration shows no CAPTCHA',
-  },
-  {
     name: 'consent to terms',
     options: ['user_consent', 'form_secret', 'form_secret_path'],
     switches: ['user_consent'],

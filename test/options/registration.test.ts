@@ -120,6 +120,23 @@ describe('options of registration', () => {
     assert.deepEqual((await send({ auth })).body['completed'], ['m.login.recaptcha']);
   });
 
+  it('never asks for a phone number when that is off, even if numbers are required [option: disable_msisdn_registration]', async () => {
+    const flowsWith = async (disable_msisdn_registration: boolean) => {
+      await start({
+        enable_registration_without_verification: true,
+        registrations_require_3pid: ['msisdn'],
+        account_threepid_delegates: { msisdn: 'https://phones.example' },
+        disable_msisdn_registration,
+      });
+      const { flows } = (await register(account)).body;
+      await server?.stop();
+      server = undefined;
+      return flows;
+    };
+    assert.deepEqual(await flowsWith(false), [{ stages: ['m.login.msisdn'] }]);
+    assert.deepEqual(await flowsWith(true), [{ stages: ['m.login.dummy'] }]);
+  });
+
   it('requires consent to the policy [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version]', async () => {
     await start(
       {

@@ -101,6 +101,7 @@ export const provenOptions: readonly string[] = [
   'enable_registration',
   'enable_registration_without_verification',
   'registrations_require_3pid',
+  'disable_msisdn_registration',
   'allowed_local_3pids[].medium',
   'allowed_local_3pids[].pattern',
   'enable_3pid_lookup',

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { afterEach, describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import {
+  AccountsServer,
+  type AccountsServerOptions,
+  type LoggedInUser,
+  passwordLogin,
+} from '../../../test/support/servers/accounts-server.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { AccountTables } from '../tables.ts';
+import { Challenge } from './challenge.ts';
+
+forEachDatabase((open) => {
+  let server: AccountsServer;
+  afterEach(() => server.stop());
+  const start = async (setup: AccountsServerOptions = {}) => {
+    server = await AccountsServer.start(open, setup);
+  };
+  const rows = async () => {
+    const { count } = await server.database
+      .reader<AccountTables>()
+      .selectFrom('interactive_sessions')
+      .select(({ fn }) => fn.countAll<number>().as('count'))
+      .executeTakeFirstOrThrow();
+    return Number(count);
+  };
+
+  /** Stores sessions that other addresses have begun, as if each had sent a request: requests take long. */
+  const insertSessions = (count: number) => {
+    const begun = server.clock.now() + 1;
+    server.clock.advance(count);
+    return server.database.transaction<AccountTables, void>(async (writer) => {
+      for (let first = 0; first < count; first += 1_000) {
+        const values = Array.from({ length: Math.min(1_000, count - first) }, (_, index) => ({
+          id_hash: `${first + index}`,
+          user_id: null,
+          created_at: begun + first + index,
+          operation: '',
+          body_digest: '',
+          sealed_body: new Uint8Array(),
+          completed: '{}',
+        }));
+        await writer.insertInto('interactive_sessions').values(values).execute();
+      }
+    });
+  };
+
+  describe('sessions of interactive authentication', () => {
+    it('are bounded when 10,500 addresses begin registrations and end none, and give back what they reserved', async () => {
+      await start({
+        options: { registration_requires_token: true, enable_registration_without_verification: false },
+      });
+      const { registration, registrationTokens } = server.slice;
+      await registrationTokens.create({ token: 'welcome', uses_allowed: 50 });
+      const begin = async (index: number) => {
+        const ip = `10.0.${index >> 8}.${index & 255}`;
+        const auth = index < 50 ? { auth: { type: 'm.login.registration_token', token: 'welcome' } } : {};
+        const body = { username: `user${index}`, password: 'password', ...auth };
+        await assert.rejects(registration.register(body, { ip }), Challenge);
+      };
+      await Promise.all(Array.from({ length: 50 }, (_, index) => begin(index)));
+      assert.equal((await registrationTokens.find('welcome'))?.pending, 50);
+      await insertSessions(9_900);
+      for (let index = 50; index < 650; index += 50) {
+        server.clock.advance(10);
+        await Promise.all(Array.from({ length: 50 }, (_, offset) => begin(index + offset)));
+      }
+      const stored = await rows();
+      assert.ok(stored >= 10_000 && stored <= 10_200, `${stored} sessions`);
+      assert.equal((await registrationTokens.find('welcome'))?.pending, 0);
+      server.clock.advance(25 * 3_600_000);
+      await begin(20_000);
+      assert.equal(await rows(), 1);
+    });
+
+    it('cannot be continued by another user, for another operation, or with other parameters', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const bob = await server.register('bob');
+      const second = await server.login('alice');
+      const remove = (user: LoggedInUser, device: string, body: object) =>
+        server.call('DELETE', `/devices/${device}`, { token: user.token, body });
+      const begun = await remove(alice, second.deviceId, {});
+      const { session } = begun.body;
+      const proof = { ...passwordLogin('alice'), session };
+      const refused = async (answer: Promise<{ status: number; body: Record<string, unknown> }>) => {
+        const { status, body } = await answer;
+        assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+      };
+      const call = (method: string, path: string, user: LoggedInUser, body: object) =>
+        server.call(method, path, { token: user.token, body });
+      await refused(remove(bob, second.deviceId, { auth: proof }));
+      await refused(remove(alice, alice.deviceId, { auth: proof }));
+      await refused(call('POST', '/account/deactivate', alice, { auth: proof }));
+      await refused(call('POST', '/account/password', alice, { new_password: 'mine', auth: proof }));
+      await refused(call('POST', '/delete_devices', alice, { devices: [second.deviceId], auth: proof }));
+      await refused(server.call('POST', '/register', { body: { auth: { type: 'm.login.dummy', session } } }));
+
+      const registration = await server.call('POST', '/register', {
+        body: { username: 'carol', password: 'password' },
+      });
+      const foreign = { ...passwordLogin('alice'), session: registration.body['session'] };
+      await refused(call('POST', '/account/deactivate', alice, { auth: foreign }));
+
+      const change = await call('POST', '/account/password', alice, { new_password: 'mine' });
+      const half = { ...passwordLogin('alice', 'wrong'), session: change.body['session'] };
+      assert.equal(
+        (await call('POST', '/account/password', alice, { new_password: 'mine', auth: half })).status,
+        401,
+      );
+      assert.equal((await remove(alice, second.deviceId, { auth: proof })).status, 200);
+      assert.equal((await server.login('alice')).userId, alice.userId);
+    });
+
+    it('end with the account and are refused while it is locked', async () => {
+      await start();
+      const alice = await server.register('alice');
+      const second = await server.login('alice');
+      const { token } = alice;
+      const path = `/devices/${second.deviceId}`;
+      const { session } = (await server.call('DELETE', path, { token, body: {} })).body as {
+        session: string;
+      };
+      await server.slice.accounts.setLocked(alice.userId, true);
+      const attempt = (password: string) =>
+        server.slice.interactiveAuth.attempt(session, 'm.login.password', { password }, '::1');
+      await assert.rejects(attempt('password'), { errcode: 'M_USER_LOCKED' });
+      await server.slice.accounts.setLocked(alice.userId, false);
+      await server.slice.accounts.deactivate(alice.userId, true);
+      await assert.rejects(attempt('password'), (error) => {
+        assert.ok(error instanceof MatrixError);
+        assert.equal(error.errcode, 'M_FORBIDDEN');
+        return true;
+      });
+    });
+
+    it('do not tell whether a user name is taken with inhibit_user_in_use_error', async () => {
+      await start({
+        options: {
+          inhibit_user_in_use_error: true,
+          registration_requires_token: true,
+          enable_registration_without_verification: false,
+        },
+      });
+      await server.slice.registration.create({ userId: '@alice:test' as never, password: 'password' });
+      const answers = await Promise.all(
+        ['alice', 'free'].map(async (username) => {
+          const asked = await server.call('POST', '/register', { body: { username, password: 'password' } });
+          const auth = { type: 'm.login.registration_token', token: 'guess', session: asked.body['session'] };
+          const guessed = await server.call('POST', '/register', { body: { auth } });
+          const available = await server.call('GET', `/register/available?username=${username}`);
+          return [asked, guessed, available].map(({ status, body }) => ({
+            status,
+            ...body,
+            session: undefined,
+          }));
+        }),
+      );
+      assert.deepEqual(answers[0], answers[1]);
+    });
+  });
+});
