@@ -5,7 +5,7 @@ import { expectedDifferences } from '../test/interop/answers/expected-difference
 /** The page that has the table, below the heading and before the next one. */
 const page = 'docs/interoperability.md';
 
-/** Maximal number of requests named in a row. */
+/** Maximum number of requests named in a row. */
 const maxShown = 2;
 
 const heading = '## Differences of answers\n';

@@ -10,7 +10,7 @@ import { features } from './features.ts';
 const proven = new Set(provenOptions);
 const counted = allPaths(sections).flatMap((option) => (option.counted ? [option.path] : []));
 
-/** Loads a document as a release does in which only `inForce` is proven. */
+/** Loads a document as in a release whose tests prove only the options `inForce`. */
 function warningsOf(document: string, inForce: readonly string[] = ['server_name']) {
   const source = { file: 'homeserver.yaml', text: `server_name: example.org\n${document}` };
   const { errors, warnings } = loadConfiguration([source], sections, {

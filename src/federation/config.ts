@@ -16,7 +16,7 @@ export const federationSection = section({
     }),
     federation_rr_transactions_per_room_per_second: option(integer({ minimum: 1 }), {
       description:
-        'Maximal rate at which read receipts of a room are sent to other servers; receipts in between are sent together.',
+        'Maximum rate at which read receipts of a room are sent to other servers; receipts in between are sent together.',
       default: 50,
       unit: 'transactions per second and room',
     }),

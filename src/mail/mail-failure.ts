@@ -1,6 +1,6 @@
 import type { EmailOptions } from './config.ts';
 
-/** What a failure is explained with. */
+/** The attempt to send a mail that failed, as the explanation needs it. */
 interface Attempt {
   readonly host: string;
   readonly port: number;

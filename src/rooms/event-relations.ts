@@ -28,7 +28,7 @@ export interface EventRelations {
   /** Returns the nids of those events that others relate to, at once when all of it is in memory. */
   parents(events: readonly VisibleEvent[]): ReadonlySet<number> | Promise<ReadonlySet<number>>;
   /**
-   * Returns those of the events that `relatedBy` asks for, in order; all events when it asks for nothing.
+   * Returns the events that `relatedBy` selects, in their order; all events when it has no conditions.
    * @param view of the user who must be able to see the relating event; absent: every relating event counts
    */
   narrow(

@@ -1,6 +1,6 @@
 import { foldText } from '../kernel/database/index.ts';
 
-/** Highlighted words of the results, besides those of the search term. */
+/** Maximum number of highlighted words that are only in results, not in the search term. */
 const maxFound = 50;
 
 const wordsOf = (text: string): readonly string[] => text.match(/[\p{L}\p{N}\p{M}]+/gu) ?? [];

@@ -36,7 +36,7 @@ export interface Matches {
   readonly before: number | undefined;
 }
 
-/** Candidates that are checked together, and per search. */
+/** Number of candidates that are checked together, and maximum number that one search checks. */
 const [candidatesPerBatch, maxCandidates] = [200, 2_000];
 
 /** Finds the matching events that a user may see, in joined and left rooms. */

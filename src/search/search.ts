@@ -33,7 +33,7 @@ export interface SearchDeps {
 /** Results per page by default, and at most. */
 const [defaultLimit, maxResults] = [10, 50];
 
-/** Latest matches that are ranked, and matches that are counted. */
+/** Maximum number of latest matches that are ranked by relevance, and of matches that are counted. */
 const [maxRanked, maxCounted] = [500, 500];
 
 /** Events on each side of a result by default, and at most. */
@@ -84,14 +84,14 @@ export class Search {
   /** Returns a page by time. Searches further than the page, since clients show the total count. */
   async #latest(request: MatchesRequest): Promise<ResultPage> {
     const { place, limit } = request;
-    const given = Math.max(0, place.skip ?? 0);
+    const skipped = Math.max(0, place.skip ?? 0);
     const found: Matches = await this.#finder.find({ ...request, limit: maxCounted });
     const matches = found.found.slice(0, limit);
-    // A full page has a token even when it is the last one, as clients know it from other servers.
+    // A full page has a token even when it is the last one, as in the responses of other servers.
     const before = matches.length === limit ? matches.at(-1)?.stored.nid : found.before;
-    const skip = given + matches.length;
+    const skip = skipped + matches.length;
     const next = before === undefined ? undefined : encodeSearchPlace({ ...place, before, skip });
-    return { matches, count: given + found.found.length, next, before };
+    return { matches, count: skipped + found.found.length, next, before };
   }
 
   /** Returns a page of the best among the latest matches. */

@@ -6,13 +6,13 @@ export type MessageMap = ReadonlyMap<string, ReadonlyMap<string, JsonObject>>;
 /** The device id that addresses all devices of a user without an own entry. */
 export const allDevices = '*';
 
-/** Maximum of UTF-8 bytes of a message content: the size limit of events. */
+/** Maximum number of UTF-8 bytes of a message content: the size limit of events. */
 export const maxContentBytes = 65_536;
 
 /** Maximum number of devices in a request: 4 MiB of encrypted room keys are fewer. `*` counts as one. */
 const maxDevices = 5_000;
 
-/** Maximum of characters of a message type and of a transaction id. */
+/** Maximum number of characters of a message type and of a transaction id. */
 const maxNameLength = 255;
 
 /**

@@ -33,7 +33,7 @@ export interface PendingMessages {
 }
 
 /**
- * Maximum of queued messages of a device. The oldest ones beyond it are deleted: a client that was away for
+ * Maximum number of queued messages of a device. The oldest ones beyond it are deleted: a client that was away for
  * so long gets room keys from its backup. The limit is applied once per `checkEvery` messages, so a queue may
  * exceed it by that many.
  */

@@ -46,7 +46,7 @@ export interface ToDeviceDeps {
 }
 
 /**
- * Maximum of queued messages, and of UTF-16 units of their JSON, for one request; a wildcard can address many
+ * Maximum number of queued messages, and of UTF-16 units of their JSON, for one request; a wildcard can address many
  * devices.
  */
 const [maxMessages, maxTextLength] = [10_000, 32 * 1024 * 1024];
@@ -54,7 +54,7 @@ const [maxMessages, maxTextLength] = [10_000, 32 * 1024 * 1024];
 /** Milliseconds for which transaction ids are stored, and between deletions of old ones. */
 const [retention, cleanupInterval] = [24 * 3_600_000, 3_600_000];
 
-/** Maximum of stored transactions of another server, and the number of transactions between checks of it. */
+/** Maximum number of stored transactions of another server, and the number of transactions between checks of it. */
 const [maxTransactions, checkEvery] = [20_000, 1_000];
 
 /** Servers whose numbers of transactions are in memory. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Minimal and maximal milliseconds between two checks. A check costs the server time, too. */
+/** Minimal and maximum milliseconds between two checks. A check costs the server time, too. */
 const [minPause, maxPause] = [10, 100];
 
 /**

@@ -6,7 +6,7 @@
  * | malformed events beside valid ones; numbers, keys, depths, surrogates       | here, `malformed-events` |
  * | unauthorized and forged events, events of other rooms, second create events | here |
  * | state resets, forks from the past, rejected events as auth events           | here, `src/room-federation/hostile-answers` |
- * | event id collisions, maximal depth, reference cycles                        | here, `hostile-answers` |
+ * | event id collisions, maximum depth, reference cycles                        | here, `hostile-answers` |
  * | expensive ACL patterns                                                      | here, `src/protocol/globs` |
  * | endless missing events and auth chains, slow answers                        | here, `hostile-answers` |
  * | forged receipts, typing, presence, device lists, to-device messages         | `hostile-edus`, `src/composition/edus-of-others` |
@@ -205,7 +205,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await state(), before);
     });
 
-    it('accepts events with maximal and zero depth without making the room unusable', async () => {
+    it('accepts events with maximum and zero depth without making the room unusable', async () => {
       const deep = hostile.message('deep', { depth: Number.MAX_SAFE_INTEGER });
       await hostile.send(deep.event.pdu);
       await waitForMessage('deep');

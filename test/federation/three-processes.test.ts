@@ -7,7 +7,7 @@ import type { HearthProcess } from '../clients/hearth-process.ts';
 import { ApiClient, ApiError } from '../crash/api-client.ts';
 import { makeTestAuthority, type TestAuthority } from '../support/network/test-authority.ts';
 
-/** Maximal time in milliseconds until all servers have all events. */
+/** Maximum time in milliseconds until all servers have all events. */
 const convergenceTimeout = 180_000;
 
 interface StateEvent {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Homeserver } from './interop-network.ts';
 import type { InteropUser } from './interop-user.ts';
 
-/** Maximal number of lines shown of each log, and of characters of each line. */
+/** Maximum number of lines shown of each log, and of characters of each line. */
 const [maxLines, maxLineLength] = [12, 400];
 
 /** Kinds of log lines to show: warnings and errors, and the reference server's federation requests. */

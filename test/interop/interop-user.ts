@@ -22,10 +22,10 @@ type Login = Readonly<Record<'user_id' | 'device_id' | 'access_token', string>>;
 
 type Membership = 'invite' | 'knock' | 'leave' | 'join' | 'ban';
 
-/** Maximal duration of a request, in milliseconds. */
+/** Maximum duration of a request, in milliseconds. */
 const requestTimeout = 180_000;
 
-/** Maximal number of responses remembered for each user for error messages, and of characters of each. */
+/** Maximum number of responses remembered for each user for error messages, and of characters of each. */
 const [maxAnswers, maxAnswerLength] = [5, 300];
 
 let transactions = 0;

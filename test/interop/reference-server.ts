@@ -13,7 +13,7 @@ const run = promisify(execFile);
 const root = join(process.env['HEARTH_REFERENCE_DIR'] ?? '/var/tmp/hearth-reference', 'root');
 const setup = join(import.meta.dirname, 'reference', 'setup.sh');
 const environment = ['-i', 'PATH=/usr/sbin:/usr/bin:/sbin:/bin', 'LC_ALL=C.UTF-8', 'HOME=/root'];
-/** Maximal time in milliseconds until it answers. */
+/** Maximum time in milliseconds until it answers. */
 const startTimeout = 120_000;
 let instances = 0;
 

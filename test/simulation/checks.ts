@@ -157,7 +157,7 @@ async function hadUserInRoom({ run, events }: View, eventId: string, serverName:
   return false;
 }
 
-/** Returns a function that says whether one server has the other in its room state. */
+/** Returns a function that tells whether the room state of one server contains users of the other. */
 export function visibilityBetween(
   views: readonly View[],
 ): (one: SimulatedServer, other: SimulatedServer) => boolean {

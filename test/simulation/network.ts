@@ -9,7 +9,7 @@ export interface NetworkConditions {
   readonly lostRequests: number;
   readonly lostAnswers: number;
   readonly duplicates: number;
-  /** Maximal transit time of a message; most take far less. */
+  /** Maximum transit time of a message; most take far less. */
   readonly maxTransit: number;
 }
 

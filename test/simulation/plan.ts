@@ -17,7 +17,7 @@ export interface Plan {
   readonly bursts: readonly number[];
   readonly partitions: number;
   readonly crashes: number;
-  /** Maximal difference of a clock from simulated time, in milliseconds. */
+  /** Maximum difference of a clock from simulated time, in milliseconds. */
   readonly skew: number;
   readonly maxDiskDelay: number;
   /** Relative frequency of each kind of action. */

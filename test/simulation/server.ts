@@ -21,7 +21,7 @@ export class SimulatedServer {
   /** Milliseconds by which its clock is ahead of simulated time. */
   readonly skew: number;
   readonly #configuration: HearthConfiguration;
-  /** Maximal delay of its disk, in milliseconds. */
+  /** Maximum delay of its disk, in milliseconds. */
   readonly #maxDiskDelay: number;
   #process: ServerProcess | undefined;
   #run: Run | undefined;

@@ -29,7 +29,7 @@ export interface Outcome {
 
 const [second, hour, day] = [1_000, 3_600_000, 24 * 3_600_000];
 
-/** Maximal simulated time in which servers must settle after the network has healed. */
+/** Maximum simulated time in which servers must settle after the network has healed. */
 const settleTimeout = 8 * day;
 
 /** Makes a database with the current schema, which every simulated server copies. */

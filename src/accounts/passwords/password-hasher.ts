@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/bcrypt';
 
-/** Follows the bcrypt hash of a digest, as this server makes them. Imported hashes are of the password itself. */
+/** The end of a stored hash that this server made, of a digest of the password. Imported hashes are of the password itself. */
 const ofDigest = '$hmac-sha256';
 
 /** Maximum bytes that bcrypt reads. */

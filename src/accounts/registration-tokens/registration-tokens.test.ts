@@ -116,7 +116,7 @@ forEachDatabase((open) => {
       assert.equal((await finish(session)).status, 200);
     });
 
-    it('that an administrator deletes or limits end the registrations that have begun with them', async () => {
+    it('end the registrations that have begun with them when an administrator deletes or limits them', async () => {
       const tokens = await start();
       await tokens.create({ token: 'deleted' });
       await tokens.create({ token: 'limited' });

@@ -40,7 +40,7 @@ const [usualLength, maxLength] = [16, 64];
 /** Random tokens that are tried until one is free: short ones may be taken. */
 const maxAttempts = 20;
 
-/** Maximum of `uses_allowed`: the column has 32 bits. */
+/** Maximum value of `uses_allowed`: the column has 32 bits. */
 const maxUses = 2 ** 31 - 1;
 
 const invalidToken = () => new MatrixError(401, 'M_UNAUTHORIZED', 'Invalid registration token');

@@ -18,9 +18,9 @@ import { type BackupManifest, backupPaths, configurationPath, readManifest } fro
 import { restorePostgres } from './postgres-tools.ts';
 
 export interface RestoreOptions extends ConfigFlags {
-  /** Moves what is in the way aside. */
+  /** Moves existing files aside instead of refusing to replace them. */
   readonly overwrite?: boolean;
-  /** The database was restored with other tools: does only what must follow. */
+  /** Does only the steps that follow after the database was restored with other tools. */
   readonly databaseOnly?: boolean;
 }
 

@@ -10,7 +10,7 @@ export interface RuleCase {
   readonly kind: 'error' | 'warning' | 'notice';
   readonly path: string;
   readonly message: RegExp;
-  /** A document that follows the rule, close to the one that breaks it. */
+  /** A document that follows the rule and differs little from the one that breaks it. */
   readonly valid: string;
 }
 

@@ -27,7 +27,7 @@ export interface BackupState {
   readonly count: number;
 }
 
-/** Maximum of backups of a user, of keys in a backup, and of UTF-16 units of the description of a backup. */
+/** Maximum number of backups of a user, of keys in a backup, and of UTF-16 units in the description of a backup. */
 const [maxBackups, maxKeys, maxDescriptionLength] = [100, 1_000_000, 65_536];
 
 /** How many keys one query reads. */

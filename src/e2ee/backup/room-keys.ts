@@ -16,7 +16,7 @@ export interface SessionKey extends BackedUpKey {
 }
 
 /**
- * Maximum of characters of a session id, and of UTF-16 units of an encrypted session key, which usually has
+ * Maximum number of characters of a session id, and of UTF-16 units of an encrypted session key, which usually has
  * about 800.
  */
 const [maxIdLength, maxDataLength] = [255, 65_536];

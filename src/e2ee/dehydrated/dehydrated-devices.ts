@@ -29,7 +29,7 @@ export interface DehydratedDevicesDeps {
   readonly upload: KeyUpload;
 }
 
-/** Maximum of UTF-16 units of the encrypted device, which has about 10,000 with 50 one-time keys. */
+/** Maximum number of UTF-16 units of the encrypted device, which has about 10,000 with 50 one-time keys. */
 const maxDataLength = 262_144;
 
 /** Messages in one response. */

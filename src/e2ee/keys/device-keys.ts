@@ -9,7 +9,7 @@ export interface DeviceKeys {
   readonly covered: string;
 }
 
-/** Maximum of UTF-16 units of device keys, which usually have about 500. */
+/** Maximum number of UTF-16 units of device keys, which usually have about 500. */
 const maxKeysLength = 16_384;
 
 /**

@@ -49,7 +49,7 @@ export interface KeyUploadDeps {
 }
 
 /**
- * Maximum of unclaimed one-time keys of a device, and of stored claimed keys. Clients keep up to about 100 on
+ * Maximum number of unclaimed one-time keys of a device, and of stored claimed keys. Clients keep up to about 100 on
  * the server.
  */
 const [maxOneTimeKeys, maxClaimedKeys] = [1_000, 1_000];

@@ -32,10 +32,10 @@ interface ClaimGroup {
   fallback: OneTimeKey | undefined;
 }
 
-/** Maximum of claims in one transaction. */
+/** Maximum number of claims in one transaction. */
 const maxClaims = 5_000;
 
-/** Groups of claims up to which the keys are looked for without asking first which devices have any. */
+/** Maximum number of groups of claims whose keys are searched directly; of more groups, one query first finds those whose devices have keys. */
 const maxUnfiltered = 50;
 
 /** Users in one query, and queries for keys at the same time. */

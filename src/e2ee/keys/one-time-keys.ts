@@ -20,7 +20,7 @@ export interface OneTimeKey {
   readonly digest: string;
 }
 
-/** Maximum of characters of a key name, and of UTF-16 units of a key. A signed key has about 200. */
+/** Maximum number of characters of a key name, and of UTF-16 units of a key. A signed key has about 200. */
 const [maxNameLength, maxKeyLength] = [255, 4_096];
 
 /**

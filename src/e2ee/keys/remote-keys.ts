@@ -48,16 +48,16 @@ export interface QueriedKeys {
 
 export const noKeys = (): QueriedKeys => ({ device_keys: {}, master_keys: {}, self_signing_keys: {} });
 
-/** Maximum of devices of a remote user; further ones are ignored. */
+/** Maximum number of devices of a remote user; further ones are ignored. */
 export const maxDevices = 2_000;
 
 /**
- * Maximum of UTF-16 units of device keys or a cross-signing key, and of a one-time key, and of the nesting of
+ * Maximum number of UTF-16 units of device keys or a cross-signing key, and of a one-time key, and of the nesting of
  * both.
  */
 const [maxKeysLength, maxOneTimeKeyLength, maxDepth] = [16_384, 4_096, 20];
 
-/** Maximum of characters of a device id or display name. */
+/** Maximum number of characters of a device id or display name. */
 const maxTextLength = 255;
 
 /**

@@ -40,7 +40,7 @@ export function isSignedBy(object: JsonObject, userId: string, keyId: string, ke
 
 /**
  * Returns the object with only the given signatures of a user, and without `unsigned`. An object without `signatures`
- * gets none when there are none.
+ * stays without them when none are given.
  */
 export function withSignatures(object: JsonObject, userId: string, signatures: UserSignatures): JsonObject {
   const { signatures: before, unsigned: _unsigned, ...covered } = object;

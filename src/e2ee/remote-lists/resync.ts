@@ -34,7 +34,7 @@ const timeout = 30_000;
  */
 const refetchDelay = 2_000;
 
-/** Maximum of parallel fetches, which leaves some of the parallel jobs to other work. */
+/** Maximum number of parallel fetches, which leaves some of the parallel jobs to other work. */
 const parallel = 2;
 
 /**

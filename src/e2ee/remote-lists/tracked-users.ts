@@ -30,7 +30,7 @@ const checkInterval = 86_400_000;
 /** Lists that are checked together. */
 const pageSize = 200;
 
-/** Maximum of simultaneous joins whose lists are fetched before a client queries them. */
+/** Maximum number of simultaneous joins whose lists are fetched before a client queries them. */
 const maxPrefetched = 20;
 
 /**

@@ -34,7 +34,7 @@ export interface DeviceListAnnouncerDeps extends LocalDevicesDeps {
   readonly serverName: string;
 }
 
-/** Maximal number of changes in one round. */
+/** Maximum number of changes in one round. */
 const maxChanges = 200;
 
 /** Shortest and longest backoff after a failure, in milliseconds. */

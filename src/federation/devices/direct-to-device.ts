@@ -12,17 +12,17 @@ import { isEduUserOf } from '../edus/edu-users.ts';
 import type { Outbox } from './device-list-announcer.ts';
 
 /**
- * Maximal length of the messages in one EDU in UTF-16 units, except for a single larger message: a
+ * Maximum length of the messages in one EDU in UTF-16 units, except for a single larger message: a
  * transaction holds up to 100 EDUs.
  */
 const maxEduLength = 65_536;
 
 /**
- * Length of a message id in the specification, maximal accepted length of one, and maximal length of a type.
+ * Length of a message id in the specification, maximum accepted length of one, and maximum length of a type.
  */
 const [idLength, maxIdLength, maxTypeLength] = [32, 255, 255];
 
-/** Maximal number of messages in one received EDU. */
+/** Maximum number of messages in one received EDU. */
 const maxMessages = 10_000;
 
 /**

@@ -11,13 +11,13 @@ export interface DeviceQueryDeps extends LocalDevicesDeps {
   readonly serverName: string;
 }
 
-/** Maximal number of users in a key query, and of devices in a claim of one-time keys. */
+/** Maximum number of users in a key query, and of devices in a claim of one-time keys. */
 const [maxUsers, maxClaims] = [5_000, 5_000];
 
 /** Maximum number of devices of one user in a request. */
 const maxDevices = 1_000;
 
-/** Maximal size of a request body in bytes. */
+/** Maximum size of a request body in bytes. */
 const bodyLimit = 1024 * 1024;
 
 /**

@@ -2,7 +2,7 @@ import type { ListRequest } from '../../directory/index.ts';
 import { errorForClient, type QueriesApi } from '../../federation-client/index.ts';
 import { isRoomAlias, isRoomId, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 
-/** Default and maximal number of rooms in a page. */
+/** Default and maximum number of rooms in a page. */
 const [defaultLimit, maxRooms] = [100, 500];
 
 /** Requests public room lists of other servers. */

@@ -7,7 +7,7 @@ import { RateLimiter } from '../../kernel/rate-limits/index.ts';
  */
 const limit = { per_second: 200, burst_count: 5_000 };
 
-/** Maximal number of servers with a rate limit in memory. */
+/** Maximum number of servers with a rate limit in memory. */
 const maxServers = 10_000;
 
 /** Limits the work that ephemeral EDUs of one server cause. */

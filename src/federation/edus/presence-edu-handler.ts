@@ -13,10 +13,10 @@ export interface PresenceEduDeps {
   readonly rates: EduRates;
 }
 
-/** Maximal number of users in one EDU; further ones are ignored. */
+/** Maximum number of users in one EDU; further ones are ignored. */
 const maxUsers = 500;
 
-/** Maximal stored length of a status message in characters. */
+/** Maximum stored length of a status message in characters. */
 const maxStatusLength = 1_000;
 
 const states: readonly string[] = ['online', 'unavailable', 'offline'] satisfies PresenceState[];

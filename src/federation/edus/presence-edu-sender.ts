@@ -22,11 +22,11 @@ export interface PresenceEduSenderDeps {
 /** Lifetime of an EDU in milliseconds. */
 const lifetime = 5 * 60_000;
 
-/** Maximal number of users in one EDU. */
+/** Maximum number of users in one EDU. */
 const maxInEdu = 50;
 
 /**
- * Maximal number of members of a room for which a server that joins it gets the presence of local members.
+ * Maximum number of members of a room for which a server that joins it gets the presence of local members.
  */
 const maxMembers = 1_000;
 

@@ -14,10 +14,10 @@ export interface ReceiptEduDeps {
   readonly rates: EduRates;
 }
 
-/** Maximal numbers of rooms in one EDU, users per room and events per receipt; further ones are ignored. */
+/** Maximum numbers of rooms in one EDU, users per room and events per receipt; further ones are ignored. */
 const [maxRooms, maxUsers, maxEvents] = [100, 500, 10];
 
-/** Maximal length of a thread id in characters. */
+/** Maximum length of a thread id in characters. */
 const maxThreadIdLength = 255;
 
 /** Handles `m.receipt` of remote users. Source: server-server API, "Receipts". */

@@ -19,7 +19,7 @@ export interface ReceiptEduSenderDeps {
 /** Lifetime of an EDU in milliseconds. */
 const lifetime = 3_600_000;
 
-/** Maximal number of receipts pending for a room's next round; further ones are dropped. */
+/** Maximum number of receipts pending for a room's next round; further ones are dropped. */
 const maxPending = 1_000;
 
 /**

@@ -3,7 +3,7 @@ import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import { canonicalJson, type JsonObject } from '../../protocol/index.ts';
 import { Notary, type NotaryDeps } from './notary.ts';
 
-/** Maximal number of servers in one query. */
+/** Maximum number of servers in one query. */
 const maxServers = 1_000;
 
 /** Maximum number of keys of one server in a query. */

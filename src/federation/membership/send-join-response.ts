@@ -53,7 +53,7 @@ async function stateWithoutMembers(
   };
 }
 
-/** Maximal number of members to read in search of heroes. */
+/** Maximum number of members to read in search of heroes. */
 const maxReadMembers = 50;
 
 async function selectRoomHeroes(

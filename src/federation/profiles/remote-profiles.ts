@@ -11,10 +11,10 @@ import {
   serverOfUser,
 } from '../../protocol/index.ts';
 
-/** Maximal size of the cache in bytes of JSON, and lifetime of an entry in milliseconds. */
+/** Maximum size of the cache in bytes of JSON, and lifetime of an entry in milliseconds. */
 const [cacheBytes, cacheLifetime] = [6 * MiB, 5 * 60_000];
 
-/** Maximal size of a profile in bytes of JSON. Source: client-server API, "Profiles". */
+/** Maximum size of a profile in bytes of JSON. Source: client-server API, "Profiles". */
 const maxProfileBytes = 65_536;
 
 interface CachedProfile {

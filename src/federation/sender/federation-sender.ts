@@ -37,13 +37,13 @@ export interface FederationSenderDeps {
   readonly observer?: SenderObserver;
 }
 
-/** Maximal number of concurrent transactions: to servers that have answered recently, and to others. */
+/** Maximum number of concurrent transactions: to servers that have answered recently, and to others. */
 const [healthySlots, unprovenSlots] = [200, 50];
 
 /** Milliseconds between two saves of the delivery progress. */
 const saveInterval = 1_000;
 
-/** Maximal milliseconds for which an unacknowledged event is in memory only. */
+/** Maximum milliseconds for which an unacknowledged event is in memory only. */
 const maxUnsavedTime = 5_000;
 
 const silentObserver: SenderObserver = { acknowledged: () => undefined, failed: () => undefined };

@@ -31,12 +31,12 @@ export interface TransactionObserver {
 /** Source: server-server API, "Transactions". */
 const [maxPdus, maxEdus] = [50, 100];
 
-/** Maximal length of a transaction id in characters; ids in use have about twenty. */
+/** Maximum length of a transaction id in characters; ids in use have about twenty. */
 const maxTransactionIdLength = 255;
 
 const hour = 3_600_000;
 
-/** Milliseconds for which received transactions are remembered, and maximal number of them. */
+/** Milliseconds for which received transactions are remembered, and maximum number of them. */
 const [retention, maxRemembered] = [24 * hour, 1_000_000];
 
 const silentObserver: TransactionObserver = { received: () => undefined, repeated: () => undefined };
@@ -89,7 +89,7 @@ export class Transactions {
     return answer;
   }
 
-  /** Runs one round of the cleanup. @param limit maximal number of remembered transactions */
+  /** Runs one round of the cleanup. @param limit maximum number of remembered transactions */
   forget(limit = maxRemembered): Promise<void> {
     const { database, clock } = this.#deps;
     return database.transaction<TransactionTables, void>(async (writer) => {

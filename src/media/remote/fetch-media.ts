@@ -14,9 +14,9 @@ export interface IncomingMedia extends MediaDescription {
 }
 
 /**
- * Requests media from a remote server: from the federation endpoint, and from the unauthenticated one of
- * clients if the server has no other.
- * @param openly only from the unauthenticated endpoint
+ * Requests media from a remote server: from the federation endpoint, or from the unauthenticated endpoint for clients if
+ * the server does not have the other one.
+ * @param openly uses only the unauthenticated endpoint
  * @throws MatrixError; `content` as well, and MalformedMultipart
  * Source: server-server API, "Content Repository".
  */

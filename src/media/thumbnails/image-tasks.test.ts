@@ -149,7 +149,7 @@ describe('ImageTasks with untrusted images', () => {
       malformed.stop();
     });
 
-    it('does not blame the image when no process can be started', async () => {
+    it('fails with TaskFailure, not NoThumbnail, when no process can be started', async () => {
       const missing = running(join(folder, 'missing'));
       await assert.rejects(missing.examine(source, 'urgent'), { reason: 'unavailable' });
       missing.stop();

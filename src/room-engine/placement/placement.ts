@@ -4,8 +4,8 @@ import type { EventToSend } from '../timeline/event-to-send.ts';
 import type { RoomWithVersion, VerifiedEvent } from './verified-event.ts';
 
 /**
- * The state after an event that is not placed here, from a remote server. All of the state before it is stored. If the
- * event itself is not, it is taken not to have changed the state.
+ * The state after an event that this server has not placed, as a remote server reports it. All events of the state before
+ * it are stored. If the event itself is not, it counts as an event that did not change the state.
  */
 export interface StateAfterEvent {
   readonly eventId: string;
@@ -13,7 +13,7 @@ export interface StateAfterEvent {
   readonly before: readonly string[];
 }
 
-/** The state before an event whose previous events are missing, from a remote server; one of both forms. */
+/** The state before an event whose previous events are missing, as a remote server reports it, in one of two forms. */
 export interface SuppliedState {
   /** Event ids of the whole state before the event, all stored. */
   readonly stateBefore?: readonly string[];

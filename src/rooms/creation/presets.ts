@@ -23,13 +23,13 @@ export const presetRules: Readonly<Record<Preset, PresetRules>> = {
   public_chat: { joinRule: 'public', guestAccess: 'forbidden', inviteesAreTrusted: false, inviteLevel: 50 },
 };
 
-/** The default preset for a directory visibility. */
+/** Returns the default preset for a directory visibility. */
 export function presetOfVisibility(visibility: 'public' | 'private'): Preset {
   return visibility === 'public' ? 'public_chat' : 'private_chat';
 }
 
 /**
- * The power levels of a new room.
+ * Returns the power levels of a new room.
  * @param trusted users besides the creator who get the creator's level, in room versions without
  * `additional_creators`
  * @param overrides applied in order, key by key; null values keep the present value

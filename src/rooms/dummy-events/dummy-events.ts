@@ -123,7 +123,7 @@ export class DummyEvents {
     }
   }
 
-  /** A joined local user with the power to send the dummy event. */
+  /** Returns a joined local user whose power level allows the dummy event. */
   async #sender(head: RoomHead): Promise<string | undefined> {
     const { serverName, engine } = this.#deps;
     const current = async (type: string): Promise<RoomEvent | undefined> => {

@@ -15,7 +15,7 @@ export class PageState {
     this.#clientEvents = clientEvents;
   }
 
-  /** The membership events of the senders if the filter lazy-loads members; otherwise `undefined`. */
+  /** Returns the membership events of the senders if the filter lazy-loads members; otherwise `undefined`. */
   async ofSenders(
     view: RoomView,
     viewer: Viewer,
@@ -37,7 +37,7 @@ export class PageState {
   }
 
   /**
-   * The state after an event.
+   * Returns the state after an event.
    * @param senders the members to include if the filter lazy-loads members
    */
   async after(

@@ -22,8 +22,8 @@ export async function knownHead({ heads }: RoomWriter, roomId: string): Promise<
 }
 
 /**
- * The current membership event of a user, once it is on disk: it may have just been sent, and callers rely on
- * it.
+ * Returns the current membership event of a user as soon as it is on disk, because it may have just been sent, and
+ * callers rely on it.
  */
 export async function currentMember(
   { events, timeline }: RoomWriter,

@@ -36,12 +36,12 @@ for (const database of serverDatabases(import.meta.url)) {
       const roomId = await room();
       const [hers, his] = [await anna.say(roomId, 'a'), await ben.say(roomId, 'b')];
       await assertRefused(ben, 'PUT', `/rooms/${enc(roomId)}/redact/${enc(hers)}/1`, {}, 403, 'M_FORBIDDEN');
-      const through = { redacts: hers };
+      const content = { redacts: hers };
       await assertRefused(
         ben,
         'PUT',
         `/rooms/${enc(roomId)}/send/m.room.redaction/1`,
-        through,
+        content,
         403,
         'M_FORBIDDEN',
       );
@@ -91,7 +91,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    it('is sent by POST without a transaction id, each time', async () => {
+    it('is sent again by each POST, which has no transaction id', async () => {
       const { anna, ben, cleo } = users;
       const roomId = await room();
       const eventId = await ben.say(roomId, 'secret');
@@ -105,7 +105,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal((content as { reason?: string }).reason, 'rude');
     });
 
-    it('accepts unknown, redaction and redacted targets, and refuses m.room.create', async () => {
+    it('can target unknown events, redactions and redacted events, but not m.room.create', async () => {
       const { anna } = users;
       const roomId = await room();
       await anna.redact(roomId, '$unknown');

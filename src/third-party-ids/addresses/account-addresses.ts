@@ -90,10 +90,10 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
   }
 }
 
-/** The owner of an account has this address already. */
+/** The error for an address that an account has already. */
 export const addressInUse = () =>
   new MatrixError(400, 'M_THREEPID_IN_USE', 'This address belongs to an account already');
 
-/** The option `allowed_local_3pids` does not allow the address. */
+/** The error for an address that the option `allowed_local_3pids` does not allow. */
 export const addressDenied = () =>
   new MatrixError(403, 'M_THREEPID_DENIED', 'This address is not allowed on this server');

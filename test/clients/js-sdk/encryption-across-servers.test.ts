@@ -17,7 +17,7 @@ const messageCount = Number(process.env['HEARTH_TEST_ENCRYPTED_MESSAGES'] ?? 120
 const rotation = 5;
 /** Number of parts into which the messages are divided; each test sends one part. */
 const partCount = 5;
-/** Maximal time in milliseconds for federation. */
+/** Maximum time in milliseconds for federation. */
 const timeout = 180_000;
 /** Milliseconds between two attempts to load an event. */
 const retryDelay = 500;

@@ -9,7 +9,7 @@ import { EncryptedSession } from './encrypted-session.ts';
 const memberCount = 5;
 /** Messages after which a sender rotates its Megolm session. */
 const rotation = 3;
-/** Maximal time in milliseconds for messages sent while the server was down. */
+/** Maximum time in milliseconds for messages sent while the server was down. */
 const timeout = 180_000;
 
 let server: HearthProcess;

@@ -1,4 +1,4 @@
-/** Differences between the answers of both servers that stay. In patterns `*` stands for any text. */
+/** A difference between the answers of both servers that is expected to stay. In patterns `*` stands for any text. */
 export interface ExpectedDifference {
   /** Patterns of the requests: user, method and path with the note. */
   readonly requests: readonly string[];

@@ -79,7 +79,7 @@ export class MailServer {
     return (this.#server.server.address() as AddressInfo).port;
   }
 
-  /** Resolves with the mail of a number, from 0, when it has been received. */
+  /** Resolves with the mail at an index, from 0, as soon as it has been received. */
   async mail(index: number): Promise<ReceivedMail> {
     while (this.received.length <= index) await this.#change();
     return this.received[index]!;
@@ -136,7 +136,7 @@ export class MailServer {
   }
 }
 
-/** Listens on the loopback address, and says nothing to the clients that connect. */
+/** Listens on the loopback address, and sends nothing to the clients that connect. */
 export async function startSilentServer(): Promise<{ port: number; stop(): Promise<void> }> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {

@@ -14,7 +14,7 @@ import {
 } from '../../../src/protocol/index.ts';
 import { newSigningKey } from '../inputs/signing-key.ts';
 
-/** What a test chooses of an event in a remote room. */
+/** The parts of an event in a remote room that a test chooses. */
 export interface RemoteDraft {
   readonly type: string;
   readonly sender: string;

@@ -3,7 +3,7 @@ import { deleteOutgoing, readOutgoing } from '../store.ts';
 import type { SenderTables } from '../tables.ts';
 import type { DurableEdu } from '../transactions/transaction.ts';
 
-/** Maximal characters of durable EDUs in one transaction; a single EDU may be longer. */
+/** Maximum characters of durable EDUs in one transaction; a single EDU may be longer. */
 const maxCharacters = 2 * 1024 * 1024;
 
 /** Reads one destination's EDUs from the outbox. */

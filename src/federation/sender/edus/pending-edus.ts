@@ -17,10 +17,10 @@ interface Pending {
   readonly expiresAt: number;
 }
 
-/** Maximal number of pending EDUs for one destination; beyond it the oldest are dropped. */
+/** Maximum number of pending EDUs for one destination; beyond it the oldest are dropped. */
 const maxPending = 500;
 
-/** Maximal number of EDUs that are combined at once. */
+/** Maximum number of EDUs that are combined at once. */
 const maxCombined = 100;
 
 /** The pending ephemeral EDUs of one destination. */

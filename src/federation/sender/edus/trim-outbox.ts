@@ -11,7 +11,7 @@ export interface TrimOutboxDeps {
 
 const hour = 3_600_000;
 
-/** Maximal age of an EDU in milliseconds, and maximal number of EDUs for one destination. */
+/** Maximum age of an EDU in milliseconds, and maximum number of EDUs for one destination. */
 const [maxAge, maxPerDestination] = [30 * 24 * hour, 50_000];
 
 /**
@@ -21,7 +21,7 @@ export function trimOutboxHourly(jobs: Jobs, deps: TrimOutboxDeps): void {
   jobs.every('federation/forget-edus', hour, { run: () => trimOutbox(deps) });
 }
 
-/** Runs one round of the cleanup. @param limit maximal number of EDUs for one destination */
+/** Runs one round of the cleanup. @param limit maximum number of EDUs for one destination */
 export function trimOutbox({ database, clock }: TrimOutboxDeps, limit = maxPerDestination): Promise<void> {
   return database.transaction<SenderTables, void>(async (writer) => {
     await deleteOutgoingBefore(writer, clock.now() - maxAge);

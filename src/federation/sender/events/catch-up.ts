@@ -16,7 +16,7 @@ export interface CatchUpDeps {
   readonly progress: DeliveryProgress;
 }
 
-/** Maximal number of forward extremities by other servers that are sent as well: the newest ones. */
+/** Maximum number of forward extremities by other servers that are sent as well: the newest ones. */
 const maxByOthers = 10;
 
 type Placed = StoredEvent & { readonly stream: number };

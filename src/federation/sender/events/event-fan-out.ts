@@ -18,7 +18,7 @@ export interface EventFanOutDeps {
 
 type Placed = StoredEvent & { readonly stream: number };
 
-/** Maximal number of buffered facts; beyond it events are read from the database. */
+/** Maximum number of buffered facts; beyond it events are read from the database. */
 const maxFacts = 10_000;
 
 /** Number of events read at a time. */

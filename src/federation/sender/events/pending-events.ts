@@ -3,7 +3,7 @@ import type { CaughtUp, Transaction } from '../transactions/transaction.ts';
 import type { OutgoingPdu } from './outgoing-pdu.ts';
 
 /**
- * Maximal number of pending events in memory for one destination; beyond it the destination is behind and
+ * Maximum number of pending events in memory for one destination; beyond it the destination is behind and
  * catches up from the database.
  */
 const maxPending = 500;

@@ -8,7 +8,7 @@ interface GroupServers {
   readonly servers: Map<string, number>;
 }
 
-/** Maximal number of rooms whose servers are cached. */
+/** Maximum number of rooms whose servers are cached. */
 const maxRooms = 5_000;
 
 /**

@@ -1,4 +1,4 @@
-/** Maximal total size in characters of the transactions retained for unreachable servers. */
+/** Maximum total size in characters of the transactions retained for unreachable servers. */
 const maxCharacters = 16 * 1024 * 1024;
 
 /**

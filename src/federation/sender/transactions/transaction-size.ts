@@ -1,6 +1,6 @@
 import { maxEdus, maxPdus } from './transaction.ts';
 
-/** Maximal number of events and EDUs in a transaction. */
+/** Maximum number of events and EDUs in a transaction. */
 const maxItems = maxPdus + maxEdus;
 
 /**
@@ -14,7 +14,7 @@ const maxDropped = 5;
  * refused item is found; accepted ones grow again.
  */
 export class TransactionSize {
-  /** Maximal number of events and EDUs of all kinds. */
+  /** Maximum number of events and EDUs of all kinds. */
   #limit = maxItems;
   #dropped = 0;
 

@@ -19,7 +19,7 @@ export type AuthState = ReadonlyMap<string, StoredEvent>;
 /** The fields of an event that determine its auth state. */
 export type AuthSubject = AuthEventSubject & Pick<RoomEvent, 'version'>;
 
-/** The keys of the entries that authorize an event, and of the entry that it replaces. */
+/** Returns the keys of the state entries that authorize an event, and of the entry that it replaces. */
 function authStateKeys(event: AuthSubject): string[] {
   const keys = new Set(selectAuthEventKeys(event, event.version));
   keys.add(stateMapKey('m.room.create', '')).add(stateMapKey('m.room.power_levels', ''));
@@ -94,7 +94,7 @@ export const stateLookup =
   (type, stateKey) =>
     authState.get(stateMapKey(type, stateKey))?.event;
 
-/** The ids of the events that authorize an event, the create event of room version 12 included. */
+/** Returns the ids of the events that authorize an event, with the create event also in room version 12, whose events do not name it. */
 export function authIdsOf(event: RoomEvent): string[] {
   const { version, authEventIds, roomId, type } = event;
   const named = version.createInAuthEvents || type === 'm.room.create' ? [] : [createEventIdOf(roomId)];

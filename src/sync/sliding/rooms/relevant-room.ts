@@ -6,6 +6,6 @@ export interface RelevantRoom {
   readonly result: RoomResult;
   /** Whether the client subscribes to the room, besides its lists. */
   readonly isSubscribed: boolean;
-  /** What may have changed after the client's position: bits of the timeline and of sources. */
+  /** The bits of the timeline and of the sources that may have changed after the client's position. */
   readonly parts: number;
 }
