@@ -105,6 +105,25 @@ forServerDatabases(import.meta.url, (open) => {
     assert.equal(identity.bound.size, 0);
   });
 
+  it('lets an older invite of the address reach the user who publishes it', async () => {
+    const ben = await at.server.register('ben');
+    const { body } = await at.post('/createRoom', { preset: 'private_chat' }, ben.token);
+    const room = String(body['room_id']);
+    const address = { medium: 'email', address: 'anna@example.org' };
+    const invite = { ...address, id_server: identity.name, id_access_token: identityToken };
+    assert.equal((await at.post(`/rooms/${encodeURIComponent(room)}/invite`, invite, ben.token)).status, 200);
+    identity.validated.set('one', 'anna@example.org');
+    assert.equal((await publish()).status, 200);
+    // What the identity server does when an address with stored invites is bound.
+    const { token, sender } = identity.invites.at(-1)!;
+    const signed = identity.sign({ mxid: anna.userId, token });
+    const pending = { ...address, mxid: anna.userId, room_id: room, sender, signed };
+    const notice = { ...address, mxid: anna.userId, invites: [pending] };
+    const path = '/_matrix/federation/v1/3pid/onbind';
+    assert.equal((await at.server.api('PUT', path, { body: notice })).status, 200);
+    assert.equal((await at.post(`/join/${encodeURIComponent(room)}`, {}, anna.token)).status, 200);
+  });
+
   it('tells a user who deactivates the account that an identity server keeps an address', async () => {
     identity.validated.set('one', 'anna@example.org');
     await publish();

@@ -245,9 +245,6 @@ const accounts: readonly ExpectedDifference[] = [
   },
   {
     requests: [
-      'anonymous GET */register/m.login.registration_token/validity?token=unknown',
-      'anonymous POST */requestToken',
-      'anna POST /account/3pid/*',
       '* /pushers*',
       'anna GET /thirdparty/*',
       'server PUT */3pid/onbind (empty)',
