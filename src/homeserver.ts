@@ -101,12 +101,12 @@ export function createHomeserver(environment: Environment): Homeserver {
         const conversations = await startConversations(kernel, users, rooms, opened);
         const directory = await startDirectories(kernel, users, rooms, lookups, opened);
         const messageDeps = { kernel, users, rooms, relationIndex, conversations, opened };
-        const { delayedEvents, openIdTokens } = await startMessages(messageDeps);
+        const { delayedEvents, openIdTokens, reports } = await startMessages(messageDeps);
         const upkeep = await startRoomUpkeep(kernel, users, rooms, opened);
         await startServerNotices(kernel, users, rooms, opened);
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
-        startAdmin({ kernel, users, rooms, upkeep, directory, sender, media }, opened);
+        startAdmin({ kernel, users, rooms, upkeep, directory, sender, media, reports, federation }, opened);
         await startJobs(kernel, opened);
         reportServer(kernel, rooms.engine);
         rooms.incoming.start();

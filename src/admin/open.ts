@@ -1,11 +1,17 @@
 import type { AccountData } from '../account-data/index.ts';
 import type { AccountsSlice, checkUserType } from '../accounts/index.ts';
+import type { Destinations } from '../federation-client/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
 import type { MediaModeration } from '../media/index.ts';
 import type { Profiles } from '../profiles/index.ts';
+import type { Reports } from '../reports/index.ts';
 import type { DummyEvents, RoomDeletion, Rooms } from '../rooms/index.ts';
+import type { AccountAddresses } from '../third-party-ids/index.ts';
+import { DestinationList } from './federation/destination-list.ts';
+import { destinationRoutes } from './federation/destination-routes.ts';
 import { ImagesInUse } from './media/images-in-use.ts';
 import { mediaRoutes } from './media/media-routes.ts';
 import { mediaStatisticsRoute } from './media/media-statistics-route.ts';
@@ -15,14 +21,19 @@ import { UserMediaList } from './media/user-media-list.ts';
 import { userMediaRoutes } from './media/user-media-routes.ts';
 import { PageCursors } from './paging/page-cursors.ts';
 import { registrationTokenRoutes } from './registration-tokens/registration-token-routes.ts';
+import { EventReportList } from './reports/event-report-list.ts';
+import { eventReportRoutes } from './reports/event-report-routes.ts';
 import { blockRoutes } from './rooms/block-routes.ts';
 import { deletionRoutes } from './rooms/deletion-routes.ts';
+import { fetchEventRoute } from './rooms/fetch-event-route.ts';
 import { historyRoutes } from './rooms/history-routes.ts';
 import { KnownRooms } from './rooms/known-rooms.ts';
 import { rightsRoutes } from './rooms/rights-routes.ts';
 import { RoomList } from './rooms/room-list.ts';
 import { roomListRoute } from './rooms/room-list-routes.ts';
 import { roomRoutes } from './rooms/room-routes.ts';
+import { largestRoomsRoute } from './server/largest-rooms-route.ts';
+import { scheduledTasksRoute } from './server/scheduled-tasks-route.ts';
 import { versionRoute } from './server/version-route.ts';
 import { accountActionRoutes } from './users/account-action-routes.ts';
 import { deviceRoutes } from './users/device-routes.ts';
@@ -40,6 +51,11 @@ export interface AdminDeps {
   readonly accounts: AccountsSlice;
   readonly profiles: Profiles;
   readonly accountData: AccountData;
+  /** Absent on a server without third-party identifiers. */
+  readonly addresses: AccountAddresses | undefined;
+  readonly reports: Reports;
+  readonly destinations: Destinations;
+  readonly jobs: Jobs;
   readonly rooms: Rooms;
   readonly deletion: RoomDeletion;
   readonly dummyEvents: DummyEvents;
@@ -57,6 +73,11 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] 
   return {
     routes: [
       versionRoute,
+      scheduledTasksRoute(deps.jobs),
+      largestRoomsRoute(deps.database),
+      fetchEventRoute(deps.rooms),
+      ...eventReportRoutes({ ...deps, ...deps.rooms, list: new EventReportList(deps), cursors }),
+      ...destinationRoutes({ ...deps, list: new DestinationList(deps), cursors }),
       ...routesOfUsers(deps, users, cursors),
       ...routesOfRooms(deps, users, cursors),
       ...routesOfMedia(deps, users, cursors),
@@ -66,13 +87,13 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] 
 }
 
 function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
-  const { profiles, options } = deps;
+  const { profiles, options, addresses } = deps;
   const { accounts, devices } = deps.accounts;
   const list = new UserList(deps);
-  const editor = new UserEditor({ ...deps.accounts, accounts, profiles, users, options });
+  const editor = new UserEditor({ ...deps.accounts, accounts, profiles, users, addresses, options });
   return [
     ...userListRoutes(list, cursors),
-    ...userRoutes({ users, editor, profiles, list }),
+    ...userRoutes({ users, editor, profiles, list, addresses }),
     ...accountActionRoutes({ ...deps.accounts, accounts, users }),
     ...deviceRoutes(devices, users),
     ...userDataRoutes({ ...deps, engine: deps.rooms.engine, users }),

@@ -2,7 +2,9 @@ import { openAdmin } from '../admin/index.ts';
 import type { Directory } from '../directory/index.ts';
 import type { FederationSender } from '../federation/index.ts';
 import type { MediaSlice } from '../media/index.ts';
+import type { Reports } from '../reports/index.ts';
 import { RoomDeletion, type Rooms, type RoomUpkeep } from '../rooms/index.ts';
+import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { Users } from './users.ts';
@@ -16,14 +18,16 @@ interface Deps {
   readonly sender: FederationSender;
   /** Absent where another process runs the media repository. */
   readonly media: MediaSlice | undefined;
+  readonly reports: Reports;
+  readonly federation: Federation;
 }
 
 /** Opens the admin API over all other slices; to be called before jobs are started. */
 export function startAdmin(
-  { kernel, users, rooms, upkeep, directory, sender, media }: Deps,
+  { kernel, users, rooms, upkeep, directory, sender, media, reports, federation }: Deps,
   opened: OpenedSlices,
 ): void {
-  const { accounts, profiles, accountData } = users;
+  const { accounts, profiles, accountData, addresses } = users;
   const deletion = new RoomDeletion({
     ...kernel,
     ...upkeep,
@@ -38,6 +42,9 @@ export function startAdmin(
       accounts,
       profiles,
       accountData,
+      addresses,
+      reports,
+      destinations: federation.destinations,
       rooms,
       deletion,
       moderation: media?.moderation,

@@ -3,7 +3,7 @@ import { type DelayedEvents, openDelayedEvents } from '../delayed-events/index.t
 import { type OpenIdTokens, openOpenId } from '../openid/index.ts';
 import { openNotifications } from '../push/index.ts';
 import { openRelations, type RelationIndex } from '../relations/index.ts';
-import { openReports } from '../reports/index.ts';
+import { openReports, type Reports } from '../reports/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import { openSearch } from '../search/index.ts';
 import { callRoutes } from '../voip/index.ts';
@@ -26,6 +26,7 @@ export interface MessageDeps {
 export interface Messages {
   readonly delayedEvents: DelayedEvents;
   readonly openIdTokens: OpenIdTokens;
+  readonly reports: Reports;
 }
 
 /**
@@ -73,5 +74,5 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
   opened.add('third-party networks', { routes: thirdPartyNetworkRoutes() });
   const searchDeps = { ...kernel, log: kernel.namedLog('search'), rooms, options: searchOptions };
   opened.add('search', await openSearch(searchDeps));
-  return { delayedEvents, openIdTokens };
+  return { delayedEvents, openIdTokens, reports: reports.reports };
 }

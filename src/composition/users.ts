@@ -29,7 +29,7 @@ import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
 import { slices } from '../slices.ts';
-import { thirdPartyIdRoutes } from '../third-party-ids/index.ts';
+import { type AccountAddresses, thirdPartyIdRoutes } from '../third-party-ids/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -49,6 +49,8 @@ export interface Users {
   readonly erasedUsers: ErasedUsers;
   /** Publishes changes of one-time keys and fallback keys. */
   readonly keyChanges: DeviceKeyChanges;
+  /** The mail addresses and phone numbers of accounts. */
+  readonly addresses: AccountAddresses | undefined;
 }
 
 /** What users have besides their rows; a process that only reads has none of it. */
@@ -165,6 +167,7 @@ export function startUsers(
     pushRules,
     erasedUsers,
     keyChanges,
+    addresses: addresses?.thirdPartyIds.addresses,
   };
 }
 

@@ -15,6 +15,7 @@ export { TransactionsApi } from './api/transactions-api.ts';
 export { type FederationClientConfig, federationClientSection } from './config.ts';
 export { Destinations } from './destinations/destinations.ts';
 export type { Destination } from './destinations/store.ts';
+export type { DestinationTables } from './destinations/tables.ts';
 export type { KeyPurpose } from './keys/key-fetcher.ts';
 export { KeyRing } from './keys/key-ring.ts';
 export { OwnKeys } from './keys/own-keys.ts';

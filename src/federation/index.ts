@@ -27,6 +27,7 @@ export { EduOutbox } from './sender/edus/edu-outbox.ts';
 export type { EphemeralEdu } from './sender/edus/pending-edus.ts';
 export { trimOutboxHourly } from './sender/edus/trim-outbox.ts';
 export { FederationSender, type SenderStatus } from './sender/federation-sender.ts';
+export type { SenderTables } from './sender/tables.ts';
 export { stateRoutes } from './state/routes.ts';
 export { transactionRoutes } from './transactions/routes.ts';
 export { Transactions } from './transactions/transactions.ts';

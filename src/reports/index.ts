@@ -2,4 +2,5 @@
 
 export { reportMigrations } from './migrations.ts';
 export { openReports } from './open.ts';
-export type { Report, ReportDetails } from './reports.ts';
+export type { Report, ReportDetails, Reports } from './reports.ts';
+export type { ReportTables } from './tables.ts';

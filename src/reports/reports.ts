@@ -90,6 +90,18 @@ export class Reports {
     return (await query.execute()).map(toReport);
   }
 
+  /** Deletes a report of an event. @returns whether there was one */
+  async removeEventReport(id: number): Promise<boolean> {
+    return this.#deps.database.transaction<ReportTables, boolean>(async (writer) => {
+      const { numDeletedRows } = await writer
+        .deleteFrom('reports')
+        .where('id', '=', id)
+        .where('kind', '=', 'event')
+        .executeTakeFirst();
+      return numDeletedRows > 0n;
+    });
+  }
+
   async #store(
     kind: Report['kind'],
     reporter: string,

@@ -1,18 +1,36 @@
 import type { User } from '../../accounts/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
+import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { UserList } from './user-list.ts';
 
 /** Returns an account with its profile, as responses show it. The time of creation is in seconds, the others in milliseconds. */
 export async function userDetails(
   user: User,
-  { profiles, list }: { readonly profiles: Profiles; readonly list: UserList },
+  {
+    profiles,
+    list,
+    addresses,
+  }: {
+    readonly profiles: Profiles;
+    readonly list: UserList;
+    readonly addresses: AccountAddresses | undefined;
+  },
 ) {
-  const [profile, lastSeen] = await Promise.all([profiles.read(user.userId), list.lastSeen(user.userId)]);
+  const [profile, lastSeen, threepids] = await Promise.all([
+    profiles.read(user.userId),
+    list.lastSeen(user.userId),
+    addresses?.list(user.userId) ?? [],
+  ]);
   return {
     name: user.userId,
     displayname: profile['displayname'] ?? null,
     avatar_url: profile['avatar_url'] ?? null,
-    threepids: [],
+    threepids: threepids.map(({ medium, address, added_at, validated_at }) => ({
+      medium,
+      address,
+      added_at,
+      validated_at,
+    })),
     external_ids: [],
     is_guest: user.isGuest,
     admin: user.isAdmin,

@@ -3,6 +3,7 @@ import { checkUserType } from '../../accounts/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
 import { invalidParam, localpartOf, MatrixError } from '../../protocol/index.ts';
+import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { LocalUsers } from './local-user.ts';
 
 export interface UserEditorDeps {
@@ -11,6 +12,8 @@ export interface UserEditorDeps {
   readonly passwordChange: AccountsSlice['passwordChange'];
   readonly profiles: Profiles;
   readonly users: LocalUsers;
+  /** Absent on a server without third-party identifiers. */
+  readonly addresses: AccountAddresses | undefined;
   readonly options: Parameters<typeof checkUserType>[1];
 }
 
@@ -24,6 +27,8 @@ export interface UserChange {
   readonly isAdmin?: boolean | undefined;
   readonly isDeactivated?: boolean | undefined;
   readonly isLocked?: boolean | undefined;
+  /** Replace the mail addresses and phone numbers of the user. */
+  readonly addresses?: readonly { readonly medium: string; readonly address: string }[] | undefined;
   /** Null removes the type. */
   readonly userType?: string | null | undefined;
 }
@@ -45,8 +50,11 @@ export class UserEditor {
   async put(requester: Requester, userId: string, change: UserChange): Promise<boolean> {
     const user = await this.#deps.users.find(userId);
     this.#check(requester, userId, user, change);
+    const { addresses } = this.#deps;
+    const wanted = change.addresses && (await addresses?.checkAll(userId, change.addresses));
     if (user === undefined) await this.#create(userId, change);
     else await this.#changeAccount(user, change);
+    if (wanted) await addresses?.replace(userId, wanted);
     await this.#setProfile(requester, userId, change, user === undefined);
     const { accounts } = this.#deps;
     if (change.isLocked !== undefined && change.isLocked !== (user?.isLocked ?? false)) {

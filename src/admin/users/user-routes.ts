@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
-import { invalidParam } from '../../protocol/index.ts';
+import { invalidParam, notFound } from '../../protocol/index.ts';
+import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { LocalUsers } from './local-user.ts';
 import { userDetails } from './user-details.ts';
 import type { UserEditor } from './user-editor.ts';
@@ -45,16 +46,29 @@ export function userRoutes(deps: {
   readonly editor: UserEditor;
   readonly profiles: Profiles;
   readonly list: UserList;
+  readonly addresses: AccountAddresses | undefined;
 }): Route[] {
   const { users, editor } = deps;
   return [
+    route(
+      {
+        method: 'GET',
+        path: '/_server/admin/v1/threepid/:medium/users/:address',
+        auth: 'admin',
+        response: Type.Object({ user_id: Type.String() }),
+      },
+      async ({ params: { medium, address } }) => {
+        const userId = await deps.addresses?.findUser(medium, address);
+        if (userId === undefined) throw notFound('User not found');
+        return { user_id: userId };
+      },
+    ),
     route({ method: 'GET', path, auth: 'admin', response }, async ({ params: { userId } }) =>
       userDetails(await users.get(userId), deps),
     ),
     route(
       { method: 'PUT', path, auth: 'admin', body, response },
       async ({ params: { userId }, requester, body: given }) => {
-        if (given.threepids?.length) throw invalidParam('Accounts of this server have no addresses');
         if (given.external_ids?.length) throw invalidParam('Accounts of this server have no external ids');
         const isNew = await editor.put(requester, userId, {
           password: given.password,
@@ -64,6 +78,7 @@ export function userRoutes(deps: {
           isAdmin: given.admin,
           isDeactivated: given.deactivated,
           isLocked: given.locked,
+          addresses: given.threepids,
           userType: given.user_type,
         });
         return new Reply(isNew ? 201 : 200, await userDetails(await users.get(userId), deps));

@@ -119,7 +119,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         [user.id, { displayname: 'Half', admin: 'yes' }, [400, 'M_BAD_JSON']],
         [
           user.id,
-          { displayname: 'Half', threepids: [{ medium: 'email', address: 'a@b.c' }] },
+          { displayname: 'Half', threepids: [{ medium: 'fax', address: 'a@b.c' }] },
           [400, 'M_INVALID_PARAM'],
         ],
         ['@a:elsewhere', { displayname: 'Half' }, [400, 'M_INVALID_PARAM']],
@@ -137,6 +137,37 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         400,
         'M_INVALID_PARAM',
       ]);
+    });
+
+    it('PUT /users/{userId} replaces the addresses of an account, by which users are found', async () => {
+      const [user, other] = [await newUser(), await newUser()];
+      const path = `/v2/users/${user.id}`;
+      const email = (address: string) => ({ medium: 'email', address });
+      await admin.do('PUT', path, { threepids: [email('One@Example.org'), email('two@example.org')] });
+      await admin.do('PUT', path, { threepids: [email('one@example.org'), email('three@example.org')] });
+      const { threepids } = await admin.do('GET', path);
+      const found = threepids as { address: string; added_at: number; validated_at: number }[];
+      assert.deepEqual(found.map(({ address }) => address).toSorted(), [
+        'one@example.org',
+        'three@example.org',
+      ]);
+      assert.ok(found.every(({ added_at, validated_at }) => added_at > 1e12 && validated_at > 1e12));
+      const owner = await admin.do('GET', '/v1/threepid/email/users/one@example.org');
+      assert.deepEqual(owner, { user_id: user.id });
+      const missing = await admin.refused('GET', '/v1/threepid/email/users/two@example.org');
+      assert.deepEqual(missing, [404, 'M_NOT_FOUND']);
+      const taken = { displayname: 'Half', threepids: [email('ONE@example.org')] };
+      assert.deepEqual(await admin.refused('PUT', `/v2/users/${other.id}`, taken), [
+        400,
+        'M_THREEPID_IN_USE',
+      ]);
+      assert.deepEqual(await admin.refused('PUT', '/v2/users/@brandnew:test', taken), [
+        400,
+        'M_THREEPID_IN_USE',
+      ]);
+      assert.deepEqual(await admin.refused('GET', '/v2/users/@brandnew:test'), [404, 'M_NOT_FOUND']);
+      await admin.do('PUT', path, { threepids: [] });
+      assert.deepEqual((await admin.do('GET', path))['threepids'], []);
     });
 
     it('POST /reset_password sets a password and ends all sessions unless logout_devices is false', async () => {

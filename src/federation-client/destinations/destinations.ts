@@ -97,6 +97,17 @@ export class Destinations {
   }
 
   /**
+   * Ends the backoff of a server for an administrator, and lets the waiting requests try again.
+   * @returns false for a server without backoff
+   */
+  async endBackoff(serverName: string): Promise<boolean> {
+    const { failureSince, retryInterval } = await this.get(serverName);
+    if (failureSince === undefined && retryInterval === 0) return false;
+    await this.recordSuccess(serverName);
+    return true;
+  }
+
+  /**
    * Records a failed request: starts or extends the backoff. Of requests that fail together, only the first
    * one counts.
    * @param begunAt when the request began, in milliseconds since the epoch

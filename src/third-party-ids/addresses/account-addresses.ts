@@ -2,7 +2,7 @@ import type { ThirdPartyIdentifiers, ValidatedAddress } from '../../accounts/ind
 import { canonicalAddress } from '../../identity-servers/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
-import { MatrixError } from '../../protocol/index.ts';
+import { invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { PublishedAddresses } from '../publication/published-addresses.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
 import { deleteValidationsOf } from '../validation/session-store.ts';
@@ -83,6 +83,44 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
     await this.#deps.database.transaction<ThirdPartyIdTables, void>((writer) =>
       deleteAddress(writer, userId, medium, address),
     );
+  }
+
+  /**
+   * Checks addresses that an administrator gives an account.
+   * @returns them in canonical form
+   * @throws MatrixError M_INVALID_PARAM, M_THREEPID_IN_USE when another account has one
+   */
+  async checkAll(
+    userId: string,
+    addresses: readonly { readonly medium: string; readonly address: string }[],
+  ): Promise<ValidatedAddress[]> {
+    const checked: ValidatedAddress[] = [];
+    for (const { medium, address } of addresses) {
+      const isKnown = medium === 'email' || medium === 'msisdn';
+      const canonical = isKnown ? canonicalAddress(medium, address) : undefined;
+      if (!isKnown || canonical === undefined) throw invalidParam(`Invalid address: ${medium} ${address}`);
+      const owner = await this.findUser(medium, canonical);
+      if (owner !== undefined && owner !== userId) throw addressInUse();
+      checked.push({ medium, address: canonical, validatedAt: this.#deps.clock.now() });
+    }
+    return checked;
+  }
+
+  /** Replaces the addresses of an account, whatever `allowed_local_3pids` allows. @throws MatrixError M_THREEPID_IN_USE */
+  async replace(userId: string, addresses: readonly ValidatedAddress[]): Promise<void> {
+    await this.#deps.database.transaction<ThirdPartyIdTables, void>(async (writer) => {
+      const isWanted = (row: AddressRow) =>
+        addresses.some(({ medium, address }) => medium === row.medium && address === row.address);
+      const present = await listAddresses(writer, userId);
+      for (const row of present) {
+        if (!isWanted(row)) await deleteAddress(writer, userId, row.medium, row.address);
+      }
+      for (const { medium, address, validatedAt } of addresses) {
+        const row = { medium, address, user_id: userId, validated_at: validatedAt };
+        const isFree = await insertAddress(writer, { ...row, added_at: this.#deps.clock.now() });
+        if (!isFree) throw addressInUse();
+      }
+    });
   }
 
   get #reader() {

@@ -1,0 +1,122 @@
+import { Type } from 'typebox';
+import type { Destinations } from '../../federation-client/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { MatrixError, notFound } from '../../protocol/index.ts';
+import type { PageCursors } from '../paging/page-cursors.ts';
+import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import { type DestinationList, destinationOrders, type ListedDestination } from './destination-list.ts';
+
+const path = '/_server/admin/v1/federation/destinations';
+const one = `${path}/:destination` as const;
+
+const nextToken = Type.Optional(Type.String());
+
+export interface DestinationDeps {
+  readonly destinations: Destinations;
+  readonly list: DestinationList;
+  readonly cursors: PageCursors;
+}
+
+/** Shows which servers are reachable, and ends their backoff. */
+export function destinationRoutes(deps: DestinationDeps): Route[] {
+  return [listRoute(deps), ...detailRoutes(deps), roomsRoute(deps)];
+}
+
+function listRoute({ list, cursors }: DestinationDeps): Route {
+  return route(
+    {
+      method: 'GET',
+      path,
+      auth: 'admin',
+      query: Type.Object({
+        ...pageParameters,
+        order_by: Type.Union(
+          destinationOrders.map((order) => Type.Literal(order)),
+          { default: 'destination' },
+        ),
+        dir: Type.Optional(direction),
+      }),
+      response: Type.Object({
+        destinations: Type.Array(Type.Object({ destination: Type.String() })),
+        total: Type.Integer(),
+        next_token: nextToken,
+      }),
+    },
+    async ({ query, requester }) => {
+      const order = { by: query.order_by, descending: query.dir === 'b' };
+      const listed = { administrator: requester.userId, list: JSON.stringify(['destinations', order]) };
+      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
+        list.page(order, start, limit),
+      );
+      return {
+        destinations: rows.map(destinationJson),
+        total: await list.count(),
+        ...(next !== undefined && { next_token: String(next) }),
+      };
+    },
+  );
+}
+
+function detailRoutes({ destinations, list }: DestinationDeps): Route[] {
+  return [
+    route(
+      { method: 'GET', path: one, auth: 'admin', response: Type.Object({ destination: Type.String() }) },
+      async ({ params: { destination } }) => destinationJson(await known(list, destination)),
+    ),
+    route(
+      { method: 'POST', path: `${one}/reset_connection`, auth: 'admin' },
+      async ({ params: { destination } }) => {
+        await known(list, destination);
+        if (await destinations.endBackoff(destination)) return {};
+        throw new MatrixError(400, 'M_UNKNOWN', 'The server is not in a backoff');
+      },
+    ),
+  ];
+}
+
+function roomsRoute({ list, cursors }: DestinationDeps): Route {
+  return route(
+    {
+      method: 'GET',
+      path: `${one}/rooms`,
+      auth: 'admin',
+      query: Type.Object({ ...pageParameters, dir: Type.Optional(direction) }),
+      response: Type.Object({
+        rooms: Type.Array(Type.Object({ room_id: Type.String(), stream_ordering: Type.Integer() })),
+        total: Type.Integer(),
+        next_token: nextToken,
+      }),
+    },
+    async ({ params: { destination }, query, requester }) => {
+      await known(list, destination);
+      const descending = query.dir === 'b';
+      const listed = {
+        administrator: requester.userId,
+        list: JSON.stringify(['rooms of a destination', destination, descending]),
+      };
+      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
+        list.rooms(destination, descending, start, limit),
+      );
+      return {
+        rooms: rows.map(({ room_id, stream_ordering }) => ({ room_id, stream_ordering })),
+        total: await list.countRooms(destination),
+        ...(next !== undefined && { next_token: String(next) }),
+      };
+    },
+  );
+}
+
+/** @throws MatrixError M_NOT_FOUND */
+async function known(list: DestinationList, serverName: string): Promise<ListedDestination> {
+  const found = serverName.includes('\0') ? undefined : await list.get(serverName);
+  if (found === undefined) throw notFound('Unknown destination');
+  return found;
+}
+
+const destinationJson = (found: ListedDestination) => ({
+  destination: found.destination,
+  retry_last_ts: found.retry_last_ts,
+  retry_interval: found.retry_interval,
+  failure_ts: found.failure_ts,
+  last_successful_stream_ordering: found.last_successful_stream_ordering,
+});

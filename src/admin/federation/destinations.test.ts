@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
+import { Administration } from '../test/administration.ts';
+
+/** Nothing listens there. */
+const unreachable = ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3'];
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('federation/destinations of the admin API', () => {
+    let server: TestServer;
+    let admin: Administration;
+    before(async () => {
+      server = await startTestServer({
+        database: kind,
+        config: { outbound: { ip_range_whitelist: ['127.0.0.0/8'] } },
+      });
+      admin = await Administration.open(server);
+      const anna = await TestClient.register(server, 'anna');
+      for (const name of unreachable) {
+        const found = await anna.call('GET', `/profile/${enc(`@bob:${name}`)}`);
+        assert.notEqual(found.status, 200);
+      }
+    });
+    after(() => server.stop());
+
+    const path = '/v1/federation/destinations';
+    const list = async (query: Record<string, string | number> = {}) =>
+      (await admin.do('GET', path, undefined, query)) as unknown as {
+        destinations: { destination: string; failure_ts: number | null; retry_interval: number }[];
+        total: number;
+        next_token?: string;
+      };
+
+    it('lists servers with their backoff in every order and by pages', async () => {
+      const { destinations, total } = await list();
+      assert.deepEqual([destinations.map(({ destination }) => destination), total], [unreachable, 3]);
+      assert.ok(destinations.every((one) => Number(one.failure_ts) > 1e12 && one.retry_interval > 0));
+      for (const order_by of [
+        'destination',
+        'retry_last_ts',
+        'retry_interval',
+        'failure_ts',
+        'last_successful_stream_ordering',
+      ]) {
+        const whole = (await list({ order_by, dir: 'b' })).destinations;
+        const first = await list({ order_by, dir: 'b', limit: 2 });
+        assert.equal(first.next_token, '2');
+        const rest = await list({ order_by, dir: 'b', limit: 2, from: 2 });
+        assert.deepEqual([...first.destinations, ...rest.destinations], whole, order_by);
+      }
+    });
+
+    it('shows a server and its rooms, and ends its backoff', async () => {
+      const one = `${path}/${enc(unreachable[1]!)}`;
+      const found = await admin.do('GET', one);
+      assert.equal(found['last_successful_stream_ordering'], null);
+      assert.ok(Number(found['retry_last_ts']) > 1e12);
+      assert.deepEqual(await admin.do('GET', `${one}/rooms`), { rooms: [], total: 0 });
+      assert.deepEqual(await admin.do('POST', `${one}/reset_connection`, {}), {});
+      const reset = await admin.do('GET', one);
+      assert.deepEqual([reset['failure_ts'], reset['retry_last_ts'], reset['retry_interval']], [null, 0, 0]);
+      assert.deepEqual(await admin.refused('POST', `${one}/reset_connection`, {}), [400, 'M_UNKNOWN']);
+      assert.deepEqual(await admin.refused('GET', `${path}/unknown.example`), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await admin.refused('GET', `${path}/unknown.example/rooms`), [404, 'M_NOT_FOUND']);
+    });
+  });
+});

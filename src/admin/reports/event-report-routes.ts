@@ -1,0 +1,103 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { invalidParam, notFound } from '../../protocol/index.ts';
+import type { Reports } from '../../reports/index.ts';
+import type { RoomReader } from '../../room-engine/index.ts';
+import type { PageCursors } from '../paging/page-cursors.ts';
+import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import type { EventReportList, ListedReport } from './event-report-list.ts';
+
+const path = '/_server/admin/v1/event_reports';
+const one = `${path}/:reportId` as const;
+
+export interface EventReportDeps {
+  readonly reports: Reports;
+  readonly engine: Pick<RoomReader, 'events'>;
+  readonly list: EventReportList;
+  readonly cursors: PageCursors;
+}
+
+/** Lists, shows and deletes the reports of events. */
+export function eventReportRoutes(deps: EventReportDeps): Route[] {
+  return [listRoute(deps), ...reportRoutes(deps)];
+}
+
+function listRoute({ list, cursors }: EventReportDeps): Route {
+  return route(
+    {
+      method: 'GET',
+      path,
+      auth: 'admin',
+      query: Type.Object({
+        ...pageParameters,
+        dir: Type.Optional(direction),
+        user_id: Type.Optional(Type.String()),
+        room_id: Type.Optional(Type.String()),
+        event_sender_user_id: Type.Optional(Type.String()),
+      }),
+      response: Type.Object({
+        event_reports: Type.Array(Type.Object({ id: Type.Integer() })),
+        total: Type.Integer(),
+        next_token: Type.Optional(Type.Integer()),
+      }),
+    },
+    async ({ query, requester }) => {
+      const filter = {
+        reporter: query.user_id,
+        roomId: query.room_id,
+        sender: query.event_sender_user_id,
+      };
+      const newestFirst = query.dir !== 'f';
+      const listed = {
+        administrator: requester.userId,
+        list: JSON.stringify(['event reports', filter, newestFirst]),
+      };
+      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
+        list.page(filter, newestFirst, start, limit),
+      );
+      return {
+        event_reports: rows.map(reportJson),
+        total: await list.count(filter),
+        ...(next !== undefined && { next_token: next }),
+      };
+    },
+  );
+}
+
+function reportRoutes({ reports, engine, list }: EventReportDeps): Route[] {
+  return [
+    route(
+      { method: 'GET', path: one, auth: 'admin', response: Type.Object({ id: Type.Integer() }) },
+      async ({ params: { reportId } }) => {
+        const report = await list.get(idOf(reportId));
+        if (report === undefined) throw notFound('Event report not found');
+        const stored = await engine.events.getById(report.event_id ?? '');
+        return { ...reportJson(report), event_json: stored?.event.pdu ?? {} };
+      },
+    ),
+    route({ method: 'DELETE', path: one, auth: 'admin' }, async ({ params: { reportId } }) => {
+      if (!(await reports.removeEventReport(idOf(reportId)))) throw notFound('Event report not found');
+      return {};
+    }),
+  ];
+}
+
+/** @throws MatrixError M_INVALID_PARAM */
+function idOf(text: string): number {
+  const id = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (Number.isNaN(id)) throw invalidParam('The id of a report is a positive integer');
+  return id;
+}
+
+const reportJson = (report: ListedReport) => ({
+  id: report.id,
+  received_ts: report.received_ts,
+  room_id: report.room_id,
+  name: report.name,
+  canonical_alias: report.canonical_alias,
+  event_id: report.event_id,
+  user_id: report.reporter,
+  sender: report.user_id,
+  reason: report.reason,
+  score: report.score,
+});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { enc, TestClient } from '../../../test/support/users/test-client.ts';
+import { Administration } from '../test/administration.ts';
+
+interface ReportList {
+  readonly event_reports: readonly { readonly id: number; readonly [field: string]: unknown }[];
+  readonly total: number;
+  readonly next_token?: number;
+}
+
+forServerDatabases(import.meta.url, ({ kind }) => {
+  describe('event_reports of the admin API', () => {
+    let server: TestServer;
+    let admin: Administration;
+    let [anna, ben]: TestClient[] = [];
+    let roomId: string;
+    const eventIds: string[] = [];
+    before(async () => {
+      server = await startTestServer({ database: kind });
+      admin = await Administration.open(server);
+      anna = await TestClient.register(server, 'anna');
+      ben = await TestClient.register(server, 'ben');
+      roomId = await anna.createRoom({ preset: 'public_chat', name: 'Reported' });
+      await ben.join(roomId);
+      for (const body of ['one', 'two', 'three']) {
+        const eventId = await anna.say(roomId, body);
+        eventIds.push(eventId);
+        await ben.do('POST', `/rooms/${enc(roomId)}/report/${enc(eventId)}`, { reason: body, score: -10 });
+      }
+      await ben.do('POST', `/rooms/${enc(roomId)}/report`, { reason: 'the whole room' });
+    });
+    after(() => server.stop());
+
+    const list = async (query: Record<string, string | number> = {}) =>
+      (await admin.do('GET', '/v1/event_reports', undefined, query)) as unknown as ReportList;
+    const reasons = async (query: Record<string, string | number> = {}) =>
+      (await list(query)).event_reports.map((report) => report['reason']);
+
+    it('lists reports of events with all fields, newest first, with filters and pages', async () => {
+      const { event_reports, total } = await list();
+      const { id, received_ts, ...newest } = event_reports[0]!;
+      assert.ok(id > 0 && Number(received_ts) > 1e12);
+      assert.deepEqual(
+        [total, newest],
+        [
+          3,
+          {
+            room_id: roomId,
+            name: 'Reported',
+            canonical_alias: null,
+            event_id: eventIds[2],
+            user_id: '@ben:test',
+            sender: '@anna:test',
+            reason: 'three',
+            score: -10,
+          },
+        ],
+      );
+      assert.deepEqual(await reasons({ dir: 'f' }), ['one', 'two', 'three']);
+      assert.deepEqual(await reasons({ room_id: roomId, user_id: '@ben:test' }), ['three', 'two', 'one']);
+      assert.deepEqual(await reasons({ user_id: '@anna:test' }), []);
+      assert.equal((await list({ event_sender_user_id: '@anna:test' })).total, 3);
+      const first = await list({ limit: 2 });
+      assert.equal(first.next_token, 2);
+      await ben!.do('POST', `/rooms/${enc(roomId)}/report/${enc(eventIds[0]!)}`, { reason: 'later' });
+      assert.deepEqual(await reasons({ limit: 2, from: 2 }), ['one']);
+    });
+
+    it('shows a report with its event, and deletes it', async () => {
+      const { id } = (await list({ dir: 'f' })).event_reports[0]!;
+      const report = await admin.do('GET', `/v1/event_reports/${id}`);
+      const event = report['event_json'] as { content: unknown; sender: string };
+      assert.deepEqual([report['reason'], event.sender], ['one', '@anna:test']);
+      assert.deepEqual(event.content, { msgtype: 'm.text', body: 'one' });
+      assert.deepEqual(await admin.do('DELETE', `/v1/event_reports/${id}`), {});
+      assert.deepEqual(await admin.refused('GET', `/v1/event_reports/${id}`), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await admin.refused('DELETE', `/v1/event_reports/${id}`), [404, 'M_NOT_FOUND']);
+      assert.deepEqual(await admin.refused('GET', '/v1/event_reports/x'), [400, 'M_INVALID_PARAM']);
+    });
+
+    it('GET /fetch_event returns any event of any room with its signatures', async () => {
+      const { event } = await admin.do('GET', `/v1/fetch_event/${enc(eventIds[1]!)}`);
+      const { event_id, sender, signatures } = event as Record<string, unknown>;
+      assert.deepEqual(
+        [event_id, sender, Object.keys(signatures as object)],
+        [eventIds[1], '@anna:test', ['test']],
+      );
+      assert.deepEqual(await admin.refused('GET', '/v1/fetch_event/$none'), [404, 'M_NOT_FOUND']);
+    });
+
+    it('GET /statistics/database/rooms lists the rooms with the most bytes of events', async () => {
+      const small = await anna!.createRoom();
+      await anna!.say(roomId, 'x'.repeat(20_000));
+      const { rooms } = await admin.do('GET', '/v1/statistics/database/rooms');
+      const [largest, next] = rooms as { room_id: string; estimated_size: number }[];
+      assert.deepEqual([largest?.room_id, next?.room_id], [roomId, small]);
+      assert.ok(largest!.estimated_size > 20_000);
+    });
+
+    it('GET /scheduled_tasks lists jobs, with filters', async () => {
+      const deleted = await anna!.createRoom();
+      const { delete_id } = await admin.do('DELETE', `/v2/rooms/${enc(deleted)}`, {});
+      const tasks = async (query: Record<string, string | number>) =>
+        (await admin.do('GET', '/v1/scheduled_tasks', undefined, query))['scheduled_tasks'] as {
+          status: string;
+          resource_id: string;
+        }[];
+      const ofRoom = () => tasks({ action_name: 'rooms/deletion', resource_id: String(delete_id) });
+      while ((await ofRoom())[0]?.status !== 'complete') await admin.do('GET', '/v1/server_version');
+      assert.equal((await tasks({ status: 'complete' })).at(-1)?.resource_id, delete_id);
+      assert.deepEqual(await tasks({ action_name: 'rooms/deletion', status: 'failed' }), []);
+      assert.deepEqual(await tasks({ action_name: 'rooms/deletion', max_timestamp: 1 }), []);
+      assert.ok((await tasks({})).some(({ status }) => status === 'scheduled'));
+    });
+  });
+});

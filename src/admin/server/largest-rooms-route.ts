@@ -1,0 +1,35 @@
+import { sql } from 'kysely';
+import { Type } from 'typebox';
+import type { Database } from '../../kernel/database/index.ts';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { RoomTables } from '../../room-engine/index.ts';
+
+/** Rooms in the response. */
+const maxRooms = 10;
+
+/** Lists the rooms with the most bytes of events. Reads all events, beside other requests. */
+export function largestRoomsRoute(database: Database): Route {
+  return route(
+    {
+      method: 'GET',
+      path: '/_server/admin/v1/statistics/database/rooms',
+      auth: 'admin',
+      response: Type.Object({
+        rooms: Type.Array(Type.Object({ room_id: Type.String(), estimated_size: Type.Integer() })),
+      }),
+    },
+    async () => {
+      const rows = await database
+        .scanner<RoomTables>()
+        .selectFrom('events as e')
+        .innerJoin('rooms as r', 'r.room_nid', 'e.room_nid')
+        .select(['r.room_id', sql<number | string>`cast(sum(length(e.json)) as bigint)`.as('size')])
+        .groupBy('r.room_id')
+        .orderBy('size', 'desc')
+        .orderBy('r.room_id')
+        .limit(maxRooms)
+        .execute();
+      return { rooms: rows.map((row) => ({ room_id: row.room_id, estimated_size: Number(row.size) })) };
+    },
+  );
+}
