@@ -2,7 +2,7 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import type { JsonObject, JsonValue } from '../protocol/index.ts';
 import type { ProfileTables } from './tables.ts';
 
-/** All fields of a user's profile. */
+/** Reads all fields of a user's profile. */
 export async function readProfile(reader: Reader<ProfileTables>, userId: string): Promise<JsonObject> {
   const rows = await reader
     .selectFrom('profile_fields')

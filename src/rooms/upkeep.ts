@@ -34,7 +34,7 @@ export interface RoomUpkeepDeps {
   readonly transferSettings: SettingsTransferDeps['transfer'];
 }
 
-/** What administrators can start of the background work on rooms. */
+/** The background work on rooms that administrators can start. */
 export interface RoomUpkeep {
   readonly purge: RoomPurge;
   readonly dummyEvents: DummyEvents;
@@ -43,7 +43,7 @@ export interface RoomUpkeep {
 
 /**
  * Opens the background work on rooms: the jobs by which accounts change rooms, transfers of settings, dummy events,
- * retention and purges; before jobs are started.
+ * retention and purges. To be called before jobs are started.
  */
 export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> {
   const { options, jobs, rooms, rows } = deps;

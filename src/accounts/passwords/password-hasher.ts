@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { hash, verify } from '@node-rs/bcrypt';
 
-/** The end of a stored hash that this server made, of a digest of the password. Imported hashes are of the password itself. */
+/** The suffix of stored hashes that hash a digest of the password. Imported hashes lack it: they hash the password itself. */
 const ofDigest = '$hmac-sha256';
 
 /** Maximum bytes that bcrypt reads. */

@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(session.token)).status, 401);
     });
 
-    it('of other pairs issued for one token are revoked, with their access tokens, once one pair is used', async () => {
+    it('are revoked, with their access tokens, when another pair that was issued for the same token is used', async () => {
       for (const use of ['access token', 'refresh token'] as const) {
         await start();
         const session = await server.register('alice', { refresh_token: true });
@@ -125,7 +125,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('of two pairs that are first used at the same time, one is revoked', async () => {
+    it('are revoked in one of two pairs that are first used at the same time', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       const pairs = [await refresh(session.refreshToken), await refresh(session.refreshToken)];

@@ -52,8 +52,8 @@ export const noKeys = (): QueriedKeys => ({ device_keys: {}, master_keys: {}, se
 export const maxDevices = 2_000;
 
 /**
- * Maximum number of UTF-16 units of device keys or a cross-signing key, and of a one-time key, and of the nesting of
- * both.
+ * Maximum number of UTF-16 units of device keys or a cross-signing key, and of a one-time key, and maximum nesting of
+ * either.
  */
 const [maxKeysLength, maxOneTimeKeyLength, maxDepth] = [16_384, 4_096, 20];
 
