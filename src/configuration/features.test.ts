@@ -65,7 +65,7 @@ oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/
     assert.deepEqual(
       warningsOf(
         'url_preview_enabled: false\nmax_spider_size: 10M\nopentracing: { enabled: false }\nreport_stats: false\n' +
-          'cas_config: { enabled: false }\nlimit_usage_by_mau: false\n',
+          'app_service_config_files: []\ncas_config: { enabled: false }\nlimit_usage_by_mau: false\n',
       ),
       [],
     );

@@ -8,13 +8,44 @@ export const features: readonly Feature[] = [
   {
     name: 'email',
     options: [
-      'email',
+      'email.smtp_host',
+      'email.smtp_port',
+      'email.smtp_user',
+      'email.smtp_pass',
+      'email.force_tls',
+      'email.require_transport_security',
+      'email.enable_tls',
+      'email.tlsname',
+      'email.notif_from',
+      'email.app_name',
+      'email.client_base_url',
+      'email.invite_client_location',
+      'email.validation_token_lifetime',
+      'email.subjects.password_reset',
+      'email.subjects.email_validation',
       'rc_3pid_validation',
       'next_link_domain_whitelist',
       'request_token_inhibit_3pid_errors',
     ],
-    consequence:
-      'no email is sent, so there are no password resets, address validations and notifications by email',
+    consequence: 'no email is sent, so passwords cannot be reset and addresses not be validated by email',
+  },
+  {
+    name: 'notifications by email',
+    options: [
+      'email.enable_notifs',
+      'email.notif_for_new_users',
+      'email.notif_delay_before_mail',
+      'email.subjects.message_from_person_in_room',
+      'email.subjects.message_from_person',
+      'email.subjects.messages_from_person',
+      'email.subjects.messages_in_room',
+      'email.subjects.messages_in_room_and_others',
+      'email.subjects.messages_from_person_and_others',
+      'email.subjects.invite_from_person_to_room',
+      'email.subjects.invite_from_person',
+    ],
+    switches: ['email.enable_notifs'],
+    consequence: 'users get no email about messages and invites that they have missed',
   },
   {
     name: 'changes of email addresses and phone numbers',
@@ -22,10 +53,24 @@ export const features: readonly Feature[] = [
     consequence: 'users cannot add or remove addresses and phone numbers',
   },
   {
-    name: 'consent to terms',
-    options: ['user_consent', 'form_secret', 'form_secret_path'],
+    name: 'consent at registration',
+    options: ['user_consent.version', 'user_consent.require_at_registration', 'user_consent.policy_name'],
+    consequence: 'users are not asked to accept terms when they register',
+  },
+  {
+    name: 'the consent page',
+    options: ['user_consent.template_dir', 'form_secret', 'form_secret_path'],
     switches: ['user_consent'],
-    consequence: 'users are not asked to accept terms, and no consent page is served',
+    consequence: 'no page is served on which users accept terms after their registration',
+  },
+  {
+    name: 'enforcement of consent',
+    options: [
+      'user_consent.server_notice_content',
+      'user_consent.send_server_notice_to_guests',
+      'user_consent.block_events_error',
+    ],
+    consequence: 'users who have not accepted the terms are neither reminded nor kept from sending',
   },
   {
     name: 'the limit of active users',
@@ -108,6 +153,7 @@ export const features: readonly Feature[] = [
   {
     name: 'application services',
     options: ['app_service_config_files', 'track_appservice_user_ips', 'use_appservice_legacy_authorization'],
+    switches: ['app_service_config_files'],
     consequence:
       'bridges and bots that are registered in these files receive no events and cannot act as users',
   },

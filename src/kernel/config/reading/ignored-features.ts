@@ -11,7 +11,7 @@ export interface Feature {
   readonly options: readonly string[];
   /** What does not happen, as a main clause. */
   readonly consequence: string;
-  /** Options that enable the feature: while all of them are false or null, nothing is expected of the others. */
+  /** Options that enable the feature: while all of them are false, null or empty, nothing is expected of the others. */
   readonly switches?: readonly string[];
   /** True where the operator misses nothing: reported by a notice instead of a warning. */
   readonly isHarmless?: true;
@@ -74,5 +74,5 @@ function isOn(values: Configuration['values'], path: string): boolean {
   const steps = path.split('.');
   let value = Object.values(values).find((section) => steps[0]! in (section as object));
   for (const step of steps) value = (value as Record<string, unknown> | null | undefined)?.[step];
-  return value !== false && value !== null && value !== undefined;
+  return Array.isArray(value) ? value.length > 0 : value !== false && value !== null && value !== undefined;
 }
