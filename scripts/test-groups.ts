@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 
 /**
@@ -8,6 +8,8 @@ import { pathToFileURL } from 'node:url';
  * files; those of whole servers, in `test/`, take longer than that.
  */
 const filesPerProcess = (file: string) => (file.startsWith('test/') ? 12 : 24);
+
+const withoutAsyncTracking = pathToFileURL(join(import.meta.dirname, 'without-async-tracking.ts')).href;
 
 /** The files to pass to the test runner. */
 export interface TestGroups {
@@ -23,6 +25,7 @@ export interface TestGroups {
  */
 export function groupTests(files: readonly string[], ungrouped: readonly string[]): TestGroups {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-test-groups-'));
+  mkdirSync(join(folder, 'imports'));
   const isUngrouped = (file: string) => ungrouped.some((start) => file.startsWith(start));
   const isOfServer = (file: string) => file.startsWith('test/');
   const grouped = files.filter((file) => !isUngrouped(file));
@@ -36,7 +39,10 @@ export function groupTests(files: readonly string[], ungrouped: readonly string[
   const entries = groups.map((group, index) => {
     const name = areaOf(group[0]!).replaceAll('/', '-');
     const entry = join(folder, `${String(index).padStart(3, '0')}-${name}.ts`);
-    writeFileSync(entry, group.map((file) => `import '${pathToFileURL(resolve(file))}';\n`).join(''));
+    const imports = join(folder, 'imports', basename(entry));
+    writeFileSync(imports, group.map((file) => `import '${pathToFileURL(resolve(file))}';\n`).join(''));
+    // A static import would load `node:test` before anything is evaluated.
+    writeFileSync(entry, `import '${withoutAsyncTracking}';\nawait import('${pathToFileURL(imports)}');\n`);
     return entry;
   });
   return {
