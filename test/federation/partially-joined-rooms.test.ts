@@ -5,6 +5,7 @@ import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
 import { ScriptedResident } from '../support/other-servers/scripted-resident.ts';
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
+import { registerAdmin } from '../support/users/register-admin.ts';
 import type { SlidingRoomJson, SlidingSyncJson } from '../support/users/sliding-client.ts';
 import { enc, type TestClient } from '../support/users/test-client.ts';
 
@@ -16,6 +17,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     let several: SeveralServers;
     let a: FederatedServer;
     let anna: TestClient;
+    let admin: TestClient | undefined;
     let servers = 0;
     const clock = skippableClock();
     before(async () => {
@@ -307,6 +309,47 @@ forServerDatabases(import.meta.url, ({ kind }) => {
           const { results } = await anna.do('POST', '/user_directory/search', { search_term: charlie });
           return (results as { user_id: string }[]).some(({ user_id: userId }) => userId === charlie);
         });
+      });
+
+      it('counts its members in summaries, also of local users who join and leave meanwhile', async () => {
+        const { resident, roomId, join, members } = await residentRoom();
+        const path = `/_matrix/client/v1/room_summary/${enc(roomId)}`;
+        const count = async () =>
+          (await a.api('GET', path, { token: anna.token })).body['num_joined_members'];
+        const release = resident.holdState();
+        await join();
+        const [bea, cleo] = [
+          await a.registerClient(`bea${servers}`),
+          await a.registerClient(`cleo${servers}`),
+        ];
+        for (const user of [bea, cleo]) await join(user);
+        await cleo.do('POST', `/rooms/${enc(roomId)}/leave`, {});
+        release();
+        assert.equal((await members()).length, 5);
+        await until(async () => (await count()) === 5, 'a count of five members');
+      });
+
+      it('can be deleted with all its data, which ends the requests for its members', async () => {
+        const { resident, roomId, path, join } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        admin ??= await registerAdmin(a);
+        const deletion = { token: admin.token, body: { purge: true } };
+        const deleted = await a.api('DELETE', `/_synapse/admin/v1/rooms/${enc(roomId)}`, deletion);
+        assert.equal(deleted.status, 200, deleted.raw);
+        const joinedRooms = (await anna.do('GET', '/joined_rooms'))['joined_rooms'] as string[];
+        assert.ok(!joinedRooms.includes(roomId));
+        assert.equal((await anna.call('GET', `${path}/state`)).status, 403);
+        const asked = resident.server.asked.filter(({ path: to }) => to.includes('state_ids')).length;
+        release();
+        // A further join asks its resident server; the deleted room asks no more.
+        const next = await residentRoom();
+        await next.join();
+        assert.ok((await next.members()).includes(next.charlie));
+        const later = resident.server.asked.filter(({ path: to }) => to.includes('state_ids')).length;
+        assert.equal(later, asked);
+        const details = await a.api('GET', `/_synapse/admin/v1/rooms/${enc(roomId)}`, { token: admin.token });
+        assert.equal(details.status, 404, details.raw);
       });
 
       it('places an event of which one previous event is missing, and corrects its state when it is complete', async () => {

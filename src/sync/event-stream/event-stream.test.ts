@@ -90,6 +90,17 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([unknown.status, unknown.body['errcode']], [403, 'M_FORBIDDEN']);
     });
 
+    it('end a wait after its timeout with the same position, and with 403 when the room cannot be read any more', async () => {
+      const room = await worldReadable();
+      const { end: from } = (await roomInfo(ben!, room)).messages!;
+      const nothing = await events(ben!, { room_id: room, from, timeout: 1 });
+      assert.deepEqual([nothing.chunk, nothing.end], [[], from]);
+      const waiting = ben!.call('GET', `/events?room_id=${enc(room)}&from=${from}&timeout=30000`);
+      await anna!.setState(room, 'm.room.history_visibility', { history_visibility: 'shared' });
+      const { status, body } = await waiting;
+      assert.deepEqual([status, body['errcode']], [403, 'M_FORBIDDEN']);
+    });
+
     it('return many events in several answers', async () => {
       const room = await worldReadable();
       const { end } = (await roomInfo(ben!, room)).messages!;
