@@ -8,7 +8,7 @@ import type { RoomPurge } from '../purge/room-purge.ts';
 import { hasJoinedUsers } from '../purge/store.ts';
 import type { Rooms } from '../rooms.ts';
 
-/** A room to delete, and what becomes of its local users. */
+/** A room to delete, and what happens to its local users. */
 export interface RoomDeletionOrder {
   readonly roomId: string;
   /** The local user who creates a room for the users of the deleted one; null: there is no such room. */

@@ -2,7 +2,7 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Mails } from '../../mail/index.ts';
 import type { Purpose } from './purpose.ts';
 
-/** A validation mail, or the one that takes its place. */
+/** A validation mail, or the mail that is sent instead of it. */
 export interface ValidationMail {
   readonly to: string;
   readonly purpose: Purpose;
