@@ -12,6 +12,7 @@ export interface AccountOptions
     | 'registration_requires_token'
     | 'enable_registration_captcha'
     | 'user_consent'
+    | 'form_secret'
     | 'login_via_existing_session'
     | 'track_puppeted_user_ips'
     | 'recaptcha_public_key'

@@ -9,6 +9,7 @@ export {
   type RegisteredAccount,
 } from './accounts.ts';
 export type { AccountsConfig } from './config.ts';
+export type { Consents } from './consent/consents.ts';
 export { countUsers } from './count-users.ts';
 export { hasAccounts, isFirstAccount } from './first-account.ts';
 export { Housekeeping } from './housekeeping.ts';

@@ -6,6 +6,11 @@ import { accountMigrations } from './migrations.ts';
 export const accountsManifest = {
   name: 'accounts',
   options: { accounts: accountsSection },
-  accountRows: { tables: [{ table: 'login_tokens', column: 'user_id', deletedOn: 'deactivation' }] },
+  accountRows: {
+    tables: [
+      { table: 'login_tokens', column: 'user_id', deletedOn: 'deactivation' },
+      { table: 'user_consents', column: 'user_id', deletedOn: 'deactivation' },
+    ],
+  },
   migrations: [...accountMigrations, ...limitOverrideMigrations],
 } satisfies SliceManifest;

@@ -94,6 +94,16 @@ async function createRegistrationTokens({ db, clustered }: SchemaBuilder): Promi
     .execute();
 }
 
+async function createUserConsents({ db, clustered }: SchemaBuilder): Promise<void> {
+  await clustered(
+    db.schema
+      .createTable('user_consents')
+      .addColumn('user_id', 'text', (column) => column.primaryKey())
+      .addColumn('version', 'text', (column) => column.notNull())
+      .addColumn('agreed_at', 'bigint', (column) => column.notNull()),
+  ).execute();
+}
+
 async function createLoginTokens({ db, clustered }: SchemaBuilder): Promise<void> {
   await clustered(
     db.schema
@@ -132,5 +142,9 @@ export const accountMigrations: readonly Migration[] = [
   {
     name: 'accounts/0004-login-tokens',
     up: createLoginTokens,
+  },
+  {
+    name: 'accounts/0005-consents',
+    up: createUserConsents,
   },
 ];

@@ -11,6 +11,7 @@ import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import type { AccountOptions } from './account-options.ts';
 import { type AccountLifecycle, Accounts } from './accounts.ts';
+import { Consents } from './consent/consents.ts';
 import { type DisabledServerOptions, disabledServerError } from './disabled-server.ts';
 import { Housekeeping } from './housekeeping.ts';
 import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
@@ -131,7 +132,8 @@ export function openAccounts(
     ...(extensions.confirmation?.() ?? []),
   ];
   const reservations = extensions.reservations ?? noReservations;
-  const registration = new Registration({ ...core, registrationTokens, reservations }, options);
+  const consents = new Consents({ ...environment, formSecret: options.form_secret });
+  const registration = new Registration({ ...core, consents, registrationTokens, reservations }, options);
   const reauthenticator = new Reauthenticator({ auth: interactiveAuth, sessions, flows }, options);
   const loginTokens = new LoginTokens(environment);
   const tokenLogin = new TokenLogin({ loginTokens, accounts }, options);
@@ -142,6 +144,7 @@ export function openAccounts(
     lastSeen,
     interactiveAuth,
     registration,
+    consents,
     registrationTokens,
     tokenValidity: tokenValidityRoute({ registrationTokens, limiter: limits.tokenValidity }, options),
     authenticator: new SessionAuthenticator({ ...core, cache }, options),

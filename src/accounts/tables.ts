@@ -67,6 +67,12 @@ export interface AccountTables {
     /** The registration token of which the session has reserved a use. */
     registration_token: Generated<string | null>;
   };
+  user_consents: {
+    user_id: string;
+    /** Version of the policy. */
+    version: string;
+    agreed_at: number;
+  };
   login_tokens: {
     /** MAC of the token, base64url. */
     hash: string;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createHmac } from 'node:crypto';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { stringify } from 'yaml';
+import { loadConfigurationSources } from '../../src/configuration/load.ts';
 import { CaptchaService } from '../support/other-servers/captcha-service.ts';
 import { callApi } from '../support/servers/api-call.ts';
 import { startConfigured } from '../support/servers/configured-server.ts';
@@ -137,10 +139,24 @@ describe('options of registration', () => {
     assert.deepEqual(await flowsWith(true), [{ stages: ['m.login.dummy'] }]);
   });
 
-  it('requires consent to the policy [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version]', async () => {
+  it('requires consent to the policy, shows it, and stores the version [option: user_consent.require_at_registration, user_consent.policy_name, user_consent.version, user_consent.template_dir, form_secret, form_secret_path]', async () => {
+    for (const language of ['en', 'de']) mkdirSync(join(folder, 'consent', language), { recursive: true });
+    const form = '{% if not public_version %}<form method="post">{{ user }} {{ userhmac }}</form>{% endif %}';
+    const write = (name: string, text: string) => writeFileSync(join(folder, 'consent', name), text);
+    write('en/1.5.html', `<h1>Be kind {{ version }}</h1>${form}{% if has_consented %}agreed{% endif %}`);
+    write('en/1.6.html', '<h1>Be kinder</h1>{% if has_consented %}agreed{% endif %}');
+    write('en/success.html', '<h1>Thank you</h1>');
+    write('de/1.5.html', '<h1>Sei nett</h1>');
+    writeFileSync(join(folder, 'form secret'), 'the form secret');
+    const text = `form_secret_path: ${JSON.stringify(join(folder, 'form secret'))}\nserver_name: test\n`;
+    const { values } = loadConfigurationSources([{ file: 'homeserver.yaml', text }], {
+      environment: {},
+      directory: folder,
+    });
     await start(
       {
         enable_registration_without_verification: true,
+        form_secret: values.accounts.form_secret,
         user_consent: {
           template_dir: join(folder, 'consent'),
           version: '1.5',
@@ -151,7 +167,19 @@ describe('options of registration', () => {
           policy_name: 'House rules',
         },
       },
-      { server: { server_name: 'test', public_baseurl: 'https://chat.example/' } },
+      {
+        server: { server_name: 'test', public_baseurl: 'https://chat.example/' },
+        http: {
+          listeners: [
+            {
+              port: 0,
+              type: 'http',
+              bind_addresses: ['127.0.0.1'],
+              resources: [{ names: ['client', 'consent'] }],
+            },
+          ],
+        } as never,
+      },
     );
     const asked = await register(account);
     assert.deepEqual(asked.body['flows'], [{ stages: ['m.login.dummy', 'm.login.terms'] }]);
@@ -162,5 +190,33 @@ describe('options of registration', () => {
     const { session } = asked.body;
     assert.equal((await register({ auth: { type: 'm.login.dummy', session } })).status, 401);
     assert.equal((await register({ auth: { type: 'm.login.terms', session } })).status, 200);
+
+    const page = async (query: string, init: RequestInit = {}) => {
+      const response = await fetch(`${server!.baseUrl}/_matrix/consent${query}`, init);
+      return { status: response.status, text: await response.text() };
+    };
+    assert.deepEqual(await page('?v=1.5'), { status: 200, text: '<h1>Be kind 1.5</h1>' });
+    assert.equal((await page('')).text, '<h1>Be kind 1.5</h1>');
+    assert.equal(
+      (await page('', { headers: { 'accept-language': 'fr, de-CH;q=0.8' } })).text,
+      '<h1>Sei nett</h1>',
+    );
+    for (const [query, status] of [
+      ['?v=9', 404],
+      ['?v=..%2Fsecret', 400],
+      ['?u=alice', 403],
+      ['?u=alice&h=00', 403],
+    ] as const) {
+      assert.equal((await page(query)).status, status, query);
+    }
+    const h = createHmac('sha256', 'the form secret').update('alice').digest('hex');
+    assert.match((await page(`?u=alice&h=${h}`)).text, new RegExp(`alice ${h}</form>agreed$`));
+    assert.equal((await page(`?u=alice&h=${h}&v=1.6`)).text, '<h1>Be kinder</h1>');
+    const send = (fields: Record<string, string>) =>
+      page('', { method: 'POST', body: new URLSearchParams({ v: '1.6', u: 'alice', ...fields }) });
+    assert.equal((await send({ h: 'guess' })).status, 403);
+    assert.equal((await send({ u: 'bob', h })).status, 403);
+    assert.equal((await send({ h })).text, '<h1>Thank you</h1>');
+    assert.match((await page(`?u=alice&h=${h}&v=1.6`)).text, /agreed$/);
   });
 });

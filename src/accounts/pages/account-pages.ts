@@ -3,6 +3,7 @@ import type { Route } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
 import type { AccountOptions } from '../account-options.ts';
+import { consentRoutes } from '../consent/consent-routes.ts';
 import type { AccountsSlice } from '../open.ts';
 import { fallbackRoutes } from './fallback-routes.ts';
 import { loginPageRoutes } from './login-page.ts';
@@ -23,7 +24,7 @@ export interface AccountPagesDeps {
 
 type Options = Pick<
   AccountOptions,
-  'server_name' | 'public_baseurl' | 'registration_requires_token' | 'password_config'
+  'server_name' | 'public_baseurl' | 'user_consent' | 'registration_requires_token' | 'password_config'
 >;
 
 /** Pages about accounts for browsers: stages of interactive authentication, registration and login. */
@@ -34,6 +35,7 @@ export function accountPageRoutes(
   const stagePages = new StagePages({ ...slice, pages });
   const registrationPages = new RegistrationPages({ ...slice, stagePages, pages, webClient }, options);
   return [
+    ...consentRoutes(slice, options),
     ...fallbackRoutes({ stagePages, pages, randomness }),
     ...registrationPageRoutes(registrationPages),
     ...loginPageRoutes({ ...slice, pages, randomness }, options),

@@ -1,11 +1,13 @@
 import type { AnyWriter } from '../../kernel/database/index.ts';
-import type { UserId } from '../../protocol/index.ts';
+import { isJsonObject, type UserId } from '../../protocol/index.ts';
+import type { Consents } from '../consent/consents.ts';
 import type { InteractiveAuthResult } from '../interactive-auth/interactive-auth.ts';
 import type { RegistrationTokens } from '../registration-tokens/registration-tokens.ts';
 import { tokenIn } from '../registration-tokens/token-stage.ts';
 import { type ThirdPartyIdentifiers, validatedAddresses } from '../third-party-identifiers.ts';
 
 export interface CompletedStagesDeps {
+  readonly consents: Pick<Consents, 'recordIn'>;
   readonly registrationTokens: RegistrationTokens;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind'>;
 }
@@ -16,11 +18,14 @@ export interface CompletedStagesDeps {
  */
 export async function applyCompletedStages(
   writer: AnyWriter,
-  { registrationTokens, thirdPartyIds }: CompletedStagesDeps,
+  { consents, registrationTokens, thirdPartyIds }: CompletedStagesDeps,
   { userId, authenticated }: { readonly userId: UserId; readonly authenticated: InteractiveAuthResult },
 ): Promise<void> {
   const { completed, idHash } = authenticated;
   const token = tokenIn(completed.get('m.login.registration_token'));
   if (token !== undefined) await registrationTokens.useIn(writer, idHash, token);
+  const terms = completed.get('m.login.terms');
+  const version = isJsonObject(terms) ? terms['version'] : undefined;
+  if (typeof version === 'string') await consents.recordIn(writer, userId, version);
   for (const address of validatedAddresses(completed)) await thirdPartyIds.bind(writer, userId, address);
 }

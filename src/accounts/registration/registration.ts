@@ -15,6 +15,7 @@ import {
 } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { type Accounts, userInUse } from '../accounts.ts';
+import type { Consents } from '../consent/consents.ts';
 import {
   type InteractiveAuth,
   type InteractiveAuthResult,
@@ -60,6 +61,7 @@ export interface RegistrationDeps {
   readonly hasher: PasswordHasher;
   readonly interactiveAuth: InteractiveAuth;
   readonly limits: AccountLimits;
+  readonly consents: Consents;
   readonly registrationTokens: RegistrationTokens;
   readonly reservations: UsernameReservations;
   /** Mail addresses and phone numbers of accounts. */

@@ -38,6 +38,7 @@ export const testAccountOptions: AccountsSliceOptions = {
   registration_requires_token: false,
   enable_registration_captcha: false,
   user_consent: null,
+  form_secret: null,
   login_via_existing_session: { enabled: false, require_ui_auth: true, token_timeout: 5 * minute },
   track_puppeted_user_ips: false,
   recaptcha_public_key: null,
