@@ -102,7 +102,7 @@ forEachDatabase((open) => {
       const left = await Promise.all(ofEvents.map(total));
       for (const [index, name] of ofEvents.entries()) assert.equal(left[index]! * 2, totals[index], name);
       assert.equal((await engine.userRooms.of(alice)).has(room), false);
-      await assert.rejects(play.say(alice, room, 'hello?'), { errcode: 'M_NOT_FOUND' });
+      await assert.rejects(play.say(alice, room, 'hello?'), { errcode: 'M_FORBIDDEN' });
       await play.say(alice, kept, 'still here');
     });
   });
