@@ -37,3 +37,22 @@ it('repeats a simulation exactly when it runs the same seed again', async () => 
   assert.match(first.output, /seed 4: [0-9a-f]{64}/);
   assert.deepEqual(await simulations('--from', '3', '--seeds', '2', '--digest'), first);
 });
+
+it('simulates joins without members, knocks and every kind of EDU, with losses, partitions and crashes', async () => {
+  const traces = await Promise.all([3, 5].map((seed) => simulations('--seed', String(seed))));
+  const all = traces.map(({ output }) => output).join('\n');
+  for (const [what, pattern] of Object.entries(mustHappen)) assert.match(all, pattern, what);
+});
+
+const mustHappen: Readonly<Record<string, RegExp>> = {
+  'a join without members': / 200: PUT \/v2\/send_join\/\S+omit_members/,
+  'a knock': / 200: PUT \/v1\/send_knock\//,
+  'a lost transaction': / lost: PUT \/v1\/send\//,
+  'a partition': /PARTITIONED/,
+  'a crash': /CRASH/,
+  typing: /@\S+ types/,
+  'a receipt': /@\S+ has read \$/,
+  presence: /@\S+ is (online|offline|unavailable)/,
+  'a message to a device': /@\S+ sends message \d+ to @/,
+  'a change of a device list': /@\S+ (login|logout|rename): /,
+};
