@@ -25,6 +25,9 @@ export interface Reader {
 /** Number of events that are evaluated before other requests are processed. */
 const slice = 100;
 
+const noThreads: ReadonlySet<string | undefined> = new Set();
+const noPositions: ReadonlySet<number> = new Set();
+
 /**
  * Evaluates the events of a room since the last evaluation for one user, newest first, and at most as many as are
  * counted: for users who were away for longer, older events are left out.
@@ -32,8 +35,9 @@ const slice = 100;
  */
 export class Evaluation implements NewMarks {
   readonly marks: UnreadMark[] = [];
-  readonly ownThreads = new Set<string | undefined>();
-  readonly redacted = new Set<number>();
+  // Most evaluations need neither set, so they are made on first use.
+  #ownThreads: Set<string | undefined> | undefined;
+  #redacted: Set<number> | undefined;
   startsAnew = false;
   /** Number of evaluated events. */
   count = 0;
@@ -45,6 +49,14 @@ export class Evaluation implements NewMarks {
     this.#engine = engine;
     this.#pushEvents = pushEvents;
     this.#reader = reader;
+  }
+
+  get ownThreads(): ReadonlySet<string | undefined> {
+    return this.#ownThreads ?? noThreads;
+  }
+
+  get redacted(): ReadonlySet<number> {
+    return this.#redacted ?? noPositions;
   }
 
   /**
@@ -130,7 +142,10 @@ export class Evaluation implements NewMarks {
     const { rules, member, ignored, read } = this.#reader;
     const { type, sender } = stored.event;
     if (this.#isOwn(sender)) {
-      if (type !== 'm.room.redaction') this.ownThreads.add(threadId);
+      if (type !== 'm.room.redaction') {
+        this.#ownThreads ??= new Set();
+        this.#ownThreads.add(threadId);
+      }
       return;
     }
     if (stored.redactedBy !== undefined || ignored.has(sender)) return;
@@ -156,6 +171,8 @@ export class Evaluation implements NewMarks {
 
   async #noteRedaction(eventId: string | undefined): Promise<void> {
     const target = eventId === undefined ? undefined : await this.#engine.events.getById(eventId);
-    if (target?.redactedBy !== undefined && target.stream !== undefined) this.redacted.add(target.stream);
+    if (target?.redactedBy === undefined || target.stream === undefined) return;
+    this.#redacted ??= new Set();
+    this.#redacted.add(target.stream);
   }
 }

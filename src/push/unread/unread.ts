@@ -156,19 +156,19 @@ export class Unread {
       const reader = { head, member, rules: compiled, read, ignored: ignoredUsers };
       const evaluation = new Evaluation(engine, this.#pushEvents, reader);
       return whenReady(evaluation.run(Math.max(tally.upTo, read.room), upTo), () => {
-        this.#take(tally, { userId, roomId, read }, evaluation, upTo);
+        this.#take(key, tally, { userId, roomId, read }, evaluation, upTo);
         return tally;
       });
     });
   }
 
   #take(
+    key: string,
     tally: Tally,
     { userId, roomId, read }: { userId: string; roomId: string; read: ReadUpTo },
     evaluation: Evaluation,
     upTo: number,
   ): void {
-    const key = keyOf(userId, roomId);
     const size = sizeOf(tally);
     tally.add(evaluation, upTo, read);
     tally.unsaved += evaluation.count;

@@ -74,11 +74,12 @@ export class RepeatedSyncs {
 
   async #answer(request: RepeatableRequest): Promise<string> {
     const key = keyOf(request);
+    const runningKey = `${request.timeout} ${key}`;
     for (;;) {
       const known = this.#answers?.get(key);
       if (known !== undefined) return known.text;
-      const running = this.#running.get(`${request.timeout} ${key}`);
-      if (!running) return this.#run(request, key);
+      const running = this.#running.get(runningKey);
+      if (!running) return this.#run(request, key, runningKey);
       const { text } = await running.answer;
       // An answer that was cut short, because its client disconnected, is not used for another client.
       if (!running.request.client.signal.aborted || request.client.signal.aborted) return text;
@@ -90,8 +91,7 @@ export class RepeatedSyncs {
    * should include data that has arrived since; and a first sync that the client has received, because a client that
    * starts again wants the current state.
    */
-  async #run(request: RepeatableRequest, key: string): Promise<string> {
-    const runningKey = `${request.timeout} ${key}`;
+  async #run(request: RepeatableRequest, key: string, runningKey: string): Promise<string> {
     const answer = this.#sync.sync(request);
     this.#running.set(runningKey, { request, answer });
     try {
