@@ -126,11 +126,14 @@ forEachDatabase((open) => {
       assert.equal((await whoami(again.token)).status, 200, 'a new device with the same id stays');
     });
 
-    it('of other users are answered as unknown ones, before and after a confirmation, and stay', async () => {
+    it('of other users are challenged like unknown ones, refused after the confirmation with 403, and stay', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'LAPTOP' });
-      for (const deviceId of ['LAPTOP', 'UNKNOWN']) {
+      for (const [deviceId, expected] of [
+        ['LAPTOP', [403, 'M_FORBIDDEN']],
+        ['UNKNOWN', [200, undefined]],
+      ] as const) {
         for (const [method, path, body] of [
           ['DELETE', `/devices/${deviceId}`, {}],
           ['POST', '/delete_devices', { devices: [deviceId] }],
@@ -143,7 +146,7 @@ forEachDatabase((open) => {
             [401, { flows: [{ stages: ['m.login.password'] }], params: {}, completed: [] }],
           );
           const confirmed = await server.callWithPassword(alice, method, path, body);
-          assert.deepEqual([confirmed.status, confirmed.body], [200, {}]);
+          assert.deepEqual([confirmed.status, confirmed.body['errcode']], expected);
         }
       }
       assert.equal((await whoami(bob.token)).status, 200);

@@ -3,7 +3,7 @@ import type { Database } from '../kernel/database/index.ts';
 import { type AnyWriter, writerFor } from '../kernel/database/index.ts';
 import { type Randomness, randomLetters } from '../kernel/randomness.ts';
 import { jsonFacts, type Publish, Stream, type StreamWriter } from '../kernel/streams/index.ts';
-import { invalidParam, notFound, tooLarge } from '../protocol/index.ts';
+import { forbidden, invalidParam, notFound, tooLarge } from '../protocol/index.ts';
 import {
   type Connection,
   changedLists,
@@ -13,6 +13,7 @@ import {
   deleteListChange,
   deleteUserIps,
   deviceNames,
+  haveOnlyOtherOwners,
   insertDevice,
   listConnections,
   listDevices,
@@ -161,6 +162,17 @@ export class Devices {
       if (!(await updateDisplayName(writer, userId, deviceId, displayName))) throw noSuchDevice();
       await this.recordListChange(writer, publish, userId, { deviceIds: [deviceId] });
     });
+  }
+
+  /**
+   * Refuses devices of other users. Devices of no user are accepted: they may have been deleted before.
+   * @throws MatrixError M_FORBIDDEN
+   */
+  async checkOwner(userId: string, deviceIds: readonly string[]): Promise<void> {
+    const reader = this.#deps.database.reader<DeviceTables>();
+    if (await haveOnlyOtherOwners(reader, userId, deviceIds.filter(isStorable))) {
+      throw forbidden('A device belongs to another user');
+    }
   }
 
   /** Logs the devices out and deletes them with all their data. Unknown ones are ignored. */

@@ -71,7 +71,7 @@ function updateRoute(devices: Devices): Route {
   );
 }
 
-/** A device of another user is answered as an unknown one, so that the answer does not say which ids are in use. */
+/** A device of another user is refused after the confirmation, so that a stolen token does not find out device ids. */
 function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Route[] {
   const auth = Type.Optional(Type.Unknown());
   return [
@@ -109,6 +109,7 @@ function deleteRoutes(devices: Devices, reauthentication: Reauthentication): Rou
 }
 
 async function removeDevices(devices: Devices, userId: string, deviceIds: readonly string[]) {
+  await devices.checkOwner(userId, deviceIds);
   await devices.remove(userId, deviceIds);
   return {};
 }

@@ -87,6 +87,22 @@ export async function readDevice(
   return row && toDevice(row);
 }
 
+/** Whether one of the devices belongs to other users only. */
+export async function haveOnlyOtherOwners(
+  reader: Reader<DeviceTables>,
+  userId: string,
+  deviceIds: readonly string[],
+): Promise<boolean> {
+  if (deviceIds.length === 0) return false;
+  const rows = await reader
+    .selectFrom('devices')
+    .select(['device_id', 'user_id'])
+    .where('device_id', 'in', deviceIds)
+    .execute();
+  const own = new Set(rows.filter((row) => row.user_id === userId).map((row) => row.device_id));
+  return rows.some((row) => !own.has(row.device_id));
+}
+
 /** @returns whether the device is new; an existing one keeps its name */
 export async function insertDevice(
   writer: Writer<DeviceTables>,

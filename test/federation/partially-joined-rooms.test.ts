@@ -111,6 +111,12 @@ forServerDatabases(import.meta.url, ({ kind }) => {
     describe('while its members are not known', () => {
       const lazy = { room: { state: { lazy_load_members: true } } };
 
+      /** Polls until a sync has an entry of the room; other data, such as presence, can come before it. */
+      async function nextSyncWith(roomId: string, since: string): Promise<RoomEntry> {
+        const { rooms, next_batch } = await anna.sync(since, { timeout: 60_000 });
+        return rooms?.join?.[roomId] ?? nextSyncWith(roomId, next_batch);
+      }
+
       it('is left out of syncs that do not load members lazily, which a completed room ends', async () => {
         const { resident, roomId, charlie, derek, join } = await residentRoom();
         const before = (await anna.sync()).next_batch;
@@ -124,11 +130,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.equal((await anna.sync()).rooms?.join?.[roomId], undefined);
         const { rooms: early, next_batch: since } = await anna.sync(before);
         assert.equal(early?.join?.[roomId], undefined);
-        const waiting = anna.sync(since, { timeout: 60_000 });
+        const waiting = nextSyncWith(roomId, since);
         release();
-        const answer = await waiting;
-        const entry = answer.rooms?.join?.[roomId];
-        assert.ok(entry, `the long poll returns with the room: ${JSON.stringify(answer)}`);
+        const entry = await waiting;
         assert.deepEqual(bodies(entry), ['first']);
         assert.deepEqual(membersIn(entry), [anna.id, charlie, resident.room.creator, derek].sort());
       });
@@ -140,9 +144,9 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         await join();
         const { rooms, next_batch: since } = await anna.sync();
         assert.equal(rooms?.join?.[roomId], undefined);
-        const waiting = anna.sync(since, { timeout: 60_000 });
+        const waiting = nextSyncWith(roomId, since);
         release();
-        const entry = (await waiting).rooms?.join?.[roomId];
+        const entry = await waiting;
         assert.deepEqual(membersIn(entry), [anna.id, resident.room.creator].sort());
       });
 

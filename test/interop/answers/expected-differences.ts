@@ -207,6 +207,17 @@ const errors: readonly ExpectedDifference[] = [
 /** Differences about accounts, devices and keys. */
 const accounts: readonly ExpectedDifference[] = [
   {
+    requests: [
+      "anna DELETE /devices/{ben-device} (another user's, authenticated)",
+      "anna POST /delete_devices (another user's, authenticated)",
+    ],
+    at: status,
+    hearth: '403',
+    reference: '200',
+    what: 'The deletion of a device of another user is 403 after the confirmation',
+    reason: 'The device is not deleted (decision 0119)',
+  },
+  {
     requests: ['anonymous GET /login'],
     at: ['body.flows.[m.login.application_service]'],
     what: 'The login of application services is not offered without application services',
