@@ -1,5 +1,6 @@
 import type { AccountData } from '../account-data/index.ts';
 import type { AccountsSlice, checkUserType } from '../accounts/index.ts';
+import type { SpaceHierarchy } from '../directory/index.ts';
 import type { Destinations } from '../federation-client/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Database } from '../kernel/database/index.ts';
@@ -23,9 +24,12 @@ import { PageCursors } from './paging/page-cursors.ts';
 import { registrationTokenRoutes } from './registration-tokens/registration-token-routes.ts';
 import { EventReportList } from './reports/event-report-list.ts';
 import { eventReportRoutes } from './reports/event-report-routes.ts';
+import { UserReportList } from './reports/user-report-list.ts';
+import { userReportRoutes } from './reports/user-report-routes.ts';
 import { blockRoutes } from './rooms/block-routes.ts';
 import { deletionRoutes } from './rooms/deletion-routes.ts';
 import { fetchEventRoute } from './rooms/fetch-event-route.ts';
+import { hierarchyRoute } from './rooms/hierarchy-route.ts';
 import { historyRoutes } from './rooms/history-routes.ts';
 import { KnownRooms } from './rooms/known-rooms.ts';
 import { rightsRoutes } from './rooms/rights-routes.ts';
@@ -38,6 +42,8 @@ import { versionRoute } from './server/version-route.ts';
 import { accountActionRoutes } from './users/account-action-routes.ts';
 import { deviceRoutes } from './users/device-routes.ts';
 import { LocalUsers } from './users/local-user.ts';
+import { membershipCountRoutes } from './users/membership-count-routes.ts';
+import { MembershipCounts } from './users/membership-counts.ts';
 import { userDataRoutes } from './users/user-data-routes.ts';
 import { UserEditor } from './users/user-editor.ts';
 import { UserList } from './users/user-list.ts';
@@ -61,6 +67,7 @@ export interface AdminDeps {
   readonly dummyEvents: DummyEvents;
   /** Absent where another process runs the media repository. */
   readonly moderation: MediaModeration | undefined;
+  readonly hierarchy: SpaceHierarchy;
   /** Resolves when the table of rooms is up to date. */
   readonly roomListCaughtUp: () => Promise<void>;
   readonly options: Parameters<typeof checkUserType>[1];
@@ -77,6 +84,7 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] 
       largestRoomsRoute(deps.database),
       fetchEventRoute(deps.rooms),
       ...eventReportRoutes({ ...deps, ...deps.rooms, list: new EventReportList(deps), cursors }),
+      ...userReportRoutes({ ...deps, list: new UserReportList(deps), cursors }),
       ...destinationRoutes({ ...deps, list: new DestinationList(deps), cursors }),
       ...routesOfUsers(deps, users, cursors),
       ...routesOfRooms(deps, users, cursors),
@@ -96,6 +104,7 @@ function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
     ...userRoutes({ users, editor, profiles, list, addresses }),
     ...accountActionRoutes({ ...deps.accounts, accounts, users }),
     ...deviceRoutes(devices, users),
+    ...membershipCountRoutes(new MembershipCounts(deps), users),
     ...userDataRoutes({ ...deps, engine: deps.rooms.engine, users }),
   ];
 }
@@ -120,6 +129,7 @@ function routesOfRooms(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
     roomListRoute(list, cursors),
     ...roomRoutes({ ...rooms, rooms: known, list }),
     ...historyRoutes(rooms, known),
+    hierarchyRoute(deps.hierarchy, known),
     ...blockRoutes(rooms.blocked),
     ...deletionRoutes({ ...deps, blocked: rooms.blocked, rooms: known, users }),
     ...rightsRoutes({ ...deps, known, users }),

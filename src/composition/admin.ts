@@ -48,6 +48,7 @@ export function startAdmin(
       rooms,
       deletion,
       moderation: media?.moderation,
+      hierarchy: directory.hierarchy,
       roomListCaughtUp: () => directory.stats.caughtUp(),
       options: kernel.configuration.accounts,
     }),

@@ -90,13 +90,13 @@ export class Reports {
     return (await query.execute()).map(toReport);
   }
 
-  /** Deletes a report of an event. @returns whether there was one */
-  async removeEventReport(id: number): Promise<boolean> {
+  /** Deletes a report. @returns whether there was one of this kind */
+  async remove(kind: Report['kind'], id: number): Promise<boolean> {
     return this.#deps.database.transaction<ReportTables, boolean>(async (writer) => {
       const { numDeletedRows } = await writer
         .deleteFrom('reports')
         .where('id', '=', id)
-        .where('kind', '=', 'event')
+        .where('kind', '=', kind)
         .executeTakeFirst();
       return numDeletedRows > 0n;
     });

@@ -1,11 +1,12 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
-import { invalidParam, notFound } from '../../protocol/index.ts';
+import { notFound } from '../../protocol/index.ts';
 import type { Reports } from '../../reports/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
 import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
 import type { EventReportList, ListedReport } from './event-report-list.ts';
+import { reportIdOf } from './report-id.ts';
 
 const path = '/_server/admin/v1/event_reports';
 const one = `${path}/:reportId` as const;
@@ -69,24 +70,17 @@ function reportRoutes({ reports, engine, list }: EventReportDeps): Route[] {
     route(
       { method: 'GET', path: one, auth: 'admin', response: Type.Object({ id: Type.Integer() }) },
       async ({ params: { reportId } }) => {
-        const report = await list.get(idOf(reportId));
+        const report = await list.get(reportIdOf(reportId));
         if (report === undefined) throw notFound('Event report not found');
         const stored = await engine.events.getById(report.event_id ?? '');
         return { ...reportJson(report), event_json: stored?.event.pdu ?? {} };
       },
     ),
     route({ method: 'DELETE', path: one, auth: 'admin' }, async ({ params: { reportId } }) => {
-      if (!(await reports.removeEventReport(idOf(reportId)))) throw notFound('Event report not found');
+      if (!(await reports.remove('event', reportIdOf(reportId)))) throw notFound('Event report not found');
       return {};
     }),
   ];
-}
-
-/** @throws MatrixError M_INVALID_PARAM */
-function idOf(text: string): number {
-  const id = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-  if (Number.isNaN(id)) throw invalidParam('The id of a report is a positive integer');
-  return id;
 }
 
 const reportJson = (report: ListedReport) => ({

@@ -313,6 +313,34 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       ]);
     });
 
+    it('GET /hierarchy shows all local rooms of a space, also private ones, in pages', async () => {
+      const children = [await anna.createRoom({ name: 'Private' }), await ben.createRoom({ name: 'Of ben' })];
+      const space = await anna.createRoom({ creation_content: { type: 'm.space' } });
+      for (const child of [...children, '!far:elsewhere.example']) {
+        await anna.setState(space, 'm.space.child', { via: ['test'] }, child);
+      }
+      const path = `/v1/rooms/${enc(space)}/hierarchy`;
+      const page = async (query: Record<string, string | number>) => {
+        const { rooms, next_batch } = await admin.do('GET', path, undefined, query);
+        const ids = (rooms as { room_id: string }[]).map((room) => room.room_id);
+        return { ids, next_batch: next_batch as string };
+      };
+      const whole = await page({});
+      assert.deepEqual([whole.ids[0], whole.ids.toSorted()], [space, [space, ...children].toSorted()]);
+      const first = await page({ limit: 2 });
+      const rest = await page({ limit: 2, from: first.next_batch });
+      assert.deepEqual([...first.ids, ...rest.ids], whole.ids);
+      assert.deepEqual((await page({ max_depth: 0 })).ids, [space]);
+      const [status] = await admin.refused('GET', `/v1/rooms/${enc('!none:test')}/hierarchy`);
+      assert.equal(status, 404);
+      const other = await admin.admin.ask(
+        'GET',
+        `/_matrix/client/v1/rooms/${enc(space)}/hierarchy`,
+        undefined,
+      );
+      assert.equal(other.status, 403, 'the client-server API still applies visibility');
+    });
+
     it('GET and DELETE /forward_extremities show and merge the ends of the history', async () => {
       const roomId = await anna.createRoom();
       const eventId = await anna.say(roomId, 'end');

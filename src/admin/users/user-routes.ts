@@ -63,6 +63,17 @@ export function userRoutes(deps: {
         return { user_id: userId };
       },
     ),
+    route(
+      {
+        method: 'GET',
+        path: '/_server/admin/v1/auth_providers/:provider/users/:externalId',
+        auth: 'admin',
+        response: Type.Object({ user_id: Type.String() }),
+      },
+      () => {
+        throw notFound('User not found: accounts of this server have no external ids');
+      },
+    ),
     route({ method: 'GET', path, auth: 'admin', response }, async ({ params: { userId } }) =>
       userDetails(await users.get(userId), deps),
     ),

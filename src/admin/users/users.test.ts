@@ -288,6 +288,40 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
     });
 
+    it('GET /sent_invite_count and /cumulative_joined_room_count count invites and joined rooms since a time', async () => {
+      const [user, guest] = [await newUser(), await newUser()];
+      const [first, second] = [await user.createRoom(), await user.createRoom()];
+      for (const roomId of [first, second]) {
+        await user.membership('invite', roomId, guest);
+        await guest.join(roomId);
+      }
+      await user.send(first, 'm.room.message', { msgtype: 'm.text', body: 'x', membership: 'invite' });
+      await user.do('PUT', `/profile/${enc(user.id)}/displayname`, { displayname: 'Renamed' });
+      await guest.leave(second);
+      const count = async (userId: string, from_ts: number) => [
+        (await admin.do('GET', `/v1/users/${userId}/sent_invite_count`, undefined, { from_ts }))[
+          'invite_count'
+        ],
+        (await admin.do('GET', `/v1/users/${userId}/cumulative_joined_room_count`, undefined, { from_ts }))[
+          'cumulative_joined_room_count'
+        ],
+      ];
+      assert.deepEqual(await count(user.id, 0), [2, 2]);
+      assert.deepEqual(await count(guest.id, 0), [0, 2]);
+      assert.deepEqual(await count(user.id, 9e12), [0, 0]);
+      const path = `/v1/users/${user.id}/sent_invite_count`;
+      assert.deepEqual(await admin.refused('GET', path), [400, 'M_MISSING_PARAM']);
+      const none = await admin.refused('GET', '/v1/users/@none:test/sent_invite_count', undefined, {
+        from_ts: 0,
+      });
+      assert.deepEqual(none, [404, 'M_NOT_FOUND']);
+    });
+
+    it('GET /auth_providers/{provider}/users/{externalId} finds no user, as accounts have no external ids', async () => {
+      const path = '/v1/auth_providers/oidc-x/users/1234';
+      assert.deepEqual(await admin.refused('GET', path), [404, 'M_NOT_FOUND']);
+    });
+
     it('GET /username_available checks a name, also one that may not be registered', async () => {
       const available = (username: string) =>
         admin.call('GET', '/v1/username_available', undefined, { username });

@@ -12,6 +12,8 @@ export interface HierarchyRequest {
   readonly limit?: number | undefined;
   readonly maxDepth?: number | undefined;
   readonly from?: string | undefined;
+  /** For administrators: all local rooms are listed, and other servers are not asked. */
+  readonly seesAllRooms?: boolean;
 }
 
 /** A room of the hierarchy with its children. */
@@ -46,7 +48,7 @@ export class SpaceHierarchy {
     this.#remote = deps.remote;
   }
 
-  /** @throws MatrixError M_FORBIDDEN when the user may not see the root, M_INVALID_PARAM */
+  /** @throws MatrixError M_FORBIDDEN when the user may not see the root room, M_INVALID_PARAM */
   async page(userId: string, roomId: string, request: HierarchyRequest): Promise<JsonObject> {
     const { suggestedOnly, limit = maxRooms, maxDepth = maxLevels } = request;
     if (limit < 1) throw invalidParam('limit must be above 0');
@@ -56,7 +58,8 @@ export class SpaceHierarchy {
     const size = Math.min(limit, maxRooms);
     const rooms: TreeRoom[] = [];
     let seen = 0;
-    const paged = { userId, isContinued: request.from !== undefined };
+    const isContinued = request.from !== undefined;
+    const paged = { userId, isContinued, seesAllRooms: request.seesAllRooms ?? false };
     for await (const room of this.#walk(paged, roomId, suggestedOnly, depth)) {
       if (seen++ >= skip) rooms.push(room);
       if (rooms.length > size) break;
@@ -98,13 +101,13 @@ export class SpaceHierarchy {
 
   /** Yields the rooms that the user may see, each once, depth first. */
   async *#walk(
-    paged: PagedHierarchy,
+    paged: PagedHierarchy & { readonly seesAllRooms: boolean },
     rootId: string,
     suggestedOnly: boolean,
     maxDepth: number,
   ): AsyncGenerator<TreeRoom> {
     const { userId } = paged;
-    const remote = new RemoteWalk(this.#remote, suggestedOnly, paged);
+    const remote = paged.seesAllRooms ? undefined : new RemoteWalk(this.#remote, suggestedOnly, paged);
     /** Depths at which rooms were visited: a shorter path may lead further. */
     const depths = new Map<string, number>();
     const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];
@@ -125,18 +128,20 @@ export class SpaceHierarchy {
     }
   }
 
+  /** @param remote absent: all local rooms are visible, and only they are known */
   async #room(
     userId: string,
     { roomId, via }: Place,
     suggestedOnly: boolean,
-    remote: RemoteWalk,
+    remote: RemoteWalk | undefined,
   ): Promise<TreeRoom | undefined> {
     const local = await this.#local(roomId);
     if (local) {
-      if (!(await maySeeSummary(this.#engine, local.head, local.room, userId))) return undefined;
+      const maySee = !remote || (await maySeeSummary(this.#engine, local.head, local.room, userId));
+      if (!maySee) return undefined;
       return { room: local.room, children: await this.#children(local, suggestedOnly) };
     }
-    const found = await remote.room(roomId, via);
+    const found = await remote?.room(roomId, via);
     if (!found || !(await maySeeRemote(this.#engine, found.room, userId))) return undefined;
     return { room: found.room, children: wanted(found.children, suggestedOnly) };
   }
