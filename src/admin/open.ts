@@ -9,7 +9,7 @@ import type { Jobs } from '../kernel/jobs/index.ts';
 import type { MediaModeration } from '../media/index.ts';
 import type { Profiles } from '../profiles/index.ts';
 import type { Reports } from '../reports/index.ts';
-import type { DummyEvents, RoomDeletion, Rooms } from '../rooms/index.ts';
+import type { DummyEvents, RoomDeletion, Rooms, UserRedaction } from '../rooms/index.ts';
 import type { AccountAddresses } from '../third-party-ids/index.ts';
 import { DestinationList } from './federation/destination-list.ts';
 import { destinationRoutes } from './federation/destination-routes.ts';
@@ -44,6 +44,7 @@ import { deviceRoutes } from './users/device-routes.ts';
 import { LocalUsers } from './users/local-user.ts';
 import { membershipCountRoutes } from './users/membership-count-routes.ts';
 import { MembershipCounts } from './users/membership-counts.ts';
+import { redactionRoutes } from './users/redaction-routes.ts';
 import { userDataRoutes } from './users/user-data-routes.ts';
 import { UserEditor } from './users/user-editor.ts';
 import { UserList } from './users/user-list.ts';
@@ -64,6 +65,7 @@ export interface AdminDeps {
   readonly jobs: Jobs;
   readonly rooms: Rooms;
   readonly deletion: RoomDeletion;
+  readonly userRedaction: UserRedaction;
   readonly dummyEvents: DummyEvents;
   /** Absent where another process runs the media repository. */
   readonly moderation: MediaModeration | undefined;
@@ -104,6 +106,7 @@ function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
     ...userRoutes({ users, editor, profiles, list, addresses }),
     ...accountActionRoutes({ ...deps.accounts, accounts, users }),
     ...deviceRoutes(devices, users),
+    ...redactionRoutes({ redaction: deps.userRedaction, engine: deps.rooms.engine, users }),
     ...membershipCountRoutes(new MembershipCounts(deps), users),
     ...userDataRoutes({ ...deps, engine: deps.rooms.engine, users }),
   ];

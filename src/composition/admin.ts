@@ -3,7 +3,7 @@ import type { Directory } from '../directory/index.ts';
 import type { FederationSender } from '../federation/index.ts';
 import type { MediaSlice } from '../media/index.ts';
 import type { Reports } from '../reports/index.ts';
-import { RoomDeletion, type Rooms, type RoomUpkeep } from '../rooms/index.ts';
+import { RoomDeletion, type Rooms, type RoomUpkeep, UserRedaction } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -34,6 +34,7 @@ export function startAdmin(
     rooms,
     eventsQueued: () => sender.caughtUp(),
   });
+  const userRedaction = new UserRedaction({ ...kernel, rooms });
   opened.add(
     'admin API',
     openAdmin({
@@ -47,6 +48,7 @@ export function startAdmin(
       destinations: federation.destinations,
       rooms,
       deletion,
+      userRedaction,
       moderation: media?.moderation,
       hierarchy: directory.hierarchy,
       roomListCaughtUp: () => directory.stats.caughtUp(),

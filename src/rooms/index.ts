@@ -21,6 +21,7 @@ export { type OpenRemoteMemberships, openRooms, type RoomsDeps } from './open.ts
 export { PublishedRooms } from './published-rooms.ts';
 export { RoomPurge } from './purge/room-purge.ts';
 export { openReadingRooms, type ReadingRooms } from './reading-rooms.ts';
+export { UserRedaction, type UserRedactionStatus } from './redactions/user-redaction.ts';
 export type { Rooms } from './rooms.ts';
 export { readAccess } from './routes/read-access.ts';
 export { roomRoutes } from './routes/room-routes.ts';

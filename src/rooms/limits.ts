@@ -35,6 +35,8 @@ export interface RequestingUser {
   readonly isShadowBanned?: boolean;
   /** Present for application services, which are not limited. */
   readonly appservice?: string | undefined;
+  /** Set for jobs that administrators have started, which are not limited. */
+  readonly isServerTask?: boolean;
 }
 
 /** Applies the rate limits. Every method throws MatrixError M_LIMIT_EXCEEDED. */
@@ -111,7 +113,7 @@ export class Throttle {
   }
 
   #for(requester: RequestingUser | undefined): RoomLimits | undefined {
-    if (requester === undefined || requester.appservice !== undefined) return undefined;
+    if (!requester || requester.appservice !== undefined || requester.isServerTask) return undefined;
     return this.#limits?.overrideOf?.(requester.userId) === 'none' ? undefined : this.#limits;
   }
 }

@@ -11,10 +11,14 @@ export class LocalUsers {
     this.#serverName = serverName;
   }
 
+  isLocal(userId: string): boolean {
+    return serverOfUser(userId) === this.#serverName;
+  }
+
   /** @throws MatrixError M_INVALID_PARAM for users of other servers */
   checkLocal(userId: string): void {
     if (!isUserId(userId)) throw invalidParam('The user id is not valid');
-    if (serverOfUser(userId) !== this.#serverName) {
+    if (!this.isLocal(userId)) {
       throw invalidParam('The user does not belong to this server');
     }
   }

@@ -1,0 +1,182 @@
+import { sql } from 'kysely';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Job, JobAttempt, Jobs } from '../../kernel/jobs/index.ts';
+import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { RoomTables, StoredEvent } from '../../room-engine/index.ts';
+import type { Rooms } from '../rooms.ts';
+
+/** A user whose events are redacted. */
+export interface UserRedactionOrder {
+  readonly userId: string;
+  /** The local user who sends the redactions. */
+  readonly redactor: string;
+  readonly roomIds: readonly string[];
+  readonly reason: string | null;
+  /** Maximum number of events in each room that are redacted, the newest. */
+  readonly limit: number;
+}
+
+export interface UserRedactionStatus {
+  readonly status: 'scheduled' | 'active' | 'complete' | 'failed';
+  readonly error: string | undefined;
+  /** Error messages by the ids of the events that could not be redacted. */
+  readonly failed: Readonly<Record<string, string>>;
+  /** Number of events that were redacted. */
+  readonly redacted: number;
+}
+
+export interface UserRedactionDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly randomness: Randomness;
+  readonly rooms: Pick<Rooms, 'engine' | 'sending'>;
+}
+
+const job = 'rooms/redact-user';
+
+/** Milliseconds for which the status of a finished job can be read. */
+const statusLifetime = 7 * 24 * 3_600_000;
+
+const maxAttempts = 5;
+
+/** Events that are read at once, and redacted between two writes of the progress. */
+const eventsAtOnce = 100;
+
+/** Message events that are redacted. Joins are, too: their content has the name and the avatar of the user. */
+const messageTypes: ReadonlySet<string> = new Set(['m.room.message', 'm.room.encrypted']);
+
+/** The payload of the job: the order and how far it has come. */
+type Progress = {
+  readonly [Name in keyof UserRedactionOrder]: UserRedactionOrder[Name];
+} & {
+  /** Position of the last event of the first room that was considered; null: none. */
+  readonly before: number | null;
+  /** Events of the first room that were considered. */
+  readonly considered: number;
+  readonly redacted: number;
+  readonly failed: Readonly<Record<string, string>>;
+};
+
+/**
+ * Redacts the messages and joins of a user for administrators. A redaction of a user is a job, so that it continues after
+ * a restart; events that are redacted already are skipped.
+ */
+export class UserRedaction {
+  readonly #deps: UserRedactionDeps;
+
+  /** Registers its job, so that it must be constructed before jobs are started. */
+  constructor(deps: UserRedactionDeps) {
+    this.#deps = deps;
+    deps.jobs.register<Progress>(job, {
+      run: (attempt) => this.#run(attempt),
+      parallel: 1,
+      maxAttempts,
+      keep: statusLifetime,
+    });
+  }
+
+  /** Schedules the redaction of a user's events. @returns its id */
+  async schedule(order: UserRedactionOrder): Promise<string> {
+    const { database, jobs, clock, randomness } = this.#deps;
+    const key = randomLetters(randomness, 16);
+    const payload: Progress = { ...order, before: null, considered: 0, redacted: 0, failed: {} };
+    await database.transaction((writer) =>
+      jobs.schedule(writer, { kind: job, key, payload, runAt: clock.now() }),
+    );
+    return key;
+  }
+
+  /** Returns the status of a redaction; `undefined` for unknown ids and some days after it was finished. */
+  async status(id: string): Promise<UserRedactionStatus | undefined> {
+    const [found] = await this.#deps.jobs.list({ kind: job, key: id, limit: 1 });
+    return found && statusOf(found);
+  }
+
+  async #run({ payload, signal, progress }: JobAttempt<Progress>): Promise<Progress> {
+    let order = payload;
+    for (let roomId = order.roomIds[0]; roomId !== undefined; roomId = order.roomIds[0]) {
+      const events = await this.#events(order, roomId);
+      for (const stored of events) {
+        if (signal.aborted) throw new Error('interrupted');
+        order = await this.#redact(order, roomId, stored);
+      }
+      if (events.length === 0)
+        order = { ...order, roomIds: order.roomIds.slice(1), before: null, considered: 0 };
+      await progress(order);
+    }
+    return order;
+  }
+
+  async #redact(
+    order: Progress,
+    roomId: string,
+    { event, stream, redactedBy }: StoredEvent,
+  ): Promise<Progress> {
+    const { sending } = this.#deps.rooms;
+    const next = { ...order, before: stream ?? null, considered: order.considered + 1 };
+    if (redactedBy !== undefined) return next;
+    const content = order.reason === null ? {} : { reason: order.reason };
+    const sender = { userId: order.redactor, deviceId: undefined, isServerTask: true };
+    try {
+      await sending.redact(sender, roomId, event.eventId, content);
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      return { ...next, failed: { ...next.failed, [event.eventId]: error.message } };
+    }
+    return { ...next, redacted: next.redacted + 1 };
+  }
+
+  /** Returns the next events of a user in a room to redact, newest first. */
+  async #events(order: Progress, roomId: string): Promise<StoredEvent[]> {
+    const { database, rooms } = this.#deps;
+    const head = await rooms.engine.heads.get(roomId);
+    const wanted = Math.min(eventsAtOnce, order.limit - order.considered);
+    if (!head || wanted <= 0) return [];
+    const found: StoredEvent[] = [];
+    for (let before = order.before; ; ) {
+      let query = database
+        .scanner<RoomTables>()
+        .selectFrom('events')
+        .select(['nid', 'stream'])
+        .where('room_nid', '=', head.roomNid)
+        .where('stream', 'is not', null)
+        .where(sql<boolean>`json like ${senderPattern(order.userId)} escape '\\'`)
+        .orderBy('stream', 'desc')
+        .limit(eventsAtOnce);
+      if (before !== null) query = query.where('stream', '<', before);
+      const rows = await query.execute();
+      const stored = await rooms.engine.events.getMany(rows.map(({ nid }) => nid));
+      for (const { nid } of rows) {
+        const event = stored.get(nid);
+        if (event && isOfUser(event, order.userId)) found.push(event);
+        if (found.length === wanted) return found;
+      }
+      before = rows.at(-1)?.stream ?? null;
+      if (before === null || rows.length < eventsAtOnce) return found;
+    }
+  }
+}
+
+/** A pattern of events that may be of a sender; content with such a member matches as well. */
+const senderPattern = (userId: string): string =>
+  `%"sender":${JSON.stringify(userId).replaceAll(/[\\%_]/g, '\\$&')}%`;
+
+function isOfUser({ event, rejected, softFailed }: StoredEvent, userId: string): boolean {
+  if (event.sender !== userId || rejected || softFailed) return false;
+  if (event.stateKey === undefined) return messageTypes.has(event.type);
+  return event.type === 'm.room.member' && event.content['membership'] === 'join';
+}
+
+function statusOf({ payload, result, state, running, attempts, error }: Job): UserRedactionStatus {
+  const { failed, redacted } = (result ?? payload) as Progress;
+  const active = running || attempts > 0 ? 'active' : 'scheduled';
+  return {
+    status: state === 'done' ? 'complete' : state === 'failed' ? 'failed' : active,
+    error: state === 'failed' ? (error ?? 'unknown') : undefined,
+    failed,
+    redacted,
+  };
+}
