@@ -221,7 +221,6 @@ export class Incoming {
   /** Stops what is in progress; the next `start` resumes it. */
   async close(): Promise<void> {
     this.#queries.close();
-    this.#deps.outOfBand.close();
     await this.#workers.close();
     await this.#missed.close();
     await this.settled();

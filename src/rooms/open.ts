@@ -1,6 +1,7 @@
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
 import { type Logger, type Metrics, silentLogger } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
@@ -56,6 +57,8 @@ const membersTimeout = 10_000;
 export interface RoomsDeps {
   readonly database: Database;
   readonly streams: StreamWriter;
+  /** Absent: only its sender can end an invite to a room that this server is not in. */
+  readonly jobs?: Pick<Jobs, 'register' | 'schedule'>;
   readonly signer: EventSigner;
   readonly clock: Clock;
   readonly randomness: Randomness;
@@ -141,7 +144,8 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
       strippedState: (roomId, userId) => storedStrippedState(database, roomId, userId),
       checks:
         others.memberships &&
-        new InviteChecks({ peers: others.memberships, clock, log: deps.log ?? silentLogger }),
+        deps.jobs &&
+        new InviteChecks({ peers: others.memberships, engine, database, jobs: deps.jobs, clock, serverName }),
     }),
     metrics: deps.metrics,
   });

@@ -235,6 +235,18 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.ok(asked('make_leave') >= 2);
     });
 
+    it('ends an invite that the inviting server confirms to be over only after a restart of this server', async () => {
+      await invite();
+      const admin = roomOfThirdServer();
+      await deliver(memberEvent('leave', admin.creator, admin).pdu, third);
+      await until(() => asked('make_leave') === 1);
+      await a.restart();
+      assert.equal(await membershipInSync(), 'invite');
+      hasInvite = false;
+      await until(async () => (await membershipInSync()) === undefined);
+      assert.ok(asked('make_leave') >= 2);
+    });
+
     it('confirms a retraction by a user who was in the room when this server was', async () => {
       const guest = roomOfThirdServer();
       guest.state.clear();

@@ -30,8 +30,6 @@ export interface OutOfBandMemberships {
   roomVersionFor(head: RoomHead, userId: string): Promise<RoomVersion | undefined>;
   /** Applies a membership event. @returns whether it had an effect */
   apply(head: RoomHead, event: VerifiedEvent): Promise<boolean>;
-  /** Stops what is in progress. */
-  close(): void;
 }
 
 type Outcomes = Map<string, PduOutcome>;

@@ -14,7 +14,7 @@ export interface RescindedInvitesDeps {
   /** The stripped state that a user received with an invite or a knock. */
   readonly strippedState: (roomId: string, userId: string) => Promise<readonly StrippedState[]>;
   /** Absent: only the inviter can end an invite. */
-  readonly checks?: Pick<InviteChecks, 'start' | 'close'> | undefined;
+  readonly checks?: Pick<InviteChecks, 'begin'> | undefined;
 }
 
 /**
@@ -67,11 +67,6 @@ export class RescindedInvites {
     return true;
   }
 
-  /** Ends the checks that are in progress. */
-  close(): void {
-    this.#deps.checks?.close();
-  }
-
   #store(event: VerifiedEvent): Promise<unknown> {
     const { roomId, version } = event.event;
     return this.#deps.engine.placement.addOutOfBand({ roomId, version }, event, { state: [] });
@@ -80,12 +75,11 @@ export class RescindedInvites {
   /** Stores the leave or ban once a server that sent the invite confirms that the invite is over. */
   async #applyIfConfirmed({ roomNid }: RoomHead, event: VerifiedEvent, invite: StoredEvent): Promise<void> {
     const { engine, checks, serverName } = this.#deps;
-    const { roomId, stateKey: userId = '', sender, eventId } = invite.event;
+    const { roomId, stateKey: userId = '', sender } = invite.event;
     const [last] = await engine.events.outOfBandServers(roomNid, userId, 1);
     const named = [serverOfUser(sender), ...(last?.nid === invite.nid ? [last.server] : [])];
     const servers = [...new Set(named)].filter((server) => server !== serverName);
-    const isCurrent = async () => (await engine.userRooms.of(userId)).get(roomId)?.eventNid === invite.nid;
-    checks?.start({ roomId, userId, eventId, servers }, isCurrent, () => this.#store(event));
+    await checks?.begin({ roomId, userId, invite: invite.nid, servers }, event);
   }
 
   /**

@@ -1,0 +1,189 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../../test/support/databases/databases.ts';
+import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
+import { alice, bob, RoomsUnderTest } from '../../../../test/support/rooms/rooms.ts';
+import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
+import { RemoteError, ServerUnavailable } from '../../../federation-client/index.ts';
+import { Jobs, jobMigrations } from '../../../kernel/jobs/index.ts';
+import { silentLogger } from '../../../kernel/observability/index.ts';
+import type { JsonObject } from '../../../protocol/index.ts';
+import { InviteChecks } from './invite-check.ts';
+
+const [second, hour] = [1_000, 3_600_000];
+
+forEachDatabase((open) => {
+  describe('InviteChecks', () => {
+    async function setUp({ version = '11' } = {}) {
+      const room = new SignedRoom(version, { serverName: 'far.test', key: newSigningKey('far') });
+      const asked: string[] = [];
+      const [down, refusing] = [new Set<string>(), new Set<string>()];
+      let hold: (() => Promise<void>) | undefined;
+      /** Scripted remote servers. */
+      const peers = {
+        async fetchEventTemplate(server: string, ..._: unknown[]) {
+          asked.push(server);
+          await hold?.();
+          if (down.has(server)) throw new ServerUnavailable(server);
+          if (refusing.has(server)) throw new RemoteError(server, 403, { errcode: 'M_FORBIDDEN' });
+          return {
+            roomVersion: version,
+            event: room.membershipTemplate(alice, 'leave')['event'] as JsonObject,
+          };
+        },
+      };
+      const start = async (under: RoomsUnderTest) => {
+        const jobs = new Jobs({ ...under, log: silentLogger, alone: true });
+        const checks = new InviteChecks({ ...under, jobs, peers, serverName: 'test' });
+        await jobs.start();
+        return { under, jobs, checks };
+      };
+      let run = await start(await RoomsUnderTest.open(open, jobMigrations));
+      const invite = () => {
+        const { event, json } = room.setState('m.room.member', { membership: 'invite' }, alice);
+        const place = { roomId: room.roomId, version: room.version };
+        return run.under.engine.placement.addOutOfBand(
+          place,
+          { event, json },
+          { state: [], server: 'far.test' },
+        );
+      };
+      let current = await invite();
+      return {
+        room,
+        asked,
+        down,
+        refusing,
+        get run() {
+          return run;
+        },
+        /** Lets the next server respond only when `proceed` is called. */
+        holdBack() {
+          const { promise: asked, resolve: isAsked } = Promise.withResolvers<void>();
+          const { promise: mayAnswer, resolve: proceed } = Promise.withResolvers<void>();
+          hold = () => {
+            isAsked();
+            return mayAnswer;
+          };
+          return { asked, proceed };
+        },
+        async inviteAgain() {
+          current = await invite();
+        },
+        /** Queues a check after a kick by another user. */
+        async begin(servers: readonly string[] = ['far.test']) {
+          const sender = '@moderator:far.test';
+          const content = { membership: 'leave', reason: 'kicked' };
+          const kick = room.build({ type: 'm.room.member', stateKey: alice, sender, content });
+          const check = { roomId: room.roomId, userId: alice, invite: current.nid, servers };
+          await run.checks.begin(check, kick);
+          return kick.event;
+        },
+        async restart() {
+          await run.jobs.stop();
+          run = await start(await run.under.restart(open));
+        },
+        async pass(milliseconds: number) {
+          run.under.clock.advance(milliseconds);
+          await run.jobs.settled();
+        },
+        async membership() {
+          const { engine } = run.under;
+          const entry = (await engine.userRooms.of(alice)).get(room.roomId);
+          const stored = entry && (await engine.events.get(entry.eventNid));
+          return [entry?.membership, stored?.event.eventId];
+        },
+        jobs: async () => (await run.jobs.list({ kind: 'rooms/check-invite' })).map(({ state }) => state),
+      };
+    }
+
+    for (const version of ['2', '11']) {
+      it(`ends an invite of room version ${version} that its server confirms to be over only after a restart`, async () => {
+        const test = await setUp({ version });
+        const kick = await test.begin();
+        await test.pass(0);
+        assert.deepEqual([test.asked.length, (await test.membership())[0]], [1, 'invite']);
+        await test.restart();
+        test.refusing.add('far.test');
+        await test.pass(2 * second - 1);
+        assert.equal(test.asked.length, 1);
+        await test.pass(1);
+        assert.equal(test.asked.length, 2);
+        assert.deepEqual(await test.membership(), ['leave', kick.eventId]);
+        assert.deepEqual(await test.jobs(), []);
+        const { sender, content } = (await test.run.under.engine.events.get(
+          (await test.run.under.engine.userRooms.of(alice)).get(test.room.roomId)!.eventNid,
+        ))!.event;
+        assert.deepEqual([sender, content], [kick.sender, kick.content]);
+      });
+    }
+
+    it('repeats after a restart a request that the stop of this server has interrupted', async () => {
+      const test = await setUp();
+      const held = test.holdBack();
+      await test.begin();
+      await held.asked;
+      const restarted = test.restart();
+      held.proceed();
+      await restarted;
+      test.refusing.add('far.test');
+      await test.pass(0);
+      assert.equal(test.asked.length, 2);
+      assert.equal((await test.membership())[0], 'leave');
+    });
+
+    it('asks six times within some 75 minutes, also across restarts, and then leaves the invite', async () => {
+      const test = await setUp();
+      test.down.add('far.test');
+      await test.begin(['far.test', 'near.test']);
+      await test.pass(0);
+      for (const delay of [2, 15, 120, 900, 3_600]) {
+        await test.restart();
+        assert.deepEqual(test.asked.splice(0), ['far.test', 'near.test']);
+        await test.pass(delay * second - 1);
+        assert.deepEqual([test.asked, await test.jobs()], [[], ['waiting']]);
+        await test.pass(1);
+      }
+      assert.deepEqual([test.asked.splice(0), await test.jobs()], [['far.test', 'near.test'], []]);
+      await test.pass(24 * hour);
+      assert.deepEqual([test.asked, (await test.membership())[0]], [[], 'invite']);
+    });
+
+    it('has one pending check of an invite, however many users claim to have ended it', async () => {
+      const test = await setUp();
+      await test.begin();
+      await test.pass(0);
+      for (let count = 0; count < 3; count++) await test.begin();
+      await test.pass(0);
+      assert.deepEqual([test.asked.length, await test.jobs()], [1, ['waiting']]);
+    });
+
+    it('does not ask about an invite that a newer invite has replaced', async () => {
+      const test = await setUp();
+      await test.begin();
+      await test.pass(0);
+      await test.inviteAgain();
+      test.refusing.add('far.test');
+      await test.pass(2 * second);
+      assert.deepEqual([test.asked.length, await test.jobs()], [1, []]);
+      assert.equal((await test.membership())[0], 'invite');
+    });
+
+    it('does not ask about an invite to a room that another local user has joined', async () => {
+      const test = await setUp();
+      const { room, run } = test;
+      await test.begin();
+      await test.pass(0);
+      const join = { type: 'm.room.member', stateKey: bob, sender: bob, content: { membership: 'join' } };
+      const state = [...room.state.values()];
+      await run.under.engine.placement.enter(
+        { roomId: room.roomId, version: room.version },
+        { event: room.build(join), state, authChain: state },
+      );
+      test.refusing.add('far.test');
+      await test.pass(2 * second);
+      assert.deepEqual([test.asked.length, await test.jobs()], [1, []]);
+      assert.equal((await test.membership())[0], 'invite');
+    });
+  });
+});
