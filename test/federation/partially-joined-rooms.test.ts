@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import type { RoomEvent } from '../../src/protocol/index.ts';
 import { skippableClock } from '../support/clocks/skippable-clock.ts';
 import { forServerDatabases } from '../support/databases/databases.ts';
 import { until } from '../support/other-servers/federation-sender.ts';
@@ -334,7 +335,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       });
 
       it('can be deleted with all its data, which ends the requests for its members', async () => {
-        const { resident, roomId, path, join } = await residentRoom();
+        const { resident, roomId, path, charlie, derek, join, members } = await residentRoom();
         const release = resident.holdState();
         await join();
         admin ??= await registerAdmin(a);
@@ -354,6 +355,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.equal(later, asked);
         const details = await a.api('GET', `/_synapse/admin/v1/rooms/${enc(roomId)}`, { token: admin.token });
         assert.equal(details.status, 404, details.raw);
+        // A user can join the deleted room again. Its resident server has accepted the leave of the deletion.
+        const isLeave = ({ sender, content }: RoomEvent) =>
+          sender === anna.id && content['membership'] === 'leave';
+        await until(() => resident.received.some(isLeave));
+        const left = resident.received.find(isLeave)!;
+        resident.accept(left);
+        await join();
+        assert.ok(resident.joins.at(-1)!.authEventIds.includes(left.eventId));
+        assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
       });
 
       it('places an event of which one previous event is missing, and corrects its state when it is complete', async () => {

@@ -32,6 +32,8 @@ export class ScriptedResident {
   serversInRoom: readonly string[];
   readonly #host: string;
   readonly #stateBefore = new Map<string, State>();
+  /** Events of the homeserver that this server has accepted, by event id. */
+  readonly #accepted = new Map<string, RoomEvent>();
   /** The events that a join may follow, and the state after them. */
   #joined = new Map<string, RoomEvent>();
 
@@ -72,8 +74,14 @@ export class ScriptedResident {
     return this.#note(this.room.merge(body, ...prev));
   }
 
-  /** Makes an event of the homeserver the newest event of the room. */
+  /** Makes an event of the homeserver the newest event of the room, and serves the state before it. */
   accept(event: RoomEvent): void {
+    this.#stateBefore.set(event.eventId, this.#joined);
+    this.#append(event);
+  }
+
+  #append(event: RoomEvent): void {
+    this.#accepted.set(event.eventId, event);
     this.#joined = after(this.#joined, event);
     this.room.accept(event);
   }
@@ -107,13 +115,17 @@ export class ScriptedResident {
     return built;
   }
 
+  #find(eventId: string): RoomEvent | undefined {
+    return this.room.events.get(eventId)?.event ?? this.#accepted.get(eventId);
+  }
+
   /** The auth chain of events, without these. */
   #authChain(events: readonly RoomEvent[]): RoomEvent[] {
     const seen = new Set(events.map(({ eventId }) => eventId));
     const chain: RoomEvent[] = [];
     const pending = events.flatMap(({ authEventIds }) => authEventIds);
     for (let id = pending.pop(); id !== undefined; id = pending.pop()) {
-      const event = this.room.events.get(id)?.event;
+      const event = this.#find(id);
       if (!event || seen.has(id)) continue;
       seen.add(id);
       chain.push(event);
@@ -141,7 +153,7 @@ export class ScriptedResident {
         ({ type, stateKey }) => type !== 'm.room.member' || this.heroes.includes(stateKey!),
       );
       const chain = this.#authChain([event, ...state]);
-      this.accept(event);
+      this.#append(event);
       this.joins.push(event);
       return {
         state: state.map(({ pdu }) => pdu),
@@ -163,8 +175,8 @@ export class ScriptedResident {
       });
     }
     server.on(`GET ${v1}/event/`, ({ path }) => {
-      const built = room.events.get(path.slice(`${v1}/event/`.length));
-      return built ? { origin: server.name, origin_server_ts: 1, pdus: [built.event.pdu] } : refused;
+      const event = this.#find(path.slice(`${v1}/event/`.length));
+      return event ? { origin: server.name, origin_server_ts: 1, pdus: [event.pdu] } : refused;
     });
     server.on(`POST ${v1}/get_missing_events/`, () => ({
       events: this.missing.map(({ event }) => event.pdu),
