@@ -41,11 +41,18 @@ for (const database of serverDatabases(import.meta.url)) {
       return counts.reduce((sum, [, number]) => sum + Number(number), 0);
     };
 
+    /** Scrapes until a scrape has made no query: the first ones read the values of metrics that cost queries. */
+    const settledStatements = async () => {
+      let [last, count] = [await statements(), await statements()];
+      while (count !== last) [last, count] = [count, await statements()];
+      return count;
+    };
+
     it('makes no query while nothing happens', async () => {
       const client = new SlidingClient(anna);
       await client.sync(body);
       await client.sync(body);
-      const before = await statements();
+      const before = await settledStatements();
       const rounds = 10;
       for (let index = 0; index < rounds; index++) {
         const { rooms, lists } = await client.sync(body, { timeout: 5 });
