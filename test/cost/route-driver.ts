@@ -11,8 +11,17 @@ import type { ScriptedServer } from '../support/other-servers/scripted-server.ts
 import { type FederatedServer, SeveralServers } from '../support/other-servers/several-servers.ts';
 import { TestClient } from '../support/users/test-client.ts';
 
-/** Milliseconds of CPU that a request may cost the process, and that other requests may wait for it. */
+/** Milliseconds of CPU that a request of at most 20 MiB may cost the process, and that other requests may wait for it. */
 const allowed = { total: 200, longest: 50, process: 200 };
+
+/** Milliseconds of CPU that each mebibyte of a body may cost: a body above 20 MiB may cost more than `allowed`. */
+const allowedPerMebibyte = 10;
+
+/** Returns the allowed cost of a request. Only its total grows with its body, not the time that other requests wait at once. */
+function allowedFor({ body, times = 1 }: DrivenRequest): typeof allowed {
+  const forBody = (allowedPerMebibyte * (body?.length ?? 0) * times) / 2 ** 20;
+  return { ...allowed, total: Math.max(allowed.total, forBody), process: Math.max(allowed.process, forBody) };
+}
 
 /**
  * Number of attempts: the collection of garbage and the compiler's work fall on any, so the cheapest counts.
@@ -104,6 +113,7 @@ export class RouteDriver {
    */
   async excess(route: Route, what: string, driven: DrivenRequest): Promise<string | undefined> {
     const { method, path } = route.contract;
+    const limit = allowedFor(driven);
     const name = `${method} ${typeof path === 'string' ? path : path[0]} with ${what}`;
     let cheapest = { total: Infinity, longest: Infinity, process: Infinity };
     let status = 0;
@@ -118,10 +128,10 @@ export class RouteDriver {
         longest: Math.min(cheapest.longest, cost.longest),
         process: Math.min(cheapest.process, cost.process),
       };
-      if (!isAbove(cheapest, allowed)) return undefined;
+      if (!isAbove(cheapest, limit)) return undefined;
     }
     const own = await this.#ownCost(route, driven);
-    const withOwn = { ...allowed, total: allowed.total + own, process: allowed.process + own };
+    const withOwn = { ...limit, total: limit.total + own, process: limit.process + own };
     if (!isAbove(cheapest, withOwn)) return undefined;
     const [all, thread, longest, client] = [cheapest.process, cheapest.total, cheapest.longest, own].map(
       Math.round,
@@ -164,7 +174,10 @@ export class RouteDriver {
       // A request that is refused early is answered before all of its body is sent.
       sent.on('error', () => undefined);
       for (let part = 1; body && part < times; part++) {
-        if (!sent.write(body)) await Promise.race([once(sent, 'drain'), response]);
+        const waiting = new AbortController();
+        const { signal } = waiting;
+        if (!sent.write(body)) await Promise.race([once(sent, 'drain', { signal }), response]);
+        waiting.abort();
       }
       sent.end(body);
       const [answer] = await response;
