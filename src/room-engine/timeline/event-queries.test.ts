@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { sql } from 'kysely';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import type { RoomTables } from '../tables.ts';
+import { type HistoryRange, historyQuery } from './event-queries.ts';
+import type { HistoryPlace } from './stream-places.ts';
+
+/** Number of events: so many that the planner of PostgreSQL does not prefer reading the whole table. */
+const eventCount = 3_000;
+
+forEachDatabase((open) => {
+  /** Opens a database with a long room, and returns the plan of reading a page of its history. */
+  const openPlans = async () => {
+    const { database } = await RoomsUnderTest.open(open);
+    const columns = ['nid', 'room_nid', 'event_id', 'stream', 'depth', 'flags', 'json'] as const;
+    await database.batch([
+      {
+        sql: "insert into rooms (room_nid, room_id, version, extremities, created_ts) values (?, ?, '11', '[]', 0)",
+        rows: [[1, '!a']],
+      },
+      {
+        sql: `insert into events (${columns.join(', ')}) values (?, 1, ?, ?, ?, 0, '{}')`,
+        rows: Array.from({ length: eventCount }, (_, index) => [
+          index + 1,
+          `$${index}`,
+          index + 1,
+          index + 1,
+        ]),
+      },
+    ]);
+    const reader = database.reader<RoomTables>();
+    await database.transaction<RoomTables, unknown>((writer) => sql`analyze`.execute(writer));
+    const explain = open.kind === 'sqlite' ? 'explain query plan ' : 'explain ';
+    return async (from: HistoryPlace | undefined, range: HistoryRange): Promise<string> => {
+      const query = historyQuery(reader, 1, from, range).compile();
+      const plan = await reader.executeQuery({ ...query, sql: explain + query.sql });
+      return JSON.stringify(plan.rows);
+    };
+  };
+
+  describe('historyQuery', () => {
+    it('reads a page in the order of an index, without reading the whole room and sorting it', async () => {
+      const planOf = await openPlans();
+      const place = { depth: 2_000, stream: 2_000 };
+      const page = { limit: 11, upTo: eventCount } as const;
+      for (const plan of [
+        await planOf(undefined, { ...page, after: 0, direction: 'backward' }),
+        await planOf(undefined, { ...page, direction: 'forward' }),
+        await planOf(place, { ...page, after: 0, direction: 'backward' }),
+        await planOf(place, { ...page, direction: 'forward' }),
+      ]) {
+        assert.match(plan, /events_by_depth/);
+        assert.doesNotMatch(plan, /temp b-tree|\bsort\b/i);
+      }
+    });
+  });
+});
