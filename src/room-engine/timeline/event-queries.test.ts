@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import type { RoomTables } from '../tables.ts';
-import { type HistoryRange, historyQuery } from './event-queries.ts';
+import { type HistoryRange, historyQuery, timelineQuery } from './event-queries.ts';
 import type { HistoryPlace } from './stream-places.ts';
 
 /** Number of events: so many that the planner of PostgreSQL does not prefer reading the whole table. */
@@ -54,6 +54,24 @@ forEachDatabase((open) => {
         assert.match(plan, /events_by_depth/);
         assert.doesNotMatch(plan, /temp b-tree|\bsort\b/i);
       }
+    });
+  });
+
+  describe('timelineQuery', () => {
+    it('has one lower bound on the stream, which is never below 0', async () => {
+      const { database } = await RoomsUnderTest.open(open);
+      const boundOf = (after: number | undefined) => {
+        const range = {
+          ...(after !== undefined && { after }),
+          upTo: 9,
+          limit: 5,
+          direction: 'backward',
+        } as const;
+        const { sql, parameters } = timelineQuery(database.reader<RoomTables>(), 1, range).compile();
+        assert.equal(sql.match(/"stream" >/g)?.length, 1, sql);
+        return parameters[1];
+      };
+      assert.deepEqual([undefined, -3, 0, 7].map(boundOf), [0, 0, 0, 7]);
     });
   });
 });

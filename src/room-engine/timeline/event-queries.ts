@@ -36,17 +36,28 @@ export function readEventsById(reader: Reader<RoomTables>, eventIds: readonly st
 export function readTimeline(
   reader: Reader<RoomTables>,
   roomNid: number,
-  { after, before, upTo, limit, direction }: TimelineRange,
+  range: TimelineRange,
 ): Promise<EventRow[]> {
+  return timelineQuery(reader, roomNid, range).execute();
+}
+
+/**
+ * Returns the query of `readTimeline`. It has one lower bound on the stream: of two, SQLite bounds the scan of the index
+ * by the first only, and compares all older events of the room with the second.
+ */
+export function timelineQuery(
+  reader: Reader<RoomTables>,
+  roomNid: number,
+  { after, before, upTo, limit, direction }: TimelineRange,
+) {
   let query = select(reader)
     .where('events.room_nid', '=', roomNid)
-    .where('events.stream', '>', 0)
+    .where('events.stream', '>', Math.max(0, after ?? 0))
     .orderBy('events.stream', direction === 'backward' ? 'desc' : 'asc')
     .limit(limit);
-  if (after !== undefined) query = query.where('events.stream', '>', after);
   if (before !== undefined) query = query.where('events.stream', '<', before);
   if (upTo !== undefined) query = query.where('events.stream', '<=', upTo);
-  return query.execute();
+  return query;
 }
 
 /**
