@@ -151,6 +151,26 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(membersIn(entry), [anna.id, resident.room.creator].sort());
       });
 
+      it('accepts messages that follow an event of an earlier join, whose state was never completed', async () => {
+        const { resident, roomId, path, charlie, derek, join, members, messages } = await residentRoom();
+        const release = resident.holdState();
+        await join();
+        const first = resident.say('first', charlie);
+        await resident.send(first);
+        await until(async () => {
+          const { rooms } = await anna.sync(undefined, { filter: lazy });
+          return bodies(rooms?.join?.[roomId]).includes('first');
+        });
+        await anna.do('POST', `${path}/leave`, {});
+        await until(() => resident.received.some(({ content }) => content['membership'] === 'leave'));
+        resident.accept(resident.received.at(-1)!);
+        await join();
+        release();
+        assert.deepEqual(await members(), [anna.id, charlie, resident.room.creator, derek].sort());
+        await resident.send(resident.merge('late', first));
+        await until(async () => (await messages()).includes('late'));
+      });
+
       it('takes typing, receipts and messages to devices of members that are not known', async () => {
         const { resident, roomId, charlie, derek, join, members } = await residentRoom();
         const release = resident.holdState();

@@ -27,7 +27,9 @@ export class ServedState {
   async before(head: RoomHead, eventId: string): Promise<StateNids> {
     const stored = await this.#event(head, eventId);
     if (stored.event.type === 'm.room.create') return { state: [], authChain: [] };
-    if (stored.stateBefore === undefined) throw notFound('The state at this event is unknown');
+    // Events since a join whose partial state was never completed have a state before them that lacks members.
+    if (stored.stateBefore === undefined || stored.stateGroup === undefined)
+      throw notFound('The state at this event is unknown');
     if (await this.#isPartial(head)) throw notFound('The state of this room is still partial');
     const state = [...(await this.#engine.groups.load(stored.stateBefore)).values()];
     return { state, authChain: await this.#authChain(state) };

@@ -117,7 +117,8 @@ export class StateReader {
 
   /** The state group that a user who has left sees; `undefined`: the current state. */
   async #leaveGroup(view: RoomView): Promise<number | undefined> {
-    return (await this.#leaveEvent(view))?.stateGroup;
+    const leave = await this.#leaveEvent(view);
+    return leave?.stateGroup ?? leave?.stateBefore;
   }
 
   async #stateNids(view: RoomView): Promise<Iterable<number>> {

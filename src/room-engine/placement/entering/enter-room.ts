@@ -16,6 +16,7 @@ import { applyCurrentStateChange } from '../states/current-state.ts';
 import { PreparedCurrentState } from '../states/prepared-current-state.ts';
 import { readOutOfBandMembers } from '../store.ts';
 import type { RoomWithVersion } from '../verified-event.ts';
+import { withoutAbandonedStates } from './abandoned-states.ts';
 import { endOutOfBandMemberships, type OutOfBandMember } from './out-of-band-members.ts';
 import type { PartialState } from './partial-state.ts';
 
@@ -40,6 +41,8 @@ interface JoinContext {
   readonly before: ReceivedState;
   /** Empty while the state is partial: then it does not say what became of those members. */
   readonly outOfBandMembers: readonly OutOfBandMember[];
+  /** Events of an earlier stay in the room whose states were never completed, see `withoutAbandonedStates`. */
+  readonly abandoned: ReadonlyMap<number, StoredEvent>;
 }
 
 /** Enters rooms with the response of a resident server to `send_join`. */
@@ -100,11 +103,32 @@ export class EnterRoom {
           return { stored: write.stored, durable: writer.stage(write) };
         });
         durable.catch(() => resolver.forgetAll());
+        await this.#replaceAbandoned(head, context.abandoned, durable);
         return { stored, durable, isBarrier: true };
       } catch (error) {
         before.drop(context.before.newGroups);
         throw error;
       }
+    }
+  }
+
+  /** Replaces cached events by copies without states, once these are on disk. */
+  async #replaceAbandoned(
+    head: WritableHead,
+    abandoned: ReadonlyMap<number, StoredEvent>,
+    durable: Promise<void>,
+  ): Promise<void> {
+    if (abandoned.size === 0) return;
+    const { events, resolver } = this.#deps;
+    for (const copy of abandoned.values()) head.revise(copy);
+    events.beginRevision(abandoned);
+    resolver.forgetAll();
+    let isSaved = false;
+    try {
+      await durable;
+      isSaved = true;
+    } finally {
+      await events.endRevision(abandoned, isSaved);
     }
   }
 
@@ -144,6 +168,7 @@ export class EnterRoom {
       outOfBandMembers: isPartial
         ? []
         : await readOutOfBandMembers(this.#deps.database.reader(), head.roomNid),
+      abandoned: await withoutAbandonedStates(this.#deps, head),
     };
   }
 
@@ -182,6 +207,7 @@ export class EnterRoom {
       missing,
       before,
       outOfBandMembers,
+      abandoned,
       prepared,
     }: JoinContext & { prepared: PreparedCurrentState },
     chain: GroupChain,
@@ -252,6 +278,7 @@ export class EnterRoom {
         fillsGap: true,
         stripped: stripped.set(event.stateKey ?? '', undefined),
         formerExtremities: formerExtremities.length > 0 ? formerExtremities : undefined,
+        revised: abandoned,
         partialState: partial ? JSON.stringify(partial) : null,
       },
     };

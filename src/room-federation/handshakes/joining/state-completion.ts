@@ -248,11 +248,19 @@ export class StateCompletion {
 
   async #complete(roomId: string, options: StateOptions): Promise<void> {
     const { engine, incoming, serverName } = this.#deps;
-    const head = await engine.heads.get(roomId);
-    if (!head?.partial || !head.servers.has(serverName)) return;
-    const { from, servers, joinEventId } = head.partial;
-    const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, options);
-    await engine.placement.completeState(roomId, state);
+    for (;;) {
+      const head = await engine.heads.get(roomId);
+      if (!head?.partial || !head.servers.has(serverName)) return;
+      const { from, servers, joinEventId } = head.partial;
+      // After the room was left and joined again, the state before the earlier join is of no use.
+      const isLatestJoin = async () => (await engine.heads.get(roomId))?.partial?.joinEventId === joinEventId;
+      try {
+        const state = await incoming.stateBefore(roomId, [from, ...servers], joinEventId, options);
+        if (await isLatestJoin()) return await engine.placement.completeState(roomId, state);
+      } catch (error) {
+        if (await isLatestJoin()) throw error;
+      }
+    }
   }
 }
 

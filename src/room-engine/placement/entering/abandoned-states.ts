@@ -1,0 +1,32 @@
+import type { StoredEvent } from '../../stored-event.ts';
+import type { WritableHead } from '../../timeline/writable-head.ts';
+import type { PlacementDeps } from '../placement-deps.ts';
+import { readPlacedSince } from '../store.ts';
+
+/** Maximum number of events that are read at the same time. */
+const readAtOnce = 200;
+
+/**
+ * Returns copies of the events since a join whose partial state was never completed, by nid, without the states after
+ * them: this server joins the room again, and only the states from the new join on will be completed. Events that follow
+ * the copies are placed with states of other servers, as after any gap. The states before them stay, for history
+ * visibility.
+ */
+export async function withoutAbandonedStates(
+  { database, events, slices }: PlacementDeps,
+  head: WritableHead,
+): Promise<ReadonlyMap<number, StoredEvent>> {
+  const copies = new Map<number, StoredEvent>();
+  const join = head.partial && (await events.getById(head.partial.joinEventId));
+  if (join?.stream === undefined) return copies;
+  const { stream } = join;
+  const add = (stored: StoredEvent) => copies.set(stored.nid, { ...stored, stateGroup: undefined });
+  const nids = await readPlacedSince(database.scanner(), head.roomNid, stream - 1);
+  for (let start = 0; start < nids.length; start += readAtOnce) {
+    const found = await events.getMany(nids.slice(start, start + readAtOnce));
+    for (const stored of found.values()) if (!stored.rejected) add(stored);
+    await slices.pauseIfDue();
+  }
+  for (const stored of head.recent) if ((stored.stream ?? 0) >= stream) add(stored);
+  return copies;
+}
