@@ -49,7 +49,7 @@ forServerDatabases(import.meta.url, (open) => {
         'm.new_content': { msgtype: 'm.text', body: editedText },
         'm.relates_to': { rel_type: 'm.replace', event_id: messageId },
       });
-      topicId = await erasedUser.setState(room, 'm.room.topic', { topic: 'set by one who left' });
+      topicId = await erasedUser.setState(room, 'm.room.topic', { topic: 'set by a user who left' });
       otherMessageId = await owner.say(room, 'nothing secret');
       await reader.join(room);
       const auth = { type: 'm.login.password', user: erasedUser.id, password: 'correct horse' };
@@ -120,9 +120,11 @@ forServerDatabases(import.meta.url, (open) => {
     });
 
     it('are shown unredacted when they are state events', async () => {
-      assert.deepEqual(await late.do('GET', path('/state/m.room.topic')), { topic: 'set by one who left' });
+      assert.deepEqual(await late.do('GET', path('/state/m.room.topic')), {
+        topic: 'set by a user who left',
+      });
       const { content } = await late.do('GET', path(`/event/${enc(topicId!)}`));
-      assert.deepEqual(content, { topic: 'set by one who left' });
+      assert.deepEqual(content, { topic: 'set by a user who left' });
     });
 
     it('are not redacted in the room: unsigned.redacted_because is absent', async () => {

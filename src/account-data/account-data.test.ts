@@ -87,7 +87,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('of server-controlled types cannot be set by clients, with 405 M_BAD_JSON', async () => {
+    it('refuses account data of server-controlled types with 405 M_BAD_JSON', async () => {
       await start(new Map([['m.push_rules', async () => ({ global: {} })]]));
       for (const type of ['m.fully_read', 'm.push_rules']) {
         assert.deepEqual(codeOf(await put(`/account_data/${type}`, {})), [405, 'M_BAD_JSON']);

@@ -31,7 +31,7 @@ describe('outages', () => {
       (error: Error) => error.cause,
     );
 
-  it('of a full disk are 507 M_RESOURCE_LIMIT_EXCEEDED with the contact, or M_UNKNOWN without one', () => {
+  it('answers 507 on a full disk: M_RESOURCE_LIMIT_EXCEEDED with the contact, or M_UNKNOWN without one', () => {
     const error = outageForClient(full, 'mailto:a@example.org');
     assert.deepEqual([error?.status, error?.errcode], [507, 'M_RESOURCE_LIMIT_EXCEEDED']);
     assert.equal(error?.extra['admin_contact'], 'mailto:a@example.org');
@@ -43,7 +43,7 @@ describe('outages', () => {
     assert.equal(describeOutage(full), 'the disk is full');
   });
 
-  it('of an absent database are 503 with a text and the time of the next attempt', async () => {
+  it('answers 503 with a text and the time of the next attempt while the database is absent', async () => {
     for (const error of [await absent(), new DatabaseOverloaded('too many')]) {
       const found = outageForClient(error, null);
       assert.equal(found?.status, 503, String(error));

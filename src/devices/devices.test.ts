@@ -126,7 +126,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(again.token)).status, 200, 'a new device with the same id stays');
     });
 
-    it('of other users are challenged like unknown ones, refused after the confirmation with 403, and stay', async () => {
+    it('deletions of devices of other users are challenged like those of unknown ones, and 403 after the confirmation', async () => {
       await start();
       const alice = await server.register('alice', { device_id: 'PHONE' });
       const bob = await server.register('bob', { device_id: 'LAPTOP' });

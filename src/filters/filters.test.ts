@@ -86,7 +86,7 @@ forEachDatabase((open) => {
       assert.equal(filters.peek('@alice:test', long), undefined);
     });
 
-    it('of one user cannot be resolved by another user with any query parameter', async () => {
+    it('a filter of one user cannot be used by another user with any query parameter', async () => {
       await start();
       const id = (await define({ room: { timeline: { limit: 3 } } })).body['filter_id'] as string;
       await filters.resolve('@alice:test', id);

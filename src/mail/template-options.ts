@@ -27,7 +27,7 @@ export const templateOptions = {
   password_reset_template_html: file('the HTML part of the mail for a new password', 'password_reset.html'),
   password_reset_template_text: file('the text part of the mail for a new password', 'password_reset.txt'),
   password_reset_template_success_html: file(
-    'the page that tells that the new password can be set',
+    'the page that says that the new password can be set',
     'password_reset_success.html',
   ),
   password_reset_template_failure_html: file(
@@ -43,7 +43,7 @@ export const templateOptions = {
     'add_threepid.txt',
   ),
   add_threepid_template_success_html: file(
-    'the page that tells that an address can be added',
+    'the page that says that an address can be added',
     'add_threepid_success.html',
   ),
   add_threepid_template_failure_html: file(

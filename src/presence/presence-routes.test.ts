@@ -41,7 +41,7 @@ for (const database of serverDatabases(import.meta.url)) {
     };
     const senders = ({ presence }: SyncBody) => presence?.events.map(({ sender }) => sender) ?? [];
 
-    it('of an offline user is sent once to the members of a room that the user joins', async () => {
+    it('sends the presence of an offline user once to the members of a room that the user joins', async () => {
       const [host, guest] = [await server.register('host'), await server.register('guest')];
       const body = { preset: 'public_chat' };
       const room = await server.api('POST', `${v3}/createRoom`, { token: host.token, body });

@@ -100,7 +100,7 @@ forEachDatabase((open) => {
       assert.deepEqual([status.presence, status.currentlyActive], ['online', true]);
     });
 
-    it('of offline users is in the next sync, once, of users who meet them by joining or in a room', async () => {
+    it('shows offline members once to a user who joins their room, and that user to them', async () => {
       const under = await PresenceUnderTest.open(open);
       const room = await under.rooms.room(alice, bob);
       const before = under.now;

@@ -241,7 +241,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await get('@alice:test')).body, {});
     });
 
-    it('of remote users are fetched from their server, and are unknown without federation', async () => {
+    it('fetches profiles of remote users from their server, and answers 404 for them without federation', async () => {
       await start({ remote: { fetch: async (userId, field) => ({ displayname: `${userId} ${field}` }) } });
       assert.deepEqual((await get('@bob:elsewhere/displayname')).body, {
         displayname: '@bob:elsewhere displayname',

@@ -35,7 +35,7 @@ forServerDatabases(import.meta.url, (open) => {
       (await http.call(userId, 'POST', url, body)).status;
     const latest = async () => (await reports.list({ limit: 1 }))[0];
 
-    it('of events are stored with the sender of the event', async () => {
+    it('stores a report of an event with the sender of the event', async () => {
       const eventId = await under.say(bob, roomId, 'spam');
       const body = { reason: 'it is spam', score: -100 };
       assert.equal(await post(alice, path('rooms', roomId, 'report', eventId), body), 200);
@@ -55,7 +55,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await reports.list({ before: id, limit: 5 })).length, 0);
     });
 
-    it('of events that the reporter cannot see are refused with 404', async () => {
+    it('refuses reports of events that the reporter cannot see with 404', async () => {
       const eventId = await under.say(bob, roomId, 'spam');
       const other = await under.room(carol);
       assert.equal(await post(carol, path('rooms', roomId, 'report', eventId), {}), 404);
@@ -63,7 +63,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await post(alice, path('rooms', roomId, 'report', '$nothing'), {}), 404);
     });
 
-    it('of rooms and users are stored when these exist, and answered with 200 in any case', async () => {
+    it('stores reports of rooms and users that exist, and answers 200 in any case', async () => {
       const count = async () => (await reports.list({ limit: 100 })).length;
       const before = await count();
       assert.equal(await post(carol, path('rooms', roomId, 'report'), { reason: 'a room of spam' }), 200);

@@ -81,7 +81,7 @@ forServerDatabases(import.meta.url, (open) => {
       );
     });
 
-    it('with a rate of 0 exempt the user from all rate limits, also after a restart, until they are deleted', async () => {
+    it('overrides with a rate of 0 exempt the user from all rate limits, also after a restart, until they are deleted', async () => {
       assert.deepEqual(await ask('POST', {}), { messages_per_second: 0, burst_count: 0 });
       const invite = async () => {
         const answer = await anna!.call('POST', `/rooms/${enc(room)}/invite`, { user_id: admin!.id });

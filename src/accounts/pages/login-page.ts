@@ -89,7 +89,7 @@ async function loggedIn(
   );
 }
 
-/** The request of `POST /login` for what was entered. */
+/** The request of `POST /login` for the submitted fields. */
 function loginBody({ username, password, login_token: token }: LoginFields): JsonObject {
   if (token !== '') return { type: 'm.login.token', token };
   const isAddress = !username.startsWith('@') && username.includes('@');

@@ -89,7 +89,7 @@ export class RegistrationPages {
     }
   }
 
-  /** Attempts the next stage of a registration with what was entered. */
+  /** Attempts the next stage of a registration with the submitted fields. */
   async submit(fields: Readonly<Record<string, string>>, ip: string): Promise<Reply> {
     const session = fields['session'] ?? '';
     const remaining = await this.#remaining(session, ip);

@@ -14,7 +14,7 @@ export interface ShownStage {
   readonly url: string;
 }
 
-/** Shows the forms of stages of interactive authentication, and attempts the stages with what was submitted. */
+/** Shows the forms of stages of interactive authentication, and attempts the stages with the submitted fields. */
 export class StagePages {
   readonly #auth: Pick<InteractiveAuth, 'formOf' | 'attempt'>;
   readonly #pages: Pages;

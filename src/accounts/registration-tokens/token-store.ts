@@ -47,7 +47,8 @@ export async function readTokens(
 }
 
 /**
- * Writes a token without a change: of two transactions that read its uses and do this, one runs again after the other.
+ * Locks a token by an update that changes nothing: of two transactions that do so at the same time, one is retried and
+ * reads the uses again.
  */
 export async function touchToken(writer: Writer<AccountTables>, token: string): Promise<void> {
   await writer

@@ -127,6 +127,6 @@ function report(
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
   return (
     `Backed up ${server.server_name} to ${directory}: the database, ${media} media files, the configuration and the keys, ` +
-    `${Math.ceil(bytes / 1024 / 1024)} MiB.\nIt is as secret as the server: it holds the signing key and all messages.\n`
+    `${Math.ceil(bytes / 1024 / 1024)} MiB.\nKeep it as safe as the server: it contains the signing key and all messages.\n`
   );
 }

@@ -46,7 +46,7 @@ export async function restore(source: string | undefined, options: RestoreOption
   await restoreMedia(directory, manifest, resolve(values.media.media_store_path));
   process.stdout.write(
     `Restored ${manifest.serverName} as it was at ${new Date(manifest.createdTs).toISOString()}.\n` +
-      `${aside.moved.map((path) => `What was there before is in ${path}.\n`).join('')}` +
+      `${aside.moved.map((path) => `The previous file is in ${path}.\n`).join('')}` +
       'Sync tokens that clients got after the backup stay valid. Sessions that began after it must log in again.\n',
   );
 }

@@ -5,8 +5,8 @@ import type { RoomRows } from './room-rows.ts';
 
 /**
  * The static half of a slice: its options and its tables, and which of their rows are deleted with a room, an account or
- * a device. Each slice with options or tables exports one from its `manifest.ts`; `src/slices.ts` lists them. What a
- * slice adds to a running server, its `open.ts` returns.
+ * a device. Each slice with options or tables exports one from its `manifest.ts`; `src/slices.ts` lists them. Its
+ * `open.ts` returns what it adds to a running server.
  */
 export interface SliceManifest {
   /** The folder of the slice. */
@@ -21,7 +21,10 @@ export interface SliceManifest {
   readonly restored?: Restored;
 }
 
-/** What changes in a database that was restored from a backup, because others know what happened after the backup. */
+/**
+ * Changes to a database that was restored from a backup: clients and other servers know what this server did after the
+ * backup.
+ */
 export interface Restored {
   /** Sequences of numbers that clients or other servers have seen: they continue far ahead. */
   readonly sequences?: readonly string[];

@@ -6,7 +6,7 @@ import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
 import type { AuthEventFetcher } from './auth-event-fetcher.ts';
 import type { EventFetcher } from './event-fetcher.ts';
 
-/** Missing events that are always fetched one by one, and the maximum that ever are. */
+/** Up to the first number, missing events are fetched one by one; above the second, never. */
 const [alwaysSingles, maxSingles] = [20, 500];
 
 /** If more than one in this number of events of a state is missing, the whole state is fetched. */
@@ -82,7 +82,7 @@ export class StateFetcher {
   }
 
   /**
-   * Fetches the state before an event, and the event itself. Where a part of the state may be missing, that event
+   * Fetches the state before an event, and the event itself. If `maxMissing` is above 0, that event
    * may be missing as well.
    * @throws FetchFailed
    */
@@ -103,7 +103,7 @@ export class StateFetcher {
 
   /**
    * Fetches the state before an event with a request for that event, and stores all of its events. The response cannot be checked for
-   * completeness, only each event can. Leaves out events that no
+   * completeness, only each event in it can be checked. Leaves out events that no
    * server provides, up to the share `maxMissing`.
    * @returns event ids
    * @throws FetchFailed when no server provides enough of the state

@@ -23,7 +23,7 @@ const joining = {
   private: 'nnynnn',
 };
 
-/** For one who is in the room that a restricted room names. */
+/** Outcomes of a join by a member of the room that the join rule allows. */
 const joiningFromAllowedRoom = { restricted: 'yyyyny', knock_restricted: 'yyyyny', invite: 'nyynnn' };
 
 /** A repeated knock succeeds without effect. */
@@ -41,7 +41,7 @@ const leaving = '?yyyny';
 /** Outcomes of a moderator's actions for a user in each of `states`. */
 const moderating = { invite: 'yynyny', kick: 'nyynny', ban: 'yyyyyy', unban: 'nnnnyn' };
 
-/** A room of alice's in which bob has that membership. @returns its id */
+/** Creates a room of alice in which bob has the membership `state`. @returns its id */
 async function roomWith(
   under: RoomsUnderTest,
   state: State,
@@ -87,7 +87,7 @@ function put(under: RoomsUnderTest, sender: string, roomId: string, target: stri
 
 type Act = (under: RoomsUnderTest, roomId: string) => Promise<unknown>;
 
-/** Both ways of doing the same. */
+/** The two ways to change a membership: its endpoint, and a membership event. */
 const ways = (endpoint: Act, sender: string, membership: string): [way: string, Act][] => [
   ['its endpoint', endpoint],
   ['the state', (under, roomId) => put(under, sender, roomId, bob, membership)],
@@ -115,7 +115,7 @@ function table(open: OpenDatabase) {
   }
   for (const [rule, row] of Object.entries(joiningFromAllowedRoom)) {
     const join: Act = (on, roomId) => on.rooms.memberships.join(bob, roomId);
-    check(`joining from an allowed room a room with the join rule ${rule}`, row, rule, join, true);
+    check(`joining a room with the join rule ${rule} from an allowed room`, row, rule, join, true);
   }
   for (const [rule, row] of Object.entries(knocking)) {
     for (const [way, act] of ways((on, roomId) => on.rooms.memberships.knock(bob, roomId), bob, 'knock'))
@@ -125,20 +125,20 @@ function table(open: OpenDatabase) {
     check(`leaving, by ${way}`, leaving, 'invite', act);
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
     const act: Act = (on, roomId) => on.rooms.memberships[action](alice, roomId, bob);
-    check(`${action} by one with power`, moderating[action], 'invite', act);
+    check(`${action} by a moderator`, moderating[action], 'invite', act);
   }
   const through = { invite: moderating.invite, ban: moderating.ban, leave: 'nyynyy' };
   for (const [membership, row] of Object.entries(through)) {
     const act: Act = (on, roomId) => put(on, alice, roomId, bob, membership);
-    check(`${membership} through the state by one with power`, row, 'invite', act);
+    check(`${membership} through the state by a moderator`, row, 'invite', act);
   }
   for (const membership of ['join', 'knock']) {
     const act: Act = (on, roomId) => put(on, alice, roomId, bob, membership);
-    check(`${membership} for somebody else`, 'nnnnnn', 'public', act);
+    check(`${membership} for another user`, 'nnnnnn', 'public', act);
   }
   for (const action of ['invite', 'kick', 'ban', 'unban'] as const) {
     const act: Act = (on, roomId) => on.rooms.memberships[action](carol, roomId, bob);
-    check(`${action} by one who is not in the room`, 'nnnnnn', 'invite', act);
+    check(`${action} by a user who is not in the room`, 'nnnnnn', 'invite', act);
   }
 }
 
@@ -248,7 +248,7 @@ forEachDatabase((open) => {
       assert.ok((await under.rooms.stateReader.all(viewer, roomId)).length > 0);
     });
 
-    it('follows a leave, kick and ban (forget_rooms_on_leave)', async () => {
+    it('forgets the room after a leave, kick or ban (forget_rooms_on_leave)', async () => {
       const under = await RoomsUnderTest.open(open, [], { options: { forget_rooms_on_leave: true } });
       const { memberships } = under.rooms;
       const ends = [

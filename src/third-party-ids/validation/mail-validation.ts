@@ -14,7 +14,7 @@ export interface ValidationMail {
   readonly expiresAt: number;
 }
 
-/** Paths to which the links in mails lead, in the spelling of the wider ecosystem. */
+/** Paths to which the links in mails lead, in the `/_matrix` and `/_synapse` spelling. */
 export const submitPaths: Readonly<Record<Purpose, string>> = {
   registration: '/_matrix/client/unstable/registration/email/submit_token',
   password_reset: '/_synapse/client/password_reset/email/submit_token',

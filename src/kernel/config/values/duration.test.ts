@@ -28,7 +28,7 @@ test('parseDuration returns milliseconds', () => {
     assert.equal(parseDuration(text), milliseconds, text);
 });
 
-test('parseDuration rejects other texts', () => {
+test('parseDuration rejects texts that are not durations', () => {
   const texts = [
     '',
     ' 1s',

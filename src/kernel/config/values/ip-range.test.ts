@@ -28,7 +28,7 @@ test('formatIpRange writes ranges and single addresses in canonical form', () =>
   for (const [text, range] of Object.entries(expected)) assert.equal(canonical(text), range, text);
 });
 
-test('parseIpRange rejects other texts', () => {
+test('parseIpRange rejects texts that are not IP ranges', () => {
   const texts = ['', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/08', '10.0.0/8', '010.0.0.0/8', '::1/129', '/8'];
   for (const text of [
     ...texts,

@@ -19,7 +19,7 @@ test('parseSize reads powers of 1024, with and without iB', () => {
   for (const [text, size] of Object.entries(expected)) assert.equal(parseSize(text), size, text);
 });
 
-test('parseSize rejects other texts', () => {
+test('parseSize rejects texts that are not sizes', () => {
   for (const text of [
     '',
     '10k',
