@@ -137,7 +137,7 @@ export class MediaModeration {
     });
   }
 
-  /** Deletes uploads with their files. @returns the ids of those that existed */
+  /** Deletes uploads of local users and their files. @returns the ids of the uploads that existed */
   async deleteLocal(mediaIds: readonly string[]): Promise<string[]> {
     const { database, disk } = this.#deps;
     const deleted: string[] = [];

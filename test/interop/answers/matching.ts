@@ -1,7 +1,7 @@
 import type { FoundDifference } from './comparison.ts';
 import type { ExpectedDifference } from './expected-differences.ts';
 
-/** Tells whether the difference is one of those that are expected. */
+/** Whether one of the expected differences describes this difference. */
 export function isExpected(
   { requests, at, hearth, reference }: ExpectedDifference,
   difference: FoundDifference,
@@ -14,7 +14,7 @@ export function isExpected(
   );
 }
 
-/** Lists the patterns of the expected differences that match none of those found. */
+/** Returns the patterns of expected differences that match no found difference. */
 export function unmatched(
   expected: readonly ExpectedDifference[],
   found: readonly FoundDifference[],
