@@ -46,6 +46,24 @@ export class PublishedRooms {
     });
   }
 
+  /** Moves the entry of a room in the server's own list, if it has one, to another room. */
+  async move(roomId: string, toRoomId: string): Promise<void> {
+    if (!(await this.isPublished(roomId))) return;
+    await this.#database.transaction<RoomTables, void>(async (writer) => {
+      const { numDeletedRows } = await writer
+        .deleteFrom('published_rooms')
+        .where('room_id', '=', roomId)
+        .where('network', '=', '')
+        .executeTakeFirst();
+      if (numDeletedRows === 0n) return;
+      await writer
+        .insertInto('published_rooms')
+        .values({ room_id: toRoomId, network: '' })
+        .onConflict((conflict) => conflict.doNothing())
+        .execute();
+    });
+  }
+
   /** Publishes a new room with `visibility: public`, if the rules allow it. */
   async publishNew(creator: string, roomId: string): Promise<void> {
     if (await this.mayPublish(creator, roomId)) await this.set(roomId, true);

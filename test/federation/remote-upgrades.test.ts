@@ -48,6 +48,7 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.equal(await roomOfAlias(), roomId);
       await ben.do('POST', `/join/${enc(next)}`, {}, { via: 'a.test' });
       await until(async () => (await roomOfAlias()) === next);
+      // The entry of the directory is moved by one transaction, after the aliases.
       await until(async () => (await visibility(next)) === 'public');
       assert.equal(await visibility(roomId), 'private');
       const create = await ben.do('GET', `/rooms/${enc(next)}/state/m.room.create`);

@@ -213,9 +213,7 @@ export class RoomUpgrade {
   async moveListing(roomId: string, newRoomId: string): Promise<void> {
     const { aliases, published } = this.#deps;
     await aliases.moveAll(roomId, newRoomId);
-    if (!(await published.isPublished(roomId))) return;
-    await published.set(newRoomId, true);
-    await published.set(roomId, false);
+    await published.move(roomId, newRoomId);
   }
 
   #canonicalAlias({ state, aliases }: OldRoom) {
