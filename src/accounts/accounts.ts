@@ -4,7 +4,7 @@ import { type AnyWriter, type Database, writerFor } from '../kernel/database/ind
 import { jsonFacts, type Publish, Stream } from '../kernel/streams/index.ts';
 import { MatrixError, notFound } from '../protocol/index.ts';
 import { AccountReader } from './account-reader.ts';
-import type { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
+import type { AuthSessions } from './interactive-auth/auth-sessions.ts';
 import type { Sessions } from './sessions/sessions.ts';
 import type { AccountTables } from './tables.ts';
 import { insertUser, isTaken, type NewUser, type UserFlags, updateUser, upgradeGuest } from './user-store.ts';
@@ -48,7 +48,7 @@ export interface AccountsDeps {
   readonly clock: Clock;
   readonly devices: Devices;
   readonly sessions: Sessions;
-  readonly interactiveAuth: InteractiveAuth;
+  readonly authSessions: AuthSessions;
 }
 
 export const userInUse = () => new MatrixError(400, 'M_USER_IN_USE', 'This user name is taken');
@@ -166,7 +166,7 @@ export class Accounts extends AccountReader {
    * @throws MatrixError M_NOT_FOUND
    */
   async deactivate(userId: string, erase: boolean): Promise<void> {
-    const { devices, interactiveAuth, sessions } = this.#deps;
+    const { devices, authSessions, sessions } = this.#deps;
     await sessions.change(userId, async (writer, publish) => {
       // The password hash stays, so that only a login with the right password learns of the deactivation.
       const change = { is_deactivated: 1, is_admin: 0, ...(erase && { is_erased: 1 }) };
@@ -174,7 +174,7 @@ export class Accounts extends AccountReader {
       await this.#logoutIn(writer, publish, userId);
       await sessions.closeAllOfAdministratorsIn(writer, publish, userId);
       await devices.forgetAddresses(writer, userId);
-      await interactiveAuth.forgetUser(writer, userId);
+      await authSessions.forgetUser(writer, userId);
       for (const hooks of this.#lifecycleHooks) await hooks.deactivated?.(writer, publish, { userId, erase });
       publish(this.accountStream, { kind: 'deactivated', userId, erase });
     });

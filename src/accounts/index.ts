@@ -13,6 +13,7 @@ export type { Consents } from './consent/consents.ts';
 export { countUsers } from './count-users.ts';
 export { hasAccounts, isFirstAccount } from './first-account.ts';
 export { Housekeeping } from './housekeeping.ts';
+export type { BrowserStages } from './interactive-auth/browser-stages.ts';
 export type {
   InteractiveAuth,
   InteractiveAuthRequest,

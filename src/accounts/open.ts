@@ -14,9 +14,11 @@ import { type AccountLifecycle, Accounts } from './accounts.ts';
 import { Consents } from './consent/consents.ts';
 import { type DisabledServerOptions, disabledServerError } from './disabled-server.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { AuthSessions } from './interactive-auth/auth-sessions.ts';
+import { BrowserStages } from './interactive-auth/browser-stages.ts';
 import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
 import { Reauthenticator } from './interactive-auth/reauthenticator.ts';
-import { dummyStage, type Flows, type Stage } from './interactive-auth/stage.ts';
+import { dummyStage, type Flows, type Stage, type Stages } from './interactive-auth/stage.ts';
 import { recaptchaStages } from './interactive-auth/stages/recaptcha.ts';
 import { termsStages } from './interactive-auth/stages/terms.ts';
 import type { AccountLimits } from './limits.ts';
@@ -102,7 +104,7 @@ export function openAccounts(
     options,
   );
   const registrationTokens = new RegistrationTokens(environment);
-  const stages = [
+  const stageList = [
     dummyStage,
     passwordLogin,
     registrationTokenStage(registrationTokens, limits.tokenValidity),
@@ -110,9 +112,11 @@ export function openAccounts(
     ...termsStages(options),
     ...(extensions.stages ?? []),
   ];
-  const interactiveAuth = new InteractiveAuth(environment, stages);
+  const stages: Stages = new Map(stageList.map((stage) => [stage.type, stage]));
+  const authSessions = new AuthSessions(environment);
+  const interactiveAuth = new InteractiveAuth(authSessions, stages);
   const accounts = new Accounts(
-    { ...environment, devices, sessions, interactiveAuth },
+    { ...environment, devices, sessions, authSessions },
     extensions.lifecycleHooks ?? [],
   );
   const disabledError = disabledServerError(options);
@@ -143,6 +147,7 @@ export function openAccounts(
     sessions,
     lastSeen,
     interactiveAuth,
+    browserStages: new BrowserStages(authSessions, stages),
     registration,
     consents,
     registrationTokens,

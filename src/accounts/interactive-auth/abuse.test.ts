@@ -124,7 +124,7 @@ forEachDatabase((open) => {
       };
       await server.slice.accounts.setLocked(alice.userId, true);
       const attempt = (password: string) =>
-        server.slice.interactiveAuth.attempt(session, 'm.login.password', { password }, '::1');
+        server.slice.browserStages.attempt(session, 'm.login.password', { password }, '::1');
       await assert.rejects(attempt('password'), { errcode: 'M_USER_LOCKED' });
       await server.slice.accounts.setLocked(alice.userId, false);
       await server.slice.accounts.deactivate(alice.userId, true);

@@ -1,10 +1,4 @@
-import { hash } from 'node:crypto';
-import type { CacheRegistry } from '../../kernel/caches/index.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
-import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
-import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import {
   badJson,
   forbidden,
@@ -12,26 +6,12 @@ import {
   type JsonObject,
   type JsonValue,
   MatrixError,
-  tooLarge,
-  unrecognized,
 } from '../../protocol/index.ts';
-import type { AccountLimits } from '../limits.ts';
-import { hashToken } from '../sessions/tokens.ts';
-import type { AccountTables } from '../tables.ts';
+import { type AuthSession, type AuthSessions, digestOperation, type SessionOwner } from './auth-sessions.ts';
 import { Challenge } from './challenge.ts';
-import { digestBody, openBody, sealBody } from './sealed-body.ts';
-import { SessionBounds, sessionLifetime } from './session-bounds.ts';
-import {
-  answerInteractiveSession,
-  deleteInteractiveSessions,
-  deleteInteractiveSessionsBefore,
-  deleteInteractiveSessionsOf,
-  deleteOldestRegistrations,
-  findInteractiveSession,
-  type SessionRow,
-  saveInteractiveSession,
-} from './session-store.ts';
-import { type Flows, ProofOfAnotherUser, type Stage, type StageContext, type StageForm } from './stage.ts';
+import { digestBody, openBody } from './sealed-body.ts';
+import type { SessionRow } from './session-store.ts';
+import { type Flows, ProofOfAnotherUser, registrationOperation, type Stage, type Stages } from './stage.ts';
 
 /** A request that needs interactive authentication. */
 export interface InteractiveAuthRequest {
@@ -59,36 +39,6 @@ export interface InteractiveAuthResult {
   readonly idHash: string;
 }
 
-export interface InteractiveAuthDeps {
-  readonly caches: CacheRegistry;
-  readonly database: Database;
-  readonly clock: Clock;
-  readonly randomness: Randomness;
-  readonly limits: Pick<AccountLimits, 'challenges'>;
-}
-
-interface Progress {
-  readonly session: string;
-  readonly idHash: string;
-  /** Whether the session is in the database. */
-  isStored: boolean;
-  readonly createdAt: number;
-  readonly body: JsonObject;
-  readonly completed: Map<string, JsonValue>;
-}
-
-/** Sessions that are begun, and milliseconds, between two deletions of sessions that are too old or too many. */
-const [sessionsPerCleanup, cleanupInterval] = [100, 3_600_000];
-
-/** Maximum bytes of the parameters of a user's request, and of a registration: they are stored. */
-const [maxBodyBytes, maxRegistrationBytes] = [65_536, 4_096];
-
-/** The operation of registrations. */
-export const registrationOperation = 'POST /register';
-
-/** Maximum number of stored sessions of registrations; older ones are deleted. */
-const maxRegistrations = 10_000;
-
 /**
  * User-interactive authentication: a client repeats its request with one more stage of a flow each time,
  * until a flow is complete. A session is valid for one operation with the same parameters, by the same user. The
@@ -96,20 +46,12 @@ const maxRegistrations = 10_000;
  * Source: client-server API, "User-Interactive Authentication API".
  */
 export class InteractiveAuth {
-  readonly #deps: InteractiveAuthDeps;
-  readonly #stages: ReadonlyMap<string, Stage>;
-  readonly #bounds: SessionBounds;
-  #lastCleanup = 0;
-  #begunSinceCleanup = 0;
-  /** By session id. */
-  readonly #running = new KeyedMutex();
-  /** By the type of a stage with `store`. */
-  readonly #storing = new KeyedMutex();
+  readonly #sessions: AuthSessions;
+  readonly #stages: Stages;
 
-  constructor(deps: InteractiveAuthDeps, stages: readonly Stage[]) {
-    this.#deps = deps;
-    this.#bounds = new SessionBounds(deps.limits.challenges, deps.caches);
-    this.#stages = new Map(stages.map((stage) => [stage.type, stage]));
+  constructor(sessions: AuthSessions, stages: Stages) {
+    this.#sessions = sessions;
+    this.#stages = stages;
   }
 
   /**
@@ -127,7 +69,7 @@ export class InteractiveAuth {
     const { auth } = request.body;
     const session = isJsonObject(auth) ? auth['session'] : undefined;
     const work = () => this.#run(request, operation);
-    return typeof session === 'string' ? this.#running.run(session, work) : work();
+    return typeof session === 'string' ? this.#sessions.exclusively(session, work) : work();
   }
 
   async #run<T>(
@@ -136,16 +78,16 @@ export class InteractiveAuth {
   ): Promise<T> {
     const { auth, ...parameters } = request.body;
     const session = isJsonObject(auth) ? auth['session'] : undefined;
-    const row = typeof session === 'string' ? await this.#find(session) : undefined;
+    const row = typeof session === 'string' ? await this.#sessions.find(session) : undefined;
     if (row?.answered === 1) return resultIn(row, request, parameters, String(session)) as T;
     await request.check?.();
     if (auth === undefined || auth === null) {
-      throw await this.#challenge(request, this.#begin(parameters));
+      throw await this.#challenge(request, this.#sessions.begin(parameters));
     }
     if (!isJsonObject(auth)) throw badJson("'auth' must be an object");
-    const progress = await this.#resume(request, parameters, auth['session'] ?? undefined, row);
+    const resumed = await this.#resume(request, parameters, auth['session'] ?? undefined, row);
     const type = auth['type'];
-    if (typeof type === 'string') await this.#attempt(request, progress, type, auth);
+    const progress = typeof type === 'string' ? await this.#attempt(request, resumed, type, auth) : resumed;
     if (!request.flows.some((stages) => stages.every((stage) => progress.completed.has(stage)))) {
       throw await this.#challenge(request, progress);
     }
@@ -155,17 +97,15 @@ export class InteractiveAuth {
 
   /** Stores the result in the session; a session whose operation fails cannot be continued. */
   async #carryOut<T>(
-    progress: Progress,
+    progress: AuthSession,
     operation: (authenticated: InteractiveAuthResult) => Promise<T>,
   ): Promise<T> {
-    const { idHash } = progress;
     try {
       const result = await operation(progress);
-      const sealed = sealBody({ result: result as JsonValue }, progress.session, this.#deps.randomness);
-      await this.#write((writer) => answerInteractiveSession(writer, idHash, sealed));
+      await this.#sessions.answer(progress, result as JsonValue);
       return result;
     } catch (error) {
-      await this.#write((writer) => deleteInteractiveSessions(writer, [idHash]));
+      await this.#sessions.delete(progress);
       throw error;
     }
   }
@@ -173,72 +113,6 @@ export class InteractiveAuth {
   /** Whether the stage can be completed on this server. */
   offers(stage: string): boolean {
     return this.#stages.has(stage);
-  }
-
-  /** Marks a stage as completed that the user went through elsewhere, for instance at another server. */
-  complete(session: string, stage: string, result: JsonValue): Promise<void> {
-    return this.#running.run(session, async () => {
-      await this.#findUnanswered(session);
-      await this.#addCompleted(session, stage, result);
-    });
-  }
-
-  /**
-   * Returns the form of a stage, for a session.
-   * @throws MatrixError M_UNRECOGNIZED for a stage without a form, M_FORBIDDEN for an unknown session
-   */
-  async formOf(
-    type: string,
-    session: string,
-    ip: string,
-  ): Promise<{ form: StageForm; context: StageContext }> {
-    const form = this.#stages.get(type)?.form;
-    if (form === undefined) throw unrecognized('Unknown authentication stage');
-    return { form, context: contextOf(await this.#findUnanswered(session), session, ip) };
-  }
-
-  /**
-   * Attempts a stage with what the user has entered on a page. The client carries out the operation afterwards.
-   * @throws MatrixError M_FORBIDDEN for an unknown session; what the stage throws
-   */
-  attempt(session: string, type: string, auth: JsonObject, ip: string): Promise<void> {
-    return this.#running.run(session, async () => {
-      const stage = this.#stages.get(type);
-      if (stage === undefined) throw unrecognized('Unknown authentication stage');
-      const row = await this.#findUnanswered(session);
-      const result = await stage.verify(auth, contextOf(row, session, ip));
-      await this.#storing.run(type, () => this.#addCompleted(session, type, result));
-    });
-  }
-
-  /** @throws MatrixError M_FORBIDDEN when the session does not exist, has expired, or its operation was carried out */
-  async #findUnanswered(session: string): Promise<SessionRow> {
-    const row = await this.#find(session);
-    if (row === undefined || row.answered === 1) throw forbidden('Unknown authentication session');
-    return row;
-  }
-
-  async #addCompleted(session: string, type: string, result: JsonValue): Promise<void> {
-    const idHash = hashToken(session);
-    await this.#write(async (writer) => {
-      const row = await findInteractiveSession(writer, idHash);
-      if (row === undefined) throw forbidden('Unknown authentication session');
-      const completed = { ...(JSON.parse(row.completed) as JsonObject), [type]: result };
-      await saveInteractiveSession(writer, { ...row, completed: JSON.stringify(completed) });
-      await this.#stages.get(type)?.store?.(writer, idHash, result);
-    });
-  }
-
-  /** Deletes all sessions of a user, inside the caller's transaction. */
-  forgetUser(writer: AnyWriter, userId: string): Promise<void> {
-    return deleteInteractiveSessionsOf(writerFor<AccountTables>(writer), userId);
-  }
-
-  #begin(body: JsonObject): Progress {
-    const session = randomString(this.#deps.randomness, 24);
-    const createdAt = this.#deps.clock.now();
-    const idHash = hashToken(session);
-    return { session, idHash, isStored: false, createdAt, body, completed: new Map() };
   }
 
   /**
@@ -250,12 +124,12 @@ export class InteractiveAuth {
     parameters: JsonObject,
     session: JsonValue | undefined,
     row: SessionRow | undefined,
-  ): Promise<Progress> {
-    if (session === undefined) return this.#begin(parameters);
+  ): Promise<AuthSession> {
+    if (session === undefined) return this.#sessions.begin(parameters);
     if (typeof session !== 'string') throw badJson("'auth.session' must be a string");
     if (row === undefined) {
       const unknown = forbidden('Unknown authentication session');
-      throw await this.#challenge(request, this.#begin(parameters), unknown);
+      throw await this.#challenge(request, this.#sessions.begin(parameters), unknown);
     }
     checkOperation(row, request);
     const completed = new Map(Object.entries(JSON.parse(row.completed) as Record<string, JsonValue>));
@@ -267,35 +141,24 @@ export class InteractiveAuth {
     return { ...progress, body: parameters };
   }
 
-  /** Returns a stored session that has not expired. */
-  async #find(session: string): Promise<SessionRow | undefined> {
-    const row = await findInteractiveSession(this.#deps.database.reader<AccountTables>(), hashToken(session));
-    const isExpired = row !== undefined && row.created_at + sessionLifetime < this.#deps.clock.now();
-    return isExpired ? undefined : row;
-  }
-
+  /** Attempts a stage. @returns the session with it completed */
   async #attempt(
     request: InteractiveAuthRequest,
-    progress: Progress,
+    progress: AuthSession,
     type: string,
     auth: JsonObject,
-  ): Promise<void> {
+  ): Promise<AuthSession> {
     const stage = request.flows.flat().includes(type) ? this.#stages.get(type) : undefined;
     if (stage === undefined) {
       const unknown = new MatrixError(401, 'M_UNRECOGNIZED', 'Unknown authentication stage');
       throw await this.#challenge(request, progress, unknown);
     }
     const { requester, ip } = request;
+    const { session } = progress;
     const isRegistration = request.operation === registrationOperation;
     try {
-      const result = await stage.verify(auth, {
-        requester,
-        ip,
-        session: progress.session,
-        isRegistration,
-      });
-      if (progress.isStored || stage.store) await this.#saveCompleted(request, progress, stage, result);
-      progress.completed.set(type, result);
+      const result = await stage.verify(auth, { requester, ip, session, isRegistration });
+      return await this.#withCompleted(request, progress, stage, result);
     } catch (error) {
       if (!(error instanceof MatrixError) || error.status === 429 || error.status >= 500) throw error;
       if (error instanceof ProofOfAnotherUser) throw error;
@@ -303,32 +166,27 @@ export class InteractiveAuth {
     }
   }
 
-  /** Stores the session with one more completed stage. @throws what `Stage.store` throws */
-  async #saveCompleted(
+  /** Returns the session with one more completed stage, stored if it was before or the stage stores something. */
+  async #withCompleted(
     request: InteractiveAuthRequest,
-    progress: Progress,
+    progress: AuthSession,
     stage: Stage,
     result: JsonValue,
-  ): Promise<void> {
+  ): Promise<AuthSession> {
     const completed = new Map(progress.completed).set(stage.type, result);
-    const { store } = stage;
-    if (store === undefined) await this.#save(request, { ...progress, completed });
-    else {
-      // Stages that count something change the same rows, so sessions take turns.
-      await this.#storing.run(stage.type, () =>
-        this.#save(request, { ...progress, completed }, (writer) => store(writer, progress.idHash, result)),
-      );
-    }
-    progress.isStored = true;
+    const next = { ...progress, completed };
+    if (!progress.isStored && stage.store === undefined) return next;
+    await this.#sessions.saveCompleted(next, ownerOf(request), stage, result);
+    return { ...next, isStored: true };
   }
 
   /** Returns the response that asks for the remaining stages, after storing a new session. */
   async #challenge(
     request: InteractiveAuthRequest,
-    progress: Progress,
+    progress: AuthSession,
     failure?: MatrixError,
   ): Promise<Challenge> {
-    if (!progress.isStored) await this.#save(request, progress);
+    if (!progress.isStored) await this.#sessions.save(progress, ownerOf(request));
     const params: Record<string, JsonObject> = {};
     for (const type of new Set(request.flows.flat())) {
       const param = this.#stages.get(type)?.params?.();
@@ -338,62 +196,12 @@ export class InteractiveAuth {
     const completed = [...progress.completed.keys()];
     return new Challenge({ flows, params, session: progress.session, completed }, failure);
   }
-
-  /** @param more runs in the same transaction */
-  async #save(
-    { requester, ip, operation }: InteractiveAuthRequest,
-    progress: Progress,
-    more?: (writer: AnyWriter) => Promise<void>,
-  ): Promise<void> {
-    const { randomness } = this.#deps;
-    const sealed_body = sealBody(progress.body, progress.session, randomness);
-    const maxBytes = requester === undefined ? maxRegistrationBytes : maxBodyBytes;
-    if (sealed_body.length > maxBytes) throw tooLarge('The request is too large');
-    const { idHash: id_hash } = progress;
-    const surplus = progress.isStored ? [] : this.#bounds.begin(requester?.userId ?? ip, id_hash);
-    const row = {
-      id_hash,
-      user_id: requester?.userId ?? null,
-      created_at: progress.createdAt,
-      operation: digestOperation(operation),
-      body_digest: digestBody(progress.body),
-      sealed_body,
-      completed: JSON.stringify(Object.fromEntries(progress.completed)),
-      answered: 0,
-    };
-    const isCleanupDue = !progress.isStored && this.#countTowardsCleanup();
-    await this.#write(async (writer) => {
-      if (isCleanupDue) await this.#cleanUp(writer);
-      if (surplus.length > 0) await deleteInteractiveSessions(writer, surplus);
-      await saveInteractiveSession(writer, row);
-      await more?.(writer);
-    });
-  }
-
-  /** Counts a new session. @returns whether old sessions are to be deleted */
-  #countTowardsCleanup(): boolean {
-    const now = this.#deps.clock.now();
-    this.#begunSinceCleanup += 1;
-    const isDue = now - this.#lastCleanup > cleanupInterval || this.#begunSinceCleanup >= sessionsPerCleanup;
-    if (isDue) [this.#lastCleanup, this.#begunSinceCleanup] = [now, 0];
-    return isDue;
-  }
-
-  async #cleanUp(writer: Writer<AccountTables>): Promise<void> {
-    await deleteInteractiveSessionsBefore(writer, this.#deps.clock.now() - sessionLifetime);
-    await deleteOldestRegistrations(writer, maxRegistrations);
-  }
-
-  #write<T>(work: (writer: Writer<AccountTables>) => Promise<T>): Promise<T> {
-    return this.#deps.database.transaction<AccountTables, T>(work);
-  }
 }
 
-const contextOf = (row: SessionRow, session: string, ip: string): StageContext => ({
-  requester: row.user_id === null ? undefined : { userId: row.user_id },
+const ownerOf = ({ requester, ip, operation }: InteractiveAuthRequest): SessionOwner => ({
+  userId: requester?.userId,
   ip,
-  session,
-  isRegistration: row.operation === digestOperation(registrationOperation),
+  operation,
 });
 
 /** Returns the result of an operation that has been carried out. @throws MatrixError M_FORBIDDEN */
@@ -413,9 +221,6 @@ function checkOperation(row: SessionRow, { operation, requester }: InteractiveAu
     throw forbidden('This authentication session is for another operation');
   }
 }
-
-/** Sessions outlive the devices that an operation names. */
-const digestOperation = (operation: string) => hash('sha256', operation, 'base64url');
 
 /** A request may leave out the parameters of its session. */
 const isSameBody = (row: SessionRow, parameters: JsonObject) =>

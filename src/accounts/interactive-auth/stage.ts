@@ -25,6 +25,12 @@ export interface Stage {
   readonly form?: StageForm;
 }
 
+/** By type. */
+export type Stages = ReadonlyMap<string, Stage>;
+
+/** The operation of registrations. */
+export const registrationOperation = 'POST /register';
+
 /** The form by which a user completes a stage in a browser. Source: client-server API, "Fallback". */
 export interface StageForm {
   /** File name of a template. It gets `myurl`, where it is sent, `session`, and the values of the form; after a failure also `error` and the submitted `fields`. */

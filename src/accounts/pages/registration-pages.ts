@@ -3,8 +3,8 @@ import { redirect } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
+import type { BrowserStages } from '../interactive-auth/browser-stages.ts';
 import { Challenge, type ChallengeBody } from '../interactive-auth/challenge.ts';
-import type { InteractiveAuth } from '../interactive-auth/interactive-auth.ts';
 import { passwordRules } from '../passwords/password-policy.ts';
 import type { RegistrationResult } from '../registration/registered-account.ts';
 import type { Registration } from '../registration/registration.ts';
@@ -12,7 +12,7 @@ import type { StagePages } from './stage-pages.ts';
 
 export interface RegistrationPagesDeps {
   readonly registration: Registration;
-  readonly interactiveAuth: InteractiveAuth;
+  readonly browserStages: BrowserStages;
   readonly stagePages: StagePages;
   readonly pages: Pages;
   /** URL of the web client, shown after the registration. */
@@ -85,7 +85,7 @@ export class RegistrationPages {
       if (type !== 'm.login.dummy') {
         return this.#deps.stagePages.show({ type, session, ip, url: 'continue' });
       }
-      await this.#deps.interactiveAuth.attempt(session, type, {}, ip);
+      await this.#deps.browserStages.attempt(session, type, {}, ip);
     }
   }
 

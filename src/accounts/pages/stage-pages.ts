@@ -1,7 +1,7 @@
 import type { Reply } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
-import type { InteractiveAuth } from '../interactive-auth/interactive-auth.ts';
+import type { BrowserStages } from '../interactive-auth/browser-stages.ts';
 import type { FormFields, FormValues, StageForm } from '../interactive-auth/stage.ts';
 
 /** A stage of a session that a user completes on a page. */
@@ -16,17 +16,17 @@ export interface ShownStage {
 
 /** Shows the forms of stages of interactive authentication, and attempts the stages with the submitted fields. */
 export class StagePages {
-  readonly #auth: Pick<InteractiveAuth, 'formOf' | 'attempt'>;
+  readonly #stages: Pick<BrowserStages, 'formOf' | 'attempt'>;
   readonly #pages: Pages;
 
-  constructor(deps: { interactiveAuth: Pick<InteractiveAuth, 'formOf' | 'attempt'>; pages: Pages }) {
-    this.#auth = deps.interactiveAuth;
+  constructor(deps: { browserStages: Pick<BrowserStages, 'formOf' | 'attempt'>; pages: Pages }) {
+    this.#stages = deps.browserStages;
     this.#pages = deps.pages;
   }
 
   /** @throws MatrixError M_UNRECOGNIZED for a stage without a form, M_FORBIDDEN for an unknown session */
   async show(stage: ShownStage): Promise<Reply> {
-    const { form, context } = await this.#auth.formOf(stage.type, stage.session, stage.ip);
+    const { form, context } = await this.#stages.formOf(stage.type, stage.session, stage.ip);
     return this.#page(form, stage, (await form.values?.(context)) ?? {});
   }
 
@@ -37,11 +37,11 @@ export class StagePages {
    */
   async submit(stage: ShownStage, fields: FormFields): Promise<Reply | undefined> {
     const { type, session, ip } = stage;
-    const { form, context } = await this.#auth.formOf(type, session, ip);
+    const { form, context } = await this.#stages.formOf(type, session, ip);
     try {
       const result = await form.submit(fields, context);
       if ('values' in result) return this.#page(form, stage, result.values);
-      await this.#auth.attempt(session, type, result.auth, ip);
+      await this.#stages.attempt(session, type, result.auth, ip);
       return undefined;
     } catch (error) {
       if (!(error instanceof MatrixError)) throw error;

@@ -16,12 +16,8 @@ import {
 import type { AccountOptions } from '../account-options.ts';
 import { type Accounts, userInUse } from '../accounts.ts';
 import type { Consents } from '../consent/consents.ts';
-import {
-  type InteractiveAuth,
-  type InteractiveAuthResult,
-  registrationOperation,
-} from '../interactive-auth/interactive-auth.ts';
-import type { Flows } from '../interactive-auth/stage.ts';
+import type { InteractiveAuth, InteractiveAuthResult } from '../interactive-auth/interactive-auth.ts';
+import { type Flows, registrationOperation } from '../interactive-auth/stage.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginRequest } from '../login/login.ts';
 import type { PasswordHasher } from '../passwords/password-hasher.ts';
