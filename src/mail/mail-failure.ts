@@ -1,7 +1,7 @@
 import type { EmailOptions } from './config.ts';
 
 /** The attempt to send a mail that failed, as the explanation needs it. */
-interface Attempt {
+interface FailedDelivery {
   readonly host: string;
   readonly port: number;
   readonly options: EmailOptions;
@@ -25,9 +25,9 @@ export class MailFailure extends Error {
   /** Whether the mail server would reject the same mail again. */
   readonly isPermanent: boolean;
 
-  constructor(cause: Error, attempt: Attempt) {
+  constructor(cause: Error, delivery: FailedDelivery) {
     const error = cause as SmtpError;
-    super(explain(error, attempt), { cause });
+    super(explain(error, delivery), { cause });
     const { code, responseCode = 0 } = error;
     // 503 complains about the order of the commands.
     const isRejection = responseCode >= 500 && responseCode < 600 && responseCode !== 503;
@@ -35,7 +35,7 @@ export class MailFailure extends Error {
   }
 }
 
-function explain(error: SmtpError, { host, port, options }: Attempt): string {
+function explain(error: SmtpError, { host, port, options }: FailedDelivery): string {
   const place = `${host}:${port}`;
   const reply = error.response === undefined ? '' : ` It answered: ${error.response}`;
   const { message } = error;

@@ -15,7 +15,7 @@ import { Templates } from '../kernel/templates/index.ts';
 import { mailSection } from './config.ts';
 import { type Mail, Mails, mailTemplateFolders, mailTemplates } from './index.ts';
 
-interface Place {
+interface Fixture {
   readonly database: Database;
   readonly clock: ManualClock;
   /** Of the mail server. */
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
     return { ...at, ...(await startMails(at)) };
   };
   /** Starts the jobs of a server on the database. */
-  const startMails = async ({ database, clock, port }: Place) => {
+  const startMails = async ({ database, clock, port }: Fixture) => {
     const jobs = new Jobs({ database, clock, log: silentLogger, alone: true });
     const given = { smtp_host: '127.0.0.1', smtp_port: port, notif_from: 'a@example.org' };
     const email = sectionDefaults(mailSection, { email: given }).email!;

@@ -34,7 +34,7 @@ const tokenStage = 'm.login.registration_token';
 /** URL of the page that continues a registration, relative to the form. */
 const continuation = (session: string) => `register/continue?session=${encodeURIComponent(session)}`;
 
-/** Lets people without a client create an account in a browser, by the same steps as a client. */
+/** Lets users without a client create an account in a browser, by the same steps as a client. */
 export class RegistrationPages {
   readonly #deps: RegistrationPagesDeps;
   readonly #options: Options;

@@ -35,7 +35,7 @@ const tokenForm = /^[A-Za-z0-9._~-]{1,64}$/;
 const tokenCharacters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._~-';
 
 /** Length of a generated token when the administrator gives none, and maximum length. */
-const [usualLength, maxLength] = [16, 64];
+const [defaultLength, maxLength] = [16, 64];
 
 /** Random tokens that are tried until one is free: short ones may be taken. */
 const maxAttempts = 20;
@@ -75,7 +75,11 @@ export class RegistrationTokens {
   }
 
   /** @throws MatrixError M_INVALID_PARAM, also for a token that exists */
-  async create({ token, length = usualLength, ...limits }: NewRegistrationToken): Promise<RegistrationToken> {
+  async create({
+    token,
+    length = defaultLength,
+    ...limits
+  }: NewRegistrationToken): Promise<RegistrationToken> {
     if (token !== undefined && !tokenForm.test(token)) {
       throw invalidParam(`'token' must have 1 to ${maxLength} of the characters A-Z a-z 0-9 . _ ~ -`);
     }

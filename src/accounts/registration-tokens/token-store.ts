@@ -15,7 +15,7 @@ export interface RegistrationToken {
   readonly expiry_time: number | null;
 }
 
-/** What an administrator decides about a token. */
+/** The limits of a token, which an administrator sets. */
 export type TokenLimits = Pick<RegistrationToken, 'uses_allowed' | 'expiry_time'>;
 
 /**

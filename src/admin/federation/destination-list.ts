@@ -4,7 +4,7 @@ import type { DestinationTables } from '../../federation-client/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
 export const destinationOrders = [
   'destination',
@@ -56,13 +56,8 @@ export class DestinationList {
     );
   }
 
-  async count(): Promise<number> {
-    const { total } = await this.#database
-      .scanner<Tables>()
-      .selectFrom('destinations')
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(): Promise<number> {
+    return countRows(this.#database.scanner<Tables>().selectFrom('destinations'));
   }
 
   async get(serverName: string): Promise<ListedDestination | undefined> {
@@ -87,11 +82,8 @@ export class DestinationList {
     return readPage(rooms, { by: sql`r.room_id`, key: sql`r.room_id`, descending }, start, limit);
   }
 
-  async countRooms(serverName: string): Promise<number> {
-    const { total } = await this.#roomsOf(serverName)
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  countRooms(serverName: string): Promise<number> {
+    return countRows(this.#roomsOf(serverName));
   }
 
   #roomsOf(serverName: string) {

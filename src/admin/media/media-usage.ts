@@ -4,7 +4,7 @@ import type { MediaTables } from '../../media/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
 import { contains, isLike } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
 export const usageOrders = ['user_id', 'displayname', 'media_length', 'media_count'] as const;
 
@@ -57,11 +57,8 @@ export class MediaUsage {
   }
 
   /** Counts the users who have uploaded media. */
-  async count(filter: UsageFilter): Promise<number> {
-    const { total } = await this.#usage(filter)
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(filter: UsageFilter): Promise<number> {
+    return countRows(this.#usage(filter));
   }
 
   #usage({ from, until, searchTerm }: UsageFilter) {

@@ -2,7 +2,7 @@ import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Database } from '../../kernel/database/index.ts';
 import type { MediaTables } from '../../media/index.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
 export const mediaOrders = [
   'media_id',
@@ -73,11 +73,8 @@ export class UserMediaList {
     );
   }
 
-  async count(userId: string): Promise<number> {
-    const { total } = await this.#of(userId)
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(userId: string): Promise<number> {
+    return countRows(this.#of(userId));
   }
 
   #of(userId: string) {

@@ -1,7 +1,9 @@
 import { type RawBuilder, sql } from 'kysely';
 
-/** Databases do not store U+0000, and PostgreSQL rejects it in parameters. */
-const escaped = (text: string) => text.replaceAll('\0', '').replaceAll(/[\\%_]/g, '\\$&');
+/** Removes U+0000, which databases do not store and PostgreSQL rejects in parameters. */
+export const withoutNul = (text: string): string => text.replaceAll('\0', '');
+
+const escaped = (text: string) => withoutNul(text).replaceAll(/[\\%_]/g, '\\$&');
 
 /** Whether a column contains a text. */
 export const contains = (column: RawBuilder<unknown>, text: string): RawBuilder<boolean> =>

@@ -42,3 +42,12 @@ export async function readPage<Tables, Table extends keyof Tables, Row>(
   const last = found.length > limit ? rows.at(-1) : undefined;
   return { rows, next: last && { value: last.cursor_value, key: last.cursor_key } };
 }
+
+/** Counts the rows that a query selects, whatever its page. */
+export async function countRows<Tables, Table extends keyof Tables, Row>(
+  query: SelectQueryBuilder<Tables, Table, Row>,
+): Promise<number> {
+  const counted = query.select(({ fn }) => fn.countAll<number | string>().as('total'));
+  const { total } = (await counted.executeTakeFirstOrThrow()) as { readonly total: number | string };
+  return Number(total);
+}

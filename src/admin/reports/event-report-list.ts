@@ -2,8 +2,9 @@ import { sql } from 'kysely';
 import type { DirectoryTables } from '../../directory/index.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { ReportTables } from '../../reports/index.ts';
+import { withoutNul } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
 /** Which reports a list contains. Absent filters select all reports of events. */
 export interface EventReportFilter {
@@ -46,11 +47,8 @@ export class EventReportList {
     return readPage(this.#selected(filter), order, start, limit);
   }
 
-  async count(filter: EventReportFilter): Promise<number> {
-    const { total } = await this.#filtered(filter)
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(filter: EventReportFilter): Promise<number> {
+    return countRows(this.#filtered(filter));
   }
 
   async get(id: number): Promise<ListedReport | undefined> {
@@ -75,5 +73,3 @@ export class EventReportList {
     return query;
   }
 }
-
-const withoutNul = (text: string) => text.replaceAll('\0', '');

@@ -4,9 +4,10 @@ import { notFound } from '../../protocol/index.ts';
 import type { Reports } from '../../reports/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
-import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import { direction, pageParameters } from '../paging/page-query.ts';
 import type { EventReportList, ListedReport } from './event-report-list.ts';
 import { reportIdOf } from './report-id.ts';
+import { reportPage } from './report-page.ts';
 
 const path = '/_server/admin/v1/event_reports';
 const one = `${path}/:reportId` as const;
@@ -23,7 +24,7 @@ export function eventReportRoutes(deps: EventReportDeps): Route[] {
   return [listRoute(deps), ...reportRoutes(deps)];
 }
 
-function listRoute({ list, cursors }: EventReportDeps): Route {
+function listRoute(deps: EventReportDeps): Route {
   return route(
     {
       method: 'GET',
@@ -42,25 +43,15 @@ function listRoute({ list, cursors }: EventReportDeps): Route {
         next_token: Type.Optional(Type.Integer()),
       }),
     },
-    async ({ query, requester }) => {
+    async (request) => {
+      const { query } = request;
       const filter = {
         reporter: query.user_id,
         roomId: query.room_id,
         sender: query.event_sender_user_id,
       };
-      const newestFirst = query.dir !== 'f';
-      const listed = {
-        administrator: requester.userId,
-        list: JSON.stringify(['event reports', filter, newestFirst]),
-      };
-      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
-        list.page(filter, newestFirst, start, limit),
-      );
-      return {
-        event_reports: rows.map(reportJson),
-        total: await list.count(filter),
-        ...(next !== undefined && { next_token: next }),
-      };
+      const { rows, rest } = await reportPage(deps, 'event reports', filter, request);
+      return { event_reports: rows.map(reportJson), ...rest };
     },
   );
 }

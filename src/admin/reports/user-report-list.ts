@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Database } from '../../kernel/database/index.ts';
 import type { ReportTables } from '../../reports/index.ts';
+import { withoutNul } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
 /** Which reports a list contains. Absent filters select all reports of users. */
 export interface UserReportFilter {
@@ -39,11 +40,8 @@ export class UserReportList {
     return readPage(this.#selected(filter), order, start, limit);
   }
 
-  async count(filter: UserReportFilter): Promise<number> {
-    const { total } = await this.#filtered(filter)
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(filter: UserReportFilter): Promise<number> {
+    return countRows(this.#filtered(filter));
   }
 
   get(id: number): Promise<ListedUserReport | undefined> {
@@ -61,5 +59,3 @@ export class UserReportList {
     return query;
   }
 }
-
-const withoutNul = (text: string) => text.replaceAll('\0', '');

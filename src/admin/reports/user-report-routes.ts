@@ -3,8 +3,9 @@ import { type Route, route } from '../../kernel/http/index.ts';
 import { notFound } from '../../protocol/index.ts';
 import type { Reports } from '../../reports/index.ts';
 import type { PageCursors } from '../paging/page-cursors.ts';
-import { direction, pageFrom, pageParameters } from '../paging/page-query.ts';
+import { direction, pageParameters } from '../paging/page-query.ts';
 import { reportIdOf } from './report-id.ts';
+import { reportPage } from './report-page.ts';
 import type { ListedUserReport, UserReportList } from './user-report-list.ts';
 
 const path = '/_server/admin/v1/user_reports';
@@ -21,7 +22,7 @@ export function userReportRoutes(deps: UserReportDeps): Route[] {
   return [listRoute(deps), ...reportRoutes(deps)];
 }
 
-function listRoute({ list, cursors }: UserReportDeps): Route {
+function listRoute(deps: UserReportDeps): Route {
   return route(
     {
       method: 'GET',
@@ -39,21 +40,11 @@ function listRoute({ list, cursors }: UserReportDeps): Route {
         next_token: Type.Optional(Type.Integer()),
       }),
     },
-    async ({ query, requester }) => {
+    async (request) => {
+      const { query } = request;
       const filter = { reporter: query.user_id, target: query.target_user_id };
-      const newestFirst = query.dir !== 'f';
-      const listed = {
-        administrator: requester.userId,
-        list: JSON.stringify(['user reports', filter, newestFirst]),
-      };
-      const { rows, next } = await pageFrom(cursors, listed, query, (start, limit) =>
-        list.page(filter, newestFirst, start, limit),
-      );
-      return {
-        user_reports: rows.map(reportJson),
-        total: await list.count(filter),
-        ...(next !== undefined && { next_token: next }),
-      };
+      const { rows, rest } = await reportPage(deps, 'user reports', filter, request);
+      return { user_reports: rows.map(reportJson), ...rest };
     },
   );
 }

@@ -6,7 +6,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { RoomTables } from '../../room-engine/index.ts';
 import { contains, isLike } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
 /** Which rooms a list contains. Absent filters select all rooms. */
 export interface RoomFilter {
@@ -103,11 +103,8 @@ export class RoomList {
   }
 
   /** Counts the rooms that the filter selects. */
-  async count(filter: RoomFilter): Promise<number> {
-    const { total } = await this.#filtered(filter)
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(filter: RoomFilter): Promise<number> {
+    return countRows(this.#filtered(filter));
   }
 
   async get(roomId: string): Promise<ListedRoom | undefined> {

@@ -5,7 +5,7 @@ import type { Database } from '../../kernel/database/index.ts';
 import type { ProfileTables } from '../../profiles/index.ts';
 import { contains, isLike } from '../paging/contains.ts';
 import type { PageStart } from '../paging/page-cursors.ts';
-import { type RowsOfPage, readPage } from '../paging/read-page.ts';
+import { countRows, type RowsOfPage, readPage } from '../paging/read-page.ts';
 
 /** Which users a list contains. Absent filters select all users. */
 export interface UserFilter {
@@ -117,11 +117,8 @@ export class UserList {
   }
 
   /** Counts the users that the filter selects. */
-  async count(filter: UserFilter): Promise<number> {
-    const { total } = await this.#filtered(filter)
-      .select(({ fn }) => fn.countAll<number | string>().as('total'))
-      .executeTakeFirstOrThrow();
-    return Number(total);
+  count(filter: UserFilter): Promise<number> {
+    return countRows(this.#filtered(filter));
   }
 
   /** When a user was last active; `undefined` for a user without devices that were used. */

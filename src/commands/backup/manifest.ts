@@ -44,7 +44,7 @@ const validManifest = Compile(manifestShape);
 export type BackupFile = Type.Static<typeof fileShape>;
 export type BackupManifest = Type.Static<typeof manifestShape>;
 
-/** Where things are below the directory of a backup. */
+/** Paths below the directory of a backup. */
 export const backupPaths = {
   sqlite: 'database/homeserver.db',
   postgres: 'database/postgresql.dump',
@@ -54,7 +54,7 @@ export const backupPaths = {
   configuration: 'configuration/',
 } as const;
 
-/** Returns where a file of the configuration is in a backup. */
+/** Returns the path of a file of the configuration in a backup. */
 export const configurationPath = (file: string): string =>
   backupPaths.configuration + file.replace(/^\/+/, '');
 

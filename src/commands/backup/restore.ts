@@ -32,9 +32,9 @@ export async function restore(source: string | undefined, options: RestoreOption
   const manifest = readManifest(directory);
   await checkFiles(directory, manifest.files);
   const suffix = `.before-restore-${new Date(systemClock.now()).toISOString().replace(/[:.]/g, '-')}`;
-  const aside = new Aside(options.overwrite ?? false, suffix);
+  const replaced = new ReplacedFiles(options.overwrite ?? false, suffix);
   const given = [...(options.config ?? []), ...(options.configPath ?? [])];
-  if (given.length === 0) await restoreConfiguration(directory, manifest, aside);
+  if (given.length === 0) await restoreConfiguration(directory, manifest, replaced);
   const values = readValues(given.length === 0 ? manifest.configuration : given);
   if (values.server.server_name !== manifest.serverName) {
     throw new CommandFailure(
@@ -42,17 +42,17 @@ export async function restore(source: string | undefined, options: RestoreOption
     );
   }
   if (given.length > 0) await restoreSigningKey(directory, manifest, values);
-  await restoreDatabase(directory, manifest, values, aside);
+  await restoreDatabase(directory, manifest, values, replaced);
   await restoreMedia(directory, manifest, resolve(values.media.media_store_path));
   process.stdout.write(
     `Restored ${manifest.serverName} as it was at ${new Date(manifest.createdTs).toISOString()}.\n` +
-      `${aside.moved.map((path) => `The previous file is in ${path}.\n`).join('')}` +
+      `${replaced.moved.map((path) => `The previous file is in ${path}.\n`).join('')}` +
       'Sync tokens that clients got after the backup stay valid. Sessions that began after it must log in again.\n',
   );
 }
 
-/** Moves files aside that a restored one replaces. */
-class Aside {
+/** Moves files away that restored ones replace, and keeps them under other names. */
+class ReplacedFiles {
   readonly moved: string[] = [];
   readonly #isAllowed: boolean;
   readonly #suffix: string;
@@ -63,7 +63,7 @@ class Aside {
   }
 
   /** @throws CommandFailure when the file exists and may not be replaced */
-  require(file: string): void {
+  checkReplaceable(file: string): void {
     if (this.#isAllowed || !existsSync(file)) return;
     throw new CommandFailure(
       `${file} exists: move it away, or give --overwrite, which keeps it under another name`,
@@ -73,7 +73,7 @@ class Aside {
   /** @param endings of files beside it that belong to it; they keep their endings */
   move(file: string, endings: readonly string[] = []): void {
     if (!existsSync(file)) return;
-    this.require(file);
+    this.checkReplaceable(file);
     const moved = file + this.#suffix;
     for (const ending of endings) if (existsSync(file + ending)) renameSync(file + ending, moved + ending);
     renameSync(file, moved);
@@ -89,17 +89,17 @@ function readValues(paths: readonly string[]): HearthConfiguration {
 async function restoreConfiguration(
   directory: string,
   manifest: BackupManifest,
-  aside: Aside,
+  replaced: ReplacedFiles,
 ): Promise<void> {
   const differing: string[] = [];
   for (const file of manifest.configurationFiles) {
     const stored = manifest.files.find(({ path }) => path === configurationPath(file));
     if (existsSync(file) && (await hashFile(file)).sha256 === stored?.sha256) continue;
-    aside.require(file);
+    replaced.checkReplaceable(file);
     differing.push(file);
   }
   for (const file of differing) {
-    aside.move(file);
+    replaced.move(file);
     await copyFile(join(directory, configurationPath(file)), file);
   }
 }
@@ -119,7 +119,7 @@ async function restoreDatabase(
   directory: string,
   { database }: BackupManifest,
   values: HearthConfiguration,
-  aside: Aside,
+  replaced: ReplacedFiles,
 ): Promise<void> {
   const options = databaseOptions(dataStoreEntries(values.database).main);
   if (options.kind !== database.kind) {
@@ -133,24 +133,24 @@ async function restoreDatabase(
     return finish(options);
   }
   const path = resolve(options.path);
-  aside.require(path);
+  replaced.checkReplaceable(path);
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const release = claimFile(path);
   try {
-    await replaceSqlite(source, path, aside);
+    await replaceSqlite(source, path, replaced);
   } finally {
     release();
   }
 }
 
-async function replaceSqlite(source: string, path: string, aside: Aside): Promise<void> {
+async function replaceSqlite(source: string, path: string, replaced: ReplacedFiles): Promise<void> {
   // Prepared under another name, so that a database that is only half restored is never served.
   const unfinished = `${path}.restoring`;
   const endings = ['', '-wal', '-shm', '-lock', '-journal'];
   for (const ending of endings) rmSync(unfinished + ending, { force: true });
   await copyFile(source, unfinished);
   await finish({ kind: 'sqlite', path: unfinished });
-  aside.move(path, ['-wal', '-shm']);
+  replaced.move(path, ['-wal', '-shm']);
   renameSync(unfinished, path);
   for (const ending of endings) rmSync(unfinished + ending, { force: true });
 }

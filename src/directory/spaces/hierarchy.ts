@@ -111,12 +111,12 @@ export class SpaceHierarchy {
     /** Depths at which rooms were visited: a shorter path may lead further. */
     const depths = new Map<string, number>();
     const stack: Place[] = [{ roomId: rootId, depth: 0, via: [] }];
-    let looked = 0;
-    for (let next = stack.pop(); next && looked < maxVisited; next = stack.pop()) {
+    let visited = 0;
+    for (let next = stack.pop(); next && visited < maxVisited; next = stack.pop()) {
       const { roomId, depth } = next;
       const before = depths.get(roomId);
       if (before !== undefined && before <= depth) continue;
-      looked++;
+      visited++;
       const found = await this.#room(userId, next, suggestedOnly, remote);
       depths.set(roomId, found && found.children.length > 0 ? depth : 0);
       if (!found) continue;

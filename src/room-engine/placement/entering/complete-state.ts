@@ -16,7 +16,7 @@ import { StateRevision } from './state-revision.ts';
 /** The current state that results from the revised forward extremities. */
 interface RevisedCurrentState {
   /** The current group and the groups of the extremities that it was resolved from. */
-  readonly of: string;
+  readonly resolvedFrom: string;
   readonly change: CurrentStateChange | undefined;
   readonly prepared: PreparedCurrentState | undefined;
 }
@@ -119,14 +119,14 @@ export class CompleteState {
     last: RevisedCurrentState | undefined,
   ): Promise<RevisedCurrentState> {
     const groups = [...new Set(ends.map(({ stateGroup }) => stateGroup ?? 0))].sort((a, b) => a - b);
-    const of = `${head.chain.id}: ${groups.join()}`;
-    if (last?.of === of) return last;
+    const resolvedFrom = `${head.chain.id}: ${groups.join()}`;
+    if (last?.resolvedFrom === resolvedFrom) return last;
     const change = await resolveCurrentState(this.#deps, head, groups, {
       state: before,
       unplacedEvent: undefined,
     });
     const prepared = change && (await PreparedCurrentState.prepare(head, change, this.#deps.slices));
-    return { of, change, prepared };
+    return { resolvedFrom, change, prepared };
   }
 
   /**

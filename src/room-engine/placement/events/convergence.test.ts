@@ -127,7 +127,7 @@ forEachDatabase((open) => {
           await placement.enter(room.room, entry);
           for (const eventId of deliveryOrder(room, newEvents, orders[index] ?? [0])) {
             const options = late.includes(eventId)
-              ? { stateBefore: await knowState(under, room, eventId) }
+              ? { stateBefore: await storeStateBefore(under, room, eventId) }
               : {};
             await placement.place(room.roomId, room.get(eventId), options);
           }
@@ -181,7 +181,11 @@ forEachDatabase((open) => {
 });
 
 /** Stores the state before an event, as a remote server would supply it. @returns the event ids */
-async function knowState(under: RoomsUnderTest, room: ReferenceRoom, eventId: string): Promise<string[]> {
+async function storeStateBefore(
+  under: RoomsUnderTest,
+  room: ReferenceRoom,
+  eventId: string,
+): Promise<string[]> {
   const { state, authChain } = room.stateAndAuthChain(room.stateBefore(eventId));
   await under.engine.placement.addOutliers(room.room, [...authChain, ...state]);
   return state.map(({ event }) => event.eventId);
