@@ -69,7 +69,6 @@ const composition = [
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
   '@11ty/nunjucks': ['kernel/templates'],
   cookie: ['kernel/http'],
-  'find-my-way': ['kernel/http'],
   'libphonenumber-js': ['third-party-ids'],
   nodemailer: ['mail'],
   kysely: ['kernel/database', 'kernel/jobs', 'kernel/streams', 'slices'],

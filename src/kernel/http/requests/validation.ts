@@ -5,23 +5,26 @@ import type { ParsedQuery } from '../routing/route-table.ts';
 import { withoutNullMembers } from './null-members.ts';
 import { withBounds } from './schema-bounds.ts';
 
-/** Checks values against one schema, which is compiled for the first value to keep the start short. */
+/**
+ * Checks values against one schema with bounds. It is copied and compiled for the first value, to keep the start short and
+ * the memory of unused routes small.
+ */
 class Checker {
   readonly #schema: TSchema;
   #compiled: Validator | undefined;
 
   constructor(schema: TSchema) {
-    this.#schema = withBounds(schema);
+    this.#schema = schema;
   }
 
   accepts(value: unknown): boolean {
-    this.#compiled ??= Compile(this.#schema);
+    this.#compiled ??= Compile(withBounds(this.#schema));
     return this.#compiled.Check(value);
   }
 
   /** Describes the first violation of the schema by a rejected value. */
   violation(value: unknown): Violation {
-    const errors = Compile(this.#schema).Errors(value);
+    const errors = Compile(withBounds(this.#schema)).Errors(value);
     const [error] = errors;
     const path = error?.instancePath.slice(1).replaceAll('/', '.') ?? '';
     if (error?.keyword === 'required') {

@@ -106,6 +106,37 @@ describe('RouteTable', () => {
     assert.equal(table.find('GET', 'http://example.org'), table.find('GET', '/'));
   });
 
+  it('prefers fixed segments to parameters, and these to wildcards, among the paths of the method', () => {
+    const rooms = new RouteTable<{ readonly path: string }>();
+    for (const path of ['/rooms/*', '/rooms/:id', '/rooms/:id/state', '/rooms/all/:page']) {
+      rooms.add('GET', path, { path });
+    }
+    rooms.add('PUT', '/rooms/all', { path: 'PUT' });
+    const found = (method: string, url: string) => {
+      const { store, params } = rooms.find(method, url) ?? {};
+      return [store?.path, { ...params }];
+    };
+    assert.deepEqual(found('GET', '/rooms/all'), ['/rooms/:id', { id: 'all' }]);
+    assert.deepEqual(found('PUT', '/rooms/all'), ['PUT', {}]);
+    assert.deepEqual(found('GET', '/rooms/all/2'), ['/rooms/all/:page', { page: '2' }]);
+    assert.deepEqual(found('GET', '/rooms/all/state'), ['/rooms/all/:page', { page: 'state' }]);
+    assert.deepEqual(found('GET', '/rooms//state'), ['/rooms/:id/state', { id: '' }]);
+    assert.deepEqual(found('GET', '/rooms/a/b%2Fc/'), ['/rooms/*', { '*': 'a/b/c/' }]);
+    assert.deepEqual(found('HEAD', '/rooms/all'), ['/rooms/:id', { id: 'all' }]);
+    assert.deepEqual(found('PUT', '/rooms/all/2'), [undefined, {}]);
+  });
+
+  it('rejects a second value for the same method and path', () => {
+    const twice = () => table.add('PUT', '/_proto/y', { path: 'again' });
+    assert.throws(twice, /PUT \/_proto\/y is registered twice/);
+  });
+
+  it('finds no parameter that is longer than 16,384 characters', () => {
+    const join = (id: string) => table.find('GET', `/_proto/client/v3/rooms/${id}/join`);
+    assert.equal(join('x'.repeat(16_384))?.params['roomId']?.length, 16_384);
+    assert.equal(join('x'.repeat(16_385)), null);
+  });
+
   it('does not find other paths or methods', () => {
     for (const url of ['/_proto/client/v3/rooms/a/b/join', '/_proto/y', '/xwell-known/proto/client', '/']) {
       assert.equal(table.find('GET', url), null, url);

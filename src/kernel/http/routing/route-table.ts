@@ -1,5 +1,4 @@
 import { parse as parseQuery } from 'fast-querystring';
-import findMyWay, { type HTTPMethod } from 'find-my-way';
 
 /** Query parameters by name; the values of a repeated name are a list. */
 export type ParsedQuery = Readonly<Record<string, string | string[] | undefined>>;
@@ -12,21 +11,61 @@ export interface Match<T> {
   readonly searchParams: ParsedQuery;
 }
 
-const methods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE'] as const satisfies HTTPMethod[];
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 
-const neverCalled = () => undefined;
+const methods: readonly string[] = ['GET', 'PUT', 'POST', 'DELETE'] satisfies Method[];
 
-/** Maps methods and paths to values. Parameters are `:name`, `*` is the rest of a path. */
+/** What is registered for a method at the end of a path. */
+interface Leaf<T> {
+  readonly value: T;
+  /** Of the parameters, in the order of the path. */
+  readonly names: readonly string[];
+}
+
+/** The paths that begin with the same segments. */
+interface Branch<T> {
+  segments?: Map<string, Branch<T>>;
+  /** For a segment with any text. */
+  parameter?: Branch<T>;
+  /** For paths that end here. */
+  ends?: Leaves<T>;
+  /** For paths of any length that go on here. */
+  wildcards?: Leaves<T>;
+}
+
+/** By method, and the first one by `anyMethod`. */
+type Leaves<T> = Map<string, Leaf<T>>;
+
+/** Identifiers take up to 255 bytes, each up to three characters; the listener limits the whole URL. */
+const maxParameterLength = 16_384;
+
+/** The method of a look-up that finds a path whatever its method is. */
+const anyMethod = '*';
+
+/**
+ * Maps methods and paths to values. Parameters are `:name`, `*` as the last segment is the rest of a path. Segments
+ * with a fixed text are preferred to parameters, and these to wildcards. HEAD finds what GET does.
+ */
 export class RouteTable<T extends object> {
-  readonly #router = findMyWay({
-    // Identifiers take up to 255 bytes, each up to three characters; the listener limits the whole URL.
-    maxParamLength: 16_384,
-    querystringParser: parseQuery,
-    onBadUrl: neverCalled,
-  });
+  readonly #root: Branch<T> = {};
+  /** The leaves of paths without parameters, so that one look-up finds them. */
+  readonly #fixed = new Map<string, Leaves<T>>();
 
-  add(method: (typeof methods)[number], path: string, value: T): void {
-    this.#router.on(method, path, neverCalled, value);
+  add(method: Method, path: string, value: T): void {
+    const names: string[] = [];
+    let branch = this.#root;
+    for (const segment of path.slice(1).split('/')) {
+      if (segment === '*') {
+        branch.wildcards ??= new Map();
+        addLeaf(branch.wildcards, method, { value, names: [...names, '*'] }, path);
+        return;
+      }
+      if (segment.startsWith(':')) names.push(segment.slice(1));
+      branch = branchOf(branch, segment);
+    }
+    branch.ends ??= new Map();
+    addLeaf(branch.ends, method, { value, names }, path);
+    if (names.length === 0) this.#fixed.set(path, branch.ends);
   }
 
   /**
@@ -34,7 +73,8 @@ export class RouteTable<T extends object> {
    * @returns null if nothing is registered for it
    */
   find(method: string, url: string): Match<T> | null {
-    return this.#router.find(method as HTTPMethod, url) as Match<T> | null;
+    const known = method === 'HEAD' ? 'GET' : method;
+    return methods.includes(known) ? this.#find(known, url) : null;
   }
 
   /**
@@ -42,6 +82,90 @@ export class RouteTable<T extends object> {
    * (404).
    */
   has(url: string): boolean {
-    return methods.some((method) => this.find(method, url) !== null);
+    return this.#find(anyMethod, url) !== null;
+  }
+
+  #find(method: string, url: string): Match<T> | null {
+    const local = url.startsWith('/') ? url : url.replace(/^https?:\/\/[^/?#]*/i, '');
+    const end = endOfPath(local);
+    const path = end < 0 ? local : local.slice(0, end);
+    const isEncoded = path.includes('%');
+    if (isEncoded && !isProperlyEncoded(path)) return { store: null, params: {}, searchParams: {} };
+    const values: string[] = [];
+    const leaf =
+      this.#fixed.get(path)?.get(method) ?? findLeaf(this.#root, { method, path, isEncoded, values }, 1);
+    if (leaf === undefined) return null;
+    const { names, value } = leaf;
+    const params: Record<string, string> = {};
+    for (let index = 0; index < names.length; index++) params[names[index]!] = values[index]!;
+    const searchParams = parseQuery(end < 0 ? '' : local.slice(end + 1)) as ParsedQuery;
+    return { store: value, params, searchParams };
+  }
+}
+
+/** Returns the branch for one more segment. */
+function branchOf<T>(branch: Branch<T>, segment: string): Branch<T> {
+  if (segment.startsWith(':')) {
+    branch.parameter ??= {};
+    return branch.parameter;
+  }
+  branch.segments ??= new Map();
+  const next = branch.segments.get(segment) ?? {};
+  branch.segments.set(segment, next);
+  return next;
+}
+
+function addLeaf<T>(leaves: Leaves<T>, method: Method, leaf: Leaf<T>, path: string): void {
+  if (leaves.has(method)) throw new Error(`${method} ${path} is registered twice`);
+  leaves.set(method, leaf);
+  if (!leaves.has(anyMethod)) leaves.set(anyMethod, leaf);
+}
+
+interface LookUp {
+  readonly method: string;
+  readonly path: string;
+  /** Whether a part of the path is percent-encoded. */
+  readonly isEncoded: boolean;
+  /** Of the parameters up to the branch. */
+  readonly values: string[];
+}
+
+/** Finds the leaf of a path. @param start index of the first segment that is not yet followed */
+function findLeaf<T>(branch: Branch<T>, lookUp: LookUp, start: number): Leaf<T> | undefined {
+  const { method, path, isEncoded, values } = lookUp;
+  if (start > path.length) return branch.ends?.get(method);
+  const slash = path.indexOf('/', start);
+  const end = slash < 0 ? path.length : slash;
+  const sent = path.slice(start, end);
+  const segment = isEncoded ? decoded(sent) : sent;
+  const fixed = branch.segments?.get(segment);
+  const found = fixed && findLeaf(fixed, lookUp, end + 1);
+  if (found !== undefined) return found;
+  if (branch.parameter !== undefined && segment.length <= maxParameterLength) {
+    values.push(segment);
+    const leaf = findLeaf(branch.parameter, lookUp, end + 1);
+    if (leaf !== undefined) return leaf;
+    values.pop();
+  }
+  const wildcard = branch.wildcards?.get(method);
+  if (wildcard !== undefined) values.push(decoded(path.slice(start)));
+  return wildcard;
+}
+
+/** Returns the index of the `?` or `#` after the path; -1 without one. */
+function endOfPath(url: string): number {
+  const query = url.indexOf('?');
+  const fragment = url.indexOf('#');
+  return fragment < 0 || (query >= 0 && query < fragment) ? query : fragment;
+}
+
+const decoded = (text: string) => (text.includes('%') ? decodeURIComponent(text) : text);
+
+function isProperlyEncoded(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
   }
 }

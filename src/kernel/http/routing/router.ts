@@ -40,10 +40,7 @@ function addRoute(
     const service = serviceOf(resources, path);
     if (service === 'none') continue;
     const endpoint = new Endpoint(route, service === 'gzip', deps);
-    for (const spelling of bothSpellings(path)) {
-      table.add(method, spelling, endpoint);
-      if (method === 'GET') table.add('HEAD', spelling, endpoint);
-    }
+    for (const spelling of bothSpellings(path)) table.add(method, spelling, endpoint);
   }
 }
 
