@@ -25,6 +25,8 @@ export interface Conversations {
   readonly typing: Typing;
   readonly presence: Presence;
   readonly threads: ThreadSubscriptions;
+  /** Which users an event notifies, and the number of their unread notifications. */
+  readonly push: Pick<ReturnType<typeof openUnread>, 'evaluation' | 'eventNotifications' | 'badgeCounts'>;
   readonly sync: SyncServices;
 }
 
@@ -55,9 +57,10 @@ export async function startConversations(
     receipts,
     rules: users.pushRules,
     threads: threads.followed,
-    enabled: configuration.push.push.enabled,
+    invitePolicy: users.invitePermissions,
+    options: configuration.push.push,
   });
-  opened.add('unread counts', unread);
+  const push = opened.add('unread counts', unread);
   const limiter = kernel.userLimiter(configuration.rateLimits.rc_presence.per_user);
   const { presence } = opened.add(
     'presence',
@@ -78,7 +81,7 @@ export async function startConversations(
     answerCacheDuration: configuration.caches.caches.sync_response_cache_duration,
   });
   opened.add('sync', { routes: routesOfSync(kernel, users, sync, presence) });
-  return { receipts, typing, presence, threads, sync };
+  return { receipts, typing, presence, threads, push, sync };
 }
 
 /** Stores read markers as account data of rooms. Source: client-server API, "Fully read markers". */

@@ -63,10 +63,7 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
   const notifications = openNotifications({
     ...kernel,
     ...rooms,
-    receipts: conversations.receipts,
-    rules: users.pushRules,
-    ignored,
-    threads: conversations.threads.followed,
+    evaluation: conversations.push.evaluation,
     invitePolicy: users.invitePermissions,
   });
   opened.add('notifications', notifications);

@@ -1,4 +1,4 @@
-import { boolean, duration, object, option, section } from '../kernel/config/index.ts';
+import { boolean, duration, object, option, type SectionType, section } from '../kernel/config/index.ts';
 
 /** Push notifications and unread counts. */
 export const pushSection = section({
@@ -31,3 +31,6 @@ export const pushSection = section({
     ),
   },
 });
+
+/** The value of `push`. */
+export type PushOptions = SectionType<typeof pushSection>['push'];

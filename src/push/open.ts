@@ -1,3 +1,8 @@
+import { BadgeCounts } from './badges/badge-counts.ts';
+import type { PushOptions } from './config.ts';
+import { EventNotifications, type EventNotificationsDeps } from './evaluation/event-notifications.ts';
+import type { NotifiedMembersDeps } from './evaluation/member.ts';
+import { PushEvaluation } from './evaluation/push-evaluation.ts';
 import { Notifications, type NotificationsDeps } from './notifications/notifications.ts';
 import { notificationRoutes } from './notifications/routes.ts';
 import { PushRules, type PushRulesDeps } from './rules/push-rules.ts';
@@ -17,10 +22,25 @@ export function openPushRules(deps: PushRulesDeps) {
   };
 }
 
-/** Opens unread counts. */
-export function openUnread(deps: UnreadDeps) {
+export type UnreadSliceDeps = Omit<UnreadDeps, 'evaluation' | 'enabled'> &
+  NotifiedMembersDeps &
+  Pick<EventNotificationsDeps, 'invitePolicy'> & {
+    readonly options: Pick<PushOptions, 'enabled' | 'group_unread_count_by_room'>;
+  };
+
+/** Opens unread counts, badge counts, and the decision which users an event notifies. */
+export function openUnread(given: UnreadSliceDeps) {
+  const { enabled, group_unread_count_by_room: countsRooms } = given.options;
+  const deps = { ...given, enabled, evaluation: new PushEvaluation(given) };
   const unread = new Unread(deps);
-  return { syncSources: [unreadSyncSource(unread)], stop: () => unread.stop() };
+  return {
+    unread,
+    evaluation: deps.evaluation,
+    eventNotifications: new EventNotifications(deps),
+    badgeCounts: new BadgeCounts({ ...deps, unread, countsRooms }),
+    syncSources: [unreadSyncSource(unread)],
+    stop: () => unread.stop(),
+  };
 }
 
 /** Opens the list of notifications. */

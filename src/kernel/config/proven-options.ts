@@ -221,6 +221,8 @@ export const provenOptions: readonly string[] = [
   'enable_search',
   'filter_timeline_limit',
   'exclude_rooms_from_sync',
+  'push.enabled',
+  'push.group_unread_count_by_room',
   'enable_authenticated_media',
   'enable_media_repo',
   'media_store_path',

@@ -9,7 +9,7 @@ export {
   setRuleEnabled,
 } from './edit-rules.ts';
 export { evaluateRules } from './evaluate.ts';
-export type { PushOutcome } from './outcome.ts';
+export { NO_OUTCOME, type PushOutcome } from './outcome.ts';
 export { PushEvent, type PushMember, type PushRoomFacts, type PushSubject } from './push-event.ts';
 export type { PushAction, PushCondition, PushRule, RuleKind, Ruleset } from './push-rule.ts';
 export { parseActions } from './rule-body.ts';

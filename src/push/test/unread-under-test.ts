@@ -2,7 +2,8 @@ import type { OpenDatabase } from '../../../test/support/databases/databases.ts'
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Receipts, receiptMigrations } from '../../receipts/index.ts';
-import { PushRules, pushMigrations, Unread, type UnreadDeps } from '../index.ts';
+
+import { openUnread as openUnreadSlice, PushRules, pushMigrations, type UnreadSliceDeps } from '../index.ts';
 
 const nowhere = { find: async () => undefined, set: async () => undefined };
 
@@ -12,30 +13,32 @@ export function ignoring(...userIds: string[]) {
   return { of: () => ignored };
 }
 
-/** Makes `Unread` over test rooms, and shorthands for its calls. */
-export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}) {
+type Tuning = Partial<Omit<UnreadSliceDeps, 'options'> & UnreadSliceDeps['options']>;
+
+/** Opens unread counts, badge counts and event notifications over test rooms, with shorthands for their calls. */
+export function unreadOver(
+  under: RoomsUnderTest,
+  { enabled = true, group_unread_count_by_room = true, ...more }: Tuning = {},
+) {
   const { database, streams, clock, engine } = under;
   const caches = more.caches ?? under.caches;
   const receipts = new Receipts({ caches, database, streams, clock, engine, markers: nowhere });
   const rules = new PushRules({ database, streams, caches });
-  const ignored = ignoring();
-  const threads = { in: () => new Set<string>() };
-  const log = silentLogger;
-  const deps = {
+  const { unread, badgeCounts, eventNotifications } = openUnreadSlice({
     database,
     streams,
     caches,
     clock,
-    log,
+    log: silentLogger,
     engine,
     receipts,
     rules,
-    ignored,
-    threads,
-    enabled: true,
+    ignored: ignoring(),
+    threads: { in: () => new Set<string>() },
+    invitePolicy: { decide: async () => 'allow' },
+    options: { enabled, group_unread_count_by_room },
     ...more,
-  };
-  const unread = new Unread(deps);
+  });
   /** Returns notification and highlight counts of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
     const { threads, ...main } = await unread.counts(userId, roomId, streams.current);
@@ -49,11 +52,19 @@ export function unreadOver(under: RoomsUnderTest, more: Partial<UnreadDeps> = {}
   };
   const read = (userId: string, roomId: string, eventId: string, threadId?: string) =>
     receipts.give({ userId, roomId, type: 'm.read', eventId, threadId });
-  return { unread, receipts, rules, counts, read };
+  const badge = (userId: string) => badgeCounts.of(userId);
+  /** Returns the users, of those given, whom an event notifies, with `!` after those for whom it is a highlight. */
+  const notified = async (eventId: string, ...userIds: string[]) => {
+    const stored = await engine.events.getById(eventId);
+    if (!stored) throw new Error(`No event ${eventId}`);
+    const notifications = await eventNotifications.of(stored, userIds);
+    return [...notifications].map(([userId, { highlight }]) => `${userId}${highlight ? '!' : ''}`);
+  };
+  return { unread, receipts, rules, counts, badge, notified, read };
 }
 
 /** Opens a room of Alice, Bob and Carol, with `Unread` over it. */
-export async function openUnread(open: OpenDatabase, more: Partial<UnreadDeps> = {}) {
+export async function openUnread(open: OpenDatabase, more: Tuning = {}) {
   const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...pushMigrations]);
   const roomId = await under.room(alice, bob, carol);
   return { under, roomId, ...unreadOver(under, more) };

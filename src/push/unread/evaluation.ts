@@ -1,26 +1,10 @@
 import { whenReady } from '../../kernel/when-ready.ts';
-import {
-  type CompiledRuleset,
-  evaluateRules,
-  membershipOf,
-  type PushMember,
-  relationOf,
-  stateMapKey,
-} from '../../protocol/index.ts';
-import type { ReadUpTo } from '../../receipts/index.ts';
-import { isHidden, type RoomHead, type RoomReader, type StoredEvent } from '../../room-engine/index.ts';
-import type { PreparedEvent, PushEvents } from './push-events.ts';
+import { membershipOf, stateMapKey } from '../../protocol/index.ts';
+import { isHidden, type RoomReader, type StoredEvent } from '../../room-engine/index.ts';
+import { isReadOnMainTimeline, type NotifiedMember } from '../evaluation/member.ts';
+import { outcomeFor } from '../evaluation/outcome.ts';
+import type { PreparedEvent, PushEvents } from '../evaluation/push-events.ts';
 import { maxMarks, type NewMarks, type UnreadMark } from './tally.ts';
-
-/** The user whose unread events are counted, and the room. */
-export interface Reader {
-  readonly head: RoomHead;
-  readonly member: PushMember;
-  readonly rules: CompiledRuleset;
-  readonly read: ReadUpTo;
-  /** Users whose events never notify the user. */
-  readonly ignored: ReadonlySet<string>;
-}
 
 /** Number of events that are evaluated before other requests are processed. */
 const slice = 100;
@@ -43,9 +27,10 @@ export class Evaluation implements NewMarks {
   count = 0;
   readonly #engine: RoomReader;
   readonly #pushEvents: PushEvents;
-  readonly #reader: Reader;
+  /** The user whose unread events are counted, and the room. */
+  readonly #reader: NotifiedMember;
 
-  constructor(engine: RoomReader, pushEvents: PushEvents, reader: Reader) {
+  constructor(engine: RoomReader, pushEvents: PushEvents, reader: NotifiedMember) {
     this.#engine = engine;
     this.#pushEvents = pushEvents;
     this.#reader = reader;
@@ -118,7 +103,7 @@ export class Evaluation implements NewMarks {
   }
 
   #countUnread(stored: StoredEvent): void | Promise<void> {
-    if (this.#isRead(stored)) return;
+    if (isReadOnMainTimeline(stored, this.#reader.read)) return;
     const prepared = this.#pushEvents.get(this.#reader.head, stored);
     return whenReady(prepared, (event) => this.#count(stored, event));
   }
@@ -128,18 +113,13 @@ export class Evaluation implements NewMarks {
     if (stateKey === sender && (await this.#isJoin(stored))) this.startsAnew = true;
   }
 
-  /** Whether the event is certainly read: it is on the main timeline, before the receipt. */
-  #isRead({ event, stream = 0 }: StoredEvent): boolean {
-    return stream <= this.#reader.read.thread() && relationOf(event.content) === undefined;
-  }
-
   /**
    * A user who sends an event has read the events before it. Exceptions are redactions and the user's own membership
    * events, for instance one with a new display name, which is sent to all rooms.
    */
-  #count(stored: StoredEvent, { event, threadId }: PreparedEvent): void {
+  #count(stored: StoredEvent, prepared: PreparedEvent): void {
     const { stream = 0 } = stored;
-    const { rules, member, ignored, read } = this.#reader;
+    const { threadId } = prepared;
     const { type, sender } = stored.event;
     if (this.#isOwn(sender)) {
       if (type !== 'm.room.redaction') {
@@ -148,10 +128,9 @@ export class Evaluation implements NewMarks {
       }
       return;
     }
-    if (stored.redactedBy !== undefined || ignored.has(sender)) return;
-    if (this.ownThreads.has(threadId) || stream <= read.thread(threadId)) return;
-    const outcome = evaluateRules(rules, event, member);
-    if (outcome.notify) this.marks.push({ stream, highlight: outcome.highlight, threadId });
+    if (this.ownThreads.has(threadId) || stream <= this.#reader.read.thread(threadId)) return;
+    const { notify, highlight } = outcomeFor(this.#reader, stored, prepared);
+    if (notify) this.marks.push({ stream, highlight, threadId });
   }
 
   #isOwn(sender: string): boolean {

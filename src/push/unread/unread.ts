@@ -5,24 +5,15 @@ import type { Logger } from '../../kernel/observability/index.ts';
 import { LastChanges } from '../../kernel/recent-changes.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
-import type { CompiledRuleset } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
-import type { IgnoredUserLists, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import type { PushRules } from '../rules/push-rules.ts';
+import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
+import type { NotifiedMember } from '../evaluation/member.ts';
+import type { PushEvaluation } from '../evaluation/push-evaluation.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation } from './evaluation.ts';
-import { PushEvents } from './push-events.ts';
 import { readTally } from './store.ts';
 import { nothingUnread, type Tally, type UnreadCounts } from './tally.ts';
 import { TallySaver } from './tally-saver.ts';
-
-type Ids = ReadonlySet<string>;
-
-/** The threads that users follow, by the events with which they begin; declared here, supplied at composition. */
-export interface FollowedThreads {
-  /** Returns at once when they are in memory. */
-  in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
-}
 
 export interface UnreadDeps {
   readonly caches: CacheRegistry;
@@ -32,9 +23,7 @@ export interface UnreadDeps {
   readonly log: Logger;
   readonly engine: RoomReader;
   readonly receipts: Receipts;
-  readonly rules: PushRules;
-  readonly ignored: IgnoredUserLists;
-  readonly threads: FollowedThreads;
+  readonly evaluation: PushEvaluation;
   /** `push.enabled`: when false nothing is ever unread. */
   readonly enabled: boolean;
 }
@@ -57,7 +46,6 @@ const roomsInMemory = 10_000;
  */
 export class Unread {
   readonly #deps: UnreadDeps;
-  readonly #pushEvents: PushEvents;
   /** The position of the last event of each room, so that nothing is done for rooms without new events. */
   readonly #lastEvents: LastChanges;
   readonly #saver: TallySaver;
@@ -67,7 +55,6 @@ export class Unread {
 
   constructor(deps: UnreadDeps) {
     this.#deps = deps;
-    this.#pushEvents = new PushEvents(deps.engine, deps.caches, 'unread_push_events');
     this.#lastEvents = new LastChanges(deps.streams.current, deps.caches, {
       name: 'newest_events_of_rooms',
       maxKeys: roomsInMemory,
@@ -90,6 +77,11 @@ export class Unread {
     return whenReady(engine.heads.peek(roomId) ?? engine.heads.get(roomId), (head) =>
       head?.membership(userId) === 'join' ? this.#countsIn(head, userId, upTo) : nothingUnread,
     );
+  }
+
+  /** Returns a position after which a room has no new event. */
+  newestEventOf(roomId: string): number {
+    return this.#lastEvents.of(roomId);
   }
 
   /** Number of events that were evaluated, of all users and rooms. */
@@ -137,26 +129,21 @@ export class Unread {
     head: RoomHead,
     upTo: number,
   ): Tally | Promise<Tally> {
-    const { database, engine, receipts, rules, ignored, threads } = this.#deps;
+    const { database, engine, evaluation } = this.#deps;
     const { roomId } = head;
-    const inputs = allReady<[Tally, CompiledRuleset, ReadUpTo, Ids, string | undefined, Ids]>([
+    const inputs = allReady<[Tally, NotifiedMember]>([
       known ?? readTally(database.reader<PushTables>(), userId, roomId),
-      rules.compiled(userId),
-      receipts.readUpTo(userId, roomId),
-      ignored.of(userId),
-      this.#displayName(head, userId),
-      threads.in(userId, roomId),
+      evaluation.members.of(head, userId),
     ]);
-    return whenReady(inputs, ([tally, compiled, read, ignoredUsers, displayName, followedThreads]) => {
+    return whenReady(inputs, ([tally, member]) => {
       if (tally.upTo >= upTo) {
         this.#tallies.set(key, tally);
         return tally;
       }
-      const member = { userId, displayName, followedThreads };
-      const reader = { head, member, rules: compiled, read, ignored: ignoredUsers };
-      const evaluation = new Evaluation(engine, this.#pushEvents, reader);
-      return whenReady(evaluation.run(Math.max(tally.upTo, read.room), upTo), () => {
-        this.#take(key, tally, { userId, roomId, read }, evaluation, upTo);
+      const { read } = member;
+      const newer = new Evaluation(engine, evaluation.events, member);
+      return whenReady(newer.run(Math.max(tally.upTo, read.room), upTo), () => {
+        this.#take(key, tally, { userId, roomId, read }, newer, upTo);
         return tally;
       });
     });
@@ -176,19 +163,6 @@ export class Unread {
     if (sizeOf(tally) !== size || this.#tallies.peek(key) !== tally) this.#tallies.set(key, tally);
     this.#saver.changed(key, { userId, roomId, tally }, evaluation.count);
   }
-
-  #displayName(head: RoomHead, userId: string): string | undefined | Promise<string | undefined> {
-    const { events } = this.#deps.engine;
-    const entry = head.entry('m.room.member', userId);
-    if (!entry) return undefined;
-    const own = events.peek(entry.nid) ?? events.get(entry.nid);
-    return whenReady(own, (stored) => stored && displayNameIn(stored));
-  }
-}
-
-function displayNameIn({ event }: StoredEvent): string | undefined {
-  const name = event.content['displayname'];
-  return typeof name === 'string' ? name : undefined;
 }
 
 const keyOf = (userId: string, roomId: string): string => `${userId}\0${roomId}`;

@@ -29,10 +29,9 @@ export class PushEvents {
   readonly #preparing = new LoadOnce<number, PreparedEvent>();
   readonly #levels = new WeakMap<RoomHead, Levels>();
 
-  /** @param name of the cache */
-  constructor(engine: RoomReader, caches: CacheRegistry, name: string) {
+  constructor(engine: RoomReader, caches: CacheRegistry) {
     this.#engine = engine;
-    this.#events = caches.create(name, {
+    this.#events = caches.create('push_events', {
       size: remembered,
       maxBytes: 2 * MiB,
       sizeOf: ({ bytes }) => bytes,

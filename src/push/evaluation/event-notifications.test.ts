@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
+import { putRule, setRuleEnabled } from '../../protocol/index.ts';
+import { ignoring, openUnread, unreadOver } from '../test/unread-under-test.ts';
+
+const dave = '@dave:test';
+const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
+
+forEachDatabase((open) => {
+  describe('EventNotifications', () => {
+    it('returns the users whom a message notifies, with the actions of the rule that matched', async () => {
+      const { under, roomId, notified, rules, unread } = await openUnread(open);
+      await rules.change(carol, (stored) => setRuleEnabled(stored, 'underride', '.m.rule.message', false));
+      const plain = await under.say(alice, roomId, 'hello');
+      const mentioning = await under.say(alice, roomId, 'you two', mention(bob));
+      const notice = await under.send(alice, roomId, 'm.room.message', { msgtype: 'm.notice', body: 'n' });
+      assert.deepEqual(await notified(plain, alice, bob, carol, dave), [bob]);
+      assert.deepEqual(await notified(mentioning, alice, bob, carol), [`${bob}!`]);
+      assert.deepEqual(await notified(notice, bob, carol), []);
+      assert.equal((await unread.counts(bob, roomId, under.streams.current)).highlight_count, 1);
+    });
+
+    it('leaves out redacted events, events of ignored users, read events and dummy events', async () => {
+      const { under, roomId, notified, read, rules } = await openUnread(open, { ignored: ignoring(carol) });
+      const all = { actions: ['notify'] };
+      await rules.change(bob, (stored) => putRule(stored, 'override', 'all', all));
+      const gone = await under.say(alice, roomId, 'one');
+      assert.deepEqual(await notified(gone, bob), [bob]);
+      await under.redact(alice, roomId, gone);
+      assert.deepEqual(await notified(gone, bob), []);
+      assert.deepEqual(await notified(await under.say(carol, roomId, 'two'), bob), []);
+      const dummy = await under.send(alice, roomId, 'org.matrix.dummy_event', {});
+      assert.deepEqual(await notified(dummy, bob), []);
+      const root = await under.say(alice, roomId, 'root');
+      const reply = await under.reply(alice, roomId, root);
+      assert.deepEqual(await notified(reply, bob), [bob]);
+      await read(bob, roomId, root, 'main');
+      assert.deepEqual([await notified(root, bob), await notified(reply, bob)], [[], [bob]]);
+      await read(bob, roomId, reply, root);
+      assert.deepEqual(await notified(reply, bob), []);
+    });
+
+    it('leaves out users who joined after the event or have left since', async () => {
+      const { under, roomId, notified } = await openUnread(open);
+      const before = await under.say(alice, roomId, 'before');
+      await under.join(dave, roomId);
+      const after = await under.say(alice, roomId, 'after');
+      assert.deepEqual(await notified(before, bob, dave), [bob]);
+      assert.deepEqual(await notified(after, bob, dave), [bob, dave]);
+      await under.leave(bob, roomId);
+      await under.join(bob, roomId);
+      await under.leave(dave, roomId);
+      assert.deepEqual(await notified(after, bob, dave), []);
+    });
+
+    it('notifies the user whom an event invites, unless their permissions for invites or they themselves say otherwise', async () => {
+      const { under, notified } = await openUnread(open);
+      const roomId = await under.rooms.creation.create(alice, { invite: [dave] });
+      const { eventNid } = (await under.engine.userRooms.of(dave)).get(roomId)!;
+      const { eventId } = (await under.engine.events.get(eventNid))!.event;
+      assert.deepEqual(await notified(eventId, alice, bob, dave), [dave]);
+      for (const blocking of [
+        { invitePolicy: { decide: async () => 'ignore' as const } },
+        { ignored: ignoring(alice) },
+      ]) {
+        assert.deepEqual(await unreadOver(under, blocking).notified(eventId, dave), []);
+      }
+      await under.leave(dave, roomId);
+      assert.deepEqual(await notified(eventId, dave), []);
+    });
+
+    it('returns nothing when push is off [option: push.enabled]', async () => {
+      const { under, roomId, notified, badge } = await openUnread(open, { enabled: false });
+      assert.deepEqual(await notified(await under.say(alice, roomId, 'hello'), bob), []);
+      assert.equal(await badge(bob), 0);
+    });
+  });
+});

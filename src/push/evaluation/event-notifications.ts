@@ -1,0 +1,108 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { TimeSlices } from '../../kernel/time-slices.ts';
+import { whenReady } from '../../kernel/when-ready.ts';
+import type { PushOutcome } from '../../protocol/index.ts';
+import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { InvitePolicy } from '../../rooms/index.ts';
+import { isReadOnMainTimeline, type NotifiedMember } from './member.ts';
+import { outcomeFor } from './outcome.ts';
+import type { PushEvaluation } from './push-evaluation.ts';
+import type { PreparedEvent } from './push-events.ts';
+
+export interface EventNotificationsDeps {
+  readonly engine: RoomReader;
+  readonly clock: Clock;
+  readonly evaluation: PushEvaluation;
+  /** The users' permissions for invites. */
+  readonly invitePolicy: InvitePolicy;
+  /** `push.enabled`: when false no event notifies any user. */
+  readonly enabled: boolean;
+}
+
+/** How an event notifies a user: the actions of the rule that matched, the tweaks in them, and whether it highlights. */
+export interface EventNotification extends PushOutcome {
+  /** The root of the event's thread; `undefined` on the main timeline. */
+  readonly threadId: string | undefined;
+}
+
+/** Decides which users a new event notifies, by the same rules as the unread counts. */
+export class EventNotifications {
+  readonly #deps: EventNotificationsDeps;
+  readonly #slices: TimeSlices;
+
+  constructor(deps: EventNotificationsDeps) {
+    this.#deps = deps;
+    this.#slices = new TimeSlices(deps.clock);
+  }
+
+  /**
+   * Returns the notifications of an event by user; users whom it does not notify are absent. An event notifies users
+   * who were joined before it, and the user whom it invites. Events that are read, redacted, not on the timeline or
+   * backfilled notify no user.
+   * Joined users may see each event since their join whatever the room's history visibility is.
+   * @param stored an event of the timeline, or an out-of-band invite
+   * @param userIds local users; those who are not in the room are left out
+   */
+  async of(stored: StoredEvent, userIds: Iterable<string>): Promise<Map<string, EventNotification>> {
+    const notifications = new Map<string, EventNotification>();
+    const { engine, enabled, evaluation } = this.#deps;
+    const { roomId } = stored.event;
+    const isNew = stored.outOfBand || (stored.stream ?? -1) > 0;
+    if (!enabled || !isNew || stored.redactedBy !== undefined) return notifications;
+    const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
+    if (!head) return notifications;
+    const prepared = await evaluation.events.get(head, stored);
+    for (const userId of userIds) {
+      const waiting = this.#evaluate(head, stored, prepared, userId);
+      const outcome = waiting instanceof Promise ? await waiting : waiting;
+      if (outcome?.notify) notifications.set(userId, { ...outcome, threadId: prepared.threadId });
+      const pause = this.#slices.pauseIfDue();
+      if (pause) await pause;
+    }
+    return notifications;
+  }
+
+  #evaluate(
+    head: RoomHead,
+    stored: StoredEvent,
+    prepared: PreparedEvent,
+    userId: string,
+  ): PushOutcome | undefined | Promise<PushOutcome | undefined> {
+    if (stored.event.sender === userId) return undefined;
+    const { members } = this.#deps.evaluation;
+    const membership = head.membership(userId);
+    if (membership === 'join') {
+      if (stored.outOfBand) return undefined;
+      return whenReady(members.of(head, userId), (member) => {
+        if (isRead(stored, prepared, member)) return undefined;
+        const outcome = outcomeFor(member, stored, prepared);
+        if (!outcome.notify || head.changedAt <= (stored.stream ?? 0)) return outcome;
+        return this.#hasJoinedBefore(stored, userId).then((joined) => (joined ? outcome : undefined));
+      });
+    }
+    if (stored.event.stateKey !== userId || stored.event.content['membership'] !== 'invite') return undefined;
+    return this.#invitation(head, stored, prepared, userId);
+  }
+
+  async #invitation(
+    head: RoomHead,
+    stored: StoredEvent,
+    prepared: PreparedEvent,
+    userId: string,
+  ): Promise<PushOutcome | undefined> {
+    const { engine, invitePolicy, evaluation } = this.#deps;
+    const present = (await engine.userRooms.of(userId)).get(head.roomId);
+    if (present?.membership !== 'invite' || present.eventNid !== stored.nid) return undefined;
+    if ((await invitePolicy.decide(userId, stored.event.sender)) !== 'allow') return undefined;
+    return outcomeFor(await evaluation.members.of(head, userId), stored, prepared);
+  }
+
+  /** Whether the user's stay in the room began before the event; looked up when the state has changed since. */
+  async #hasJoinedBefore({ event, stream = 0 }: StoredEvent, userId: string): Promise<boolean> {
+    const present = (await this.#deps.engine.userRooms.of(userId)).get(event.roomId);
+    return present?.membership === 'join' && present.stream < stream;
+  }
+}
+
+const isRead = (stored: StoredEvent, { threadId }: PreparedEvent, { read }: NotifiedMember): boolean =>
+  isReadOnMainTimeline(stored, read) || (stored.stream ?? 0) <= read.thread(threadId);

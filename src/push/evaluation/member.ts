@@ -1,0 +1,78 @@
+import { allReady, whenReady } from '../../kernel/when-ready.ts';
+import { type CompiledRuleset, type PushMember, relationOf } from '../../protocol/index.ts';
+import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
+import type { IgnoredUserLists, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { PushRules } from '../rules/push-rules.ts';
+
+/** The threads that users follow, by the events with which they begin; declared here, supplied at composition. */
+export interface FollowedThreads {
+  /** Returns at once when they are in memory. */
+  in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
+}
+
+/** A user in a room, with the data that decide which events notify them. */
+export interface NotifiedMember {
+  readonly head: RoomHead;
+  readonly member: PushMember;
+  readonly rules: CompiledRuleset;
+  readonly read: ReadUpTo;
+  /** Users whose events never notify the user. */
+  readonly ignored: ReadonlySet<string>;
+}
+
+export interface NotifiedMembersDeps {
+  readonly engine: RoomReader;
+  readonly receipts: Receipts;
+  readonly rules: PushRules;
+  readonly ignored: IgnoredUserLists;
+  readonly threads: FollowedThreads;
+}
+
+type Ids = ReadonlySet<string>;
+
+/** Collects the data of users in rooms that decide which events notify them. */
+export class NotifiedMembers {
+  readonly #deps: NotifiedMembersDeps;
+
+  constructor(deps: NotifiedMembersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Returns at once for users and rooms that are in use. */
+  of(head: RoomHead, userId: string): NotifiedMember | Promise<NotifiedMember> {
+    const { receipts, rules, ignored, threads } = this.#deps;
+    const { roomId } = head;
+    const inputs = allReady<[CompiledRuleset, ReadUpTo, Ids, string | undefined, Ids]>([
+      rules.compiled(userId),
+      receipts.readUpTo(userId, roomId),
+      ignored.of(userId),
+      this.#displayName(head, userId),
+      threads.in(userId, roomId),
+    ]);
+    return whenReady(inputs, ([compiled, read, ignoredUsers, displayName, followedThreads]) => {
+      const member = { userId, displayName, followedThreads };
+      return { head, member, rules: compiled, read, ignored: ignoredUsers };
+    });
+  }
+
+  #displayName(head: RoomHead, userId: string): string | undefined | Promise<string | undefined> {
+    const { events } = this.#deps.engine;
+    const entry = head.entry('m.room.member', userId);
+    if (!entry) return undefined;
+    const own = events.peek(entry.nid) ?? events.get(entry.nid);
+    return whenReady(own, (stored) => stored && displayNameIn(stored));
+  }
+}
+
+function displayNameIn({ event }: StoredEvent): string | undefined {
+  const name = event.content['displayname'];
+  return typeof name === 'string' ? name : undefined;
+}
+
+/**
+ * Returns whether a receipt covers an event, as far as it is known before the event's thread is: the event is on the
+ * main timeline, before the receipt.
+ */
+export function isReadOnMainTimeline({ event, stream = 0 }: StoredEvent, read: ReadUpTo): boolean {
+  return stream <= read.thread() && relationOf(event.content) === undefined;
+}
