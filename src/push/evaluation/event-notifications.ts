@@ -37,11 +37,11 @@ export class EventNotifications {
 
   /**
    * Returns the notifications of an event by user; users whom it does not notify are absent. An event notifies users
-   * who were joined before it, and the user whom it invites. Events that are read, redacted, not on the timeline or
+   * that were joined before it, and the user whom it invites. Events that are read, redacted, not on the timeline or
    * backfilled notify no user.
    * Joined users may see each event since their join whatever the room's history visibility is.
    * @param stored an event of the timeline, or an out-of-band invite
-   * @param userIds local users; those who are not in the room are left out
+   * @param userIds local users; those outside of the room are left out
    */
   async of(stored: StoredEvent, userIds: Iterable<string>): Promise<Map<string, EventNotification>> {
     const notifications = new Map<string, EventNotification>();
