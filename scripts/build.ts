@@ -35,6 +35,7 @@ const programs = [
   'kernel/database/sqlite/worker.ts',
   'kernel/database/sqlite/copy-thread.ts',
   'media/thumbnails/image-process.ts',
+  'url-previews/pages/page-process.ts',
 ];
 
 /** Packages that load compiled code from their own folder. */

@@ -22,6 +22,7 @@ import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
 import { startThirdPartyIds } from './composition/third-party-ids.ts';
 import { openThirdPartyInvites } from './composition/third-party-invites.ts';
+import { startUrlPreviews } from './composition/url-previews.ts';
 import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
 import { WriteCheck } from './kernel/database/index.ts';
@@ -80,6 +81,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const federation = await startFederation(kernel, opened);
         const lookups = openRemoteLookups(kernel, federation);
         const media = await startMedia(kernel, federation, opened);
+        startUrlPreviews(kernel, media, opened);
         const mailTemplates = openMailTemplates(kernel.configuration.mail);
         const users = startUsers(kernel, opened, {
           remoteProfiles: lookups.profiles,

@@ -32,6 +32,7 @@ import { syncManifest } from './sync/manifest.ts';
 import { thirdPartyIdsManifest } from './third-party-ids/manifest.ts';
 import { threadSubscriptionsManifest } from './thread-subscriptions/manifest.ts';
 import { toDeviceManifest } from './to-device/manifest.ts';
+import { urlPreviewsManifest } from './url-previews/manifest.ts';
 
 /**
  * The only list of all slices with options or tables. The reference lists their options in this order, and new
@@ -63,6 +64,7 @@ const manifests = [
   syncManifest,
   pushManifest,
   mediaManifest,
+  urlPreviewsManifest,
   federationClientManifest,
   federationManifest,
   appservicesManifest,

@@ -24,6 +24,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     filters: ['accounts'],
     capabilities: ['accounts', 'profiles'],
     media: [],
+    'url-previews': ['media'],
     'federation-client': [],
     'identity-servers': [],
     mail: [],
@@ -69,6 +70,8 @@ const composition = [
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
   '@11ty/nunjucks': ['kernel/templates'],
   cookie: ['kernel/http'],
+  'find-my-way': ['kernel/http'],
+  htmlparser2: ['url-previews'],
   'libphonenumber-js': ['third-party-ids'],
   nodemailer: ['mail'],
   kysely: ['kernel/database', 'kernel/jobs', 'kernel/streams', 'slices'],

@@ -41,8 +41,7 @@ describe('features that are not in force', () => {
   it('get one warning each that says what will not happen and names the ignored options', () => {
     const document = `
 email: { smtp_host: mail.example.org, notif_from: "a@example.org", smtp_pass: hunter2 }
-url_preview_enabled: true
-url_preview_ip_range_blacklist: [10.0.0.0/8]
+retention: { enabled: true }
 app_service_config_files: [bridge.yaml]
 oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/", client_id: a, client_secret: b }]
 `;
@@ -51,20 +50,20 @@ oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/
       warnings.map((line) => line.split(',')[0]),
       [
         '3: email: not in force yet',
-        '4: URL previews: not in force yet',
-        '6: application services: not in force yet',
-        '7: single sign-on by OpenID Connect: not in force yet',
+        '4: message retention: not in force yet',
+        '5: application services: not in force yet',
+        '6: single sign-on by OpenID Connect: not in force yet',
       ],
     );
     assert.match(warnings[0]!, /so no email is sent, .*\(ignored: email\.smtp_host, .*email\.smtp_pass\)$/);
-    assert.match(warnings[1]!, /so clients get no previews of links/);
+    assert.match(warnings[1]!, /so old messages are not deleted/);
     assert.doesNotMatch(warnings.join(), /hunter2/);
   });
 
   it('get no warning when their switches are off', () => {
     assert.deepEqual(
       warningsOf(
-        'url_preview_enabled: false\nmax_spider_size: 10M\nopentracing: { enabled: false }\nreport_stats: false\n' +
+        'retention: { enabled: false, allowed_lifetime_min: 1d }\nopentracing: { enabled: false }\nreport_stats: false\n' +
           'app_service_config_files: []\ncas_config: { enabled: false }\nlimit_usage_by_mau: false\n',
       ),
       [],

@@ -137,20 +137,6 @@ export const features: readonly Feature[] = [
     consequence: 'no pushes are sent to push gateways, so phones are not woken up',
   },
   {
-    name: 'URL previews',
-    options: [
-      'url_preview_enabled',
-      'url_preview_ip_range_blacklist',
-      'url_preview_ip_range_whitelist',
-      'url_preview_url_blacklist',
-      'max_spider_size',
-      'url_preview_accept_language',
-      'oembed',
-    ],
-    switches: ['url_preview_enabled'],
-    consequence: 'clients get no previews of links',
-  },
-  {
     name: 'application services',
     options: ['app_service_config_files', 'track_appservice_user_ips', 'use_appservice_legacy_authorization'],
     switches: ['app_service_config_files'],

@@ -36,9 +36,9 @@ const avatars: Rule<HearthConfiguration> = ({ profiles, media }, view) => {
   }
 };
 
-const proxiedPreviews: Rule<HearthConfiguration> = ({ outbound, media }, view) => {
+const proxiedPreviews: Rule<HearthConfiguration> = ({ outbound, urlPreviews }, view) => {
   const proxied = (outbound.http_proxy ?? outbound.https_proxy) !== null;
-  if (proxied && media.url_preview_enabled) {
+  if (proxied && urlPreviews.url_preview_enabled) {
     view.warn('url_preview_ip_range_blacklist', 'has no effect on requests that go through a proxy');
   }
 };

@@ -40,4 +40,13 @@ export const mediaMigrations: readonly Migration[] = [
     },
   },
   mediaModerationMigration,
+  {
+    name: 'media/0003-preview-images',
+    async up({ db, run }) {
+      await db.schema.alterTable('local_media').addColumn('preview_until', 'bigint').execute();
+      await run(
+        'CREATE INDEX local_media_by_preview_end ON local_media (preview_until) WHERE preview_until IS NOT NULL',
+      );
+    },
+  },
 ];

@@ -2,6 +2,7 @@ import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { RateLimiter } from '../kernel/rate-limits/index.ts';
@@ -11,6 +12,7 @@ import { essenceOf } from './description.ts';
 import { MediaStore } from './disk/media-store.ts';
 import { ThumbnailStore } from './disk/thumbnail-store.ts';
 import { LocalMedia } from './local/local-media.ts';
+import { PreviewImages } from './local/preview-images.ts';
 import { MediaAccess } from './moderation/media-access.ts';
 import { MediaModeration } from './moderation/media-moderation.ts';
 import type { MediaServers } from './remote/media-servers.ts';
@@ -28,6 +30,7 @@ export interface MediaSliceDeps {
   readonly caches: CacheRegistry;
   readonly database: Database;
   readonly clock: Clock;
+  readonly jobs: Jobs;
   readonly randomness: Randomness;
   readonly log: Logger;
   readonly serverName: string;
@@ -47,9 +50,13 @@ export interface MediaSlice {
   /** Returns the properties of a local file. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
   readonly moderation: MediaModeration;
+  /** Stores images of URL previews. */
+  readonly previewImages: PreviewImages;
   /** Aborts downloads from remote servers and the making of thumbnails. */
   stop(): Promise<void>;
 }
+
+const hour = 3_600_000;
 
 /** @throws when the media directory cannot be used */
 export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSlice> {
@@ -68,6 +75,9 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
   const local = new LocalMedia({ ...deps, disk, access, uploaded: (file) => void thumbnails.prepare(file) });
   const remote = new RemoteMedia({ ...deps, disk, access, limit: limits.remote });
   const finder = new MediaFinder({ serverName, disk, local, remote, options });
+  const moderation = new MediaModeration({ ...deps, disk, access });
+  const previewImages = new PreviewImages({ ...deps, disk, thumbnails, moderation });
+  deps.jobs.every('media/delete-preview-images', hour, { run: () => previewImages.deleteOld() });
   return {
     routes: [
       ...uploadRoutes({ local, serverName, createLimit: limits.create, options }),
@@ -80,7 +90,8 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
       const file = address?.serverName === serverName ? await local.describe(address.mediaId) : undefined;
       return file && { size: file.size, mimeType: essenceOf(file.contentType) };
     },
-    moderation: new MediaModeration({ ...deps, disk, access }),
+    moderation,
+    previewImages,
     stop() {
       remote.stop();
       thumbnails.stop();

@@ -122,6 +122,54 @@ export async function insertUploaded(
     .execute();
 }
 
+/** Stores an image of a URL preview, which belongs to no user. */
+export async function insertPreviewImage(
+  writer: Writer<Tables>,
+  { mediaId, at, until }: { mediaId: string; at: number; until: number },
+  file: UploadedFile,
+): Promise<void> {
+  await writer
+    .insertInto('local_media')
+    .values({
+      media_id: mediaId,
+      user_id: '',
+      created_at: at,
+      expires_at: null,
+      uploaded_at: at,
+      preview_until: until,
+      ...fileValues(file),
+    })
+    .execute();
+}
+
+export async function setContentType(
+  writer: Writer<Tables>,
+  mediaId: string,
+  contentType: string,
+): Promise<void> {
+  await writer
+    .updateTable('local_media')
+    .set({ content_type: contentType })
+    .where('media_id', '=', mediaId)
+    .execute();
+}
+
+/** Returns ids of images of URL previews whose time is over. */
+export async function readOldPreviewImages(
+  reader: Reader<Tables>,
+  now: number,
+  limit: number,
+): Promise<string[]> {
+  const rows = await reader
+    .selectFrom('local_media')
+    .select('media_id')
+    .where('preview_until', '<=', now)
+    .where('quarantined_by', 'is', null)
+    .limit(limit)
+    .execute();
+  return rows.map((row) => row.media_id);
+}
+
 /** Sets the file of a media id. @returns whether the upload was pending */
 export async function completePending(
   writer: Writer<Tables>,

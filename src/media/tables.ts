@@ -4,7 +4,7 @@ import type { Generated } from 'kysely';
 export interface MediaTables {
   local_media: {
     media_id: string;
-    /** Creator of the media id. */
+    /** Creator of the media id; empty for images of URL previews. */
     user_id: string;
     created_at: number;
     /** End of the time for a pending upload. */
@@ -26,6 +26,8 @@ export interface MediaTables {
     quarantined_by: Generated<string | null>;
     /** 1 when it must not be quarantined, else 0. */
     protected: Generated<number>;
+    /** When an image of a URL preview is deleted; null for uploads. */
+    preview_until: Generated<number | null>;
   };
   remote_media: {
     server_name: string;

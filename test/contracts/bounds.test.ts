@@ -41,7 +41,10 @@ describe('contracts of routes', () => {
   let server: TestServer;
   let routes: readonly Route[];
   before(async () => {
-    server = await startTestServer({ database: 'sqlite' });
+    server = await startTestServer({
+      database: 'sqlite',
+      config: { urlPreviews: { url_preview_enabled: true, url_preview_ip_range_blacklist: [] } },
+    });
     routes = server.homeserver.routes;
   });
   after(() => server.stop());

@@ -9,7 +9,6 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
  * account data.
  */
 const notServed: Readonly<Record<string, readonly string[]>> = {
-  'previews of links': ['getUrlPreview', 'getUrlPreviewAuthed'],
   'mail addresses and phone numbers of accounts': [],
   'single sign-on and OAuth 2.0': ['getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
   'push gateways': ['getPushers', 'postPusher'],
@@ -35,7 +34,10 @@ describe('the client-server API', () => {
     const login_via_existing_session = { enabled: true, require_ui_auth: true, token_timeout: 60_000 };
     server = await startTestServer({
       database: 'sqlite',
-      config: { accounts: { login_via_existing_session } },
+      config: {
+        accounts: { login_via_existing_session },
+        urlPreviews: { url_preview_enabled: true, url_preview_ip_range_blacklist: [] },
+      },
     });
   });
   after(() => server.stop());

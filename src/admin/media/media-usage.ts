@@ -75,6 +75,7 @@ export class MediaUsage {
         sql<number | string>`cast(sum(m.size) as bigint)`.as('media_length'),
       ])
       .where('m.file_id', 'is not', null)
+      .where('m.preview_until', 'is', null)
       .groupBy(['m.user_id', 'n.value']);
     if (from !== undefined) media = media.where('m.created_at', '>=', from);
     if (until !== undefined) media = media.where('m.created_at', '<=', until);

@@ -26,6 +26,8 @@ export interface OutboundRequest {
   readonly maxBody: number;
   /** Maximum number of redirects of a GET to follow. When absent, the redirect itself is the response. */
   readonly redirects?: number;
+  /** Whether a redirect to a URL may be followed; by default each one may. */
+  readonly mayFollow?: (to: URL) => boolean;
   readonly signal?: AbortSignal | undefined;
   /** Replaces the certificate authorities and TLS versions of the machine. */
   readonly tls?: TlsSettings | undefined;
@@ -105,6 +107,8 @@ export class OutboundHttp {
         if (to === undefined) return { ...response, url: at };
         response.body.destroy();
         if (left <= 0) throw new OutboundError('redirect', 'Too many redirects');
+        if (request.mayFollow?.(to) === false)
+          throw new OutboundError('refused-address', 'Redirected to a refused URL');
         headers = redirectedHeaders(headers, at, to);
         at = to;
       }

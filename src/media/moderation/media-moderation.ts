@@ -219,6 +219,7 @@ export class MediaModeration {
         ]),
       )
       .where('size', '>', largerThan)
+      .where('preview_until', 'is', null)
       .where('quarantined_by', 'is', null)
       .where('protected', '=', 0)
       .where('media_id', '>', after)

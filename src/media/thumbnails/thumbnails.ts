@@ -98,6 +98,16 @@ export class Thumbnails {
     }
   }
 
+  /** Returns the properties of an image; `undefined` for other content. */
+  async measure(file: MediaFile): Promise<Image | undefined> {
+    try {
+      return await this.#examine(file, 'urgent');
+    } catch (error) {
+      if (error instanceof NoThumbnail) return undefined;
+      throw errorOf(error);
+    }
+  }
+
   /** Makes the thumbnails of the list in the background. Never fails: missing ones are made on request. */
   async prepare(file: MediaFile): Promise<void> {
     const { options, log } = this.#deps;

@@ -6,9 +6,11 @@ import {
   nullable,
   object,
   option,
+  type SectionType,
+  section,
   size,
   string,
-} from '../../kernel/config/index.ts';
+} from '../kernel/config/index.ts';
 
 const component = (name: string) =>
   option(nullable(globOrRegularExpression()), {
@@ -23,8 +25,7 @@ const blockedUrl = object({
   path: component('path'),
 });
 
-/** URL previews. */
-export const previewOptions = {
+const options = {
   url_preview_enabled: option(boolean(), {
     description: 'Lets clients request URL previews. It needs `url_preview_ip_range_blacklist`.',
     default: false,
@@ -77,3 +78,21 @@ export const previewOptions = {
     { description: 'Previews by oEmbed.' },
   ),
 };
+
+/** URL previews. */
+export const urlPreviewsSection = section({
+  title: 'URL previews',
+  options,
+  rules: [
+    ({ url_preview_enabled, url_preview_ip_range_blacklist }, view) => {
+      if (url_preview_enabled && url_preview_ip_range_blacklist === null) {
+        view.error(
+          'url_preview_enabled',
+          'needs url_preview_ip_range_blacklist, or users could make this server request addresses that only it can reach; the default of ip_range_blacklist is a good list',
+        );
+      }
+    },
+  ],
+});
+
+export type UrlPreviewsConfig = SectionType<typeof urlPreviewsSection>;

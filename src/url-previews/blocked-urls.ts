@@ -1,0 +1,63 @@
+import { RE2JS } from 're2js';
+import type { UrlPreviewsConfig } from './config.ts';
+
+type Entry = UrlPreviewsConfig['url_preview_url_blacklist'][number];
+
+/** Decides which URLs are not fetched: `url_preview_url_blacklist`. */
+export class BlockedUrls {
+  readonly #entries: readonly (readonly (readonly [keyof Entry, RE2JS])[])[];
+
+  constructor(entries: readonly Entry[]) {
+    this.#entries = entries.map((entry) =>
+      Object.entries(entry)
+        .filter((part): part is [keyof Entry, string] => typeof part[1] === 'string')
+        .map(([name, pattern]) => [name, compiled(pattern)] as const),
+    );
+  }
+
+  /** Whether all parts of an entry match. A URL without a user name matches no pattern for one. */
+  has(url: URL): boolean {
+    const parts = partsOf(url);
+    return this.#entries.some((entry) =>
+      entry.every(([name, pattern]) => {
+        const part = parts[name];
+        return part !== undefined && pattern.matcher(part).lookingAt();
+      }),
+    );
+  }
+}
+
+function partsOf({
+  username,
+  password,
+  host,
+  protocol,
+  pathname,
+}: URL): Record<keyof Entry, string | undefined> {
+  const user = username === '' ? '' : `${username}${password && `:${password}`}@`;
+  return {
+    username: username === '' ? undefined : username,
+    netloc: user + host,
+    scheme: protocol.slice(0, -1),
+    path: pathname,
+  };
+}
+
+/** Compiles a regular expression, which begins with `^`, or a pattern as for file names. */
+const compiled = (pattern: string) =>
+  pattern.startsWith('^')
+    ? RE2JS.compile(pattern)
+    : RE2JS.compile(`${fileNamePattern(pattern)}$`, RE2JS.DOTALL);
+
+/** Translates `*`, `?` and `[…]`; a bracket that is not closed stands for itself. */
+function fileNamePattern(pattern: string): string {
+  return pattern.replace(
+    /\*|\?|\[(!?)(\]?[^\]]*)\]|[^*?[]+|\[/g,
+    (part, not: string | undefined, set?: string) => {
+      if (part === '*') return '.*';
+      if (part === '?') return '.';
+      if (set === undefined || set === '') return RE2JS.quote(part);
+      return `[${not ? '^' : ''}${set.replace(/[\\[\]^]/g, '\\$&')}]`;
+    },
+  );
+}

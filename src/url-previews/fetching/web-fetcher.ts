@@ -1,0 +1,140 @@
+import type { Readable } from 'node:stream';
+import { OutboundError, type OutboundHttp } from '../../kernel/outbound/index.ts';
+import { forbidden, limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
+import type { BlockedUrls } from '../blocked-urls.ts';
+
+/** A response whose body must be read or destroyed. */
+export interface WebResponse {
+  /** After redirects. */
+  readonly url: URL;
+  readonly contentType: string;
+  readonly fileName: string | undefined;
+  readonly body: Readable;
+}
+
+export interface WebFetcherDeps {
+  readonly http: Pick<OutboundHttp, 'open'>;
+  readonly blocked: BlockedUrls;
+  readonly options: {
+    /** Bytes. */
+    readonly max_spider_size: number;
+    readonly url_preview_accept_language: readonly string[];
+  };
+}
+
+const maxRedirects = 5;
+
+/** Milliseconds for a response with all redirects. */
+const fetchTimeout = 20_000;
+
+/** Concurrent requests to the web. */
+const maxFetches = 50;
+
+/** Fetches pages and images of the web for previews: with bounds, and only from URLs that are not blocked. */
+export class WebFetcher {
+  readonly #deps: WebFetcherDeps;
+  readonly #stopping = new AbortController();
+  #running = 0;
+
+  constructor(deps: WebFetcherDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Requests a URL.
+   * @param accept the types that are wanted
+   * @throws MatrixError M_FORBIDDEN for blocked URLs and addresses, M_TOO_LARGE (502), M_LIMIT_EXCEEDED, M_UNKNOWN (502)
+   */
+  async open(url: URL, accept: string): Promise<WebResponse> {
+    const { http, blocked, options } = this.#deps;
+    if (blocked.has(url)) throw urlBlocked();
+    if (this.#running >= maxFetches) throw limitExceeded(1_000);
+    this.#running++;
+    try {
+      const {
+        status,
+        headers,
+        body,
+        url: at,
+      } = await http.open(url, {
+        headers: { accept, 'accept-language': options.url_preview_accept_language.join(', ') },
+        timeout: fetchTimeout,
+        maxBody: options.max_spider_size,
+        redirects: maxRedirects,
+        mayFollow: (to) => !blocked.has(to),
+        signal: this.#stopping.signal,
+      });
+      if (status < 200 || status > 299) {
+        body.destroy();
+        throw unknown(`The page cannot be fetched: its server answered with status ${status}`, 502);
+      }
+      const { 'content-type': type, 'content-disposition': disposition } = headers;
+      body.once('close', () => this.#running--);
+      return { url: at, contentType: first(type) ?? '', fileName: fileNameOf(at, first(disposition)), body };
+    } catch (error) {
+      this.#running--;
+      throw fetchError(error);
+    }
+  }
+
+  /**
+   * Reads a body to its end.
+   * @param kept bytes at the beginning that are returned
+   * @throws as `open` does
+   */
+  async read({ body }: WebResponse, kept: number): Promise<Buffer> {
+    const chunks: Buffer[] = [];
+    let left = kept;
+    try {
+      for await (const chunk of body as AsyncIterable<Buffer>) {
+        if (left > 0) chunks.push(chunk.subarray(0, left));
+        left -= chunk.length;
+      }
+    } catch (error) {
+      throw fetchError(error);
+    }
+    return Buffer.concat(chunks);
+  }
+
+  /** Aborts all requests. */
+  stop(): void {
+    this.#stopping.abort();
+  }
+}
+
+const first = (header: string | string[] | undefined) => (Array.isArray(header) ? header[0] : header);
+
+/** Returns the name in the header, or the last part of the path. */
+function fileNameOf({ pathname }: URL, disposition = ''): string | undefined {
+  const [, quoted, plain] = /;\s*filename\s*=\s*(?:"([^"]*)"|([^\s;]+))/i.exec(disposition) ?? [];
+  const name = quoted ?? plain ?? decoded(pathname.slice(pathname.lastIndexOf('/') + 1));
+  return name === '' || name.length > 255 || !name.isWellFormed() || name.includes('\0') ? undefined : name;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+export const urlBlocked = () => forbidden('The server does not preview this URL');
+
+/** Returns the error for the client; it names no address, which would tell about the network of the server. */
+export function fetchError(error: unknown): unknown {
+  if (!(error instanceof OutboundError)) return error;
+  switch (error.failure) {
+    case 'refused-address':
+      return urlBlocked();
+    case 'too-large':
+      return new MatrixError(502, 'M_TOO_LARGE', 'The page is too large for a preview');
+    case 'timeout':
+    case 'aborted':
+      return unknown('The page was not received in time', 504);
+    case 'unknown-host':
+      return unknown('The host of the page was not found', 502);
+    default:
+      return unknown('The page cannot be fetched', 502);
+  }
+}

@@ -1,0 +1,49 @@
+/** Bytes at the beginning of a page in which it may name its character set. Source: HTML Standard, 13.2.3.2. */
+const prescanned = 4_096;
+
+/**
+ * Returns the text of a page. The character set is that of the byte order mark, else the first one in which all bytes
+ * are valid: of the header, of the page's own `meta` or XML declaration, UTF-8, Windows-1252 (in which all bytes are).
+ */
+export function decodePage(body: Buffer, contentType: string): string {
+  const marked = markOf(body);
+  const beginning = body.toString('latin1', 0, prescanned);
+  const labels = marked
+    ? [marked]
+    : [charsetOf(contentType), ...charsetsIn(beginning), 'utf-8'].filter((label) => label !== undefined);
+  for (const label of labels) {
+    const text = decode(body, label, true);
+    if (text !== undefined) return text;
+  }
+  return decode(body, marked ?? 'windows-1252', false) ?? body.toString('latin1');
+}
+
+function markOf(body: Buffer): string | undefined {
+  if (body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf) return 'utf-8';
+  if (body[0] === 0xfe && body[1] === 0xff) return 'utf-16be';
+  if (body[0] === 0xff && body[1] === 0xfe) return 'utf-16le';
+  return undefined;
+}
+
+const charsetOf = (contentType: string) => /;\s*charset\s*=\s*["']?([\w:.-]{1,40})/i.exec(contentType)?.[1];
+
+/** A page that can be searched as ASCII is not in UTF-16, whatever it claims. Source: HTML Standard, 13.2.3.2. */
+const readable = (label: string) => (/^utf-?16/i.test(label) ? 'utf-8' : label);
+
+function charsetsIn(beginning: string): string[] {
+  const found = [
+    /<meta\s[^>]{0,200}?charset\s*=\s*["']?\s*([\w:.-]{1,40})/i.exec(beginning)?.[1],
+    /^\s*<\?xml\s[^>]{0,100}?encoding\s*=\s*["']([\w:.-]{1,40})/i.exec(beginning)?.[1],
+  ];
+  return found.filter((label) => label !== undefined).map(readable);
+}
+
+/** @returns `undefined` for an unknown character set and, if `fatal`, for invalid bytes */
+function decode(body: Buffer, label: string, fatal: boolean): string | undefined {
+  try {
+    // As a part of a stream: the last character may be incomplete where a large page was cut.
+    return new TextDecoder(label, { fatal }).decode(body, { stream: true });
+  } catch {
+    return undefined;
+  }
+}

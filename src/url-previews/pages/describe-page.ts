@@ -1,0 +1,86 @@
+import { describeJsonLd } from './json-ld.ts';
+import type { PageResult } from './page-task.ts';
+import type { PageElements } from './read-page.ts';
+import { summarize } from './summarize.ts';
+import { webUrl } from './web-url.ts';
+
+/** Pixels below which an image is a decoration. */
+const minImageArea = 100;
+
+/** Number of images that are tried. */
+const maxImages = 3;
+
+/**
+ * Composes the preview of a page: from Open Graph, then from Twitter cards, JSON-LD and the page itself, each for what
+ * the ones before do not say.
+ */
+export function describePage(page: PageElements, url: string): PageResult {
+  const base = page.base === undefined ? url : (URL.parse(page.base, url)?.href ?? url);
+  const linked = describeJsonLd(page.jsonLd);
+  const properties: Record<string, string> = {
+    ...without({
+      'og:title': page.title || page.headings[0],
+      'og:description': page.metas.get('description') || summarize(page.paragraphs),
+    }),
+    ...without({
+      'og:title': linked.title,
+      'og:description': linked.description,
+      'og:site_name': linked.siteName,
+    }),
+    ...twitterCard(page.metas),
+    ...openGraph(page.metas),
+  };
+  const candidates = [
+    page.metas.get('og:image:secure_url'),
+    page.metas.get('og:image'),
+    page.metas.get('og:image:url'),
+    page.metas.get('twitter:image'),
+    page.metas.get('twitter:image:src'),
+    linked.image,
+    page.metas.get('itemprop image'),
+    hrefOf(page, 'image_src'),
+    page.images.filter(({ area }) => area >= minImageArea).sort((a, b) => b.area - a.area)[0]?.src,
+    hrefOf(page, 'apple-touch-icon'),
+    hrefOf(page, 'icon'),
+  ];
+  const images = candidates.map((image) => webUrl(image, base)).filter((image) => image !== undefined);
+  return {
+    properties,
+    images: [...new Set(images)].slice(0, maxImages),
+    oEmbedUrl: webUrl(page.links.find(isOEmbed)?.href, base),
+  };
+}
+
+/** Names of images are those of this server's copy. Source: https://ogp.me */
+const isOfImage = (name: string) =>
+  name === 'og:image' || /^og:image:(url|secure_url|type|width|height)$/.test(name);
+
+function openGraph(metas: PageElements['metas']): Record<string, string> {
+  return Object.fromEntries(
+    [...metas].filter(([name, value]) => name.startsWith('og:') && !isOfImage(name) && value !== ''),
+  );
+}
+
+/** Source: https://developer.x.com/en/docs/x-for-websites/cards/overview/markup */
+function twitterCard(metas: PageElements['metas']): Record<string, string> {
+  return without({
+    'og:title': metas.get('twitter:title'),
+    'og:description': metas.get('twitter:description'),
+    'og:site_name': metas.get('twitter:site'),
+  });
+}
+
+/** Returns an object without the members that are missing or empty. */
+function without(values: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(values).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  );
+}
+
+const hrefOf = ({ links }: PageElements, rel: string) =>
+  links.find((link) => link.rel.split(/\s+/).includes(rel))?.href;
+
+/** Source: oEmbed specification, 4 "Discovery". */
+const isOEmbed = ({ rel, type }: PageElements['links'][number]) =>
+  rel.split(/\s+/).includes('alternate') &&
+  /^(application\/json|text\/xml|application\/xml)\+oembed$/.test(type);

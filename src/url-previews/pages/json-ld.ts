@@ -1,0 +1,60 @@
+import { plain } from './read-page.ts';
+
+/** What JSON-LD says about a page. */
+export interface LinkedData {
+  readonly title?: string | undefined;
+  readonly description?: string | undefined;
+  readonly siteName?: string | undefined;
+  readonly image?: string | undefined;
+}
+
+/** Objects that are looked at in one script. */
+const maxObjects = 200;
+
+/** Reads the first object with a headline, else the first with a name and a description. Source: https://schema.org/Article */
+export function describeJsonLd(scripts: readonly string[]): LinkedData {
+  const objects = scripts.flatMap((script) => objectsIn(parse(script)));
+  const article = objects.find(({ headline }) => textOf(headline) !== undefined);
+  const thing = article ?? objects.find((object) => textOf(object['name']) && textOf(object['description']));
+  if (thing === undefined) return {};
+  return {
+    title: textOf(thing['headline']) ?? textOf(thing['name']),
+    description: textOf(thing['description']),
+    siteName: textOf(memberOf(thing['publisher'], 'name')),
+    image: imageOf(thing['image']),
+  };
+}
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is JsonObject => typeof value === 'object' && value !== null;
+
+function parse(script: string): unknown {
+  try {
+    return JSON.parse(script);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns the object, or those of its list or `@graph`. */
+function objectsIn(value: unknown): JsonObject[] {
+  const list = Array.isArray(value) ? value.slice(0, maxObjects) : [value];
+  return list.filter(isObject).flatMap((object) => {
+    const graph = object['@graph'];
+    return Array.isArray(graph) ? [object, ...graph.slice(0, maxObjects).filter(isObject)] : [object];
+  });
+}
+
+const memberOf = (value: unknown, name: string) => {
+  const object: unknown = Array.isArray(value) ? value[0] : value;
+  return isObject(object) ? object[name] : undefined;
+};
+
+const textOf = (value: unknown) =>
+  typeof value === 'string' ? plain(value.slice(0, 4_096)) || undefined : undefined;
+
+function imageOf(value: unknown): string | undefined {
+  const image: unknown = Array.isArray(value) ? value[0] : value;
+  return textOf(image) ?? textOf(memberOf(image, 'url'));
+}

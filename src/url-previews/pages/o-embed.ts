@@ -1,0 +1,74 @@
+import { Parser } from 'htmlparser2';
+import { describePage } from './describe-page.ts';
+import type { PageResult } from './page-task.ts';
+import { plain, readPage } from './read-page.ts';
+import { webUrl } from './web-url.ts';
+
+/** Types of content of oEmbed responses. Source: oEmbed specification, 2.3. */
+export const isOEmbedType = (contentType: string) =>
+  /^\s*(application\/json(\+oembed)?|text\/xml(\+oembed)?|application\/xml(\+oembed)?|text\/javascript)\s*(;|$)/i.test(
+    contentType,
+  );
+
+/** Reads an oEmbed response. @throws when it is none */
+export function readOEmbed(text: string, contentType: string, url: string): PageResult {
+  const members = /xml/i.test(contentType.split(';', 1)[0]!) ? membersOfXml(text) : membersOfJson(text);
+  const given = (name: string) => members.get(name) || undefined;
+  const html = given('html');
+  const embedded = html === undefined ? undefined : readPage(`<body>${html}`);
+  const type = given('type');
+  const title = given('title');
+  const video = type === 'video' ? webUrl(embedded?.frames[0], url) : undefined;
+  const inner = embedded && describePage(embedded, url);
+  const properties = {
+    ...(title !== undefined && { 'og:title': plain(title) }),
+    ...(given('provider_name') !== undefined && { 'og:site_name': plain(given('provider_name')!) }),
+    ...(type === 'rich' &&
+      inner?.properties['og:description'] !== undefined && {
+        'og:description': inner.properties['og:description'],
+      }),
+    ...(type === 'video' && { 'og:type': 'video.other' }),
+    ...(type === 'link' && { 'og:type': 'website' }),
+    ...(video !== undefined && { 'og:video': video }),
+  };
+  const images = [
+    type === 'photo' ? webUrl(given('url'), url) : undefined,
+    webUrl(given('thumbnail_url'), url),
+    ...(type === 'rich' ? (inner?.images ?? []) : []),
+  ];
+  return { properties, images: images.filter((image) => image !== undefined), author: given('author_name') };
+}
+
+const maxValue = 65_536;
+
+function membersOfJson(text: string): Map<string, string> {
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null) throw new TypeError('Not an object');
+  const members = Object.entries(value).filter(
+    (entry): entry is [string, string] => typeof entry[1] === 'string',
+  );
+  return new Map(members.map(([name, member]) => [name, member.slice(0, maxValue)]));
+}
+
+/** Reads the children of the first element. */
+function membersOfXml(text: string): Map<string, string> {
+  const members = new Map<string, string>();
+  const path: string[] = [];
+  const parser = new Parser(
+    {
+      onopentag: (name) => void path.push(name),
+      onclosetag: () => void path.pop(),
+      ontext(value) {
+        const [root, member] = path;
+        if (path.length !== 2 || root !== 'oembed' || member === undefined) return;
+        const known = members.get(member) ?? '';
+        if (known.length < maxValue && members.size < 50)
+          members.set(member, known + value.slice(0, maxValue));
+      },
+    },
+    { xmlMode: true },
+  );
+  parser.end(text);
+  if (members.size === 0) throw new TypeError('Not an oEmbed response');
+  return members;
+}

@@ -1,0 +1,90 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { TaskFailure, TaskProcesses } from '../../kernel/task-processes/index.ts';
+import { limitExceeded } from '../../protocol/index.ts';
+import type { PageResult, PageTask } from './page-task.ts';
+import { webUrl } from './web-url.ts';
+
+const second = 1_000;
+
+const limits = {
+  processes: 1,
+  waiting: { urgent: 50, background: 0 },
+  taskTimeout: 5 * second,
+  idleTimeout: 15 * second,
+  growAfter: 500,
+};
+
+const nothing: PageResult = { properties: {}, images: [] };
+
+/** Bounds of a preview. Source: the reference server leaves out longer names and values. */
+const [maxProperties, maxName, maxValue] = [50, 50, 1_000];
+
+/** Reads pages in a process that a hostile page may crash or occupy: see decision 0170. */
+export class PageReader {
+  readonly #processes: TaskProcesses<PageTask, PageResult>;
+  readonly #log: Logger;
+
+  constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
+    this.#log = log;
+    const importedFrom = import.meta.url;
+    const environment = { MALLOC_ARENA_MAX: '2' };
+    this.#processes = new TaskProcesses({
+      program: './page-process',
+      importedFrom,
+      environment,
+      limits,
+      clock,
+    });
+  }
+
+  /**
+   * Reads a page or an oEmbed response. A page that takes too long, or crashes the process, says nothing.
+   * @throws MatrixError M_LIMIT_EXCEEDED when too many pages wait; TaskFailure when no process can start
+   */
+  async read(
+    kind: PageTask['kind'],
+    page: { body: Buffer; contentType: string; url: URL },
+  ): Promise<PageResult> {
+    const task = {
+      kind,
+      body: page.body.toString('base64'),
+      contentType: page.contentType,
+      url: page.url.href,
+    };
+    try {
+      return checked(await this.#processes.run(task, 'urgent'));
+    } catch (error) {
+      if (!(error instanceof TaskFailure)) throw error;
+      if (error.reason === 'busy') throw limitExceeded(second);
+      if (error.reason === 'unavailable' || error.reason === 'stopped') throw error;
+      this.#log.info({ host: page.url.host, why: error.reason }, 'A page could not be read for a preview');
+      return nothing;
+    }
+  }
+
+  stop(): void {
+    this.#processes.stop();
+  }
+}
+
+/** Returns the valid parts of a result: a process that a page has compromised may answer anything. */
+function checked(result: PageResult | null): PageResult {
+  if (typeof result !== 'object' || result === null) return nothing;
+  const { properties, images, oEmbedUrl, author } = result;
+  const entries = Object.entries(properties ?? {}).filter(
+    ([name, value]) => name.length <= maxName && isText(value) && value.length <= maxValue,
+  );
+  return {
+    properties: Object.fromEntries(entries.slice(0, maxProperties)),
+    images: (Array.isArray(images) ? images : [])
+      .filter((url) => isText(url) && webUrl(url) !== undefined)
+      .slice(0, 5),
+    oEmbedUrl: isText(oEmbedUrl) ? webUrl(oEmbedUrl) : undefined,
+    author: isText(author) && author.length <= maxValue ? author : undefined,
+  };
+}
+
+/** Whether a value is a string that databases can store. */
+const isText = (value: unknown): value is string =>
+  typeof value === 'string' && value.isWellFormed() && !value.includes('\0');

@@ -1,0 +1,158 @@
+import type { Readable } from 'node:stream';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import { MatrixError } from '../protocol/index.ts';
+import { fetchError, type WebFetcher, type WebResponse } from './fetching/web-fetcher.ts';
+import type { OEmbedProviders } from './oembed/providers.ts';
+import type { PageReader } from './pages/page-reader.ts';
+import type { PageResult } from './pages/page-task.ts';
+
+/** The copy of an image that this server offers. */
+export interface PreviewImage {
+  readonly mxcUri: string;
+  readonly contentType: string;
+  /** Bytes. */
+  readonly size: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface PreviewMakerDeps {
+  readonly web: WebFetcher;
+  readonly reader: PageReader;
+  readonly providers: OEmbedProviders;
+  /** Stores an image for some days; `undefined` when the bytes are no image. */
+  readonly storeImage: (fileName: string | undefined, content: Readable) => Promise<PreviewImage | undefined>;
+  readonly log: Logger;
+}
+
+/** Bytes at the beginning of a page that are parsed. */
+const maxParsed = 4 * 1024 * 1024;
+
+/** Bytes of an oEmbed response that are parsed. */
+const maxOEmbed = 1024 * 1024;
+
+const pageTypes = 'text/html, application/xhtml+xml, image/*;q=0.9, video/*;q=0.9, */*;q=0.5';
+const oEmbedTypes = 'application/json, text/xml;q=0.9';
+
+const nothing: PageResult = { properties: {}, images: [] };
+
+/** Makes the preview of a URL: fetches the page, what it refers to, and one image. */
+export class PreviewMaker {
+  readonly #deps: PreviewMakerDeps;
+
+  constructor(deps: PreviewMakerDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws MatrixError when the page cannot be fetched */
+  async make(url: URL): Promise<JsonObject> {
+    const response = this.#deps.providers.responseFor(url);
+    const known = response && (await this.#readOEmbed(response));
+    if (known !== undefined && Object.keys(known.properties).length > 0) return this.#compose(known);
+    return this.#makeFromPage(url);
+  }
+
+  async #makeFromPage(url: URL): Promise<JsonObject> {
+    const { web, reader } = this.#deps;
+    const response = await web.open(url, pageTypes);
+    const { contentType, body } = response;
+    if (/^\s*image\//i.test(contentType)) return this.#previewOfImage(response);
+    if (!/^\s*(text\/html|application\/xhtml\+xml)\s*(;|$)/i.test(contentType)) {
+      body.destroy();
+      return /^\s*(video|audio)\//i.test(contentType) ? previewOfRecording(response) : {};
+    }
+    const bytes = await web.read(response, maxParsed);
+    const page = await reader.read('html', { body: bytes, contentType, url: response.url });
+    // The page says more than the response that it links to, which some sites complete by scripts.
+    const linked = page.oEmbedUrl ? await this.#readOEmbed(new URL(page.oEmbedUrl)) : undefined;
+    return this.#compose(page, linked);
+  }
+
+  async #previewOfImage({ fileName, body }: WebResponse): Promise<JsonObject> {
+    const image = await this.#store(fileName, body);
+    return { ...(fileName !== undefined && { 'og:description': fileName }), ...propertiesOf(image) };
+  }
+
+  /** @returns `undefined` when there is no such response */
+  async #readOEmbed(url: URL): Promise<PageResult | undefined> {
+    const { web, reader } = this.#deps;
+    try {
+      const response = await web.open(url, oEmbedTypes);
+      if (!/json|xml|javascript/i.test(response.contentType)) {
+        response.body.destroy();
+        return undefined;
+      }
+      const body = await web.read(response, maxOEmbed);
+      return await reader.read('oembed', { body, contentType: response.contentType, url: response.url });
+    } catch (error) {
+      return this.#without(error, url);
+    }
+  }
+
+  async #compose(page: PageResult, linked = nothing): Promise<JsonObject> {
+    const properties = { ...linked.properties, ...page.properties };
+    const author = linked.author ?? page.author;
+    if (properties['og:title'] === undefined && author !== undefined) properties['og:title'] = author;
+    for (const url of [...page.images, ...linked.images]) {
+      const image = await this.#fetchImage(new URL(url));
+      if (image !== undefined) return { ...properties, ...propertiesOf(image) };
+    }
+    return properties;
+  }
+
+  async #fetchImage(url: URL): Promise<PreviewImage | undefined> {
+    try {
+      const { body, contentType, fileName } = await this.#deps.web.open(url, 'image/*');
+      if (/^\s*image\//i.test(contentType)) return await this.#store(fileName, body);
+      body.destroy();
+      return undefined;
+    } catch (error) {
+      return this.#without(error, url);
+    }
+  }
+
+  async #store(fileName: string | undefined, body: Readable): Promise<PreviewImage | undefined> {
+    try {
+      return await this.#deps.storeImage(fileName, body);
+    } catch (error) {
+      throw fetchError(error);
+    } finally {
+      body.destroy();
+    }
+  }
+
+  /** A preview is made without a part that cannot be fetched. */
+  #without(error: unknown, url: URL): undefined {
+    if (!(error instanceof MatrixError) || error.status === 429) throw error;
+    this.#deps.log.debug(
+      { host: url.host, why: error.message },
+      'A preview is made without a part of the page',
+    );
+    return undefined;
+  }
+}
+
+/** Source: client-server API, `GET /_matrix/client/v1/media/preview_url`. */
+const propertiesOf = (image: PreviewImage | undefined): JsonObject =>
+  image === undefined
+    ? {}
+    : {
+        'og:image': image.mxcUri,
+        'og:image:type': image.contentType,
+        'og:image:width': image.width,
+        'og:image:height': image.height,
+        'matrix:image:size': image.size,
+      };
+
+/** Describes a video or a sound, which is not downloaded. */
+function previewOfRecording({ url, contentType, fileName }: WebResponse): JsonObject {
+  const essence = contentType.split(';', 1)[0]!.trim().toLowerCase();
+  const kind = essence.startsWith('video/') ? 'video' : 'audio';
+  return {
+    ...(fileName !== undefined && { 'og:title': fileName }),
+    'og:type': kind === 'video' ? 'video.other' : 'music.song',
+    [`og:${kind}`]: url.href,
+    [`og:${kind}:type`]: essence,
+  };
+}

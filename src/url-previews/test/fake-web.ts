@@ -1,0 +1,64 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Resolver } from '../../kernel/outbound/index.ts';
+
+/** Answers a request; a text is sent as HTML. */
+export type Page = string | Buffer | ((request: IncomingMessage, response: ServerResponse) => void);
+
+/** A web server on the loopback address under any host name, and the resolver that leads there. */
+export interface FakeWeb {
+  /** Returns the URL of a path. */
+  url(path: string, host?: string): string;
+  set(path: string, page: Page, type?: string): string;
+  /** Paths of all requests so far. */
+  readonly requests: { readonly path: string; readonly headers: IncomingMessage['headers'] }[];
+  count(path: string): number;
+  /** Hosts that were looked up. */
+  readonly lookups: string[];
+  readonly resolver: Resolver;
+  stop(): Promise<void>;
+}
+
+/** @param addresses of hosts, by name; a function is called for each look-up, and other hosts are at 127.0.0.1 */
+export async function startFakeWeb(
+  addresses: Readonly<Record<string, (lookup: number) => string | undefined>> = {},
+): Promise<FakeWeb> {
+  const pages = new Map<string, { page: Page; type: string }>();
+  const requests: FakeWeb['requests'] = [];
+  const lookups: string[] = [];
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    requests.push({ path, headers: request.headers });
+    const found = pages.get(path) ?? pages.get(path.split('?', 1)[0]!);
+    if (found === undefined) return response.writeHead(404).end();
+    if (typeof found.page === 'function') return found.page(request, response);
+    return response.writeHead(200, { 'content-type': found.type }).end(found.page);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = (path: string, host = 'pages.test') => `http://${host}:${port}${path}`;
+  return {
+    url,
+    set(path, page, type = 'text/html') {
+      pages.set(path, { page, type });
+      return url(path);
+    },
+    requests,
+    count: (path) => requests.filter((request) => request.path.split('?', 1)[0] === path).length,
+    lookups,
+    resolver: {
+      async addresses(host) {
+        lookups.push(host);
+        const address = addresses[host];
+        const given =
+          address === undefined ? '127.0.0.1' : address(lookups.filter((name) => name === host).length);
+        return given === undefined ? [] : [{ address: given, family: 4 }];
+      },
+      services: async () => [],
+    },
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,108 @@
+import type { Cache, CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import { LoadOnce } from '../kernel/load-once.ts';
+import { invalidParam, type JsonObject, limitExceeded, MatrixError } from '../protocol/index.ts';
+import type { PreviewMaker } from './preview-maker.ts';
+import * as store from './store.ts';
+import type { UrlPreviewTables } from './tables.ts';
+
+export interface UrlPreviewsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly caches: CacheRegistry;
+  readonly maker: PreviewMaker;
+}
+
+const hour = 3_600_000;
+
+/** Hours that a preview is stored, for requests that name an earlier time. */
+export const hoursStored = 48;
+
+/** Rows that are deleted in one transaction. */
+const rowsAtOnce = 500;
+
+/** Previews that are made at the same time. */
+const maxRunning = 50;
+
+/** Milliseconds for which a failure is answered again without a request to the web, and number of remembered ones. */
+const [failureTime, maxFailures] = [5 * 60_000, 2_000];
+
+interface Failure {
+  readonly at: number;
+  readonly error: MatrixError;
+}
+
+/** Previews of URLs, shared by all users: each URL is fetched at most once an hour. */
+export class UrlPreviews {
+  readonly #deps: UrlPreviewsDeps;
+  readonly #running = new LoadOnce<string, JsonObject>();
+  readonly #failures: Cache<string, Failure>;
+
+  constructor(deps: UrlPreviewsDeps) {
+    this.#deps = deps;
+    this.#failures = deps.caches.create('url_preview_failures', {
+      maxBytes: maxFailures * 1_000,
+      size: maxFailures,
+      sizeOf: (_, url) => 2 * url.length + 300,
+      isExpired: ({ at }) => deps.clock.now() - at >= failureTime,
+    });
+  }
+
+  /**
+   * Returns the preview of a URL.
+   * @param at milliseconds since the epoch: the time at which the preview should have been made; now when absent
+   * @throws MatrixError M_INVALID_PARAM for a URL that is not http or https; errors of fetching
+   */
+  async preview(text: string, at?: number): Promise<JsonObject> {
+    const url = URL.parse(text);
+    if (url === null || !['http:', 'https:'].includes(url.protocol) || text.includes('\0'))
+      throw invalidParam('The URL must begin with http:// or https://');
+    url.hash = '';
+    const { database, clock } = this.#deps;
+    const now = Math.floor(clock.now() / hour);
+    const wanted = Math.min(now, at === undefined ? now : Math.floor(at / hour));
+    const stored = await store.readPreview(database.reader(), url.href, wanted);
+    if (stored !== undefined && (stored.hour === wanted || wanted < now))
+      return JSON.parse(stored.response) as JsonObject;
+    return this.#makeOnce(url, now);
+  }
+
+  /** Deletes previews that are too old. */
+  async deleteOld(): Promise<void> {
+    const { database, clock } = this.#deps;
+    const before = Math.floor(clock.now() / hour) - hoursStored;
+    for (let deleted = rowsAtOnce; deleted === rowsAtOnce; ) {
+      deleted = await database.transaction<UrlPreviewTables, number>((writer) =>
+        store.deletePreviews(writer, before, rowsAtOnce),
+      );
+    }
+  }
+
+  /** Requests for the same URL share the work. */
+  #makeOnce(url: URL, now: number): Promise<JsonObject> {
+    const key = url.href;
+    const failure = this.#failures.get(key);
+    if (failure !== undefined) throw failure.error;
+    if (this.#running.get(key) === undefined && this.#running.size >= maxRunning) throw limitExceeded(1_000);
+    return this.#running.run(key, () => this.#make(url, now));
+  }
+
+  async #make(url: URL, now: number): Promise<JsonObject> {
+    const { database, clock, maker } = this.#deps;
+    // Another request may have stored it since this one has looked.
+    const stored = await store.readPreview(database.reader(), url.href, now);
+    if (stored?.hour === now) return JSON.parse(stored.response) as JsonObject;
+    try {
+      const preview = await maker.make(url);
+      await database.transaction<UrlPreviewTables, void>((writer) =>
+        store.storePreview(writer, url.href, now, JSON.stringify(preview)),
+      );
+      return preview;
+    } catch (error) {
+      if (error instanceof MatrixError && error.status !== 429)
+        this.#failures.set(url.href, { at: clock.now(), error });
+      throw error;
+    }
+  }
+}
