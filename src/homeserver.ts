@@ -1,6 +1,8 @@
 import { type AccountsSlice, accountPageRoutes, hasAccounts } from './accounts/index.ts';
 import { auditedRoutes } from './admin/index.ts';
+import type { AppserviceRegistry } from './appservice-registry/index.ts';
 import { startAdmin } from './composition/admin.ts';
+import { aliasReservations, openRegistry, openServiceTokens } from './composition/appservices.ts';
 import { openControl } from './composition/control.ts';
 import { maxEvents, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
@@ -27,6 +29,7 @@ import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
 import { WriteCheck } from './kernel/database/index.ts';
 import {
+  type Authenticator,
   acceptTokens,
   createHttpServer,
   type HttpServer,
@@ -83,7 +86,9 @@ export function createHomeserver(environment: Environment): Homeserver {
         const media = await startMedia(kernel, federation, opened);
         startUrlPreviews(kernel, media, opened);
         const mailTemplates = openMailTemplates(kernel.configuration.mail);
+        const registry = openRegistry(kernel);
         const users = startUsers(kernel, opened, {
+          registry,
           remoteProfiles: lookups.profiles,
           avatarFiles: media,
           addresses: startThirdPartyIds(kernel, federation, mailTemplates),
@@ -92,6 +97,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
           remoteAliases: lookups.aliases,
+          aliasReservations: aliasReservations(registry),
           otherServers: otherServers(federation),
           openRemoteMemberships: await remoteMemberships(kernel, federation, users),
         });
@@ -124,7 +130,8 @@ export function createHomeserver(environment: Environment): Homeserver {
           ],
         });
         routes = auditedRoutes(opened.routes, kernel.namedLog('admin'));
-        const http = createHttp(kernel, users.accounts, federation, routes, pages);
+        const authenticator = await openAuthenticator(kernel, registry, users.accounts);
+        const http = createHttp(kernel, authenticator, federation, routes, pages);
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
         await startManhole(kernel, users.accounts, opened);
@@ -197,9 +204,19 @@ function accountPages(kernel: Kernel, slice: AccountsSlice, pages: Pages): Route
   );
 }
 
+/** Accepts the tokens of application services and of sessions. */
+async function openAuthenticator(
+  kernel: Kernel,
+  registry: AppserviceRegistry,
+  accounts: AccountsSlice,
+): Promise<Authenticator> {
+  if (registry.isEmpty) return acceptTokens([accounts.authenticator]);
+  return acceptTokens([await openServiceTokens(kernel, registry, accounts), accounts.authenticator]);
+}
+
 function createHttp(
   kernel: Kernel,
-  accounts: AccountsSlice,
+  authenticator: Authenticator,
   federation: Federation,
   routes: readonly Route[],
   pages: Pages,
@@ -208,7 +225,7 @@ function createHttp(
   return createHttpServer({
     listeners: listenersOf(configuration.http),
     routes,
-    authenticator: acceptTokens([accounts.authenticator]),
+    authenticator,
     serverAuthenticator: federation.serverAuthenticator,
     serverAdmission: new ServerLimiter(configuration.rateLimits.rc_federation, clock),
     errorPage: pages.errorPage,

@@ -27,6 +27,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     'url-previews': ['media'],
     'federation-client': [],
     'identity-servers': [],
+    'appservice-registry': ['accounts', 'devices'],
     mail: [],
     welcome: [],
   },

@@ -25,6 +25,8 @@ export interface RegisteredAccount {
   readonly isGuest: boolean;
   /** The display name given in the request that creates the account. */
   readonly displayName: string | undefined;
+  /** Id of the application service that creates it. */
+  readonly appservice?: string | undefined;
 }
 
 /** Lifecycle hooks of an account: run in the transaction that creates, upgrades or deactivates it. */
@@ -75,11 +77,11 @@ export class Accounts extends AccountReader {
     user: Omit<NewUser, 'createdAt'> & { displayName?: string | undefined },
   ): Promise<void> {
     const { displayName, ...row } = user;
-    const { userId, isGuest } = row;
+    const { userId, isGuest, appservice } = row;
     const users = writerFor<AccountTables>(writer);
     if (await isTaken(users, userId)) throw userInUse();
     if (!(await insertUser(users, { ...row, createdAt: this.#deps.clock.now() }))) throw userInUse();
-    const account = { userId, isGuest, displayName };
+    const account = { userId, isGuest, displayName, appservice };
     for (const hooks of this.#lifecycleHooks) await hooks.registered?.(writer, publish, account);
     publish(this.accountStream, { kind: 'registered', userId, isGuest });
   }

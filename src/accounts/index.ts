@@ -54,4 +54,4 @@ export {
 } from './third-party-identifiers.ts';
 export type { User } from './user-store.ts';
 export { checkUserType } from './user-types.ts';
-export type { UsernameReservations } from './usernames.ts';
+export { appserviceLoginUnsupported, type UsernameReservations, userIdFromInput } from './usernames.ts';

@@ -5,7 +5,13 @@ import type { AccountOptions } from './account-options.ts';
 export interface UsernameReservations {
   /** Whether the user id is reserved for an application service other than `appservice`. */
   isReservedFrom(userId: string, appservice: string | undefined): boolean;
+  /** Whether an application service creates devices by itself and never logs in (MSC4190). */
+  managesDevices?(appservice: string): boolean;
 }
+
+/** The error of a login of an application service that creates devices by itself (MSC4190). */
+export const appserviceLoginUnsupported = (message: string): MatrixError =>
+  new MatrixError(400, 'M_APPSERVICE_LOGIN_UNSUPPORTED', message);
 
 export type UsernameRules = Pick<AccountOptions, 'server_name' | 'allow_underscore_prefixed_registration'>;
 

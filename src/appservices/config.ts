@@ -1,4 +1,15 @@
-import { boolean, list, option, section, string } from '../kernel/config/index.ts';
+import { readRegistrations } from '../appservice-registry/index.ts';
+import { boolean, list, option, type Rule, section, string } from '../kernel/config/index.ts';
+
+/** Checks the registration files, which have their own places in problems. */
+const registrationFiles: Rule<{ readonly app_service_config_files: readonly string[] }> = (
+  { app_service_config_files: files },
+  view,
+) => {
+  const { errors, warnings } = readRegistrations(files);
+  for (const { index, message } of errors) view.error(`app_service_config_files[${index}]`, message);
+  for (const { index, message } of warnings) view.warn(`app_service_config_files[${index}]`, message);
+};
 
 /** Bridges and bots. */
 export const appservicesSection = section({
@@ -19,4 +30,5 @@ export const appservicesSection = section({
       default: false,
     }),
   },
+  rules: [registrationFiles],
 });

@@ -38,7 +38,10 @@ function limitsOf({ configuration, limiter, limitOverrides }: Kernel): RoomLimit
 }
 
 /** The requests of rooms to other servers; absent in a server that does not federate. */
-export type RemoteRooms = Pick<RoomsDeps, 'remoteAliases' | 'otherServers' | 'openRemoteMemberships'>;
+export type RemoteRooms = Pick<
+  RoomsDeps,
+  'remoteAliases' | 'aliasReservations' | 'otherServers' | 'openRemoteMemberships'
+>;
 
 /** Opens rooms over accounts and profiles. @param opened holds the checks of events of the slices that were opened before */
 export async function startRooms(

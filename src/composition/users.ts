@@ -15,6 +15,7 @@ import {
   loginTokenRate,
   openAccounts,
 } from '../accounts/index.ts';
+import { type AppserviceRegistry, ServiceLogin } from '../appservice-registry/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
@@ -59,6 +60,8 @@ export interface UserSources {
   readonly avatarFiles?: AvatarFiles | undefined;
   /** Mail addresses and phone numbers. */
   readonly addresses?: OpenedThirdPartyIds;
+  /** The application services, which reserve names and log in as their users. */
+  readonly registry?: AppserviceRegistry;
   /** For requests to the CAPTCHA service. */
   readonly http?: OutboundHttp;
 }
@@ -67,7 +70,7 @@ export interface UserSources {
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
-  { remoteProfiles, avatarFiles, addresses, http }: UserSources = {},
+  { remoteProfiles, avatarFiles, addresses, http, registry }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -76,6 +79,7 @@ export function startUsers(
   const keyChanges = new DeviceKeyChanges();
   const { pushRules } = opened.add('push rules', openPushRules(kernel));
   const notices = noticesUserOf(kernel);
+  const reader = new AccountReader(kernel.database);
   const isServer = (userId: string) => userId === notices?.userId;
   const computed = new Map([['m.push_rules', (userId: string) => pushRules.content(userId)]]);
   const { accountData, tags, ignoredUsers, invitePermissions } = opened.add(
@@ -86,7 +90,7 @@ export function startUsers(
   const openedProfiles = openProfiles(
     {
       ...kernel,
-      accounts: new AccountReader(kernel.database),
+      accounts: reader,
       remote: remoteProfiles,
       serverUserProfile: (userId) => (isServer(userId) ? notices?.profile : undefined),
       avatarFiles,
@@ -126,7 +130,12 @@ export function startUsers(
         autoJoinJobs,
         new NoticeRoomJobs(kernel),
       ],
-      reservations: { isReservedFrom: isServer },
+      reservations: {
+        isReservedFrom: (userId, appservice) =>
+          isServer(userId) || registry?.isUserReservedFrom(userId, appservice) === true,
+        managesDevices: (id) => registry?.byId(id)?.registration.managesDevices === true,
+      },
+      ...(registry && { loginTypes: [new ServiceLogin({ registry, accounts: reader, serverName })] }),
       ...(addresses && {
         stages: addresses.thirdPartyIds.stages,
         thirdPartyIds: addresses.thirdPartyIds.addresses,

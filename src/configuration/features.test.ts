@@ -42,7 +42,6 @@ describe('features that are not in force', () => {
     const document = `
 email: { smtp_host: mail.example.org, notif_from: "a@example.org", smtp_pass: hunter2 }
 retention: { enabled: true }
-app_service_config_files: [bridge.yaml]
 oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/", client_id: a, client_secret: b }]
 `;
     const warnings = warningsOf(document);
@@ -51,8 +50,7 @@ oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/
       [
         '3: email: not in force yet',
         '4: message retention: not in force yet',
-        '5: application services: not in force yet',
-        '6: single sign-on by OpenID Connect: not in force yet',
+        '5: single sign-on by OpenID Connect: not in force yet',
       ],
     );
     assert.match(warnings[0]!, /so no email is sent, .*\(ignored: email\.smtp_host, .*email\.smtp_pass\)$/);

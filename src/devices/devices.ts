@@ -120,6 +120,12 @@ export class Devices {
     return device;
   }
 
+  /** Whether the user has a device with this id. */
+  async exists(userId: string, deviceId: string): Promise<boolean> {
+    if (!isStorable(deviceId)) return false;
+    return (await readDevice(this.#deps.database.reader<DeviceTables>(), userId, deviceId)) !== undefined;
+  }
+
   /**
    * Validates the device id and name from a client, before a transaction.
    * @throws MatrixError M_INVALID_PARAM, M_TOO_LARGE

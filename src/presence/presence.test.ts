@@ -354,7 +354,7 @@ forEachDatabase((open) => {
       assert.throws(() => under.presence.set(device, 'unavailable', undefined), {
         errcode: 'M_LIMIT_EXCEEDED',
       });
-      const bridged = { ...device, appservice: 'bridge' };
+      const bridged = { ...device, isUnlimited: true };
       under.presence.beginSync(bridged, 'unavailable')();
       assert.equal(await presenceOf(), 'unavailable', 'users of application services are not limited');
       under.presence.set(bridged, 'online', undefined);

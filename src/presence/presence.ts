@@ -34,8 +34,8 @@ export interface PresenceDeps {
 export interface PresentDevice {
   readonly userId: string;
   readonly deviceId: string | undefined;
-  /** The application service of the user; its users are not rate-limited. */
-  readonly appservice?: string | undefined;
+  /** Whether rate limits do not apply, as to most application services. */
+  readonly isUnlimited?: boolean;
 }
 
 /** A user who is not offline, or became offline recently. */
@@ -105,12 +105,15 @@ export class Presence {
    * Begins a sync of a device, with the presence that it reports; reports over the rate limit are ignored.
    * @returns a function to call when the sync ends
    */
-  beginSync({ userId, deviceId = '', appservice }: PresentDevice, presence: PresenceState): () => void {
+  beginSync(
+    { userId, deviceId = '', isUnlimited = false }: PresentDevice,
+    presence: PresenceState,
+  ): () => void {
     if (this.#enabled !== true || presence === 'offline') return nothing;
     const { clock, limiter } = this.#deps;
     const known = this.#users.get(userId)?.source;
     const before = known instanceof UserActivity ? known.presenceOf(deviceId) : undefined;
-    const isLimited = appservice === undefined && before !== presence;
+    const isLimited = !isUnlimited && before !== presence;
     const mayChange = !isLimited || limiter.tryTake(userId) === 0;
     if (!mayChange && before === undefined) return nothing;
     const { user, activity } = this.#local(userId);
@@ -125,12 +128,12 @@ export class Presence {
 
   /** Sets the presence of a local user. @throws MatrixError M_LIMIT_EXCEEDED */
   set(
-    { userId, deviceId = '', appservice }: PresentDevice,
+    { userId, deviceId = '', isUnlimited = false }: PresentDevice,
     presence: PresenceState,
     statusMsg: string | undefined,
   ): void {
     if (!this.isEnabled) return;
-    if (appservice === undefined) this.#deps.limiter.take(userId);
+    if (!isUnlimited) this.#deps.limiter.take(userId);
     if (this.#enabled !== true) return;
     const { user, activity } = this.#local(userId);
     activity.set(deviceId, presence, this.#deps.clock.now());

@@ -1,6 +1,6 @@
 /** Rooms as local users use them: creating, joining, sending, reading, upgrading. */
 
-export type { DirectoryRules, RoomAliases } from './aliases/room-aliases.ts';
+export type { AliasReservations, DirectoryRules, RoomAliases } from './aliases/room-aliases.ts';
 export { AutoJoinJobs } from './auto-join/auto-join-jobs.ts';
 export { BlockedRooms } from './blocking/blocked-rooms.ts';
 export { RoomDeletion, type RoomDeletionOrder, type RoomDeletionStatus } from './deletion/room-deletion.ts';

@@ -113,13 +113,16 @@ describe('rate limits of actions in rooms', () => {
       rc_invites: { per_room: full, per_user: full, per_issuer: full },
       rc_room_creation: full,
     });
-    for (const requester of [undefined, { userId: '@bridge:test', appservice: 'bridge' }]) {
+    for (const requester of [
+      undefined,
+      { userId: '@bridge:test', appservice: 'bridge', isUnlimited: true },
+    ]) {
       throttle.join(requester, '!a:test');
       throttle.remoteJoin(requester);
       throttle.invite(requester, '!a:test', '@b:test');
       throttle.creation(requester, 5);
     }
-    throttle.message({ userId: '@bridge:test', appservice: 'bridge' });
-    throttle.redactionOfOthers({ userId: '@bridge:test', appservice: 'bridge' });
+    throttle.message({ userId: '@bridge:test', appservice: 'bridge', isUnlimited: true });
+    throttle.redactionOfOthers({ userId: '@bridge:test', appservice: 'bridge', isUnlimited: true });
   });
 });

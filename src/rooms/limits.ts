@@ -33,8 +33,10 @@ export interface RequestingUser {
   readonly isSuspended?: boolean;
   /** Events and invites of shadow-banned users are accepted and not sent. */
   readonly isShadowBanned?: boolean;
-  /** Present for application services, which are not limited. */
+  /** Id of the application service that makes the request. */
   readonly appservice?: string | undefined;
+  /** Whether rate limits do not apply. */
+  readonly isUnlimited?: boolean;
   /** Set for jobs that administrators have started, which are not limited. */
   readonly isServerTask?: boolean;
 }
@@ -113,7 +115,7 @@ export class Throttle {
   }
 
   #for(requester: RequestingUser | undefined): RoomLimits | undefined {
-    if (!requester || requester.appservice !== undefined || requester.isServerTask) return undefined;
+    if (!requester || requester.isUnlimited || requester.isServerTask) return undefined;
     return this.#limits?.overrideOf?.(requester.userId) === 'none' ? undefined : this.#limits;
   }
 }

@@ -20,6 +20,7 @@ import {
 } from '../room-federation/index.ts';
 import {
   type AliasOptions,
+  type AliasReservations,
   type DirectoryRules,
   noDirectoryRules,
   type RemoteAliases,
@@ -69,6 +70,8 @@ export interface RoomsDeps {
   readonly directoryRules?: DirectoryRules;
   /** By default only local aliases are resolved. */
   readonly remoteAliases?: RemoteAliases;
+  /** By default no alias is reserved. */
+  readonly aliasReservations?: AliasReservations | undefined;
   /** By default this server does not federate. */
   readonly otherServers?: OtherServers;
   /** Opens joins, knocks, leaves and invites through other servers; absent: there are none. */
@@ -113,6 +116,7 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     options,
     rules,
     remote: deps.remoteAliases,
+    reservations: deps.aliasReservations,
   });
   const published = new PublishedRooms(database, aliases, rules);
   const blocked = await BlockedRooms.open(database);

@@ -15,7 +15,7 @@ export type SetPresence = (
   device: {
     readonly userId: string;
     readonly deviceId: string | undefined;
-    readonly appservice?: string | undefined;
+    readonly isUnlimited?: boolean;
   },
   presence: 'online' | 'offline' | 'unavailable',
 ) => () => void;

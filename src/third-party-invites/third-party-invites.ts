@@ -140,6 +140,6 @@ export class ThirdPartyInvites implements ThirdPartyInviting {
   }
 
   #count(requester: RequestingUser): void {
-    if (requester.appservice === undefined) this.#deps.limit.take(requester.userId);
+    if (!requester.isUnlimited) this.#deps.limit.take(requester.userId);
   }
 }

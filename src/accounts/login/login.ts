@@ -25,6 +25,8 @@ export interface LoginType {
   readonly type: string;
   /** Whether `GET /login` offers it. */
   readonly opensSessions: boolean;
+  /** Whether its logins are not limited by the address of the client. */
+  readonly isUnlimited?: boolean;
   /** Further members of its entry in `GET /login`. */
   flow?(): JsonObject;
   /**
@@ -67,7 +69,7 @@ export class Login {
     const type = this.#offered().find((candidate) => candidate.type === body['type']);
     if (type === undefined) throw new MatrixError(400, 'M_UNKNOWN', 'Unknown login type');
     this.#deps.devices.check(device);
-    this.#deps.limits.address.take(request.ip);
+    if (!type.isUnlimited) this.#deps.limits.address.take(request.ip);
     const { userId } = await type.login(body, request);
     return { userId, session: await this.open(userId, device) };
   }

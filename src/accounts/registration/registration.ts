@@ -26,7 +26,7 @@ import type { RegistrationTokens } from '../registration-tokens/registration-tok
 import type { Sessions } from '../sessions/sessions.ts';
 import type { AccountTables } from '../tables.ts';
 import type { ThirdPartyIdentifiers } from '../third-party-identifiers.ts';
-import { type UsernameReservations, userIdFor } from '../usernames.ts';
+import { appserviceLoginUnsupported, type UsernameReservations, userIdFor } from '../usernames.ts';
 import { applyCompletedStages } from './completed-stages.ts';
 import { GuestUpgrade } from './guest-upgrade.ts';
 import type { LoginDevice, RegistrationResult } from './registered-account.ts';
@@ -146,6 +146,24 @@ export class Registration {
     const onCreate = (writer: AnyWriter) =>
       applyCompletedStages(writer, this.#deps, { userId, authenticated });
     return this.create({ userId, password, login, onCreate });
+  }
+
+  /**
+   * Registers a user of an application service, without interactive authentication and rate limits. Source:
+   * application service API, "Server admin style permissions".
+   * @param appservice id of the service
+   * @throws MatrixError M_USER_IN_USE, M_INVALID_USERNAME, M_EXCLUSIVE, M_APPSERVICE_LOGIN_UNSUPPORTED
+   */
+  async registerForService(body: JsonObject, appservice: string): Promise<RegistrationResult> {
+    const { username = body['user'], login } = readParameters(body);
+    if (typeof username !== 'string') throw missingParam("'username' is missing");
+    if (login) {
+      if (this.#deps.reservations.managesDevices?.(appservice)) {
+        throw appserviceLoginUnsupported('inhibit_login must be true');
+      }
+      this.#deps.devices.check(login);
+    }
+    return this.create({ userId: this.#userIdFor(username, appservice), appservice, login });
   }
 
   /**

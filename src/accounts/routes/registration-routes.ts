@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
-import type { JsonObject } from '../../protocol/index.ts';
+import { type Requester, type Route, route } from '../../kernel/http/index.ts';
+import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { RegistrationResult } from '../registration/registered-account.ts';
 import type { Registration } from '../registration/registration.ts';
 import type { SharedSecretRegistration } from '../registration/shared-secret.ts';
@@ -22,12 +22,19 @@ export function registrationRoutes(registration: Registration): Route[] {
         query: Type.Object({
           kind: Type.Union([Type.Literal('user'), Type.Literal('guest')], { default: 'user' }),
         }),
-        body: Type.Object({ initial_device_display_name: Type.Optional(Type.Unknown()) }),
+        body: Type.Object({
+          initial_device_display_name: Type.Optional(Type.Unknown()),
+        }),
         bodyLimit,
         response: sessionResponse,
       },
       async (request) => {
         const { query, body, ip } = request;
+        if ((body as JsonObject)['type'] === 'm.login.application_service') {
+          return answer(
+            await registerForService(registration, body as JsonObject, await request.authenticate()),
+          );
+        }
         if (query.kind === 'user') return answer(await registration.register(body as JsonObject, request));
         const name = body.initial_device_display_name;
         return answer(await registration.registerGuest(typeof name === 'string' ? name : undefined, ip));
@@ -48,6 +55,15 @@ export function registrationRoutes(registration: Registration): Route[] {
       },
     ),
   ];
+}
+
+/** @param requester the application service @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN */
+function registerForService(registration: Registration, body: JsonObject, requester: Requester | undefined) {
+  if (!requester) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
+  if (requester.appservice === undefined) {
+    throw new MatrixError(401, 'M_UNKNOWN_TOKEN', 'The access token is not that of an application service');
+  }
+  return registration.registerForService(body, requester.appservice);
 }
 
 /** Admin API: registration by shared secret. */

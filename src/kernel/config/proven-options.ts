@@ -275,6 +275,8 @@ export const provenOptions: readonly string[] = [
   'federation_whitelist_endpoint_enabled',
   'federation_metrics_domains',
   'federation_rr_transactions_per_room_per_second',
+  'app_service_config_files',
+  'track_appservice_user_ips',
   'server_notices.system_mxid_localpart',
   'server_notices.system_mxid_display_name',
   'server_notices.system_mxid_avatar_url',

@@ -27,6 +27,30 @@ export interface DirectoryRules {
   mayPublish(userId: string, roomId: string, aliases: readonly string[]): boolean | Promise<boolean>;
 }
 
+/** Aliases of application services; supplied at composition. */
+export interface AliasReservations {
+  /** Whether the alias is reserved for an application service other than the one that makes the request. */
+  isReservedFrom(alias: string, requester: AliasRequester): boolean;
+  /** Whether the application service that makes the request may delete the alias, whichever user created it. */
+  mayDelete(alias: string, requester: AliasRequester): boolean;
+  /** Asks application services to create the room of an alias that does not exist. @returns whether one has done so */
+  provide(alias: string): Promise<boolean>;
+}
+
+/** The user who creates or deletes an alias. */
+export interface AliasRequester {
+  readonly userId: string;
+  /** Id of the application service that makes the request. */
+  readonly appservice?: string | undefined;
+}
+
+/** Reserves no alias. */
+const noReservations: AliasReservations = {
+  isReservedFrom: () => false,
+  mayDelete: () => false,
+  provide: async () => false,
+};
+
 /** Allows every alias and every publication. */
 export const noDirectoryRules: DirectoryRules = { mayCreateAlias: () => true, mayPublish: () => true };
 
@@ -55,6 +79,8 @@ export interface RoomAliasesDeps {
   readonly rules: DirectoryRules;
   /** Absent: only local aliases are resolved. */
   readonly remote?: RemoteAliases | undefined;
+  /** Absent: no alias is reserved. */
+  readonly reservations?: AliasReservations | undefined;
 }
 
 /** Local room aliases. Source: client-server API, "Room aliases". */
@@ -66,8 +92,9 @@ export class RoomAliases {
   readonly #options: AliasOptions;
   readonly #rules: DirectoryRules;
   readonly #remote: RemoteAliases | undefined;
+  readonly #reservations: AliasReservations;
 
-  constructor({ database, engine, serverName, options, rules, remote }: RoomAliasesDeps) {
+  constructor({ database, engine, serverName, options, rules, remote, reservations }: RoomAliasesDeps) {
     this.#database = database;
     this.#reader = database.reader<RoomTables>();
     this.#engine = engine;
@@ -75,6 +102,7 @@ export class RoomAliases {
     this.#options = options;
     this.#rules = rules;
     this.#remote = remote;
+    this.#reservations = reservations ?? noReservations;
   }
 
   /** The room id of a local alias; `undefined` when the alias does not exist. */
@@ -123,10 +151,13 @@ export class RoomAliases {
     return [...own, ...others].slice(0, maxServers);
   }
 
-  /** Resolves a local alias. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
+  /**
+   * Resolves a local alias; asks application services for one that does not exist.
+   * @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM
+   */
   async resolveLocal(alias: string): Promise<ResolvedAlias> {
     if (!isRoomAlias(alias)) throw invalidParam('Invalid room alias');
-    const roomId = await this.find(alias);
+    const roomId = (await this.find(alias)) ?? (await this.#provided(alias));
     if (roomId === undefined) throw notFound(`Room alias ${alias} not found`);
     return { roomId, servers: await this.serversOf(roomId) };
   }
@@ -148,13 +179,15 @@ export class RoomAliases {
   /**
    * Checks that a user may create an alias, and returns the full alias of its localpart.
    * @param roomId absent for a room that is being created
-   * @throws MatrixError M_INVALID_PARAM, M_FORBIDDEN, M_ROOM_IN_USE
+   * @throws MatrixError M_INVALID_PARAM, M_EXCLUSIVE, M_FORBIDDEN, M_ROOM_IN_USE
    */
-  async checkNew(userId: string, localpart: string, roomId?: string): Promise<string> {
+  async checkNew(requester: AliasRequester, localpart: string, roomId?: string): Promise<string> {
+    const { userId } = requester;
     const alias = `#${localpart}:${this.#serverName}`;
     if (localpart === '' || /[\s:\0]/.test(localpart) || !fitsBytes(alias) || !isRoomAlias(alias)) {
       throw invalidParam('Invalid room alias');
     }
+    if (this.#reservations.isReservedFrom(alias, requester)) throw reserved(alias);
     if (!(await this.#rules.mayCreateAlias(userId, alias, roomId))) {
       throw forbidden('You may not create this alias on this server');
     }
@@ -177,9 +210,10 @@ export class RoomAliases {
 
   /**
    * Creates an alias for `PUT /directory/room/{roomAlias}`.
-   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_FORBIDDEN, 409 M_UNKNOWN when the alias exists
+   * @throws MatrixError M_INVALID_PARAM, M_NOT_FOUND, M_EXCLUSIVE, M_FORBIDDEN, 409 M_UNKNOWN when the alias exists
    */
-  async create(userId: string, alias: string, roomId: string): Promise<void> {
+  async create(requester: AliasRequester, alias: string, roomId: string): Promise<void> {
+    const { userId } = requester;
     const parts = parseRoomAlias(alias);
     if (!parts) throw invalidParam('Invalid room alias');
     if (parts.serverName !== this.#serverName) throw invalidParam('The alias belongs to another server');
@@ -188,7 +222,7 @@ export class RoomAliases {
     if (this.#options.require_membership_for_aliases && head.membership(userId) !== 'join') {
       throw forbidden('You are not in this room');
     }
-    const full = await this.checkNew(userId, parts.localpart, roomId).catch(asConflict);
+    const full = await this.checkNew(requester, parts.localpart, roomId).catch(asConflict);
     await this.put(userId, full, roomId).catch(asConflict);
   }
 
@@ -207,18 +241,32 @@ export class RoomAliases {
    * Deletes an alias for `DELETE /directory/room/{roomAlias}`. The creator of the alias, users with the power
    * to send `m.room.canonical_alias` and administrators may do so. If the user has that power, the alias is
    * also removed from the canonical alias event of the room.
-   * @throws MatrixError M_NOT_FOUND, M_FORBIDDEN
+   * @throws MatrixError M_NOT_FOUND, M_EXCLUSIVE, M_FORBIDDEN
    */
-  async remove(userId: string, alias: string, isAdmin: boolean): Promise<void> {
+  async remove(requester: AliasRequester, alias: string, isAdmin: boolean): Promise<void> {
+    const { userId } = requester;
     const row = isStorableText(alias) ? await this.#row(alias) : undefined;
     if (!row) throw notFound(`Room alias ${alias} not found`);
-    if (row.creator !== userId && !isAdmin && !(await this.#maySetCanonicalAlias(userId, row.room_id))) {
+    const isOfService = this.#reservations.mayDelete(alias, requester);
+    if (!isOfService && !isAdmin && this.#reservations.isReservedFrom(alias, requester))
+      throw reserved(alias);
+    if (
+      row.creator !== userId &&
+      !isAdmin &&
+      !isOfService &&
+      !(await this.#maySetCanonicalAlias(userId, row.room_id))
+    ) {
       throw forbidden('You may not delete this alias');
     }
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
     });
     await this.#removeFromCanonicalAlias(userId, row.room_id, alias);
+  }
+
+  /** Asks application services for an alias. @returns its room */
+  async #provided(alias: string): Promise<string | undefined> {
+    return (await this.#reservations.provide(alias)) ? this.find(alias) : undefined;
   }
 
   #row(alias: string) {
@@ -252,6 +300,9 @@ export class RoomAliases {
     return new PowerLevels(create, levels).canSend(userId, canonicalAlias, true);
   }
 }
+
+const reserved = (alias: string) =>
+  new MatrixError(400, 'M_EXCLUSIVE', `${alias} is reserved for an application service`);
 
 const inUse = (alias: string) => new MatrixError(400, 'M_ROOM_IN_USE', `Room alias ${alias} is taken`);
 

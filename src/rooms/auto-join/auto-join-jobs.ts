@@ -41,9 +41,11 @@ export class AutoJoinJobs {
   async registered(
     writer: AnyWriter,
     _publish: unknown,
-    { userId, isGuest }: { userId: string; isGuest: boolean },
+    { userId, isGuest, appservice }: { userId: string; isGuest: boolean; appservice?: string | undefined },
   ): Promise<void> {
     const { jobs, clock, options, isFirst } = this.#deps;
+    // Users of application services are not people: the service decides which rooms they join.
+    if (appservice !== undefined) return;
     if (options.auto_join_rooms.length === 0 || (isGuest && !options.auto_join_rooms_for_guests)) return;
     const payload = { userId, isFirst: !isGuest && (await isFirst(writer, userId)) };
     await jobs.schedule(writer, { kind: autoJoinJob, key: userId, payload, runAt: clock.now() });

@@ -103,7 +103,8 @@ export class RoomCreation {
     throttle.creation(requester, invitees.length);
     for (const userId of invitees) await memberships.checkInvitee(creator, userId);
     const name = request.room_alias_name;
-    const alias = name === undefined ? undefined : await aliases.checkNew(creator, name);
+    const aliasRequester = { userId: creator, appservice: requester?.appservice };
+    const alias = name === undefined ? undefined : await aliases.checkNew(aliasRequester, name);
     checkInitialState(request.initial_state ?? [], alias, this.#deps.serverName);
     const roomId = await this.#makeRoom(creator, request, { ...overrides, version, preset, alias, invitees });
     if (alias !== undefined) await aliases.put(creator, alias, roomId);

@@ -103,14 +103,14 @@ function aliasRoutes(aliases: RoomAliases): Route[] {
         response: Type.Object({}),
       },
       async ({ params, body, requester }) => {
-        await aliases.create(requester.userId, params.roomAlias, body.room_id);
+        await aliases.create(requester, params.roomAlias, body.room_id);
         return {};
       },
     ),
     route(
       { operationId: 'deleteRoomAlias', method: 'DELETE', path, auth: 'user', response: Type.Object({}) },
       async ({ params, requester }) => {
-        await aliases.remove(requester.userId, params.roomAlias, requester.isAdmin);
+        await aliases.remove(requester, params.roomAlias, requester.isAdmin);
         return {};
       },
     ),

@@ -227,6 +227,7 @@ function requesterOf(token: string) {
     isGuest: false,
     isAdmin: false,
     appservice,
+    isUnlimited: appservice !== undefined,
     tokenId: 1,
   };
 }

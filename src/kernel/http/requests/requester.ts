@@ -11,6 +11,8 @@ export interface Requester {
   readonly isShadowBanned?: boolean;
   /** Id of the application service whose token was used. */
   readonly appservice: string | undefined;
+  /** Whether rate limits do not apply: set for application services and their users (`rate_limited: false`). */
+  readonly isUnlimited?: boolean;
   /** Identifies the access token (it is not the token itself); scopes transaction ids and refresh. */
   readonly tokenId: number | undefined;
 }

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { ApplicationService } from '../../../test/support/other-servers/application-service.ts';
+import { type ApiRequest, startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`application services as clients (${database})`, () => {
+    let irc: ApplicationService;
+    let limited: ApplicationService;
+    let server: TestServer;
+    before(async () => {
+      irc = await ApplicationService.start('irc', { protocols: ['irc'] });
+      limited = await ApplicationService.start('limited', {
+        rate_limited: true,
+        'io.element.msc4190': true,
+        namespaces: { users: [{ regex: '@(limited_.*|anna:)', exclusive: false }] },
+      });
+      server = await startTestServer({
+        database,
+        config: {
+          appservices: {
+            app_service_config_files: [irc.file, limited.file],
+            track_appservice_user_ips: true,
+          },
+          rateLimits: {
+            rc_message: { per_second: 0.001, burst_count: 3 },
+            rc_login: { address: { per_second: 0.001, burst_count: 1 } },
+          },
+          rooms: { auto_join_rooms: ['#lobby:test'] },
+        },
+      });
+    });
+    after(async () => {
+      await server?.stop();
+      await irc.stop();
+      await limited.stop();
+    });
+
+    const v3 = '/_matrix/client/v3';
+    const as = (service: ApplicationService, userId?: string, deviceId?: string): ApiRequest => ({
+      token: service.token,
+      query: { ...(userId && { user_id: userId }), ...(deviceId && { device_id: deviceId }) },
+    });
+    const call = async (method: string, path: string, request: ApiRequest) => {
+      const { status, body } = await server.api(method, `${v3}${path}`, request);
+      return status === 200 || status === 201 ? body : [status, body['errcode']];
+    };
+    const register = (service: ApplicationService, username: string, more: object = {}) =>
+      call('POST', '/register', {
+        token: service.token,
+        body: { type: 'm.login.application_service', username, inhibit_login: true, ...more },
+      });
+
+    it('[option: app_service_config_files] act as their sender, which has an account from the start', async () => {
+      assert.deepEqual(await call('GET', '/account/whoami', as(irc)), {
+        user_id: '@ircbot:test',
+        is_guest: false,
+      });
+      assert.deepEqual(
+        await call('PUT', '/profile/@ircbot:test/displayname', { ...as(irc), body: { displayname: 'IRC' } }),
+        {},
+      );
+    });
+
+    it('register users of their namespaces without joins of auto_join_rooms, and others with M_EXCLUSIVE', async () => {
+      const made = await register(irc, 'irc_anna');
+      assert.deepEqual(made, { user_id: '@irc_anna:test', home_server: 'test' });
+      assert.deepEqual(await register(irc, 'irc_anna'), [400, 'M_USER_IN_USE']);
+      assert.deepEqual(await register(irc, 'ben'), [400, 'M_EXCLUSIVE']);
+      assert.deepEqual(await call('GET', '/joined_rooms', as(irc, '@irc_anna:test')), { joined_rooms: [] });
+      const withDevice = (await register(irc, 'irc_dora', {
+        inhibit_login: false,
+        device_id: 'PHONE',
+      })) as Record<string, unknown>;
+      assert.equal(withDevice['device_id'], 'PHONE');
+      assert.equal(typeof withDevice['access_token'], 'string');
+    });
+
+    it('are the only clients that may register with m.login.application_service or in exclusive namespaces', async () => {
+      const body = { type: 'm.login.application_service', username: 'irc_eva' };
+      assert.deepEqual(await call('POST', '/register', { body }), [401, 'M_MISSING_TOKEN']);
+      const { token } = await server.register('clara');
+      assert.deepEqual(await call('POST', '/register', { body, token }), [401, 'M_UNKNOWN_TOKEN']);
+      const plain = { username: 'irc_eva', password: 'correct horse', auth: { type: 'm.login.dummy' } };
+      assert.deepEqual(await call('POST', '/register', { body: plain }), [400, 'M_EXCLUSIVE']);
+      assert.deepEqual(await call('GET', '/register/available', { query: { username: 'ircbot' } }), [
+        400,
+        'M_EXCLUSIVE',
+      ]);
+      assert.deepEqual(await register(limited, 'irc_eva'), [400, 'M_EXCLUSIVE']);
+    });
+
+    it('act as users of their namespaces that have an account, with the token in the header or the query', async () => {
+      await register(irc, 'irc_fred');
+      const { user_id } = (await call('GET', '/account/whoami', as(irc, '@irc_fred:test'))) as {
+        user_id: string;
+      };
+      assert.equal(user_id, '@irc_fred:test');
+      const query = { access_token: irc.token, user_id: '@irc_fred:test' };
+      assert.equal(
+        ((await call('GET', '/account/whoami', { query })) as { user_id: string }).user_id,
+        '@irc_fred:test',
+      );
+      assert.deepEqual(await call('GET', '/account/whoami', as(irc, '@irc_unknown:test')), [
+        403,
+        'M_FORBIDDEN',
+      ]);
+      await server.register('anna');
+      assert.deepEqual(await call('GET', '/account/whoami', as(irc, '@anna:test')), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(await call('GET', '/account/whoami', as(irc, '@irc_fred:elsewhere')), [
+        403,
+        'M_FORBIDDEN',
+      ]);
+      const puppet = (await call('GET', '/account/whoami', as(limited, '@anna:test'))) as { user_id: string };
+      assert.equal(puppet.user_id, '@anna:test', 'a namespace without exclusive users');
+    });
+
+    it('act as devices of their users, which they create and delete without confirmation', async () => {
+      await register(irc, 'irc_gina');
+      const gina = '@irc_gina:test';
+      const device = as(irc, gina, 'BRIDGE');
+      assert.deepEqual(await call('GET', '/account/whoami', device), [400, 'M_UNKNOWN_DEVICE']);
+      const created = await server.api('PUT', `${v3}/devices/BRIDGE`, { ...as(irc, gina), body: {} });
+      assert.equal(created.status, 201);
+      const acting = { is_guest: false, user_id: gina, device_id: 'BRIDGE' };
+      assert.deepEqual(await call('GET', '/account/whoami', device), acting);
+      const unstable = { ...as(irc), query: { user_id: gina, 'org.matrix.msc3202.device_id': 'BRIDGE' } };
+      assert.deepEqual(await call('GET', '/account/whoami', unstable), acting);
+      assert.deepEqual(await call('DELETE', '/devices/BRIDGE', { ...as(irc, gina), body: {} }), {});
+      assert.deepEqual(await call('GET', '/account/whoami', device), [400, 'M_UNKNOWN_DEVICE']);
+    });
+
+    it('log in as users of their namespaces with m.login.application_service, without a limit by address', async () => {
+      await register(irc, 'irc_hugo');
+      const flows = (await call('GET', '/login', {})) as { flows: { type: string }[] };
+      assert.ok(flows.flows.some(({ type }) => type === 'm.login.application_service'));
+      const login = (user: string, token?: string) =>
+        call('POST', '/login', {
+          ...(token && { token }),
+          body: { type: 'm.login.application_service', identifier: { type: 'm.id.user', user } },
+        });
+      for (const user of ['irc_hugo', '@irc_hugo:test', 'irc_hugo']) {
+        const session = (await login(user, irc.token)) as Record<string, string>;
+        assert.equal(session['user_id'], '@irc_hugo:test');
+        const whoami = await call('GET', '/account/whoami', { token: session['access_token']! });
+        assert.equal((whoami as Record<string, unknown>)['device_id'], session['device_id']);
+      }
+      assert.deepEqual(await login('anna', irc.token), [400, 'M_EXCLUSIVE']);
+      assert.deepEqual(await login('irc_nobody', irc.token), [403, 'M_FORBIDDEN']);
+      assert.deepEqual(await login('irc_hugo'), [401, 'M_MISSING_TOKEN']);
+      assert.deepEqual(await login('limited_x', limited.token), [400, 'M_APPSERVICE_LOGIN_UNSUPPORTED']);
+    });
+
+    it('that create devices themselves (MSC4190) register with inhibit_login only', async () => {
+      assert.deepEqual(await register(limited, 'limited_ida', { inhibit_login: false }), [
+        400,
+        'M_APPSERVICE_LOGIN_UNSUPPORTED',
+      ]);
+      assert.deepEqual(await register(limited, 'limited_ida'), {
+        user_id: '@limited_ida:test',
+        home_server: 'test',
+      });
+    });
+
+    it('are rate-limited as their users with rate_limited: true, and never as their sender', async () => {
+      await register(limited, 'limited_jo');
+      await register(irc, 'irc_jo');
+      const statuses = async (request: ApiRequest) => {
+        const room = (await call('POST', '/createRoom', { ...request, body: {} })) as { room_id: string };
+        const found = new Set<number>();
+        for (let count = 0; count < 5; count++) {
+          const path = `${v3}/rooms/${room.room_id}/send/m.room.message/${count}`;
+          found.add(
+            (await server.api('PUT', path, { ...request, body: { body: 'x', msgtype: 'm.text' } })).status,
+          );
+        }
+        return [...found];
+      };
+      assert.deepEqual(await statuses(as(limited, '@limited_jo:test')), [200, 429]);
+      assert.deepEqual(await statuses(as(limited)), [200]);
+      assert.deepEqual(await statuses(as(irc, '@irc_jo:test')), [200]);
+    });
+
+    it('set the time of their events by ts in messages, state events and membership changes', async () => {
+      await register(irc, 'irc_kim');
+      const kim = as(irc, '@irc_kim:test');
+      const { room_id: room } = (await call('POST', '/createRoom', { ...kim, body: {} })) as {
+        room_id: string;
+      };
+      const at = { ...kim, query: { ...kim.query, ts: 1_000 } };
+      const message = (await call('PUT', `/rooms/${room}/send/m.room.message/1`, {
+        ...at,
+        body: { body: 'x', msgtype: 'm.text' },
+      })) as { event_id: string };
+      const topic = (await call('PUT', `/rooms/${room}/state/m.room.topic/`, {
+        ...at,
+        query: { ...at.query, ts: 2_000 },
+        body: { topic: 'x' },
+      })) as { event_id: string };
+      for (const [{ event_id }, time] of [
+        [message, 1_000],
+        [topic, 2_000],
+      ] as const) {
+        const event = (await call('GET', `/rooms/${room}/event/${event_id}`, kim)) as Record<string, unknown>;
+        assert.equal(event['origin_server_ts'], time);
+      }
+    });
+
+    it('[option: track_appservice_user_ips] have their visits recorded when the option is set', async () => {
+      await register(irc, 'irc_nina');
+      await call('GET', '/devices', as(irc, '@irc_nina:test'));
+      await call('GET', '/devices', as(irc, '@irc_nina:test'));
+      const whois = await call('GET', '/admin/whois/@irc_nina:test', as(irc, '@irc_nina:test'));
+      assert.match(JSON.stringify(whois), /"ip":"127\.0\.0\.1"/);
+    });
+
+    it('have aliases of their own that other clients can neither create nor delete', async () => {
+      await register(irc, 'irc_lea');
+      const lea = as(irc, '@irc_lea:test');
+      const { token } = await server.register('mia');
+      const { room_id } = (await call('POST', '/createRoom', { ...lea, body: {} })) as { room_id: string };
+      const { room_id: other } = (await call('POST', '/createRoom', { token, body: {} })) as {
+        room_id: string;
+      };
+      const alias = `/directory/room/${encodeURIComponent('#irc_lea:test')}`;
+      assert.deepEqual(await call('PUT', alias, { token, body: { room_id: other } }), [400, 'M_EXCLUSIVE']);
+      assert.deepEqual(await call('POST', '/createRoom', { token, body: { room_alias_name: 'irc_x' } }), [
+        400,
+        'M_EXCLUSIVE',
+      ]);
+      assert.deepEqual(await call('PUT', alias, { ...lea, body: { room_id } }), {});
+      assert.deepEqual(await call('DELETE', alias, { token }), [400, 'M_EXCLUSIVE']);
+      assert.deepEqual(await call('DELETE', alias, as(irc)), {});
+      const outside = `/directory/room/${encodeURIComponent('#lea:test')}`;
+      assert.deepEqual(await call('PUT', outside, { ...lea, body: { room_id } }), [400, 'M_EXCLUSIVE']);
+    });
+  });
+}

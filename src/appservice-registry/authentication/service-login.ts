@@ -1,0 +1,78 @@
+import {
+  type AccountReader,
+  appserviceLoginUnsupported,
+  type LoginRequest,
+  type LoginType,
+  userIdFromInput,
+} from '../../accounts/index.ts';
+import {
+  badJson,
+  forbidden,
+  isJsonObject,
+  type JsonObject,
+  MatrixError,
+  missingParam,
+} from '../../protocol/index.ts';
+import type { AppserviceRegistry } from '../registry.ts';
+
+export interface ServiceLoginDeps {
+  readonly registry: AppserviceRegistry;
+  readonly accounts: Pick<AccountReader, 'getUser'>;
+  readonly serverName: string;
+}
+
+/** `m.login.application_service`. Source: client-server API, "Appservice Login". */
+export class ServiceLogin implements LoginType {
+  readonly type = 'm.login.application_service';
+  readonly #deps: ServiceLoginDeps;
+
+  constructor(deps: ServiceLoginDeps) {
+    this.#deps = deps;
+  }
+
+  get opensSessions(): boolean {
+    return !this.#deps.registry.isEmpty;
+  }
+
+  /** Services log in many users from one address. */
+  readonly isUnlimited = true;
+
+  /**
+   * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_APPSERVICE_LOGIN_UNSUPPORTED, M_EXCLUSIVE, M_FORBIDDEN
+   */
+  async login(body: JsonObject, { authenticate }: LoginRequest): Promise<{ userId: string }> {
+    const { registry, accounts, serverName } = this.#deps;
+    const requester = await authenticate();
+    if (!requester) throw new MatrixError(401, 'M_MISSING_TOKEN', 'Missing access token');
+    const service = requester.appservice === undefined ? undefined : registry.byId(requester.appservice);
+    if (!service) throw forbidden('Only application services may log in this way');
+    if (service.registration.managesDevices) {
+      throw appserviceLoginUnsupported('Create devices by PUT /devices/{deviceId}');
+    }
+    const userId = userIdFromInput(userIn(body), serverName);
+    if (!service.mayActAs(userId)) {
+      throw new MatrixError(
+        400,
+        'M_EXCLUSIVE',
+        `${userId} is not in the namespaces of this application service`,
+      );
+    }
+    const account = await accounts.getUser(userId);
+    if (!account || account.isDeactivated) throw forbidden('The user is not registered');
+    return { userId };
+  }
+}
+
+/** The user in a login request, also in the deprecated form without `identifier`. */
+function userIn({ identifier, user }: JsonObject): string {
+  if (identifier === undefined) {
+    if (typeof user !== 'string') throw missingParam("'identifier' is missing");
+    return user;
+  }
+  if (!isJsonObject(identifier)) throw badJson("'identifier' must be an object");
+  const { type, user: named } = identifier;
+  if (type !== 'm.id.user' || typeof named !== 'string') {
+    throw new MatrixError(400, 'M_UNKNOWN', 'Application services identify users by m.id.user');
+  }
+  return named;
+}

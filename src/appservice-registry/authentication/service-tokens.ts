@@ -1,0 +1,113 @@
+import type { LastSeen } from '../../devices/index.ts';
+import { type Cache, type CacheRegistry, KiB } from '../../kernel/caches/index.ts';
+import type { AuthenticationContext, Requester, TokenKind } from '../../kernel/http/index.ts';
+import { forbidden, MatrixError } from '../../protocol/index.ts';
+import type { Appservice } from '../appservice.ts';
+import type { AppserviceRegistry } from '../registry.ts';
+
+/** The account that a service acts as. */
+export interface ServiceAccount {
+  readonly isAdmin: boolean;
+  readonly isDeactivated: boolean;
+  readonly isLocked: boolean;
+  readonly isSuspended: boolean;
+  readonly isShadowBanned: boolean;
+}
+
+export interface ServiceTokensDeps {
+  readonly registry: AppserviceRegistry;
+  readonly caches: CacheRegistry;
+  readonly account: (userId: string) => Promise<ServiceAccount | undefined>;
+  readonly hasDevice: (userId: string, deviceId: string) => Promise<boolean>;
+  /** Records the visits of users of services; absent: they are not recorded. */
+  readonly lastSeen: Pick<LastSeen, 'record'> | undefined;
+}
+
+/** Accepts the `as_token` of services, who act as themselves or as one of their users (`user_id`, `device_id`). */
+export class ServiceTokens implements TokenKind {
+  readonly #deps: ServiceTokensDeps;
+  /** Requesters by service, user and device, so that a request needs no query. */
+  readonly #requesters: Cache<string, Requester>;
+  readonly #keysOf = new Map<string, Set<string>>();
+  #generation = 0;
+
+  constructor(deps: ServiceTokensDeps) {
+    this.#deps = deps;
+    this.#requesters = deps.caches.create('appservice_requesters', {
+      size: 10_000,
+      maxBytes: 4096 * KiB,
+      sizeOf: () => 500,
+      onRemove: ({ userId }, key) => this.#unindex(userId, key),
+    });
+  }
+
+  /**
+   * Source: application service API, "Identity assertion".
+   * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an account, M_UNKNOWN_DEVICE
+   */
+  authenticate(token: string, context: AuthenticationContext): Requester | undefined | Promise<Requester> {
+    const service = this.#deps.registry.byToken(token);
+    if (!service) return undefined;
+    const userId = context.assertedUserId ?? service.sender;
+    const cached = this.#requesters.get(keyOf(service, userId, context.assertedDeviceId));
+    return cached ? this.#admit(cached, context) : this.#load(service, userId, context);
+  }
+
+  /** Forgets what is cached about a user, after the account or the devices have changed. */
+  forget(userId: string): void {
+    this.#generation++;
+    for (const key of [...(this.#keysOf.get(userId) ?? [])]) this.#requesters.delete(key);
+  }
+
+  async #load(service: Appservice, userId: string, context: AuthenticationContext): Promise<Requester> {
+    const { account: accountOf, hasDevice } = this.#deps;
+    const generation = this.#generation;
+    const deviceId = context.assertedDeviceId;
+    if (!service.mayActAs(userId)) {
+      throw forbidden(`The application service '${service.id}' cannot act as ${userId}`);
+    }
+    const account = await accountOf(userId);
+    if (!account || account.isDeactivated) {
+      throw forbidden(`The application service '${service.id}' has not registered ${userId}`);
+    }
+    if (account.isLocked) throw new MatrixError(401, 'M_USER_LOCKED', 'This account is locked');
+    if (deviceId !== undefined && !(await hasDevice(userId, deviceId))) {
+      throw new MatrixError(400, 'M_UNKNOWN_DEVICE', `${userId} has no such device`);
+    }
+    const requester: Requester = Object.freeze({
+      userId,
+      deviceId,
+      isGuest: false,
+      isAdmin: account.isAdmin,
+      isSuspended: account.isSuspended,
+      isShadowBanned: account.isShadowBanned,
+      appservice: service.id,
+      isUnlimited: !service.registration.rateLimited || userId === service.sender,
+      tokenId: undefined,
+    });
+    if (generation === this.#generation) this.#put(keyOf(service, userId, deviceId), requester);
+    return this.#admit(requester, context);
+  }
+
+  #admit(requester: Requester, { ip, userAgent }: AuthenticationContext): Requester {
+    const { userId, deviceId } = requester;
+    this.#deps.lastSeen?.record({ userId, deviceId, ip, userAgent });
+    return requester;
+  }
+
+  #put(key: string, requester: Requester): void {
+    this.#requesters.set(key, requester);
+    const keys = this.#keysOf.get(requester.userId);
+    if (keys) keys.add(key);
+    else this.#keysOf.set(requester.userId, new Set([key]));
+  }
+
+  #unindex(userId: string, key: string): void {
+    const keys = this.#keysOf.get(userId);
+    keys?.delete(key);
+    if (keys?.size === 0) this.#keysOf.delete(userId);
+  }
+}
+
+const keyOf = ({ id }: Appservice, userId: string, deviceId: string | undefined): string =>
+  `${id}\0${userId}\0${deviceId ?? ''}`;

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { loadConfigurationSources } from '../../configuration/load.ts';
+import { readRegistrations } from './read-registrations.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'hearth-registrations-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const write = (name: string, text: string): string => {
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+};
+
+const registration = (id: string, more = '') => `id: ${id}
+url: null
+as_token: as-${id}
+hs_token: hs-${id}
+sender_localpart: ${id}
+namespaces:
+  users: [{ regex: '@${id}_.*', exclusive: true }]
+${more}`;
+
+const messages = (problems: readonly { readonly message: string }[]) =>
+  problems.map(({ message }) => message.replaceAll(`${folder}/`, ''));
+
+describe('registration files of application services', () => {
+  it('are read with defaults, and with the old names of receive_ephemeral', () => {
+    const file = write('irc.yaml', registration('irc', 'de.sorunome.msc2409.push_ephemeral: true\n'));
+    const { registrations, errors } = readRegistrations([file]);
+    assert.deepEqual(errors, []);
+    assert.deepEqual(registrations, [
+      {
+        id: 'irc',
+        url: undefined,
+        asToken: 'as-irc',
+        hsToken: 'hs-irc',
+        senderLocalpart: 'irc',
+        users: [{ regex: '@irc_.*', exclusive: true }],
+        aliases: [],
+        rooms: [],
+        rateLimited: true,
+        receivesEphemeral: true,
+        receivesDeviceChanges: false,
+        managesDevices: false,
+        protocols: [],
+      },
+    ]);
+  });
+
+  it('report every mistake with file, line, path and what was found, and quote no tokens', () => {
+    const file = write(
+      'broken.yaml',
+      `id: irc
+url: localhost
+as_token: [secret]
+sender_localpart: IRC
+namespaces:
+  users:
+    - regex: '@irc_(?=x)'
+      exclusive: maybe
+`,
+    );
+    const { registrations, errors } = readRegistrations([file, join(folder, 'absent.yaml')]);
+    assert.deepEqual(registrations, []);
+    const found = messages(errors);
+    assert.match(found[0]!, /^broken\.yaml:2:6: url: .*localhost/);
+    assert.ok(found.some((line) => /^broken\.yaml:3:\d+: as_token: /.test(line)));
+    assert.ok(found.some((line) => /^broken\.yaml:4:19: sender_localpart: .*IRC/.test(line)));
+    assert.ok(found.some((line) => /^broken\.yaml:7:14: namespaces\.users\[0\]\.regex: /.test(line)));
+    assert.ok(found.some((line) => /^broken\.yaml:8:18: namespaces\.users\[0\]\.exclusive: /.test(line)));
+    assert.ok(found.some((line) => /hs_token/.test(line)));
+    assert.ok(found.some((line) => /absent\.yaml does not exist/.test(line)));
+    assert.doesNotMatch(found.join(), /secret/);
+  });
+
+  it('collide with an equal id, as_token or sender_localpart, and warn of equal exclusive patterns', () => {
+    const one = write('one.yaml', registration('one'));
+    const two = write('two.yaml', registration('one').replace('as_token: as-one', 'as_token: as-two'));
+    const { errors, warnings } = readRegistrations([one, two]);
+    assert.deepEqual(messages(errors), [
+      'two.yaml: id: is also the id of the service in one.yaml',
+      'two.yaml: sender_localpart: is also the sender_localpart of the service in one.yaml',
+    ]);
+    assert.deepEqual(messages(warnings), [
+      "two.yaml: namespaces.users[0].regex: the service 'one' in one.yaml has the same exclusive pattern, so neither can create such users",
+    ]);
+  });
+
+  it('[option: app_service_config_files] stop the start when they are invalid', () => {
+    const file = write('invalid.yaml', registration('irc').replace('url: null', 'url: nowhere'));
+    const text = `server_name: example.org\napp_service_config_files:\n  - ${file}\n`;
+    const { errors } = loadConfigurationSources([{ file: 'homeserver.yaml', text }], {
+      environment: {},
+      directory: folder,
+    });
+    const [error] = errors;
+    assert.equal(error?.path, 'app_service_config_files[0]');
+    assert.deepEqual([error?.at?.line], [3]);
+    assert.match(error?.message ?? '', /invalid\.yaml:2:6: url: /);
+  });
+});

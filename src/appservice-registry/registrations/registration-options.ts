@@ -1,0 +1,75 @@
+import {
+  boolean,
+  httpUrl,
+  list,
+  localpart,
+  nullable,
+  openObject,
+  option,
+  regularExpression,
+  section,
+  string,
+} from '../../kernel/config/index.ts';
+
+const text = () => string({ minLength: 1 });
+
+const namespaces = (of: string) =>
+  option(
+    nullable(
+      list(
+        openObject({
+          regex: option(regularExpression(), { description: `Matches ${of}.`, required: true }),
+          exclusive: option(boolean(), {
+            description: `Whether only the service may create such ${of}.`,
+            required: true,
+          }),
+        }),
+      ),
+    ),
+    { description: `The ${of} that the service is interested in.`, default: [] },
+  );
+
+/** The members of a registration file. Source: application service API, "Registration", and the named MSCs. */
+export const registrationSection = section({
+  title: 'Registration of an application service',
+  options: {
+    id: option(text(), { description: 'The id of the service, which never changes.', required: true }),
+    url: option(nullable(httpUrl()), {
+      description: 'The URL of the service; null if it receives no requests.',
+      required: true,
+    }),
+    as_token: option(text(), { description: 'The token of the service.', required: true, secret: true }),
+    hs_token: option(text(), { description: 'The token of this server.', required: true, secret: true }),
+    sender_localpart: option(localpart(), { description: 'The user of the service.', required: true }),
+    namespaces: option(
+      openObject({
+        users: namespaces('users'),
+        aliases: namespaces('aliases'),
+        rooms: namespaces('rooms'),
+      }),
+      { description: 'What the service is interested in.', required: true },
+    ),
+    rate_limited: option(nullable(boolean()), {
+      description: 'Whether requests as its users are rate-limited.',
+      default: true,
+    }),
+    protocols: option(nullable(list(text())), { description: 'Its third-party networks.', default: [] }),
+    receive_ephemeral: option(nullable(boolean()), {
+      description: 'Whether it receives ephemeral data.',
+      default: false,
+    }),
+    push_ephemeral: option(boolean(), { description: 'An old name of `receive_ephemeral`.', default: false }),
+    'de.sorunome.msc2409.push_ephemeral': option(boolean(), {
+      description: 'The name of `receive_ephemeral` in MSC2409.',
+      default: false,
+    }),
+    'org.matrix.msc3202': option(boolean(), {
+      description: 'Whether it receives changes of device lists and counts of keys.',
+      default: false,
+    }),
+    'io.element.msc4190': option(boolean(), {
+      description: 'Whether it creates devices without logging in.',
+      default: false,
+    }),
+  },
+});
