@@ -3,7 +3,6 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { loadConfigurationSources } from '../../configuration/load.ts';
 import { readRegistrations } from './read-registrations.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'hearth-registrations-'));
@@ -88,18 +87,5 @@ namespaces:
     assert.deepEqual(messages(warnings), [
       "two.yaml: namespaces.users[0].regex: the service 'one' in one.yaml has the same exclusive pattern, so neither can create such users",
     ]);
-  });
-
-  it('[option: app_service_config_files] stop the start when they are invalid', () => {
-    const file = write('invalid.yaml', registration('irc').replace('url: null', 'url: nowhere'));
-    const text = `server_name: example.org\napp_service_config_files:\n  - ${file}\n`;
-    const { errors } = loadConfigurationSources([{ file: 'homeserver.yaml', text }], {
-      environment: {},
-      directory: folder,
-    });
-    const [error] = errors;
-    assert.equal(error?.path, 'app_service_config_files[0]');
-    assert.deepEqual([error?.at?.line], [3]);
-    assert.match(error?.message ?? '', /invalid\.yaml:2:6: url: /);
   });
 });
