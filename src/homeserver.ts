@@ -16,6 +16,7 @@ import { type Environment, type Kernel, openKernel, optionsOf } from './composit
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { reportServer } from './composition/metrics.ts';
+import { openOAuthBeforeUsers, startAuthorizationServer } from './composition/oauth.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
 import { describeOutage, outageForClient, startFailureOf } from './composition/outages.ts';
 import { openMailTemplates, openPages, staticRoutes } from './composition/pages.ts';
@@ -87,11 +88,13 @@ export function createHomeserver(environment: Environment): Homeserver {
         startUrlPreviews(kernel, media, opened);
         const mailTemplates = openMailTemplates(kernel.configuration.mail);
         const registry = openRegistry(kernel);
+        const oauth = openOAuthBeforeUsers(kernel);
         const users = startUsers(kernel, opened, {
           registry,
           remoteProfiles: lookups.profiles,
           avatarFiles: media,
           addresses: startThirdPartyIds(kernel, federation, mailTemplates),
+          oauth,
           http: federation.http,
         });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
@@ -115,11 +118,12 @@ export function createHomeserver(environment: Environment): Homeserver {
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
         startAdmin({ kernel, users, rooms, upkeep, directory, sender, media, reports, federation }, opened);
+        const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
+        startAuthorizationServer(kernel, { ...users, ...oauth }, pages, opened);
         await startJobs(kernel, opened);
         reportServer(kernel, rooms.engine);
         rooms.incoming.start();
         await rooms.completion.start();
-        const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         opened.add('routes over several slices', {
           routes: [
             ...ownRoutes(kernel, pages),

@@ -15,6 +15,7 @@ import { streamMigrations } from './kernel/streams/index.ts';
 import { mailManifest } from './mail/manifest.ts';
 import { mediaManifest } from './media/manifest.ts';
 import { modulesManifest } from './modules/manifest.ts';
+import { oauthManifest } from './oauth/manifest.ts';
 import { openIdManifest } from './openid/manifest.ts';
 import { presenceManifest } from './presence/manifest.ts';
 import { profilesManifest } from './profiles/manifest.ts';
@@ -43,6 +44,7 @@ const manifests = [
   accountsManifest,
   thirdPartyIdsManifest,
   ssoManifest,
+  oauthManifest,
   devicesManifest,
   profilesManifest,
   presenceManifest,

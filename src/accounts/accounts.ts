@@ -39,6 +39,8 @@ export interface AccountLifecycle {
     publish: Publish,
     account: { userId: string; erase: boolean },
   ): Promise<void>;
+  /** Runs when all sessions of a user end, or all but the one in which the user has changed the password. */
+  loggedOut?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   /** Runs when an administrator activates a deactivated account again. */
   reactivated?(writer: AnyWriter, publish: Publish, account: { userId: string }): Promise<void>;
   /** Waits, at most some seconds, for the jobs that these hooks have scheduled. */
@@ -201,6 +203,7 @@ export class Accounts extends AccountReader {
     const { devices, sessions } = this.#deps;
     await devices.removeAllIn(writer, publish, userId, kept?.deviceId);
     await sessions.closeAllIn(writer, publish, userId, kept?.tokenId);
+    for (const hooks of this.#lifecycleHooks) await hooks.loggedOut?.(writer, publish, { userId });
   }
 
   async #setFlags(userId: string, flags: UserFlags): Promise<void> {

@@ -14,12 +14,17 @@ export { countUsers } from './count-users.ts';
 export { hasAccounts, isFirstAccount } from './first-account.ts';
 export { Housekeeping } from './housekeeping.ts';
 export type { BrowserStages } from './interactive-auth/browser-stages.ts';
+export { Challenge } from './interactive-auth/challenge.ts';
 export type {
   InteractiveAuth,
   InteractiveAuthRequest,
   InteractiveAuthResult,
 } from './interactive-auth/interactive-auth.ts';
-export type { AccountConfirmation, Reauthenticator } from './interactive-auth/reauthenticator.ts';
+export type {
+  AccountConfirmation,
+  ConfirmationElsewhere,
+  Reauthenticator,
+} from './interactive-auth/reauthenticator.ts';
 export type { Flows, Stage, StageContext, StageForm } from './interactive-auth/stage.ts';
 export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
 export { limitOverrideMigrations } from './limit-overrides/migration.ts';
@@ -44,7 +49,7 @@ export { registrationMac, type SharedSecretRegistration } from './registration/s
 export type { NewRegistrationToken, RegistrationTokens } from './registration-tokens/registration-tokens.ts';
 export type { RegistrationToken, TokenLimits } from './registration-tokens/token-store.ts';
 export { requireSameServerName } from './server-name-check.ts';
-export type { IssuedTokens, SessionChange, Sessions } from './sessions/sessions.ts';
+export type { IssuedTokens, SessionChange, Sessions, TokenOwner } from './sessions/sessions.ts';
 export type { AccountTables } from './tables.ts';
 export {
   noThirdPartyIdentifiers,

@@ -17,7 +17,7 @@ import { Housekeeping } from './housekeeping.ts';
 import { AuthSessions } from './interactive-auth/auth-sessions.ts';
 import { BrowserStages } from './interactive-auth/browser-stages.ts';
 import { InteractiveAuth } from './interactive-auth/interactive-auth.ts';
-import { Reauthenticator } from './interactive-auth/reauthenticator.ts';
+import { type ConfirmationElsewhere, Reauthenticator } from './interactive-auth/reauthenticator.ts';
 import { dummyStage, type Flows, type Stage, type Stages } from './interactive-auth/stage.ts';
 import { recaptchaStages } from './interactive-auth/stages/recaptcha.ts';
 import { termsStages } from './interactive-auth/stages/terms.ts';
@@ -75,6 +75,8 @@ export interface AccountExtensions {
   /** Flows, besides the password, by which a logged-in user can confirm an action. */
   readonly confirmation?: () => Flows;
   readonly loginTypes?: readonly LoginType[];
+  /** Confirms actions of sessions that cannot use interactive authentication. */
+  readonly confirmationElsewhere?: ConfirmationElsewhere | undefined;
   /** Mail addresses and phone numbers of accounts; absent on a server without them. */
   readonly thirdPartyIds?: ThirdPartyIdentifiers;
   readonly reservations?: UsernameReservations;
@@ -138,7 +140,10 @@ export function openAccounts(
   const reservations = extensions.reservations ?? noReservations;
   const consents = new Consents({ ...environment, formSecret: options.form_secret });
   const registration = new Registration({ ...core, consents, registrationTokens, reservations }, options);
-  const reauthenticator = new Reauthenticator({ auth: interactiveAuth, sessions, flows }, options);
+  const reauthenticator = new Reauthenticator(
+    { auth: interactiveAuth, sessions, flows, elsewhere: extensions.confirmationElsewhere },
+    options,
+  );
   const loginTokens = new LoginTokens(environment);
   const tokenLogin = new TokenLogin({ loginTokens, accounts }, options);
   return {

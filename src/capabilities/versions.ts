@@ -10,6 +10,8 @@ export interface FeatureOptions {
   readonly encryption_enabled_by_default_for_room_type: 'all' | 'invite' | 'off';
   /** Milliseconds; null disables delayed events. */
   readonly max_event_delay_duration: number | null;
+  /** Whether devices log in by a QR code (MSC4108). */
+  readonly qr_code_login?: boolean;
 }
 
 /** Features under the unstable names that clients look for. */
@@ -70,5 +72,6 @@ export function unstableFeatures(options: FeatureOptions): Readonly<Record<strin
     'org.matrix.msc4140': options.max_event_delay_duration !== null,
     // The proposal is accepted, so its paths are those of a future version of the specification.
     'org.matrix.msc4140.stable': options.max_event_delay_duration !== null,
+    ...(options.qr_code_login && { 'org.matrix.msc4108': true }),
   };
 }

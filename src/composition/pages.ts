@@ -4,6 +4,7 @@ import type { Route } from '../kernel/http/index.ts';
 import { Pages, pageStaticFiles, pageTemplates, staticFiles } from '../kernel/pages/index.ts';
 import { Templates } from '../kernel/templates/index.ts';
 import { type MailConfig, mailTemplateFolders, mailTemplates } from '../mail/index.ts';
+import { oauthTemplates } from '../oauth/index.ts';
 import { thirdPartyIdTemplates } from '../third-party-ids/index.ts';
 import { welcomeTemplates } from '../welcome/index.ts';
 
@@ -14,6 +15,7 @@ export const templateFolders: readonly string[] = [
   accountTemplates,
   mailTemplates,
   thirdPartyIdTemplates,
+  oauthTemplates,
 ];
 
 /**

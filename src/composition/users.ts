@@ -33,6 +33,7 @@ import { slices } from '../slices.ts';
 import { type AccountAddresses, thirdPartyIdRoutes } from '../third-party-ids/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
+import type { OAuthBeforeUsers } from './oauth.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 import { tokenKeyOf } from './token-key.ts';
@@ -62,6 +63,7 @@ export interface UserSources {
   readonly addresses?: OpenedThirdPartyIds;
   /** The application services, which reserve names and log in as their users. */
   readonly registry?: AppserviceRegistry;
+  readonly oauth?: OAuthBeforeUsers;
   /** For requests to the CAPTCHA service. */
   readonly http?: OutboundHttp;
 }
@@ -70,7 +72,7 @@ export interface UserSources {
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
-  { remoteProfiles, avatarFiles, addresses, http, registry }: UserSources = {},
+  { remoteProfiles, avatarFiles, addresses, oauth, http, registry }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -140,6 +142,7 @@ export function startUsers(
         stages: addresses.thirdPartyIds.stages,
         thirdPartyIds: addresses.thirdPartyIds.addresses,
       }),
+      confirmationElsewhere: oauth?.confirmationElsewhere,
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
@@ -149,7 +152,7 @@ export function startUsers(
       routes: thirdPartyIdRoutes(thirdPartyIds, routesDeps, accounts.reauthenticator),
     });
   }
-  opened.add('capabilities', { routes: routesOfCapabilities(kernel) });
+  opened.add('capabilities', { routes: routesOfCapabilities(kernel, oauth) });
   opened.add('accounts', {
     routes: [
       ...accountRoutes(accounts),
@@ -180,7 +183,7 @@ export function startUsers(
   };
 }
 
-function routesOfCapabilities({ configuration }: Kernel) {
+function routesOfCapabilities({ configuration }: Kernel, { authMetadata }: Partial<OAuthBeforeUsers> = {}) {
   const served = {
     thirdPartyIdChanges: configuration.accounts.enable_3pid_changes,
     loginTokens: configuration.accounts.login_via_existing_session.enabled,
@@ -188,8 +191,12 @@ function routesOfCapabilities({ configuration }: Kernel) {
     suspension: true,
     delayedEvents: maxScheduled,
   };
-  const { accounts, profiles, rooms, server } = configuration;
-  return capabilityRoutes({ served }, { ...accounts, ...profiles, ...rooms, ...server });
+  const { accounts, oauth, profiles, rooms, server } = configuration;
+  const features = { qr_code_login: oauth.oauth2.enabled };
+  return capabilityRoutes(
+    { served, authMetadata },
+    { ...accounts, ...profiles, ...rooms, ...server, ...features },
+  );
 }
 
 function limitsOf({ configuration, limiter }: Kernel) {

@@ -29,6 +29,7 @@ const open: readonly (readonly [where: RegExp, bound: string])[] = [
   [/register body\.initial_device_display_name$/, 'checked as the name of a device'],
   [/receipt\/:receiptType\/:eventId body\.thread_id$/, 'checked as the id of a thread'],
   [/onbind body\.invites\[\]$/, 'each is parsed as an invite'],
+  [/oauth2\/registration body$/, 'the metadata of a client is checked; 32 KiB'],
   [/invite_room_state\[\]$/, 'each is parsed as an event'],
   [
     /^PUT \/_proto\/federation\/v[12]\/(send_join|send_leave|send_knock|invite|exchange_third_party_invite)\/.* body(\.event)?$/,
@@ -43,7 +44,10 @@ describe('contracts of routes', () => {
   before(async () => {
     server = await startTestServer({
       database: 'sqlite',
-      config: { urlPreviews: { url_preview_enabled: true, url_preview_ip_range_blacklist: [] } },
+      config: {
+        oauth: { oauth2: { enabled: true } },
+        urlPreviews: { url_preview_enabled: true, url_preview_ip_range_blacklist: [] },
+      },
     });
     routes = server.homeserver.routes;
   });

@@ -11,29 +11,53 @@ export interface AccountConfirmation extends Confirmation {
   readonly always?: boolean;
 }
 
+/**
+ * Confirms the actions of sessions that cannot use interactive authentication, because their users authenticate on a
+ * page of the authorization server instead. Source: client-server API, "OAuth authentication".
+ */
+export interface ConfirmationElsewhere {
+  /**
+   * Carries out an action that has been confirmed there.
+   * @returns `undefined` when the session uses interactive authentication
+   * @throws Challenge (401) with the page on which the user confirms the action; MatrixError M_UNRECOGNIZED for an
+   * action that such sessions cannot carry out
+   */
+  confirm<T>(
+    confirmation: AccountConfirmation,
+    action: () => Promise<T>,
+  ): Promise<{ readonly result: T } | undefined>;
+}
+
 /** Asks a logged-in user to authenticate again, by their password or another login type. */
 export class Reauthenticator implements Reauthentication {
   readonly #auth: InteractiveAuth;
   readonly #sessions: Sessions;
   readonly #options: Pick<AccountOptions, 'ui_auth'>;
   readonly #flows: () => Flows;
+  readonly #elsewhere: ConfirmationElsewhere | undefined;
 
   /** @param flows the flows by which a user can authenticate */
   constructor(
-    deps: { auth: InteractiveAuth; sessions: Sessions; flows: () => Flows },
+    deps: {
+      auth: InteractiveAuth;
+      sessions: Sessions;
+      flows: () => Flows;
+      elsewhere?: ConfirmationElsewhere | undefined;
+    },
     options: Pick<AccountOptions, 'ui_auth'>,
   ) {
     this.#auth = deps.auth;
     this.#sessions = deps.sessions;
     this.#flows = deps.flows;
+    this.#elsewhere = deps.elsewhere;
     this.#options = options;
   }
 
   /** @throws MatrixError 401 with the flows; M_FORBIDDEN when there are no flows */
-  async confirm<T>(
-    { requester, operation, body, ip, always }: AccountConfirmation,
-    action: () => Promise<T>,
-  ): Promise<T> {
+  async confirm<T>(confirmation: AccountConfirmation, action: () => Promise<T>): Promise<T> {
+    const confirmed = await this.#elsewhere?.confirm(confirmation, action);
+    if (confirmed !== undefined) return confirmed.result;
+    const { requester, operation, body, ip, always } = confirmation;
     const { tokenId } = requester;
     const timeout = this.#options.ui_auth.session_timeout;
     if (!always && tokenId !== undefined && timeout > 0) {

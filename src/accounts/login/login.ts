@@ -1,4 +1,5 @@
 import type { Devices } from '../../devices/index.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Authenticate } from '../../kernel/http/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
@@ -66,18 +67,33 @@ export class Login {
     device: LoginDevice,
     request: LoginRequest,
   ): Promise<{ userId: string; session: OpenedSession }> {
-    const type = this.#offered().find((candidate) => candidate.type === body['type']);
-    if (type === undefined) throw new MatrixError(400, 'M_UNKNOWN', 'Unknown login type');
+    const type = this.#typeOf(body);
     this.#deps.devices.check(device);
-    if (!type.isUnlimited) this.#deps.limits.address.take(request.ip);
-    const { userId } = await type.login(body, request);
+    const userId = await this.#authenticate(type, body, request);
     return { userId, session: await this.open(userId, device) };
   }
 
-  /** Opens a session for a user who has been authenticated. */
-  open(userId: string, { deviceId, displayName, refreshable }: LoginDevice): Promise<OpenedSession> {
+  /**
+   * Authenticates a user as `login` does, without opening a session.
+   * @returns the user id
+   * @throws as `login`
+   */
+  authenticate(body: JsonObject, request: LoginRequest): Promise<string> {
+    return this.#authenticate(this.#typeOf(body), body, request);
+  }
+
+  /**
+   * Opens a session for a user who has been authenticated.
+   * @param also runs in the same transaction, before the session is opened
+   */
+  open(
+    userId: string,
+    { deviceId, displayName, refreshable }: LoginDevice,
+    also?: (writer: AnyWriter) => Promise<void>,
+  ): Promise<OpenedSession> {
     const { devices, sessions, streams } = this.#deps;
     return streams.write<AccountTables, OpenedSession>(async (writer, publish) => {
+      await also?.(writer);
       const device = await devices.ensure(writer, publish, { userId, deviceId, displayName });
       const tokens = await sessions.open(writer, publish, {
         userId,
@@ -87,6 +103,18 @@ export class Login {
       });
       return { deviceId: device.deviceId, ...tokens };
     });
+  }
+
+  async #authenticate(type: LoginType, body: JsonObject, request: LoginRequest): Promise<string> {
+    if (!type.isUnlimited) this.#deps.limits.address.take(request.ip);
+    return (await type.login(body, request)).userId;
+  }
+
+  /** @throws MatrixError M_UNKNOWN for a type that is not offered */
+  #typeOf(body: JsonObject): LoginType {
+    const type = this.#offered().find((candidate) => candidate.type === body['type']);
+    if (type === undefined) throw new MatrixError(400, 'M_UNKNOWN', 'Unknown login type');
+    return type;
   }
 
   #offered(): LoginType[] {

@@ -61,6 +61,15 @@ export interface IssuedTokens {
   readonly expiresInMs: number | undefined;
 }
 
+/** The user and the device to which a token belongs. */
+export interface TokenOwner {
+  readonly userId: string;
+  /** Absent for access tokens without a device. */
+  readonly deviceId: string | undefined;
+  /** Identifies an access token; absent for refresh tokens. */
+  readonly tokenId: number | undefined;
+}
+
 /** A session to open. */
 export interface NewSession {
   readonly userId: string;
@@ -130,9 +139,14 @@ export class Sessions implements DeviceCleanup {
    * one of the new tokens is used: then it is revoked, with all other tokens that were issued for it.
    * Source: client-server API, "Refreshing access tokens".
    * @param ip address of the client
-   * @throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED; M_LIMIT_EXCEEDED
+   * @param also runs in the transaction of the exchange, and may refuse it by an error
+   * @throws MatrixError 401 M_UNKNOWN_TOKEN, M_USER_LOCKED; M_LIMIT_EXCEEDED; what `also` throws
    */
-  async refresh(secret: string, ip: string): Promise<IssuedTokens> {
+  async refresh(
+    secret: string,
+    ip: string,
+    also?: (writer: AnyWriter, owner: TokenOwner) => Promise<void>,
+  ): Promise<IssuedTokens> {
     const { database, streams, clock } = this.#deps;
     this.#refusals.check(ip);
     const hash = hashToken(secret);
@@ -141,6 +155,7 @@ export class Sessions implements DeviceCleanup {
     return streams.write<AccountTables, IssuedTokens>(async (writer, publish) => {
       const token = checkRefreshToken(await findRefreshToken(writer, hash), clock.now());
       const pair = { userId: token.user_id, deviceId: token.device_id, refreshTokenId: token.id };
+      await also?.(writer, { userId: token.user_id, deviceId: token.device_id, tokenId: undefined });
       if (token.replaces_id !== null) await this.#revokeReplaced(writer, publish, pair, token.replaces_id);
       await deleteOlderPairs(writer, pair, maxUnusedPairs - 1);
       return this.#issue(writer, {
@@ -167,6 +182,18 @@ export class Sessions implements DeviceCleanup {
       if (refreshTokenId === null || replaced === null) return;
       await this.#revokeReplaced(writer, publish, { userId, deviceId, refreshTokenId }, replaced);
     });
+  }
+
+  /** Returns the owner of an access token or refresh token, also of one that has expired; `undefined` when it is unknown. */
+  async ownerOf(secret: string): Promise<TokenOwner | undefined> {
+    const { database, tokenKey } = this.#deps;
+    const reader = database.reader<AccountTables>();
+    const access = await findAccessToken(reader, hashAccessToken(secret, tokenKey));
+    if (access !== undefined) {
+      return { userId: access.user_id, deviceId: access.device_id ?? undefined, tokenId: access.id };
+    }
+    const refresh = await findRefreshToken(reader, hashToken(secret));
+    return refresh && { userId: refresh.user_id, deviceId: refresh.device_id, tokenId: undefined };
   }
 
   /** Ends a session that has no device. */

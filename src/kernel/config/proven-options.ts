@@ -163,6 +163,7 @@ export const provenOptions: readonly string[] = [
   'turn_allow_guests',
   'proto_rtc.transports[].type',
   'proto_rtc.transports[].livekit_service_url',
+  'oauth2.enabled',
   'delete_stale_devices_after',
   'allow_device_name_lookup_over_federation',
   'require_auth_for_profile_requests',

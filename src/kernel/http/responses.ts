@@ -20,7 +20,7 @@ const corsHeaders = [
   'Access-Control-Allow-Methods',
   'GET, HEAD, POST, PUT, DELETE, OPTIONS',
   'Access-Control-Allow-Headers',
-  'X-Requested-With, Content-Type, Authorization, Date',
+  'X-Requested-With, Content-Type, Authorization, Date, If-Match, If-None-Match',
 ];
 
 /** Sends the result of a handler: a value as JSON with status 200, or a `Reply`. */

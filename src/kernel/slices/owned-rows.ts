@@ -27,6 +27,18 @@ export class OwnedRows {
     }
   }
 
+  /** Deletes the rows of an account in the transaction that ends all sessions of its user. */
+  async loggedOut(
+    writer: AnyWriter,
+    _publish: unknown,
+    { userId }: { readonly userId: string },
+  ): Promise<void> {
+    const tables = writerFor<AnyTables>(writer);
+    for (const { table, column, deletedOn } of this.#accountTables) {
+      if (deletedOn === 'logout') await tables.deleteFrom(table).where(column, '=', userId).execute();
+    }
+  }
+
   /** Deletes the rows of devices in the transaction that deletes the devices. @param deviceIds at least one */
   async devicesRemoved(
     writer: AnyWriter,

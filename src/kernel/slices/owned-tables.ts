@@ -5,8 +5,11 @@ export interface AccountTable {
   readonly table: string;
   /** The column with the user id. */
   readonly column: string;
-  /** Whether every deactivation deletes the rows, or only one with `erase: true`. */
-  readonly deletedOn: 'deactivation' | 'erasure';
+  /**
+   * Whether every deactivation deletes the rows, only one with `erase: true`, or also the end of all sessions of the
+   * user.
+   */
+  readonly deletedOn: 'deactivation' | 'erasure' | 'logout';
 }
 
 /** Rows in the tables of one slice that are deleted in the transaction that deactivates their account. */

@@ -1,0 +1,136 @@
+import { Type } from 'typebox';
+import { type Reply, type Route, type RouteRequest, redirect, route } from '../../kernel/http/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import type { BrowserSession, BrowserSessions } from '../browser/browser-sessions.ts';
+import { requireFormToken } from '../browser/own-pages.ts';
+import { askToSignIn } from '../browser/sign-in-routes.ts';
+import type { Clients } from '../clients/clients.ts';
+import { formTargetOf } from '../clients/redirect-uris.ts';
+import { type Endpoints, pagePaths } from '../endpoints.ts';
+import { OAuthError } from '../oauth-error.ts';
+import type { AuthorizationCodes } from './authorization-codes.ts';
+import {
+  type AnswerTarget,
+  type AuthorizationParameters,
+  type AuthorizationRequest,
+  answerTarget,
+  answerUrl,
+  authorizationParameters,
+  checkAuthorization,
+} from './authorization-request.ts';
+
+export interface AuthorizationDeps {
+  readonly clients: Clients;
+  readonly codes: AuthorizationCodes;
+  readonly browsers: BrowserSessions;
+  readonly pages: Pages;
+  readonly endpoints: Endpoints;
+  readonly serverName: string;
+  /** Whether users can create an account on a page. */
+  readonly canRegister: boolean;
+}
+
+/** The page on which a user lets a client use the account. Source: RFC 6749, section 4.1. */
+export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
+  const contract = { path: pagePaths.authorization, auth: 'none', errors: 'page' } as const;
+  return [
+    route(
+      { ...contract, method: 'GET', query: Type.Object(authorizationParameters) },
+      (request: Pick<RouteRequest, 'url' | 'cookies' | 'isSecure'> & { query: AuthorizationParameters }) =>
+        answering(deps, request.query, async (asked) => {
+          const session = await deps.browsers.find(request);
+          if (session !== undefined) return showConsent(deps, asked, session, request.query);
+          if (request.query.prompt === 'create' && deps.canRegister) return askToRegister(request.url);
+          return askToSignIn(request.url, nameIn(request.query.login_hint));
+        }),
+    ),
+    route(
+      {
+        ...contract,
+        method: 'POST',
+        bodyMode: 'form',
+        body: Type.Object({
+          ...authorizationParameters,
+          form_token: Type.String({ maxLength: 100 }),
+          decision: Type.String({ maxLength: 10 }),
+        }),
+      },
+      (request) =>
+        answering(deps, request.body, async (asked) => {
+          const session = await deps.browsers.find(request);
+          if (session === undefined) return askToSignIn(urlOf(request.body));
+          requireFormToken(session, request.body.form_token);
+          if (request.body.decision !== 'allow') {
+            throw new OAuthError('access_denied', 'The user has not allowed the login');
+          }
+          const { client, redirectUri, scope, codeChallenge } = asked;
+          const { userId } = session;
+          const grant = { clientId: client.clientId, userId, scope, redirectUri, codeChallenge };
+          return redirect(
+            answerUrl(asked, deps.endpoints.issuer, { code: await deps.codes.issue(grant) }),
+            303,
+          );
+        }),
+    ),
+  ];
+}
+
+/** Runs `work` with the checked request, and takes its errors to the client. */
+async function answering(
+  { clients, endpoints }: AuthorizationDeps,
+  parameters: AuthorizationParameters,
+  work: (asked: AuthorizationRequest) => Promise<Reply>,
+): Promise<Reply> {
+  const target: AnswerTarget = await answerTarget(parameters, clients);
+  try {
+    return await work(checkAuthorization(parameters, target));
+  } catch (error) {
+    if (!(error instanceof OAuthError)) throw error;
+    const answer = { error: error.code, error_description: error.message };
+    return redirect(answerUrl(target, endpoints.issuer, answer), 303);
+  }
+}
+
+function showConsent(
+  { pages, serverName }: AuthorizationDeps,
+  { client, redirectUri, scope }: AuthorizationRequest,
+  session: BrowserSession,
+  parameters: AuthorizationParameters,
+): Promise<Reply> {
+  const { metadata } = client;
+  return pages.page(
+    'oauth_consent.html',
+    {
+      server_name: serverName,
+      user_id: session.userId,
+      client: metadata,
+      client_host: new URL(metadata.client_uri).host,
+      device_id: scope.deviceId,
+      // Where a native app is called says nothing to a user; the host of a web site does.
+      redirect_host: new URL(redirectUri).protocol === 'https:' ? new URL(redirectUri).host : '',
+      parameters: Object.entries(parameters).map(([name, value]) => ({ name, value })),
+      continue: urlOf(parameters),
+      form_token: session.formToken,
+    },
+    { policy: { 'form-action': `'self' ${formTargetOf(redirectUri)}` } },
+  );
+}
+
+/** The URL of an authorization request on this server. */
+function urlOf(parameters: AuthorizationParameters): string {
+  const known = Object.keys(authorizationParameters) as (keyof typeof authorizationParameters)[];
+  const query = new URLSearchParams();
+  for (const name of known) {
+    if (name !== 'prompt' && parameters[name] !== '') query.set(name, parameters[name]);
+  }
+  return `/_synapse/client/oauth2/authorize?${query}`;
+}
+
+/** The name of a user in a `login_hint`, which is `mxid:` and a user id (MSC4198). */
+const nameIn = (hint: string) => /^mxid:(@[^\s]{1,255})$/.exec(hint)?.[1] ?? '';
+
+/** Sends a user to the page to create an account, which leads back here. */
+function askToRegister(url: string): Reply {
+  const back = url.replace(/([?&])prompt=create(&|$)/, '$1');
+  return redirect(`/_synapse/client/register?continue=${encodeURIComponent(back)}`, 303);
+}

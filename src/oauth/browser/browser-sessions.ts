@@ -1,0 +1,145 @@
+import { hash } from 'node:crypto';
+import type { Accounts } from '../../accounts/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import { clearCookie, setCookie } from '../../kernel/http/index.ts';
+import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import type { OAuthTables } from '../tables.ts';
+
+/** The parts of a request that identify a browser. */
+export interface BrowserRequest {
+  readonly isSecure: boolean;
+  readonly cookies: Readonly<Record<string, string | undefined>>;
+}
+
+/** A browser in which a user is signed in. */
+export interface BrowserSession {
+  readonly userId: string;
+  /** Milliseconds since the epoch at which the user signed in. */
+  readonly authenticatedAt: number;
+  /** A value that forms contain, so that other sites cannot send them. */
+  readonly formToken: string;
+}
+
+export interface BrowserSessionsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly accounts: Pick<Accounts, 'getUser'>;
+}
+
+/** Milliseconds after which a user signs in again, however active the browser is. */
+const lifetime = 24 * 3_600_000;
+
+/** Maximum number of browsers of one user; the oldest session ends first. */
+const maxPerUser = 20;
+
+/** Entropy of about 238 bits. */
+const secretLength = 40;
+
+const hashOf = (secret: string) => hash('sha256', secret, 'base64url');
+
+/** Returns the value that the forms of a browser contain. It tells nothing about the cookie. */
+export const formTokenOf = (secret: string) => hash('sha256', `form ${secret}`, 'base64url');
+
+/** Browsers refuse to set a cookie with this prefix for other hosts or without TLS. */
+const cookieName = ({ isSecure }: BrowserRequest, name: string) => (isSecure ? `__Host-${name}` : name);
+
+/** Keeps users signed in to the pages of this server, by a cookie that scripts and other sites cannot use. */
+export class BrowserSessions {
+  readonly #deps: BrowserSessionsDeps;
+
+  constructor(deps: BrowserSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** Signs a user in. @returns the header that sets the cookie */
+  async open(request: BrowserRequest, userId: string): Promise<string> {
+    const { clock, database, randomness } = this.#deps;
+    const secret = randomString(randomness, secretLength);
+    const now = clock.now();
+    const row = { hash: hashOf(secret), user_id: userId, authenticated_at: now, expires_at: now + lifetime };
+    const replaced = request.cookies[cookieName(request, 'hearth')];
+    await database.transaction<OAuthTables, void>(async (writer) => {
+      if (replaced !== undefined) {
+        await writer.deleteFrom('browser_sessions').where('hash', '=', hashOf(replaced)).execute();
+      }
+      const present = await writer
+        .selectFrom('browser_sessions')
+        .select('hash')
+        .where('user_id', '=', userId)
+        .orderBy('expires_at', 'desc')
+        .execute();
+      const surplus = present.slice(maxPerUser - 1).map((session) => session.hash);
+      if (surplus.length > 0)
+        await writer.deleteFrom('browser_sessions').where('hash', 'in', surplus).execute();
+      await writer.insertInto('browser_sessions').values(row).execute();
+    });
+    return setCookie(request, cookieName(request, 'hearth'), secret, { maxAge: lifetime / 1_000 });
+  }
+
+  /** Returns the session of a browser; `undefined` when it has none, or its account is locked or deactivated. */
+  async find(request: BrowserRequest): Promise<BrowserSession | undefined> {
+    const secret = request.cookies[cookieName(request, 'hearth')];
+    if (secret === undefined || secret.length > 255) return undefined;
+    const row = await this.#deps.database
+      .reader<OAuthTables>()
+      .selectFrom('browser_sessions')
+      .select(['user_id', 'authenticated_at'])
+      .where('hash', '=', hashOf(secret))
+      .where('expires_at', '>', this.#deps.clock.now())
+      .executeTakeFirst();
+    if (row === undefined) return undefined;
+    const user = await this.#deps.accounts.getUser(row.user_id);
+    if (user === undefined || user.isDeactivated || user.isLocked) return undefined;
+    return { userId: row.user_id, authenticatedAt: row.authenticated_at, formToken: formTokenOf(secret) };
+  }
+
+  /** Signs a user out of a browser. @returns the header that deletes the cookie */
+  async close(request: BrowserRequest): Promise<string> {
+    const name = cookieName(request, 'hearth');
+    const secret = request.cookies[name];
+    if (secret !== undefined) {
+      await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
+        await writer.deleteFrom('browser_sessions').where('hash', '=', hashOf(secret)).execute();
+      });
+    }
+    return clearCookie(request, name);
+  }
+
+  /** Deletes sessions that have ended. */
+  async deleteExpired(): Promise<void> {
+    await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
+      await writer.deleteFrom('browser_sessions').where('expires_at', '<=', this.#deps.clock.now()).execute();
+    });
+  }
+}
+
+/**
+ * Marks a browser before its user signs in, so that another site cannot send the form to sign in, which would sign the
+ * user in to an account of the attacker (login CSRF).
+ */
+export class SignInMarks {
+  readonly #randomness: Randomness;
+
+  constructor(randomness: Randomness) {
+    this.#randomness = randomness;
+  }
+
+  /** @returns the value for the form, and the header that sets the cookie if the browser has none */
+  mark(request: BrowserRequest): { readonly formToken: string; readonly cookie: string | undefined } {
+    const name = cookieName(request, 'hearth_sign_in');
+    const present = request.cookies[name];
+    if (present !== undefined && present.length === secretLength) {
+      return { formToken: formTokenOf(present), cookie: undefined };
+    }
+    const secret = randomString(this.#randomness, secretLength);
+    return { formToken: formTokenOf(secret), cookie: setCookie(request, name, secret) };
+  }
+
+  /** Whether a form was made for this browser. */
+  matches(request: BrowserRequest, formToken: string): boolean {
+    const secret = request.cookies[cookieName(request, 'hearth_sign_in')];
+    return secret !== undefined && formToken !== '' && formTokenOf(secret) === formToken;
+  }
+}

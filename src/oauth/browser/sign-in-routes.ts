@@ -1,0 +1,147 @@
+import { Type } from 'typebox';
+import type { Login } from '../../accounts/index.ts';
+import { type Reply, type Route, redirect, route } from '../../kernel/http/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import { forbidden, isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import { type Endpoints, pagePaths } from '../endpoints.ts';
+import type { BrowserRequest, BrowserSessions, SignInMarks } from './browser-sessions.ts';
+import { requireFormToken, returnPage } from './own-pages.ts';
+
+export interface SignInDeps {
+  readonly login: Pick<Login, 'authenticate' | 'flows'>;
+  readonly browsers: BrowserSessions;
+  readonly marks: SignInMarks;
+  readonly pages: Pages;
+  readonly endpoints: Endpoints;
+  readonly serverName: string;
+  /** Whether users can create an account on a page. */
+  readonly canRegister: boolean;
+}
+
+const text = Type.String({ default: '', maxLength: 8_192 });
+
+/** Pages on which users sign in to this server in a browser, by a password or an identity provider, and sign out. */
+export function signInRoutes(deps: SignInDeps): Route[] {
+  const contract = { auth: 'none', errors: 'page' } as const;
+  return [
+    route(
+      {
+        ...contract,
+        method: 'GET',
+        path: pagePaths.signIn,
+        query: Type.Object({ continue: text, user: text, mark: text, loginToken: text }),
+      },
+      async (request) => {
+        const { continue: back, user, mark, loginToken } = request.query;
+        if (loginToken === '') return showForm(deps, request, { back, user });
+        // The mark shows that the user has begun in this browser, and was not sent here by another site.
+        if (!deps.marks.matches(request, mark)) throw forbidden('Signing in was not begun in this browser');
+        const body = { type: 'm.login.token', token: loginToken };
+        return signIn(deps, request, body, back);
+      },
+    ),
+    route(
+      {
+        ...contract,
+        method: 'POST',
+        path: pagePaths.signIn,
+        bodyMode: 'form',
+        body: Type.Object({ continue: text, form_token: text, username: text, password: text }),
+      },
+      async (request) => {
+        const { continue: back, form_token: formToken, username, password } = request.body;
+        if (!deps.marks.matches(request, formToken)) {
+          const error = 'Your browser sent no cookie with this form. Allow cookies and try again';
+          return showForm(deps, request, { back, user: username, error }, 403);
+        }
+        try {
+          return await signIn(deps, request, passwordLogin(username, password), back);
+        } catch (error) {
+          if (!(error instanceof MatrixError)) throw error;
+          return showForm(deps, request, { back, user: username, error: error.message }, error.status);
+        }
+      },
+    ),
+    signOutRoute(deps),
+  ];
+}
+
+function signOutRoute({ browsers }: SignInDeps): Route {
+  return route(
+    {
+      method: 'POST',
+      path: pagePaths.signOut,
+      auth: 'none',
+      errors: 'page',
+      bodyMode: 'form',
+      body: Type.Object({ continue: text, form_token: text }),
+    },
+    async (request) => {
+      const session = await browsers.find(request);
+      if (session !== undefined) requireFormToken(session, request.body.form_token);
+      const back = encodeURIComponent(returnPage(request.body.continue));
+      const headers = { 'Set-Cookie': await browsers.close(request) };
+      return redirect(`sign_in?continue=${back}`, 303, headers);
+    },
+  );
+}
+
+/** Returns a redirect to the page to sign in, which leads back to the requested page. @param user fills in the name */
+export function askToSignIn(url: string, user = ''): Reply {
+  const name = user === '' ? '' : `&user=${encodeURIComponent(user)}`;
+  return redirect(`/_synapse/client/oauth2/sign_in?continue=${encodeURIComponent(url)}${name}`, 303);
+}
+
+async function signIn(
+  { login, browsers }: SignInDeps,
+  request: BrowserRequest & { readonly ip: string },
+  body: JsonObject,
+  back: string,
+): Promise<Reply> {
+  const userId = await login.authenticate(body, { ip: request.ip, authenticate: () => undefined });
+  return redirect(returnPage(back), 303, { 'Set-Cookie': await browsers.open(request, userId) });
+}
+
+/** The request of `POST /login` for a user name or mail address. */
+function passwordLogin(name: string, password: string): JsonObject {
+  const isAddress = !name.startsWith('@') && name.includes('@');
+  const identifier = isAddress
+    ? { type: 'm.id.thirdparty', medium: 'email', address: name }
+    : { type: 'm.id.user', user: name };
+  return { type: 'm.login.password', identifier, password };
+}
+
+async function showForm(
+  { login, marks, pages, endpoints, serverName, canRegister }: SignInDeps,
+  request: BrowserRequest,
+  { back, user, error }: { back: string; user: string; error?: string },
+  status = 200,
+): Promise<Reply> {
+  const { formToken, cookie } = marks.mark(request);
+  const page = returnPage(back);
+  const flows = login.flows();
+  const here = new URL(endpoints.url(pagePaths.signIn));
+  here.searchParams.set('continue', page);
+  here.searchParams.set('mark', formToken);
+  const redirectUrl = encodeURIComponent(here.href);
+  const values = {
+    server_name: serverName,
+    form_token: formToken,
+    continue: page,
+    username: user,
+    error,
+    with_password: flows.some(({ type }) => type === 'm.login.password'),
+    can_register: canRegister,
+    providers: providersIn(flows).map(({ id, name }) => ({
+      name,
+      url: `/_matrix/client/v3/login/sso/redirect/${encodeURIComponent(String(id))}?redirectUrl=${redirectUrl}`,
+    })),
+  };
+  const headers = cookie === undefined ? {} : { 'Set-Cookie': cookie };
+  return pages.page('oauth_sign_in.html', values, { status, headers });
+}
+
+function providersIn(flows: readonly JsonObject[]): JsonObject[] {
+  const providers = flows.find(({ type }) => type === 'm.login.sso')?.['identity_providers'];
+  return Array.isArray(providers) ? providers.filter(isJsonObject) : [];
+}

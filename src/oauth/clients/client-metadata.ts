@@ -1,0 +1,112 @@
+import type { JsonObject, JsonValue } from '../../protocol/index.ts';
+import { grantTypes } from '../metadata.ts';
+import { OAuthError } from '../oauth-error.ts';
+import { isAllowedRedirectUri, isBelow, isPlainHttps, parseUri } from './redirect-uris.ts';
+
+/** The metadata of a client as it is registered. Source: client-server API, "Client metadata". */
+export interface ClientMetadata {
+  readonly client_uri: string;
+  readonly client_name?: string;
+  readonly logo_uri?: string;
+  readonly tos_uri?: string;
+  readonly policy_uri?: string;
+  readonly redirect_uris: readonly string[];
+  readonly response_types: readonly string[];
+  readonly grant_types: readonly string[];
+  readonly token_endpoint_auth_method: 'none';
+  readonly application_type: 'web' | 'native';
+}
+
+/** Maximum characters of a URI and of a name, and maximum number of redirect URIs. */
+const [maxUri, maxName, maxRedirectUris] = [2_000, 100, 20];
+
+const invalid = (message: string) => new OAuthError('invalid_client_metadata', message);
+
+/**
+ * Checks what a client registers, and leaves out what this server does not use: translations, and unknown members and
+ * grant types.
+ * @throws OAuthError invalid_client_metadata, invalid_redirect_uri
+ */
+export function checkClientMetadata(body: JsonObject): ClientMetadata {
+  const clientUri = uriIn(body, 'client_uri');
+  if (clientUri === undefined) throw invalid('client_uri is missing');
+  const host = new URL(clientUri).hostname;
+  if (!host.includes('.')) throw invalid('The host of client_uri must be a domain');
+  const applicationType = body['application_type'] ?? 'web';
+  if (applicationType !== 'web' && applicationType !== 'native') {
+    throw invalid('application_type must be web or native');
+  }
+  const method = body['token_endpoint_auth_method'] ?? 'none';
+  if (method !== 'none') throw invalid('token_endpoint_auth_method must be none');
+  const redirectUris = textsIn(body, 'redirect_uris');
+  if (redirectUris.length > maxRedirectUris)
+    throw invalid(`There are at most ${maxRedirectUris} redirect URIs`);
+  for (const uri of redirectUris) {
+    if (uri.length > maxUri || !isAllowedRedirectUri(uri, host, applicationType)) {
+      throw new OAuthError(
+        'invalid_redirect_uri',
+        `A client of this kind cannot use the redirect URI ${uri.slice(0, 200)}`,
+      );
+    }
+  }
+  const grants = body['grant_types'] === undefined ? ['authorization_code'] : textsIn(body, 'grant_types');
+  if (grants.includes('authorization_code') && redirectUris.length === 0) {
+    throw new OAuthError('invalid_redirect_uri', 'redirect_uris is missing');
+  }
+  const responseTypes = body['response_types'] === undefined ? ['code'] : textsIn(body, 'response_types');
+  return {
+    client_uri: clientUri,
+    ...nameIn(body),
+    ...linksIn(body, host),
+    redirect_uris: redirectUris,
+    response_types: responseTypes.filter((type) => type === 'code'),
+    grant_types: grantTypes.filter((type) => grants.includes(type)),
+    token_endpoint_auth_method: 'none',
+    application_type: applicationType,
+  };
+}
+
+/** Returns the name without control characters, and without those that change the direction of a text. */
+function nameIn(body: JsonObject): { client_name?: string } {
+  const name = body['client_name'];
+  if (name === undefined) return {};
+  if (typeof name !== 'string') throw invalid('client_name must be a string');
+  const plain = name
+    .replace(/[\p{Cc}\p{Cf}\p{Co}\p{Cn}]/gu, '')
+    .trim()
+    .slice(0, maxName)
+    .toWellFormed();
+  return plain === '' ? {} : { client_name: plain };
+}
+
+type Links = { logo_uri?: string; tos_uri?: string; policy_uri?: string };
+
+function linksIn(body: JsonObject, clientHost: string): Links {
+  const links: Links = {};
+  for (const member of ['logo_uri', 'tos_uri', 'policy_uri'] as const) {
+    const uri = uriIn(body, member);
+    if (uri === undefined) continue;
+    if (!isBelow(new URL(uri).hostname, clientHost)) {
+      throw invalid(`${member} must be on the host of client_uri, or below it`);
+    }
+    links[member] = uri;
+  }
+  return links;
+}
+
+/** Returns an `https` URI. @throws OAuthError invalid_client_metadata */
+function uriIn(body: JsonObject, member: string): string | undefined {
+  const value = body[member];
+  if (value === undefined || value === null) return undefined;
+  const uri = typeof value === 'string' && value.length <= maxUri ? parseUri(value) : undefined;
+  if (uri === undefined || !isPlainHttps(uri)) throw invalid(`${member} must be an https:// URL`);
+  return value as string;
+}
+
+function textsIn(body: JsonObject, member: string): string[] {
+  const value: JsonValue = body[member] ?? [];
+  if (!Array.isArray(value) || value.length > 100 || !value.every((one) => typeof one === 'string')) {
+    throw invalid(`${member} must be a list of strings`);
+  }
+  return [...new Set(value as string[])];
+}

@@ -1,0 +1,67 @@
+/** Hosts of redirect URIs to the same machine. */
+const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
+
+/** Whether a host is the host of the client's URI, or below it. */
+export const isBelow = (host: string, base: string): boolean => host === base || host.endsWith(`.${base}`);
+
+/** Returns the URL when it is an absolute one without a fragment and without characters that browsers drop. */
+export function parseUri(text: string): URL | undefined {
+  if (/[^\x21-\x7e]|[#\\]/.test(text)) return undefined;
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+/** Whether a URI uses `https` and has neither a user nor a password. */
+export const isPlainHttps = ({ protocol, username, password }: URL): boolean =>
+  protocol === 'https:' && username === '' && password === '';
+
+/**
+ * Whether a client may register a redirect URI.
+ * Source: client-server API, "Redirect URI validation"; RFC 8252, section 7.
+ * @param clientHost host of the client's URI
+ */
+export function isAllowedRedirectUri(
+  text: string,
+  clientHost: string,
+  applicationType: 'web' | 'native',
+): boolean {
+  const uri = parseUri(text);
+  if (uri === undefined) return false;
+  if (isPlainHttps(uri)) return isBelow(uri.hostname, clientHost);
+  if (applicationType === 'web') return false;
+  if (uri.protocol === 'http:') {
+    return loopbackHosts.includes(uri.hostname) && !/^http:\/\/[^/]*(:\d|@)/.test(withoutAddress(text));
+  }
+  return isOwnScheme(uri.protocol.slice(0, -1), clientHost) && !/^[^:]*:\/\//.test(text);
+}
+
+/** Whether a private-use scheme is the client's host in reverse order, or begins with it. */
+function isOwnScheme(scheme: string, clientHost: string): boolean {
+  const reversed = clientHost.split('.').reverse().join('.');
+  return reversed.includes('.') && (scheme === reversed || scheme.startsWith(`${reversed}.`));
+}
+
+/** Replaces an IPv6 address, whose colons are none of a port. */
+const withoutAddress = (text: string) => text.replace('[::1]', 'localhost');
+
+/**
+ * Whether a requested redirect URI is a registered one. Those to the same machine may have any port, which the program
+ * chooses when it starts.
+ */
+export function isRegisteredRedirectUri(registered: readonly string[], requested: string): boolean {
+  if (registered.includes(requested)) return true;
+  const uri = parseUri(requested);
+  if (uri?.protocol !== 'http:' || !loopbackHosts.includes(uri.hostname)) return false;
+  const match = /^(http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])):\d{1,5}(?=$|[/?])/.exec(requested);
+  return match !== null && registered.includes(match[1] + requested.slice(match[0].length));
+}
+
+/**
+ * Returns where a form may lead besides this server, for the Content-Security-Policy of the page with the form: browsers
+ * apply it to the redirect that answers the form.
+ */
+export function formTargetOf(redirectUri: string): string {
+  const { protocol, host, hostname } = new URL(redirectUri);
+  // The policy has no notation for IPv6 addresses.
+  if (hostname.startsWith('[') || (protocol !== 'https:' && protocol !== 'http:')) return protocol;
+  return `${protocol}//${host}`;
+}

@@ -1,0 +1,32 @@
+/** Paths of the endpoints for clients, in the documents' spelling. */
+export const clientPaths = {
+  registration: '/_server/client/oauth2/registration',
+  token: '/_server/client/oauth2/token',
+  revocation: '/_server/client/oauth2/revoke',
+  deviceAuthorization: '/_server/client/oauth2/device',
+} as const;
+
+/** Paths of the pages for users, in the documents' spelling. */
+export const pagePaths = {
+  authorization: '/_server/client/oauth2/authorize',
+  signIn: '/_server/client/oauth2/sign_in',
+  signOut: '/_server/client/oauth2/sign_out',
+  link: '/_server/client/oauth2/link',
+  account: '/_server/client/account',
+} as const;
+
+/** The URLs of the authorization server. */
+export class Endpoints {
+  /** The issuer identifier (RFC 8414), which ends with a slash. */
+  readonly issuer: string;
+
+  /** @param publicBaseUrl URL at which clients reach this server; null: `https://` and its name */
+  constructor(publicBaseUrl: string | null, serverName: string) {
+    this.issuer = (publicBaseUrl ?? `https://${serverName}`).replace(/\/*$/, '/');
+  }
+
+  /** Returns the public URL of a path, in the spelling of the wider ecosystem. */
+  url(path: string): string {
+    return this.issuer + path.replace(/^\/_server\//, '_synapse/').replace(/^\//, '');
+  }
+}

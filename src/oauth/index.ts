@@ -1,0 +1,12 @@
+/** The authorization server of the OAuth 2.0 API, and the connection to one that others run. */
+import { fileURLToPath } from 'node:url';
+
+export type { OAuthConfig } from './config.ts';
+export { ConfirmationOnPage, isOAuthSession } from './confirmation-on-page.ts';
+export { CrossSigningResets } from './cross-signing-resets.ts';
+export { Endpoints, pagePaths } from './endpoints.ts';
+export { authMetadata } from './metadata.ts';
+export { type AuthorizationServerDeps, openAuthorizationServer } from './open.ts';
+
+/** Folder of the pages for users. */
+export const oauthTemplates = fileURLToPath(new URL('./templates', import.meta.url));

@@ -1,0 +1,382 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { type ManualClock, manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { forServerDatabases } from '../../test/support/databases/databases.ts';
+import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
+import {
+  answerIn,
+  challengeOf,
+  elementX,
+  fieldsOf,
+  locationOf,
+  OAuthClient,
+  postJson,
+  TestBrowser,
+} from './test/oauth-client.ts';
+
+const minute = 60_000;
+const authorizePath = '/_synapse/client/oauth2/authorize';
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('the authorization server', () => {
+    let server: TestServer;
+    let clock: ManualClock;
+    let alice: TestUser;
+    let client: OAuthClient;
+    before(async () => {
+      clock = manualClock();
+      server = await startTestServer({
+        database: open.kind,
+        clock,
+        config: { oauth: { oauth2: { enabled: true } } },
+      });
+      alice = await server.register('alice');
+      await server.register('bob');
+      client = await OAuthClient.register(server);
+    });
+    after(() => server.stop());
+
+    it('logs Element X in with its requests, in their order [option: oauth2.enabled]', async () => {
+      const versions = await server.api('GET', '/_matrix/client/versions');
+      assert.ok((versions.body['versions'] as string[]).includes('v1.15'));
+      const browser = new TestBrowser(server);
+      const consent = await browser.open(
+        client.authorizationUrl('ELEMENTX', { login_hint: 'mxid:@alice:test' }),
+      );
+      assert.match(consent.text, /name="username" value="@alice:test"/);
+      const back = await browser.signIn(consent, 'alice');
+      const page = await browser.get(locationOf(back));
+      assert.match(page.text, /Element X<\/strong> \(element\.io\)/);
+      assert.match(page.headers.get('content-security-policy')!, /form-action 'self' io\.element\.android:/);
+      const answer = await browser.post(authorizePath, { ...fieldsOf(page.text), decision: 'allow' });
+      const parameters = answerIn(locationOf(answer), 'io.element.android:/');
+      assert.deepEqual([parameters.get('state'), parameters.get('iss')], ['the state', 'https://test/']);
+      const { status, json, headers } = await client.exchange(parameters.get('code')!);
+      assert.equal(status, 200);
+      assert.equal(headers.get('cache-control'), 'no-store');
+      const { access_token: token, refresh_token: refresh, ...rest } = json;
+      assert.deepEqual(rest, {
+        token_type: 'Bearer',
+        expires_in: 300,
+        scope: 'openid urn:matrix:client:api:* urn:matrix:client:device:ELEMENTX',
+      });
+      assert.deepEqual(await client.whoami(token), ['@alice:test', 'ELEMENTX']);
+      const devices = await server.api('GET', '/_matrix/client/v3/devices/ELEMENTX', {
+        token: String(token),
+      });
+      assert.equal(devices.body['display_name'], 'Element X');
+      const renewed = await client.refresh(refresh);
+      assert.deepEqual(await client.whoami(renewed.json['access_token']), ['@alice:test', 'ELEMENTX']);
+      assert.deepEqual(await client.whoami(token), [401, 'M_UNKNOWN_TOKEN']);
+      assert.equal((await client.revoke(renewed.json['access_token'])).status, 200);
+      assert.deepEqual(await client.whoami(renewed.json['access_token']), [401, 'M_UNKNOWN_TOKEN']);
+      assert.equal((await client.refresh(renewed.json['refresh_token'])).json['error'], 'invalid_grant');
+      assert.equal((await client.revoke('unknown')).status, 200);
+      assert.deepEqual(await client.whoami(alice.token), ['@alice:test', alice.deviceId]);
+    });
+
+    it('serves its metadata by the paths of the specification and of MSC2965', async () => {
+      const unstable = await server.api('GET', '/_matrix/client/unstable/org.matrix.msc2965/auth_metadata');
+      assert.deepEqual(unstable.body, client.metadata);
+      assert.equal(client.metadata['account_management_uri'], 'https://test/_synapse/client/account');
+    });
+
+    it('accepts the scopes of MSC2967, and answers by fragment when the client asks for it', async () => {
+      const scope =
+        'urn:matrix:org.matrix.msc2967.client:api:* urn:matrix:org.matrix.msc2967.client:device:OLD unknown';
+      const url = client.authorizationUrl('OLD', { scope, response_mode: 'fragment' });
+      const browser = new TestBrowser(server);
+      const page = await browser.open(locationOf(await browser.signIn(await browser.open(url), 'alice')));
+      const answer = await browser.post(authorizePath, { ...fieldsOf(page.text), decision: 'allow' });
+      assert.match(locationOf(answer), /^io\.element\.android:\/#state=/);
+      const parameters = answerIn(locationOf(answer), 'io.element.android:/');
+      const { json } = await client.exchange(parameters.get('code')!);
+      assert.equal(json['scope'], scope.replace(' unknown', ''));
+      assert.deepEqual(await client.whoami(json['access_token']), ['@alice:test', 'OLD']);
+    });
+
+    it('takes errors of a request to the client, and access_denied when the user cancels', async () => {
+      const browser = new TestBrowser(server);
+      const refused = async (more: Record<string, string>) => {
+        const answer = await browser.get(client.authorizationUrl('D', more));
+        const parameters = answerIn(locationOf(answer), 'io.element.android:/');
+        assert.equal(parameters.get('state'), 'the state');
+        return parameters.get('error');
+      };
+      assert.equal(await refused({ response_type: 'token' }), 'unsupported_response_type');
+      assert.equal(await refused({ response_mode: 'form_post' }), 'invalid_request');
+      assert.equal(await refused({ scope: 'urn:matrix:client:device:D' }), 'invalid_scope');
+      assert.equal(await refused({ scope: 'urn:matrix:client:api:*' }), 'invalid_scope');
+      const two = 'urn:matrix:client:api:* urn:matrix:client:device:A urn:matrix:client:device:B';
+      assert.equal(await refused({ scope: two }), 'invalid_scope');
+      const page = await browser.open(
+        locationOf(await browser.signIn(await browser.open(client.authorizationUrl('D')), 'alice')),
+      );
+      const denied = await browser.post(authorizePath, { ...fieldsOf(page.text), decision: 'deny' });
+      assert.equal(answerIn(locationOf(denied), 'io.element.android:/').get('error'), 'access_denied');
+    });
+
+    it('refuses requests without PKCE by S256, and codes without their verifier', async () => {
+      const browser = new TestBrowser(server);
+      for (const more of [
+        { code_challenge: '' },
+        { code_challenge_method: '' },
+        { code_challenge_method: 'plain' },
+      ]) {
+        const answer = await browser.get(client.authorizationUrl('D', more));
+        assert.equal(answerIn(locationOf(answer), 'io.element.android:/').get('error'), 'invalid_request');
+      }
+      const code = (await client.authorize(browser)).get('code')!;
+      for (const code_verifier of ['', 'x'.repeat(43), challengeOf('other')]) {
+        assert.equal((await client.exchange(code, { code_verifier })).json['error'], 'invalid_grant');
+      }
+      assert.equal((await client.exchange(code)).status, 200);
+    });
+
+    it('shows unknown clients and redirect URIs to the user, and never redirects to them', async () => {
+      const browser = new TestBrowser(server);
+      for (const more of [
+        { client_id: 'unknown' },
+        { redirect_uri: 'https://attacker.example/' },
+        { redirect_uri: 'io.element.android:/more' },
+        { redirect_uri: '' },
+      ]) {
+        const answer = await browser.get(client.authorizationUrl('D', more));
+        assert.equal(answer.status, 400);
+        assert.equal(answer.headers.get('location'), null);
+        assert.match(answer.text, /role="alert"/);
+      }
+      const code = (await client.authorize(browser)).get('code')!;
+      const other = await client.exchange(code, { redirect_uri: 'io.element.android:/other' });
+      assert.equal(other.json['error'], 'invalid_grant');
+    });
+
+    it('accepts a code once, within five minutes, from its client, and ends the session when it is replayed', async () => {
+      const browser = new TestBrowser(server);
+      const code = (await client.authorize(browser, { deviceId: 'ONCE' })).get('code')!;
+      const other = await OAuthClient.register(server, { ...elementX, client_name: 'Other' });
+      assert.equal((await other.exchange(code)).json['error'], 'invalid_grant');
+      const answers = await Promise.all([client.exchange(code), client.exchange(code)]);
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400]);
+
+      const again = (await client.authorize(browser, { deviceId: 'REPLAYED' })).get('code')!;
+      const { json } = await client.exchange(again);
+      assert.deepEqual(await client.whoami(json['access_token']), ['@alice:test', 'REPLAYED']);
+      assert.equal((await client.exchange(again)).json['error'], 'invalid_grant');
+      assert.deepEqual(await client.whoami(json['access_token']), [401, 'M_UNKNOWN_TOKEN']);
+
+      const late = (await client.authorize(browser)).get('code')!;
+      await clock.advance(5 * minute);
+      assert.equal((await client.exchange(late)).json['error'], 'invalid_grant');
+    });
+
+    it('ends the session when a refresh token is used after its successor', async () => {
+      const tokens = await client.logIn(new TestBrowser(server), { deviceId: 'STOLEN' });
+      const other = await OAuthClient.register(server, { ...elementX, client_name: 'Other' });
+      assert.equal((await other.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
+      const lost = await client.refresh(tokens['refresh_token']);
+      const second = await client.refresh(tokens['refresh_token']);
+      assert.deepEqual([lost.status, second.status], [200, 200], 'the client may have lost the first answer');
+      const token = second.json['access_token'];
+      assert.deepEqual(await client.whoami(token), ['@alice:test', 'STOLEN']);
+      assert.equal((await client.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
+      assert.deepEqual(await client.whoami(token), [401, 'M_UNKNOWN_TOKEN']);
+      assert.equal((await client.refresh(second.json['refresh_token'])).json['error'], 'invalid_grant');
+    });
+
+    it('refuses unknown grant types and clients in the form of OAuth 2.0', async () => {
+      assert.equal((await client.token({ grant_type: 'password' })).json['error'], 'unsupported_grant_type');
+      const unknown = await client.token({ grant_type: 'refresh_token', client_id: 'unknown' });
+      assert.deepEqual([unknown.status, unknown.json['error']], [401, 'invalid_client']);
+      assert.equal((await client.token({})).json['error'], 'unsupported_grant_type');
+    });
+
+    it('refuses logins of users who are locked or deactivated at any step', async () => {
+      const carol = await server.register('carol');
+      const browser = new TestBrowser(server);
+      const tokens = await client.logIn(browser, { user: 'carol', deviceId: 'CAROL' });
+      const code = (await client.authorize(browser, { user: 'carol' })).get('code')!;
+      const body = { auth: { type: 'm.login.password', user: 'carol', password: 'correct horse' } };
+      const gone = await server.api('POST', '/_matrix/client/v3/account/deactivate', {
+        token: carol.token,
+        body,
+      });
+      assert.equal(gone.status, 200, gone.raw);
+      assert.equal((await client.exchange(code)).json['error'], 'invalid_grant');
+      assert.equal((await client.refresh(tokens['refresh_token'])).json['error'], 'invalid_grant');
+      const page = await browser.open(client.authorizationUrl('D'));
+      assert.match(page.text, /name="password"/);
+      const refused = await browser.signIn(page, 'carol');
+      assert.equal(refused.status, 403);
+      assert.match(refused.text, /deactivated/);
+    });
+
+    it('refuses forms to sign in and to allow a login that were made by another site or for another browser', async () => {
+      const [attacker, victim] = [new TestBrowser(server), new TestBrowser(server)];
+      const form = fieldsOf((await attacker.open(client.authorizationUrl('D'))).text);
+      const login = { ...form, username: 'bob', password: 'correct horse' };
+      assert.equal((await victim.post('/_synapse/client/oauth2/sign_in', login)).status, 403);
+      assert.ok(!victim.cookies.has('hearth'));
+      const { mark: _, ...own } = form;
+      const link = `/_synapse/client/oauth2/sign_in?loginToken=x&mark=${own['form_token']}`;
+      assert.equal((await victim.get(link)).status, 403);
+
+      const page = await victim.open(client.authorizationUrl('D'));
+      const consent = await victim.open(locationOf(await victim.signIn(page, 'alice')));
+      const fields = { ...fieldsOf(consent.text), decision: 'allow' };
+      assert.equal((await victim.post(authorizePath, { ...fields, form_token: 'guess' })).status, 403);
+      for (const back of ['https://attacker.example/', '//attacker.example', '/_matrix/client/v3/logout']) {
+        const shown = await victim.get(
+          `/_synapse/client/oauth2/sign_in?continue=${encodeURIComponent(back)}`,
+        );
+        assert.equal(fieldsOf(shown.text)['continue'], '/_synapse/client/account');
+      }
+    });
+
+    it('forbids frames, caches and scripts on its pages, and gives cookies to this site only', async () => {
+      const browser = new TestBrowser(server);
+      const page = await browser.get(locationOf(await browser.get(client.authorizationUrl('D'))));
+      assert.match(
+        page.headers.get('content-security-policy')!,
+        /default-src 'none'.*frame-ancestors 'none'/,
+      );
+      assert.equal(page.headers.get('x-frame-options'), 'DENY');
+      assert.equal(page.headers.get('cache-control'), 'no-store');
+      assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
+      assert.match(page.headers.get('set-cookie')!, /HttpOnly; SameSite=Lax/);
+      const secure = await browser.get('/_synapse/client/oauth2/sign_in', { 'x-forwarded-proto': 'https' });
+      assert.equal(secure.status, 200);
+    });
+
+    it('signs a browser out, and all browsers of a user with all sessions', async () => {
+      const [browser, other] = [new TestBrowser(server), new TestBrowser(server)];
+      const url = client.authorizationUrl('D');
+      const signIn = async (one: TestBrowser) =>
+        one.open(locationOf(await one.signIn(await one.open(url), 'bob')));
+      const page = await signIn(browser);
+      const form = /<form method="post" action="[^"]*sign_out".*?<\/form>/s.exec(page.text)![0];
+      await browser.post('/_synapse/client/oauth2/sign_out', fieldsOf(form));
+      assert.match((await browser.open(url)).text, /name="password"/);
+      await signIn(other);
+      const { token } = await logInWithPassword('bob');
+      await server.api('POST', '/_matrix/client/v3/logout/all', { token, body: {} });
+      assert.match((await other.open(url)).text, /name="password"/);
+    });
+
+    it('keeps logins by password beside OAuth 2.0, with interactive authentication', async () => {
+      const { token, deviceId } = await logInWithPassword('alice');
+      const answer = await server.api('DELETE', `/_matrix/client/v3/devices/${deviceId}`, {
+        token,
+        body: {},
+      });
+      assert.deepEqual([answer.status, answer.body['flows']], [401, [{ stages: ['m.login.password'] }]]);
+    });
+
+    async function logInWithPassword(user: string): Promise<{ token: string; deviceId: string }> {
+      const body = { type: 'm.login.password', user, password: 'correct horse' };
+      const answer = await server.api('POST', '/_matrix/client/v3/login', { body });
+      return { token: String(answer.body['access_token']), deviceId: String(answer.body['device_id']) };
+    }
+  });
+
+  describe('registrations of clients', () => {
+    let server: TestServer;
+    before(async () => {
+      server = await startTestServer({
+        database: open.kind,
+        config: { oauth: { oauth2: { enabled: true } } },
+      });
+    });
+    after(() => server.stop());
+    const register = (more: Record<string, unknown>) =>
+      postJson(server, '/_synapse/client/oauth2/registration', { ...elementX, ...more });
+
+    it('return what is registered, and one id for the same metadata', async () => {
+      const first = await register({
+        'client_name#fr': 'Élément',
+        grant_types: [...elementX.grant_types, 'x'],
+      });
+      assert.equal(first.status, 201);
+      const { client_id: id, ...rest } = first.json;
+      assert.deepEqual(rest, elementX);
+      assert.equal((await register({})).json['client_id'], id);
+      assert.notEqual((await register({ client_name: 'Other' })).json['client_id'], id);
+    });
+
+    it('refuse redirect URIs and links that do not belong to the client', async () => {
+      const refused = async (more: Record<string, unknown>) => (await register(more)).json['error'];
+      for (const uri of [
+        'example:/callback',
+        'io.element.android://callback',
+        'io.elementary:/',
+        'https://localhost/callback',
+        'http://localhost:1234/callback',
+        'http://element.io/',
+        'https://element.io.attacker.example/',
+        'https://notelement.io/',
+        'https://element.io/#fragment',
+        'https://user@element.io/',
+        'javascript:alert(1)',
+        'data:text/html,x',
+        'io.element:/ x',
+      ]) {
+        assert.equal(await refused({ redirect_uris: [uri] }), 'invalid_redirect_uri', uri);
+      }
+      for (const uri of [
+        'io.element:/callback',
+        'io.element.android:callback',
+        'http://127.0.0.1/callback',
+        'http://[::1]/callback',
+        'http://localhost',
+        'https://app.element.io:5173/?query=value',
+      ]) {
+        assert.equal(await refused({ redirect_uris: [uri] }), undefined, uri);
+      }
+      assert.equal(
+        await refused({ application_type: 'web', redirect_uris: ['http://localhost/'] }),
+        'invalid_redirect_uri',
+      );
+      for (const more of [
+        { client_uri: undefined },
+        { client_uri: 'http://element.io' },
+        { client_uri: 'https://com/' },
+        { policy_uri: 'https://attacker.example/' },
+        { logo_uri: 'data:image/png;base64,' },
+        { token_endpoint_auth_method: 'client_secret_basic' },
+        { client_name: 5 },
+        { application_type: 'x' },
+      ]) {
+        assert.equal(await refused(more), 'invalid_client_metadata', JSON.stringify(more));
+      }
+      assert.equal(await refused({ redirect_uris: [] }), 'invalid_redirect_uri');
+    });
+
+    it('take invisible characters out of the name that users see', async () => {
+      const { json } = await register({ client_name: '\u202eElement\u0000\u200b X' });
+      assert.equal(json['client_name'], 'Element X');
+    });
+
+    it('let a program on the same machine choose its port when it logs in', async () => {
+      const client = await OAuthClient.register(server, {
+        ...elementX,
+        redirect_uris: ['http://127.0.0.1/back'],
+      });
+      const browser = new TestBrowser(server);
+      const ask = (uri: string) => browser.get(client.authorizationUrl('D', { redirect_uri: uri }));
+      assert.equal((await ask('http://127.0.0.1:41234/back')).status, 303);
+      assert.equal((await ask('http://127.0.0.1:41234/other')).status, 400);
+      assert.equal((await ask('http://127.0.0.1:1@attacker.example/back')).status, 400);
+    });
+  });
+
+  describe('OAuth 2.0 on a server that has not enabled it', () => {
+    it('is not found [option: oauth2.enabled]', async () => {
+      const server = await startTestServer({ database: open.kind });
+      const found = await server.api('GET', '/_matrix/client/v1/auth_metadata');
+      assert.deepEqual([found.status, found.body['errcode']], [404, 'M_UNRECOGNIZED']);
+      const { status } = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
+      assert.equal(status, 404);
+      await server.stop();
+    });
+  });
+});

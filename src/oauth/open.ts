@@ -1,0 +1,87 @@
+import type { AccountsSlice } from '../accounts/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
+import type { Pages } from '../kernel/pages/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
+import { AuthorizationCodes } from './authorization/authorization-codes.ts';
+import { authorizationRoutes } from './authorization/authorization-routes.ts';
+import { BrowserSessions, SignInMarks } from './browser/browser-sessions.ts';
+import { signInRoutes } from './browser/sign-in-routes.ts';
+import { Clients } from './clients/clients.ts';
+import { clientRegistrationRoute } from './clients/registration-route.ts';
+import type { CrossSigningResets } from './cross-signing-resets.ts';
+import { deviceAuthorizationRoute, linkRoutes } from './device-grant/device-grant-routes.ts';
+import { DeviceGrants } from './device-grant/device-grants.ts';
+import type { Endpoints } from './endpoints.ts';
+import { Rendezvous } from './rendezvous/rendezvous.ts';
+import { rendezvousRoutes } from './rendezvous/rendezvous-routes.ts';
+import { OAuthSessions } from './tokens/oauth-sessions.ts';
+import { tokenRoutes } from './tokens/token-routes.ts';
+
+export interface AuthorizationServerDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly jobs: Jobs;
+  readonly limiter: (limit: RateLimit) => RateLimiter;
+  readonly accounts: AccountsSlice;
+  readonly pages: Pages;
+  readonly endpoints: Endpoints;
+  readonly resets: CrossSigningResets;
+}
+
+/** Registrations of clients, logins that a device begins, and rendezvous sessions, from one address. */
+const addressRate: RateLimit = { per_second: 0.5, burst_count: 50 };
+
+/** Codes of devices that one user enters: with 35 bits, none is guessed in the years that this takes. */
+const codeRate: RateLimit = { per_second: 0.1, burst_count: 10 };
+
+/** Milliseconds between two deletions of what has expired, and lifetimes of rendezvous sessions: MSC4108, MSC4388. */
+const cleanupInterval = 3_600_000;
+const [earlierLifetime, laterLifetime] = [60_000, 120_000];
+
+/** Opens the authorization server, before jobs are started. */
+export function openAuthorizationServer(deps: AuthorizationServerDeps) {
+  const { accounts: slice, clock, jobs, limiter, endpoints } = deps;
+  const { accounts, devices, login, sessions, registration, serverName } = slice;
+  const clients = new Clients(deps);
+  const codes = new AuthorizationCodes({ ...deps, devices });
+  const grants = new DeviceGrants(deps);
+  const browsers = new BrowserSessions({ ...deps, accounts });
+  const oauthSessions = new OAuthSessions({ ...deps, devices, sessions, login });
+  jobs.every('oauth/clean', cleanupInterval, {
+    run: async () => {
+      await codes.deleteExpired();
+      await grants.deleteExpired();
+      await browsers.deleteExpired();
+      await clients.deleteUnused();
+    },
+  });
+  const canRegister = registration.isOpen;
+  const pageDeps = { ...deps, serverName, canRegister, clients, browsers };
+  const grantDeps = {
+    ...pageDeps,
+    grants,
+    beginLimiter: limiter(addressRate),
+    codeLimiter: limiter(codeRate),
+  };
+  const routes: Route[] = [
+    clientRegistrationRoute(clients, limiter(addressRate)),
+    ...authorizationRoutes({ ...pageDeps, codes }),
+    ...tokenRoutes({ clients, codes, deviceGrants: grants, sessions: oauthSessions, accounts }),
+    deviceAuthorizationRoute(grantDeps),
+    ...linkRoutes(grantDeps),
+    ...signInRoutes({ ...pageDeps, login, marks: new SignInMarks(deps.randomness) }),
+    ...rendezvousRoutes({
+      earlier: new Rendezvous(deps, earlierLifetime),
+      later: new Rendezvous(deps, laterLifetime),
+      endpoints,
+      clock,
+      limiter: limiter(addressRate),
+    }),
+  ];
+  return { routes };
+}

@@ -1,0 +1,179 @@
+import { Type } from 'typebox';
+import type { Limiter } from '../../accounts/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { Reply, type Route, type RouteRequest, route } from '../../kernel/http/index.ts';
+import {
+  forbidden,
+  invalidParam,
+  MatrixError,
+  missingParam,
+  notFound,
+  tooLarge,
+} from '../../protocol/index.ts';
+import type { Endpoints } from '../endpoints.ts';
+import { maxDataBytes, type Rendezvous, type RendezvousData } from './rendezvous.ts';
+
+export interface RendezvousDeps {
+  /** Sessions of MSC4108. */
+  readonly earlier: Rendezvous;
+  /** Sessions of MSC4388. */
+  readonly later: Rendezvous;
+  readonly endpoints: Endpoints;
+  readonly clock: Clock;
+  /** New sessions, by the address of the client. */
+  readonly limiter: Limiter;
+}
+
+const sessionPath = '/_server/client/rendezvous';
+
+/** The exchange of data between two devices, one of which logs in by a QR code. Source: MSC4108 of 2024, and MSC4388. */
+export function rendezvousRoutes(deps: RendezvousDeps): Route[] {
+  return [...earlierRoutes(deps), ...laterRoutes(deps)];
+}
+
+/** The routes of MSC4108: text with an `ETag`. */
+function earlierRoutes({ earlier, endpoints, limiter }: RendezvousDeps): Route[] {
+  const contract = { auth: 'none', bodyLimit: maxDataBytes, bodyMode: 'stream' } as const;
+  const path = `${sessionPath}/:id` as const;
+  return [
+    route(
+      {
+        ...contract,
+        method: 'POST',
+        path: ['/_proto/client/unstable/org.matrix.msc4108/rendezvous', sessionPath],
+      },
+      async (request) => {
+        const text = await textOf(request);
+        limiter.take(request.ip);
+        const { id, ...session } = earlier.create(text);
+        return new Reply(201, { url: endpoints.url(`${sessionPath}/${id}`) }, headersOf(session));
+      },
+    ),
+    route({ method: 'GET', auth: 'none', path }, ({ params, headers }) => {
+      const session = existing(earlier.read(params.id));
+      if (headers['if-none-match'] === `"${session.token}"`)
+        return new Reply(304, undefined, headersOf(session));
+      return new Reply(200, session.data, { ...headersOf(session), 'Content-Type': 'text/plain' });
+    }),
+    route({ ...contract, method: 'PUT', path }, async (request) => {
+      const text = await textOf(request);
+      const { id } = request.params;
+      const token = request.headers['if-match'];
+      if (typeof token !== 'string') throw missingParam('The header If-Match is missing');
+      const written = earlier.write(id, token.replaceAll('"', ''), text);
+      const session = existing(earlier.read(id));
+      if (written === 'conflict') {
+        const error = { errcode: 'M_UNKNOWN', error: 'Another device has written in the meantime' };
+        const body = { ...error, 'org.matrix.msc4108.errcode': 'M_CONCURRENT_WRITE' };
+        return new Reply(412, body, headersOf(session));
+      }
+      return new Reply(202, '', { ...headersOf(session), 'Content-Type': 'text/plain' });
+    }),
+    route({ method: 'DELETE', auth: 'none', path }, ({ params }) => {
+      if (!earlier.delete(params.id)) throw unknownSession();
+      return new Reply(204);
+    }),
+  ];
+}
+
+/** The routes of MSC4388: JSON with a sequence token. */
+function laterRoutes({ later, limiter, clock }: RendezvousDeps): Route[] {
+  const create = '/_proto/client/unstable/io.element.msc4388/rendezvous';
+  const path = `${create}/:id` as const;
+  const data = Type.String({ maxLength: maxDataBytes });
+  const bodyLimit = 2 * maxDataBytes;
+  return [
+    route({ method: 'GET', auth: 'none', path: create }, () => ({ create_available: true })),
+    route(
+      { method: 'POST', auth: 'none', path: create, bodyLimit, body: Type.Object({ data }) },
+      ({ body, ip }) => {
+        checkBytes(body.data);
+        limiter.take(ip);
+        const { id, token, expiresAt, changedAt } = later.create(body.data);
+        return { id, sequence_token: token, expires_in_ms: expiresAt - changedAt };
+      },
+    ),
+    route({ method: 'GET', auth: 'none', path }, ({ params, headers }) => {
+      requireScript(headers);
+      const { data, token, expiresAt } = existing(later.read(params.id));
+      return new Reply(
+        200,
+        { data, sequence_token: token, expires_in_ms: expiresAt - clock.now() },
+        { 'Cache-Control': 'no-store' },
+      );
+    }),
+    route(
+      {
+        method: 'PUT',
+        auth: 'none',
+        path,
+        bodyLimit,
+        body: Type.Object({ data, sequence_token: Type.String({ maxLength: 100 }) }),
+      },
+      ({ params, body }) => {
+        checkBytes(body.data);
+        const written = later.write(params.id, body.sequence_token, body.data);
+        if (written === 'conflict') {
+          const message = 'Another device has written in the meantime';
+          throw new MatrixError(409, 'IO_ELEMENT_MSC4388_CONCURRENT_WRITE', message);
+        }
+        return { sequence_token: existing(later.read(params.id)).token };
+      },
+    ),
+    route({ method: 'DELETE', auth: 'none', path }, ({ params }) => {
+      if (!later.delete(params.id)) throw unknownSession();
+      return {};
+    }),
+  ];
+}
+
+const unknownSession = () => notFound('Unknown or expired rendezvous session');
+
+/** @throws MatrixError M_NOT_FOUND */
+function existing(session: RendezvousData | undefined): RendezvousData {
+  if (session === undefined) throw unknownSession();
+  return session;
+}
+
+/** @throws MatrixError M_INVALID_PARAM for anything but `text/plain`, M_TOO_LARGE */
+async function textOf({ headers, stream }: Pick<RouteRequest, 'headers' | 'stream'>): Promise<string> {
+  if (!/^text\/plain\s*(;|$)/i.test(String(headers['content-type'])))
+    throw invalidParam('Content-Type must be text/plain');
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of stream ?? []) {
+    chunks.push(chunk as Buffer);
+    length += chunk.length;
+    if (length > maxDataBytes) throw tooLarge('The data is too large');
+  }
+  return Buffer.concat(chunks).toString();
+}
+
+/** @throws MatrixError M_TOO_LARGE */
+function checkBytes(data: string): void {
+  if (Buffer.byteLength(data) > maxDataBytes) throw tooLarge('The data is too large');
+}
+
+/**
+ * Refuses requests that a browser makes to show the response to a user, who could be made to read out the data.
+ * Source: MSC4388, "Security considerations".
+ * @throws MatrixError M_FORBIDDEN
+ */
+function requireScript(headers: RouteRequest['headers']): void {
+  const isShown =
+    String(headers['sec-fetch-dest'] ?? 'empty') !== 'empty' ||
+    headers['sec-fetch-mode'] === 'navigate' ||
+    headers['sec-fetch-user'] === '?1' ||
+    headers['sec-fetch-site'] === 'none';
+  if (isShown) throw forbidden('A browser cannot show the data of a rendezvous session');
+}
+
+/** Scripts of web clients read these headers, for which CORS needs a permission. */
+const headersOf = ({ token, expiresAt, changedAt }: RendezvousData) => ({
+  ETag: `"${token}"`,
+  Expires: new Date(expiresAt).toUTCString(),
+  'Last-Modified': new Date(changedAt).toUTCString(),
+  'Cache-Control': 'no-store, no-transform',
+  Pragma: 'no-cache',
+  'Access-Control-Expose-Headers': 'ETag, Expires, Last-Modified',
+});

@@ -1,0 +1,49 @@
+import { OAuthError } from './oauth-error.ts';
+
+/** Scopes with full access to the client-server API; the second is the spelling of MSC2967. */
+const apiScopes: readonly string[] = [
+  'urn:matrix:client:api:*',
+  'urn:matrix:org.matrix.msc2967.client:api:*',
+];
+
+/** Beginnings of the scopes with a device id. */
+const devicePrefixes = ['urn:matrix:client:device:', 'urn:matrix:org.matrix.msc2967.client:device:'] as const;
+
+/** Characters of a scope (RFC 6749, section 3.3), and the maximum number of characters of a device id. */
+const devicePattern = /^[\x21\x23-\x5b\x5d-\x7e]{1,255}$/;
+
+/** The scope that is granted to a client. */
+export interface GrantedScope {
+  readonly deviceId: string;
+  /** The granted part of the requested scope, in the client's spelling. */
+  readonly text: string;
+}
+
+/**
+ * Reads the scope that a client requests. Unknown scopes are not granted.
+ * Source: client-server API, "Allocated scope tokens".
+ * @throws OAuthError invalid_scope without access to the API, or without exactly one device
+ */
+export function grantScope(requested: string): GrantedScope {
+  const tokens = [...new Set(requested.split(' ').filter((token) => token !== ''))];
+  const devices = new Set<string>();
+  for (const token of tokens) {
+    const prefix = devicePrefixes.find((one) => token.startsWith(one));
+    if (prefix !== undefined) devices.add(token.slice(prefix.length));
+  }
+  const [deviceId = ''] = devices;
+  if (!tokens.some((token) => apiScopes.includes(token))) {
+    throw new OAuthError('invalid_scope', 'The scope must contain urn:matrix:client:api:*');
+  }
+  if (devices.size !== 1 || !devicePattern.test(deviceId)) {
+    throw new OAuthError(
+      'invalid_scope',
+      'The scope must contain exactly one urn:matrix:client:device:<device_id>',
+    );
+  }
+  const granted = tokens.filter(
+    (token) =>
+      token === 'openid' || apiScopes.includes(token) || devicePrefixes.some((one) => token.startsWith(one)),
+  );
+  return { deviceId, text: granted.join(' ') };
+}

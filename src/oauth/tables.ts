@@ -1,0 +1,69 @@
+/** The tables of the authorization server. Times are milliseconds since the epoch. */
+export interface OAuthTables {
+  oauth_clients: {
+    client_id: string;
+    /** JSON object: the registered metadata. */
+    metadata: string;
+    created_at: number;
+    /** When it was last registered or logged in, up to a day too early. */
+    last_used_at: number;
+  };
+  /** Sessions that were opened by OAuth 2.0: each is one device. */
+  oauth_sessions: {
+    user_id: string;
+    device_id: string;
+    client_id: string;
+    scope: string;
+  };
+  /** Refresh tokens that were exchanged: one that is sent again shows that it was stolen. */
+  oauth_exchanged_tokens: {
+    /** SHA-256 of the token, base64url. */
+    hash: string;
+    user_id: string;
+    device_id: string;
+    exchanged_at: number;
+  };
+  oauth_codes: {
+    /** SHA-256 of the code, base64url. */
+    hash: string;
+    client_id: string;
+    user_id: string;
+    device_id: string;
+    scope: string;
+    redirect_uri: string;
+    /** SHA-256 of the code verifier, base64url. */
+    code_challenge: string;
+    expires_at: number;
+    /** Whether it has been exchanged for tokens: 0 or 1. */
+    redeemed: number;
+  };
+  oauth_device_grants: {
+    /** SHA-256 of the device code, base64url. */
+    hash: string;
+    /** What the user enters, without the hyphen. */
+    user_code: string;
+    client_id: string;
+    device_id: string;
+    scope: string;
+    expires_at: number;
+    /** When the client last asked for its tokens; 0 before. */
+    polled_at: number;
+    decision: 'pending' | 'approved' | 'denied' | 'redeemed';
+    /** The user who has decided. */
+    user_id: string | null;
+  };
+  /** Browsers in which users are signed in to the pages of this server. */
+  browser_sessions: {
+    /** SHA-256 of the value of the cookie, base64url. */
+    hash: string;
+    user_id: string;
+    /** When the user last entered a password, or came from an identity provider. */
+    authenticated_at: number;
+    expires_at: number;
+  };
+  /** Users who have confirmed that the next upload may replace their cross-signing keys. */
+  cross_signing_resets: {
+    user_id: string;
+    expires_at: number;
+  };
+}

@@ -1,0 +1,175 @@
+import { hash } from 'node:crypto';
+import type { Login, OpenedSession, Sessions } from '../../accounts/index.ts';
+import type { Devices } from '../../devices/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
+import { MatrixError } from '../../protocol/index.ts';
+import type { Client } from '../clients/clients.ts';
+import { OAuthError } from '../oauth-error.ts';
+import type { OAuthTables } from '../tables.ts';
+
+export interface OAuthSessionsDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly devices: Pick<Devices, 'remove'>;
+  readonly sessions: Pick<Sessions, 'refresh' | 'ownerOf' | 'close'>;
+  readonly login: Pick<Login, 'open'>;
+}
+
+/** A session that a user has granted to a client. */
+export interface GrantedSession {
+  readonly userId: string;
+  readonly deviceId: string;
+  readonly scope: string;
+}
+
+/** Tokens for a client. */
+export interface GrantedTokens extends Omit<OpenedSession, 'deviceId'> {
+  readonly scope: string;
+}
+
+/** Maximum number of exchanged refresh tokens that are remembered for one session. */
+const maxExchanged = 20;
+
+/** Maximum characters of a token; longer ones are refused without hashing. */
+const maxTokenLength = 255;
+
+const hashOf = (token: string) => hash('sha256', token, 'base64url');
+
+const invalidToken = () => new OAuthError('invalid_grant', 'The refresh token is invalid, used or expired');
+
+/**
+ * Opens, refreshes and ends the sessions of clients that log in by OAuth 2.0. Their tokens are those of all sessions
+ * (decision 0133), and each session is a device.
+ */
+export class OAuthSessions {
+  readonly #deps: OAuthSessionsDeps;
+
+  constructor(deps: OAuthSessionsDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param redeem marks the grant as used in the same transaction, and throws when it was used before */
+  async open(
+    client: Client,
+    { userId, deviceId, scope }: GrantedSession,
+    redeem: (writer: AnyWriter) => Promise<void>,
+  ): Promise<GrantedTokens> {
+    const row = { user_id: userId, device_id: deviceId, client_id: client.clientId, scope };
+    const displayName = client.metadata.client_name ?? new URL(client.metadata.client_uri).host.slice(0, 100);
+    const session = await this.#deps.login.open(
+      userId,
+      { deviceId, displayName, refreshable: true },
+      async (writer) => {
+        await redeem(writer);
+        await writerFor<OAuthTables>(writer)
+          .insertInto('oauth_sessions')
+          .values(row)
+          .onConflict((conflict) =>
+            conflict.columns(['user_id', 'device_id']).doUpdateSet({ client_id: client.clientId, scope }),
+          )
+          .execute();
+      },
+    );
+    return { ...session, scope };
+  }
+
+  /**
+   * Exchanges a refresh token. One that was exchanged before, and whose successor was used, has been stolen from the
+   * client or by it: the session ends.
+   * @param ip address of the client
+   * @throws OAuthError invalid_grant; MatrixError M_LIMIT_EXCEEDED
+   */
+  async refresh(client: Client, token: string, ip: string): Promise<GrantedTokens> {
+    if (token.length > maxTokenLength) throw invalidToken();
+    let scope = '';
+    try {
+      const tokens = await this.#deps.sessions.refresh(
+        token,
+        ip,
+        async (writer, { userId, deviceId = '' }) => {
+          const session = await this.#find(writerFor<OAuthTables>(writer), userId, deviceId);
+          if (session?.client_id !== client.clientId) throw invalidToken();
+          scope = session.scope;
+          await this.#remember(writer, token, userId, deviceId);
+        },
+      );
+      return { ...tokens, scope };
+    } catch (error) {
+      if (!(error instanceof MatrixError) || error.errcode === 'M_LIMIT_EXCEEDED') throw error;
+      await this.#endStolen(token);
+      throw invalidToken();
+    }
+  }
+
+  /**
+   * Ends the session of an access token or refresh token, whichever client sends it (client-server API, "Token
+   * revocation"). Unknown tokens are ignored.
+   */
+  async revoke(token: string): Promise<void> {
+    if (token.length > maxTokenLength) return;
+    const { devices, sessions } = this.#deps;
+    const owner = await sessions.ownerOf(token);
+    if (owner === undefined) return;
+    if (owner.deviceId !== undefined) await devices.remove(owner.userId, [owner.deviceId]);
+    else if (owner.tokenId !== undefined) await sessions.close(owner.userId, owner.tokenId);
+  }
+
+  /** Client ids of the sessions of a user that were opened by OAuth 2.0, by device id. */
+  async clientsOf(userId: string): Promise<ReadonlyMap<string, string>> {
+    const rows = await this.#deps.database
+      .reader<OAuthTables>()
+      .selectFrom('oauth_sessions')
+      .select(['device_id', 'client_id'])
+      .where('user_id', '=', userId)
+      .execute();
+    return new Map(rows.map((row) => [row.device_id, row.client_id]));
+  }
+
+  #find(
+    reader: Pick<ReturnType<typeof writerFor<OAuthTables>>, 'selectFrom'>,
+    userId: string,
+    deviceId: string,
+  ) {
+    return reader
+      .selectFrom('oauth_sessions')
+      .select(['client_id', 'scope'])
+      .where('user_id', '=', userId)
+      .where('device_id', '=', deviceId)
+      .executeTakeFirst();
+  }
+
+  async #remember(anyWriter: AnyWriter, token: string, userId: string, deviceId: string): Promise<void> {
+    const writer = writerFor<OAuthTables>(anyWriter);
+    const row = { user_id: userId, device_id: deviceId, exchanged_at: this.#deps.clock.now() };
+    await writer
+      .insertInto('oauth_exchanged_tokens')
+      .values({ ...row, hash: hashOf(token) })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    const known = await writer
+      .selectFrom('oauth_exchanged_tokens')
+      .select('hash')
+      .where('user_id', '=', userId)
+      .where('device_id', '=', deviceId)
+      .orderBy('exchanged_at', 'desc')
+      .execute();
+    const surplus = known.slice(maxExchanged).map((one) => one.hash);
+    if (surplus.length > 0) {
+      await writer.deleteFrom('oauth_exchanged_tokens').where('hash', 'in', surplus).execute();
+    }
+  }
+
+  async #endStolen(token: string): Promise<void> {
+    const { database, devices, sessions } = this.#deps;
+    const row = await database
+      .reader<OAuthTables>()
+      .selectFrom('oauth_exchanged_tokens')
+      .select(['user_id', 'device_id'])
+      .where('hash', '=', hashOf(token))
+      .executeTakeFirst();
+    // A token that still exists was refused for another reason: its account is locked, or it has expired.
+    if (row === undefined || (await sessions.ownerOf(token)) !== undefined) return;
+    await devices.remove(row.user_id, [row.device_id]);
+  }
+}
