@@ -3,6 +3,7 @@ import { describe, it } from 'node:test';
 import { forEachDatabase } from '../../test/support/databases/databases.ts';
 import { newSigningKey } from '../../test/support/inputs/signing-key.ts';
 import { alice } from '../../test/support/rooms/rooms.ts';
+import type { JsonObject } from '../protocol/index.ts';
 import { creator, joinedRoom, remoteBob } from './test/joined-room.ts';
 
 forEachDatabase((open) => {
@@ -162,6 +163,61 @@ forEachDatabase((open) => {
       assert.deepEqual(await fates(last, carol, lost[0]!), ['placed', 'outlier', 'unknown']);
       const head = await under.engine.heads.get(room.roomId);
       assert.deepEqual([head?.memberCount('join'), head?.membership(alice)], [4, 'join']);
+    });
+
+    it('does not place an accepted join with a state that lacks a member whose key cannot be fetched, and places it later', async () => {
+      const { room, under, fates } = await joinedRoom(open);
+      // A state of which a tenth is missing is usable when no server provides the rest.
+      for (let index = 0; index < 12; index++) room.join(`@user${index}:b.example`);
+      const carol = room.join('@carol:gone.example');
+      room.join('@dora:gone.example');
+      const key = room.key('gone.example');
+      room.keys.delete('gone.example');
+      const bob = room.join('@bob:test');
+      await assert.rejects(under.rooms.incoming.process(room.roomId, 'a.example', room.get(bob)), {
+        name: 'Unobtainable',
+      });
+      await under.rooms.incoming.settled();
+      assert.deepEqual(await fates(bob), ['unknown']);
+      room.keys.set('gone.example', key);
+      under.clock.advance(60_000);
+      await under.rooms.incoming.settled();
+      assert.deepEqual(await fates(bob, carol), ['placed', 'placed']);
+      const head = await under.engine.heads.get(room.roomId);
+      const memberships = ['@carol:gone.example', '@dora:gone.example', '@bob:test'].map((user) =>
+        head?.membership(user),
+      );
+      assert.deepEqual(memberships, ['join', 'join', 'join']);
+    });
+
+    it('places no older event with a state that lacks an entry whose key cannot be fetched', async () => {
+      const carol = '@carol:gone.example';
+      const { room, under, fates } = await joinedRoom(open, {
+        prepare: (room) => {
+          const set = (sender: string, type: string, content: JsonObject) =>
+            room.add({ type, sender, stateKey: '', content });
+          set(creator, 'm.room.power_levels', { users: { [creator]: 100 }, state_default: 0 });
+          for (let index = 0; index < 10; index++) room.join(`@user${index}:b.example`);
+          room.join(carol);
+          // The later state has another topic, so that this one is known from the state before older events only.
+          set(carol, 'm.room.topic', { topic: 'first' });
+          for (let index = 0; index < 30; index++) room.say(creator, `message ${index}`);
+          set(creator, 'm.room.topic', { topic: 'second' });
+        },
+      });
+      const { incoming } = under.rooms;
+      const older = room.get(room.newest).event.prevEventIds;
+      const key = room.key('gone.example');
+      room.keys.delete('gone.example');
+      await incoming.backfill(room.roomId, older, 20);
+      await incoming.settled();
+      assert.deepEqual(await fates(...older), ['outlier']);
+      room.keys.set('gone.example', key);
+      under.clock.advance(10 * 60_000);
+      await incoming.backfill(room.roomId, older, 20);
+      assert.deepEqual(await fates(...older), ['older']);
+      const [topic] = [...room.events.values()].filter(({ event }) => event.type === 'm.room.topic');
+      assert.deepEqual(await fates(topic!.event.eventId), ['outlier']);
     });
 
     it('drops forged events and accepts others', async () => {

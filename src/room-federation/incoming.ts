@@ -17,8 +17,10 @@ import type {
 import { AskBackoff } from './asking/ask-backoff.ts';
 import { maxServersConsidered, RoomServers } from './asking/room-servers.ts';
 import { ServerQueries } from './asking/server-queries.ts';
+import { FetchFailed } from './asking/server-query.ts';
 import { InvalidEvents } from './checking/invalid-events.ts';
 import { KnownEvents } from './checking/known-events.ts';
+import { MissingKeys } from './checking/missing-keys.ts';
 import { ResponseVerifier } from './checking/response-verifier.ts';
 import { type Refusal, Verifier } from './checking/verifier.ts';
 import { EventProcessor } from './event-processor.ts';
@@ -83,7 +85,8 @@ export class Incoming {
       count: staging.size,
       oldestAge: clock.now() - (staging.oldestTs ?? clock.now()),
     }));
-    const verifier = new Verifier({ keys, clock });
+    const missing = new MissingKeys(clock, deps.caches);
+    const verifier = new Verifier({ keys, missing, clock });
     const backoff = new AskBackoff(clock, deps.caches);
     const servers = new RoomServers({ ...deps, ...deps.others, backoff });
     const queries = new ServerQueries({ ...deps, servers, backoff });
@@ -92,7 +95,7 @@ export class Incoming {
     const responses = new ResponseVerifier({ verifier, refused, known });
     const fetcher = new EventFetcher({ remote, responses, refused });
     const auth = new AuthEventFetcher({ remote, responses, fetcher, known, placement });
-    const states = new StateFetcher({ remote, responses, fetcher, known, auth, placement });
+    const states = new StateFetcher({ remote, responses, fetcher, refused, known, auth, placement });
     const fetching = { ...deps, remote, responses, fetcher, auth, states, servers, queries };
     const older = new OlderEventFetcher(fetching);
     const missed = new MissedHistory({ ...fetching, older });
@@ -146,7 +149,8 @@ export class Incoming {
   }
 
   /**
-   * Places one event now, after fetching everything that it refers to and that is missing.
+   * Places one event of a local user that another server has accepted, after fetching everything that it refers to and
+   * that is missing. When that fails, the event is staged, so that it is placed later: the other servers have it.
    * @param origin asked first, even if it is in backoff for this room
    * @throws MatrixError M_NOT_FOUND for an unknown room; FetchFailed when something that it refers to is missing
    */
@@ -155,7 +159,13 @@ export class Incoming {
     if (!head) throw notFound('Unknown room');
     this.#backoff.recordSuccess(roomId, origin);
     try {
-      return await this.#mutex.run(roomId, () => this.#processor.process(head, origin, event));
+      const options = { maxMissing: 0 };
+      return await this.#mutex.run(roomId, () => this.#processor.process(head, origin, event, options));
+    } catch (error) {
+      const isStaged = this.#staging.has(event.event.eventId);
+      if (error instanceof FetchFailed && !isStaged)
+        await this.#staging.add(roomId, origin, [event], this.#deps.clock.now());
+      throw error;
     } finally {
       // Staged events may have waited for it.
       this.#workers.wake(roomId);

@@ -1,11 +1,17 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 
-/**
- * Events in the cache, and milliseconds for which an event is not requested again: after a failed check, and
- * while a key could not be fetched.
- */
-const [maxEvents, retryAfter, retryAfterKeyFailure] = [20_000, 60 * 60_000, 5_000];
+/** Events in the cache, and milliseconds for which they stay there. */
+const [maxEvents, rememberedFor] = [20_000, 60 * 60_000];
+
+/** Milliseconds for which an event is not requested again when only a key is missing. */
+const keyRetryDelay = 5_000;
+
+interface InvalidEvent {
+  /** Milliseconds since the epoch. */
+  readonly checkedAt: number;
+  readonly awaitsKey: boolean;
+}
 
 /**
  * Events that failed the checks, by the server that sent them, so that the server is not asked for them
@@ -13,26 +19,31 @@ const [maxEvents, retryAfter, retryAfterKeyFailure] = [20_000, 60 * 60_000, 5_00
  */
 export class InvalidEvents {
   readonly #clock: Clock;
-  readonly #until: Cache<string, number>;
+  readonly #events: Cache<string, InvalidEvent>;
 
   constructor(clock: Clock, caches: CacheRegistry) {
     this.#clock = clock;
-    this.#until = caches.create('invalid_events', {
+    this.#events = caches.create('invalid_events', {
       size: maxEvents,
-      isExpired: (until) => until <= clock.now(),
+      isExpired: ({ checkedAt }) => checkedAt + rememberedFor <= clock.now(),
     });
   }
 
+  /** Whether the event is not to be requested from the server now. */
   has(server: string, eventId: string): boolean {
-    return this.#until.has(keyOf(server, eventId));
+    const event = this.#events.get(keyOf(server, eventId));
+    if (!event) return false;
+    return !event.awaitsKey || this.#clock.now() < event.checkedAt + keyRetryDelay;
   }
 
-  /** @param isTemporary whether a key that could not be fetched is the only problem */
-  add(server: string, eventId: string, isTemporary: boolean): void {
-    this.#until.set(
-      keyOf(server, eventId),
-      this.#clock.now() + (isTemporary ? retryAfterKeyFailure : retryAfter),
-    );
+  /** Whether the event could not be verified when the server sent it last, because a key is waited for. */
+  awaitsKey(server: string, eventId: string): boolean {
+    return this.#events.get(keyOf(server, eventId))?.awaitsKey === true;
+  }
+
+  /** @param awaitsKey whether a key that is waited for is the only problem */
+  add(server: string, eventId: string, awaitsKey: boolean): void {
+    this.#events.set(keyOf(server, eventId), { checkedAt: this.#clock.now(), awaitsKey });
   }
 }
 

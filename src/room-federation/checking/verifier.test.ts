@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { RemoteRoom } from '../../../test/support/rooms/remote-room.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { JsonObject, JsonValue, ServerKey } from '../../protocol/index.ts';
 import type { EventKeyWant } from '../remote-servers.ts';
+import { MissingKeys } from './missing-keys.ts';
 import { isRefusal, Verifier } from './verifier.ts';
 
 const creator = '@creator:a.example';
@@ -15,6 +17,7 @@ function verifierFor(room: RemoteRoom, known: Partial<ServerKey> = {}) {
   const asked: (readonly EventKeyWant[])[] = [];
   const verifier = new Verifier({
     clock: systemClock,
+    missing: new MissingKeys(systemClock, plainCaches(systemClock)),
     keys: {
       async findAll(wants) {
         asked.push(wants);

@@ -10,19 +10,22 @@ import {
   policyKeyId,
   type ReceivedEvent,
   type ReferenceLimits,
+  type RoomEvent,
   type RoomVersion,
   receivePdu,
   requiredSigners,
+  type ServerKey,
   type ServerKeyLookup,
   type VerifySignature,
 } from '../../protocol/index.ts';
 import type { VerifiedEvent } from '../../room-engine/index.ts';
 import type { EventKeys, EventKeyWant } from '../remote-servers.ts';
+import type { MissingKeys } from './missing-keys.ts';
 
 /** Why an event fails the checks. */
 export interface Refusal {
   readonly error: string;
-  /** A key could not be fetched and may be available later. */
+  /** A key could not be fetched, and it is still waited for (`MissingKeys`). */
   readonly isTemporary?: boolean;
 }
 
@@ -39,12 +42,22 @@ const maxSignatures = 20;
  */
 export class Verifier {
   readonly #keys: EventKeys;
+  readonly #missing: MissingKeys;
   readonly #clock: Clock;
   /** Shared by all steps: they run one after another in the same turn of the event loop. */
   readonly #slices: TimeSlices;
 
-  constructor({ keys, clock }: { readonly keys: EventKeys; readonly clock: Clock }) {
+  constructor({
+    keys,
+    missing,
+    clock,
+  }: {
+    readonly keys: EventKeys;
+    readonly missing: MissingKeys;
+    readonly clock: Clock;
+  }) {
     this.#keys = keys;
+    this.#missing = missing;
     this.#clock = clock;
     this.#slices = new TimeSlices(clock);
   }
@@ -91,10 +104,23 @@ export class Verifier {
       await this.#slices.pauseIfDue();
       const integrity = checkIntegrity(one, keyOf, now, verify);
       if (integrity.outcome === 'reject')
-        checked.push({ error: integrity.reason, isTemporary: lacksKey(one, keyOf) });
+        checked.push({ error: integrity.reason, isTemporary: this.#awaitsKey(one, keyOf, now) });
       else checked.push({ event: integrity.event, json: integrity.json });
     }
     return checked;
+  }
+
+  /** Whether a required server signed, but only with keys that could not be fetched and are waited for. */
+  #awaitsKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup, now: number): boolean {
+    const validUntil = neededValidity(event, now);
+    let isAwaited = false;
+    for (const serverName of requiredSigners(event) ?? []) {
+      const keyIds = keyIdsOf(event.pdu.signatures, serverName);
+      const lacksAll = keyIds.every((keyId) => needsFetch(keyOf(serverName, keyId), validUntil));
+      if (!lacksAll) continue;
+      for (const keyId of keyIds) if (this.#missing.note(serverName, keyId)) isAwaited = true;
+    }
+    return isAwaited;
   }
 
   /** Verifies in the background all signatures that `checkIntegrity` will ask about. */
@@ -123,14 +149,6 @@ export class Verifier {
   }
 }
 
-/** Whether a required server signed, but none of its keys could be fetched. */
-function lacksKey({ event }: ReceivedEvent, keyOf: ServerKeyLookup): boolean {
-  return [...(requiredSigners(event) ?? [])].some((serverName) => {
-    const keyIds = keyIdsOf(event.pdu.signatures, serverName);
-    return keyIds.length > 0 && keyIds.every((keyId) => keyOf(serverName, keyId) === undefined);
-  });
-}
-
 export const isRefusal = (value: object): value is Refusal => 'error' in value;
 
 /** The keys to look up: each key once, valid until the latest event that needs it. */
@@ -141,9 +159,7 @@ async function wantsOf(
 ): Promise<EventKeyWant[]> {
   const wants = new Map<string, EventKeyWant>();
   await slices.each(received, ({ event }) => {
-    const validUntil = event.version.enforceKeyValidity
-      ? Math.max(0, Math.min(event.originServerTs, now))
-      : 0;
+    const validUntil = neededValidity(event, now);
     for (const serverName of requiredSigners(event) ?? []) {
       for (const keyId of keyIdsOf(event.pdu.signatures, serverName)) {
         const name = `${serverName} ${keyId}`;
@@ -153,6 +169,16 @@ async function wantsOf(
     }
   });
   return [...wants.values()];
+}
+
+/** Until when the keys of an event must be valid, in milliseconds since the epoch; 0 when it does not matter. */
+function neededValidity({ version, originServerTs }: RoomEvent, now: number): number {
+  return version.enforceKeyValidity ? Math.max(0, Math.min(originServerTs, now)) : 0;
+}
+
+/** Whether a key is unknown, or its server has to confirm that it is still valid. */
+function needsFetch(key: ServerKey | undefined, validUntil: number): boolean {
+  return key === undefined || (key.expiredTs === undefined && key.validUntilTs < validUntil);
 }
 
 function keyIdsOf(signatures: JsonValue | undefined, serverName: string): readonly string[] {

@@ -1,5 +1,6 @@
 import type { Placement, StateAfterEvent, SuppliedState, VerifiedEvent } from '../../room-engine/index.ts';
 import { FetchFailed, requestTimeout, type ServerQuery } from '../asking/server-query.ts';
+import type { InvalidEvents } from '../checking/invalid-events.ts';
 import type { KnownEvents } from '../checking/known-events.ts';
 import type { ResponseVerifier } from '../checking/response-verifier.ts';
 import type { RemoteEvents, RemoteState } from '../remote-servers.ts';
@@ -40,6 +41,7 @@ export class StateFetcher {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
+    readonly refused: InvalidEvents;
     readonly known: KnownEvents;
     readonly auth: AuthEventFetcher;
     readonly placement: Placement;
@@ -49,6 +51,7 @@ export class StateFetcher {
     readonly remote: RemoteEvents;
     readonly responses: ResponseVerifier;
     readonly fetcher: EventFetcher;
+    readonly refused: InvalidEvents;
     readonly known: KnownEvents;
     readonly auth: AuthEventFetcher;
     readonly placement: Placement;
@@ -96,15 +99,16 @@ export class StateFetcher {
       await auth.store(query, fetched);
     }
     const maxMissing = options.maxMissing ?? defaultMaxMissing;
-    if (maxMissing === 0 && !(await isStored()))
+    if (!(await isStored()) && (maxMissing === 0 || (await this.#awaitsKey(query, [eventId]))))
       throw new FetchFailed(`the event ${eventId} could not be fetched`);
     return { eventId, before };
   }
 
   /**
    * Fetches the state before an event with a request for that event, and stores all of its events. The response cannot be checked for
-   * completeness, only each event in it can be checked. Leaves out events that no
-   * server provides, up to the share `maxMissing`.
+   * completeness, only each event in it can be checked. Leaves out events that no server provides, or whose
+   * signatures are wrong, up to the share `maxMissing`. Fails while a key of such an event is waited for: without the
+   * event, later events of its server's users would be rejected for ever.
    * @returns event ids
    * @throws FetchFailed when no server provides enough of the state
    */
@@ -116,7 +120,8 @@ export class StateFetcher {
     const state = await query.ask(`state_ids ${eventId}`, async (server) => {
       const request = { signal: query.signal, timeout: requestTimeout.long };
       const ids = await this.#deps.remote.stateIds(server, query.roomId, eventId, request);
-      await this.#storeMissing(query, server, eventId, ids);
+      const missing = await this.#storeMissing(query, server, eventId, ids);
+      if (await this.#awaitsKey(query, missing)) return undefined;
       return this.#usable(query, ids.state, maxMissing);
     });
     if (state === undefined)
@@ -124,21 +129,22 @@ export class StateFetcher {
     return state;
   }
 
-  /** Fetches and stores the missing events of a state and its auth chain. */
+  /** Fetches and stores the missing events of a state and its auth chain. @returns their ids */
   async #storeMissing(
     query: ServerQuery,
     server: string,
     eventId: string,
     { state, authChain }: RemoteState<string>,
-  ): Promise<void> {
+  ): Promise<readonly string[]> {
     const ids = new Set([...state, ...authChain]);
     const known = await this.#deps.known.find(ids);
     const missing = [...ids].filter((id) => !known.has(id));
-    if (missing.length === 0) return;
+    if (missing.length === 0) return missing;
     const events = shouldFetchFullState(missing.length, ids.size)
       ? await this.#fetchFullState(query, server, eventId, new Set(missing))
       : await this.#deps.fetcher.fetch(query, missing);
     await this.#deps.auth.store(query, events);
+    return missing;
   }
 
   async #fetchFullState(
@@ -151,6 +157,14 @@ export class StateFetcher {
     const full = await this.#deps.remote.state(server, query.roomId, eventId, request);
     const jsons = [...full.state, ...full.authChain];
     return this.#deps.responses.verifyWanted(query, server, jsons, (event) => missing.has(event.eventId));
+  }
+
+  /** Whether any of these events is not stored because it could not be verified and a key is waited for. */
+  async #awaitsKey(query: ServerQuery, eventIds: readonly string[]): Promise<boolean> {
+    const { refused, known } = this.#deps;
+    const servers = await query.servers();
+    const unverified = eventIds.filter((id) => servers.some((server) => refused.awaitsKey(server, id)));
+    return unverified.length > 0 && (await known.find(unverified)).size < unverified.length;
   }
 
   /** Returns the usable event ids of a state; undefined when too many are missing. */

@@ -4,7 +4,9 @@ import fc from 'fast-check';
 import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { newSigningKey } from '../../../test/support/inputs/signing-key.ts';
 import { SignedRoom } from '../../../test/support/rooms/signed-room.ts';
+import { plainCaches } from '../../../test/support/servers/caches.ts';
 import type { JsonObject, JsonValue } from '../../protocol/index.ts';
+import { MissingKeys } from '../checking/missing-keys.ts';
 import { Verifier } from '../checking/verifier.ts';
 import { readPrejoinState } from './prejoin-state.ts';
 
@@ -12,6 +14,7 @@ const clock = manualClock();
 const theirs = { serverName: 'b.test', key: newSigningKey('b') };
 const incoming = new Verifier({
   clock,
+  missing: new MissingKeys(clock, plainCaches(clock)),
   keys: {
     findAll: async () => (serverName, keyId) =>
       serverName === 'b.test' && keyId === theirs.key.keyId

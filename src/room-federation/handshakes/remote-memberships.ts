@@ -88,7 +88,8 @@ export class RemoteMemberships {
     // The complexity of a room cannot be measured while members are left out.
     const omitMembers = !hasLimit || isMeasured;
     const joined = await this.#join.join({ ...request, servers, omitMembers });
-    if ((await engine.heads.get(roomId))?.partial) this.#deps.completion.begin(roomId);
+    const partial = (await engine.heads.get(roomId))?.partial;
+    if (partial) this.#deps.completion.begin(roomId, partial.joinEventId);
     if (hasLimit) await this.#leaveIfTooComplex(userId, roomId);
     return joined;
   }

@@ -4,9 +4,11 @@ import fc from 'fast-check';
 import { manualClock } from '../../../../test/support/clocks/manual-clock.ts';
 import { newSigningKey } from '../../../../test/support/inputs/signing-key.ts';
 import { SignedRoom } from '../../../../test/support/rooms/signed-room.ts';
+import { plainCaches } from '../../../../test/support/servers/caches.ts';
 import { systemRandomness } from '../../../kernel/randomness.ts';
 import { TimeSlices } from '../../../kernel/time-slices.ts';
 import { buildEvent, type JsonObject, type JsonValue, signEvent } from '../../../protocol/index.ts';
+import { MissingKeys } from '../../checking/missing-keys.ts';
 import { Verifier } from '../../checking/verifier.ts';
 import { HandshakeFailure } from '../handshake.ts';
 import type { SendJoinResponse } from '../peers.ts';
@@ -22,6 +24,7 @@ const [ours, theirs, stranger] = [
 const known = [ours, theirs];
 const incoming = new Verifier({
   clock,
+  missing: new MissingKeys(clock, plainCaches(clock)),
   keys: {
     findAll: async () => (serverName, keyId) => {
       const found = known.find((one) => one.serverName === serverName && one.key.keyId === keyId);

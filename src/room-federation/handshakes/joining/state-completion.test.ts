@@ -163,6 +163,16 @@ forEachDatabase((open) => {
         await test.isWhole();
       });
 
+      it('completes the state at once after another join of the room, which ends the waits for the former one', async () => {
+        const test = await refused();
+        const { roomId } = test.room;
+        const waiting = test.completion.whenComplete(roomId);
+        test.admit();
+        test.completion.begin(roomId, '$join-after-the-room-was-deleted');
+        await waiting;
+        assert.equal(await test.isPartial(), false);
+      });
+
       it('keeps its schedule when woken often, and sends requests every ten seconds at most', async () => {
         const test = await refused();
         const [pause, begun] = [test.pauses.at(-1)!, test.under.clock.now()];
@@ -234,9 +244,23 @@ forEachDatabase((open) => {
       });
     });
 
-    it('leaves out the members of a server that is gone after some minutes', async () => {
+    it('waits two hours for the keys of a server before it leaves out its members', async () => {
       const test = await joined(2);
       assert.deepEqual(await test.complete(), { isPartial: false, members: 22 });
+      assert.ok(test.waited() >= 120 * minute && test.waited() < 180 * minute, `${test.waited()}`);
+    });
+
+    it('leaves out members that no server provides after some minutes', async () => {
+      const test = await joined(0);
+      const isMember = (id: string) => test.room.get(id).event.stateKey === '@user7:b.example';
+      const lost = [...test.room.events.keys()].find(isMember);
+      const event = async (_server: string, eventId: string) => {
+        if (eventId === lost) throw new MatrixError(404, 'M_NOT_FOUND', 'Unknown event');
+        return test.room.pdu(eventId);
+      };
+      const state = async () => ({ state: [], authChain: [] });
+      for (const server of ['a.example', 'b.example']) test.peers.scripts.set(server, { event, state });
+      assert.deepEqual(await test.complete(), { isPartial: false, members: 21 });
       assert.ok(test.waited() > 5 * minute && test.waited() < 15 * minute, `${test.waited()}`);
     });
 

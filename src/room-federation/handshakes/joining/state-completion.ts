@@ -25,9 +25,7 @@ const [minBackoff, maxBackoff] = [10_000, 1_800_000];
 
 /**
  * Attempts, within ten minutes, that require the full state, and attempts, within two hours, that require
- * most of it. Without retries, members of a server whose keys cannot be fetched for a moment would be missing
- * for ever. Keys of servers that are gone will never be available, and an old room may have many such
- * servers: a join with all members lacks them as well.
+ * most of it: no server may have the rest. Events whose keys cannot be fetched are waited for longer (`MissingKeys`).
  */
 const [fullStateAttempts, defaultAttempts] = [6, 12];
 
@@ -42,6 +40,8 @@ const attemptsAtPrev = 3;
 
 interface Completion {
   readonly roomId: string;
+  /** The join before which the state is requested; undefined until the first attempt after a restart. */
+  joinEventId: string | undefined;
   failures: number;
   /** Due attempts since an attempt that a server did not refuse. */
   refusals: number;
@@ -87,19 +87,26 @@ export class StateCompletion {
   }
 
   /**
-   * Completes a room that was joined. If its completion is waiting for a retry, retries soon: a server has
-   * just helped.
+   * Completes a room that was joined. If its completion is waiting for a retry, retries soon: a server has just helped.
+   * After the room was left or deleted, and joined again, begins at once: the answers so far were about another join.
+   * @param joinEventId the join before which the state is requested, where the caller knows it
    */
-  begin(roomId: string): void {
+  begin(roomId: string, joinEventId?: string): void {
     if (this.#isClosed) return;
-    if (this.#rooms.has(roomId)) {
+    const running = this.#rooms.get(roomId);
+    if (running && (running.joinEventId === joinEventId || joinEventId === undefined)) {
       this.retrySoon(roomId);
       return;
     }
     const { promise, resolve } = Promise.withResolvers<void>();
-    const times = { failures: 0, refusals: 0, triedAt: 0, dueAt: 0, pause: undefined, mayHelpNow: false };
-    const completion = { roomId, ...times, done: promise, resolve };
+    const times = { failures: 0, refusals: 0, triedAt: 0, dueAt: 0, pause: undefined };
+    const mayHelpNow = running !== undefined;
+    const completion = { roomId, joinEventId, ...times, mayHelpNow, done: promise, resolve };
     this.#rooms.set(roomId, completion);
+    if (running) {
+      running.pause?.cancel();
+      void promise.then(running.resolve);
+    }
     this.#enqueue(completion);
   }
 
@@ -157,12 +164,18 @@ export class StateCompletion {
     while (!this.#isClosed && this.#running.size < maxAtOnce) {
       const completion = this.#waiting.shift();
       if (!completion) return;
+      if (!this.#isCurrent(completion)) continue;
       const run = this.#run(completion).finally(() => {
         this.#running.delete(run);
         this.#next();
       });
       this.#running.add(run);
     }
+  }
+
+  /** Whether no later join of the room has replaced this completion. */
+  #isCurrent(completion: Completion): boolean {
+    return this.#rooms.get(completion.roomId) === completion;
   }
 
   #enqueue(completion: Completion): void {
@@ -184,15 +197,14 @@ export class StateCompletion {
     completion.mayHelpNow = false;
     try {
       const { failures } = completion;
-      await this.#complete(roomId, {
+      await this.#complete(completion, {
         maxMissing: maxMissingAt(failures),
         ignoreBackoff: mayHelpNow,
         atEventItself: failures >= attemptsAtPrev,
       });
-      this.#rooms.delete(roomId);
-      completion.resolve();
+      if (this.#isCurrent(completion)) this.#end(completion);
     } catch (error) {
-      if (this.#isClosed) return;
+      if (this.#isClosed || !this.#isCurrent(completion)) return;
       const now = clock.now();
       completion.triedAt = now;
       if (!isEarly) {
@@ -201,8 +213,7 @@ export class StateCompletion {
         if (outcome === 'all refuse') completion.refusals++;
         else if (outcome !== 'none asked') completion.refusals = 0;
         if (completion.refusals >= maxRefusals && (await this.#leaveRefused(roomId))) {
-          this.#rooms.delete(roomId);
-          completion.resolve();
+          this.#end(completion);
           return;
         }
       }
@@ -214,6 +225,11 @@ export class StateCompletion {
       );
       this.#pause(completion, until);
     }
+  }
+
+  #end({ roomId, resolve }: Completion): void {
+    this.#rooms.delete(roomId);
+    resolve();
   }
 
   /**
@@ -246,12 +262,14 @@ export class StateCompletion {
     }
   }
 
-  async #complete(roomId: string, options: StateOptions): Promise<void> {
+  async #complete(completion: Completion, options: StateOptions): Promise<void> {
     const { engine, incoming, serverName } = this.#deps;
-    for (;;) {
+    const { roomId } = completion;
+    while (this.#isCurrent(completion)) {
       const head = await engine.heads.get(roomId);
       if (!head?.partial || !head.servers.has(serverName)) return;
       const { from, servers, joinEventId } = head.partial;
+      completion.joinEventId = joinEventId;
       // After the room was left and joined again, the state before the earlier join is of no use.
       const isLatestJoin = async () => (await engine.heads.get(roomId))?.partial?.joinEventId === joinEventId;
       try {

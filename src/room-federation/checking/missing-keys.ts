@@ -1,0 +1,41 @@
+import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+
+/** Milliseconds since the first failed look-up for which a key is waited for: two hours. */
+export const keyWait = 2 * 60 * 60_000;
+
+/** Milliseconds after the last failed look-up for which a missing key is remembered, and how many keys are. */
+const [rememberedFor, maxKeys] = [24 * 60 * 60_000, 20_000];
+
+interface MissingKey {
+  /** Milliseconds since the epoch, like `lastAt`: the first and the last failed look-up. */
+  readonly firstAt: number;
+  readonly lastAt: number;
+}
+
+/**
+ * Keys of other servers that could not be fetched. Their servers may be unreachable for a while, so that events
+ * signed with them are waited for; after two hours they count as gone, because old rooms have members of servers
+ * that will never return (decision 0165). A restart begins the two hours again.
+ */
+export class MissingKeys {
+  readonly #clock: Clock;
+  readonly #keys: Cache<string, MissingKey>;
+
+  constructor(clock: Clock, caches: CacheRegistry) {
+    this.#clock = clock;
+    this.#keys = caches.create('missing_server_keys', {
+      size: maxKeys,
+      isExpired: ({ lastAt }) => lastAt + rememberedFor <= clock.now(),
+    });
+  }
+
+  /** Records a failed look-up. @returns whether the key is still waited for */
+  note(serverName: string, keyId: string): boolean {
+    const name = `${serverName} ${keyId}`;
+    const now = this.#clock.now();
+    const { firstAt } = this.#keys.get(name) ?? { firstAt: now };
+    this.#keys.set(name, { firstAt, lastAt: now });
+    return now - firstAt < keyWait;
+  }
+}
