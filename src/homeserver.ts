@@ -20,6 +20,7 @@ import { openOAuthBeforeUsers, startAuthorizationServer } from './composition/oa
 import { OpenedSlices } from './composition/opened-slices.ts';
 import { describeOutage, outageForClient, startFailureOf } from './composition/outages.ts';
 import { openMailTemplates, openPages, staticRoutes } from './composition/pages.ts';
+import { startPushers } from './composition/pushers.ts';
 import { startRooms, startRoomUpkeep } from './composition/rooms.ts';
 import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
@@ -42,6 +43,7 @@ import {
 import type { Pages } from './kernel/pages/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
 import { openProfileRequests } from './profiles/index.ts';
+import { Pushers } from './pushers/index.ts';
 import { RelationIndex } from './relations/index.ts';
 import { roomRoutes } from './rooms/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
@@ -89,11 +91,13 @@ export function createHomeserver(environment: Environment): Homeserver {
         const mailTemplates = openMailTemplates(kernel.configuration.mail);
         const registry = openRegistry(kernel);
         const oauth = openOAuthBeforeUsers(kernel);
+        const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
+        const pushers = new Pushers({ ...kernel, ...thirdPartyIds.thirdPartyIds });
         const users = startUsers(kernel, opened, {
           registry,
           remoteProfiles: lookups.profiles,
           avatarFiles: media,
-          addresses: startThirdPartyIds(kernel, federation, mailTemplates),
+          addresses: thirdPartyIds,
           oauth,
           http: federation.http,
         });
@@ -117,7 +121,11 @@ export function createHomeserver(environment: Environment): Homeserver {
         await startServerNotices(kernel, users, rooms, opened);
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
-        startAdmin({ kernel, users, rooms, upkeep, directory, sender, media, reports, federation }, opened);
+        await startPushers({ kernel, pushers, rooms, conversations, federation }, opened);
+        startAdmin(
+          { kernel, users, pushers, rooms, upkeep, directory, sender, media, reports, federation },
+          opened,
+        );
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         startAuthorizationServer(kernel, { ...users, ...oauth }, pages, opened);
         await startJobs(kernel, opened);

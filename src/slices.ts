@@ -20,6 +20,7 @@ import { openIdManifest } from './openid/manifest.ts';
 import { presenceManifest } from './presence/manifest.ts';
 import { profilesManifest } from './profiles/manifest.ts';
 import { pushManifest } from './push/manifest.ts';
+import { pushersManifest } from './pushers/manifest.ts';
 import { receiptsManifest } from './receipts/manifest.ts';
 import { relationsManifest } from './relations/manifest.ts';
 import { reportsManifest } from './reports/manifest.ts';
@@ -65,6 +66,7 @@ const manifests = [
   searchManifest,
   syncManifest,
   pushManifest,
+  pushersManifest,
   mediaManifest,
   urlPreviewsManifest,
   federationClientManifest,

@@ -53,7 +53,16 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     'third-party-ids': [],
     'server-notices': [],
   },
-  { sync: [], federation: [], appservices: [], admin: ['federation'], sso: [], modules: [], oauth: [] },
+  {
+    sync: [],
+    federation: [],
+    appservices: [],
+    pushers: [],
+    admin: ['federation', 'pushers'],
+    sso: [],
+    modules: [],
+    oauth: [],
+  },
 ];
 
 /** Files that put the slices together, in order: each may import those before it, and all slices. */

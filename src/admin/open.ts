@@ -8,6 +8,7 @@ import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { MediaModeration } from '../media/index.ts';
 import type { Profiles } from '../profiles/index.ts';
+import type { Pushers } from '../pushers/index.ts';
 import type { Reports } from '../reports/index.ts';
 import type { DummyEvents, RoomDeletion, Rooms, UserRedaction } from '../rooms/index.ts';
 import type { AccountAddresses } from '../third-party-ids/index.ts';
@@ -58,6 +59,7 @@ export interface AdminDeps {
   readonly accounts: AccountsSlice;
   readonly profiles: Profiles;
   readonly accountData: AccountData;
+  readonly pushers: Pushers;
   /** Absent on a server without third-party identifiers. */
   readonly addresses: AccountAddresses | undefined;
   readonly reports: Reports;

@@ -55,6 +55,8 @@ const features = [
   'org.matrix.msc3874',
   // Simplified sliding sync.
   'org.matrix.simplified_msc3575',
+  // Pushers of other devices can be disabled.
+  'org.matrix.msc3881',
   // Thread subscriptions, also in sliding sync (MSC4308, which has no flag of its own).
   'org.matrix.msc4306',
 ] as const;

@@ -2,6 +2,7 @@ import { openAdmin } from '../admin/index.ts';
 import type { Directory } from '../directory/index.ts';
 import type { FederationSender } from '../federation/index.ts';
 import type { MediaSlice } from '../media/index.ts';
+import type { Pushers } from '../pushers/index.ts';
 import type { Reports } from '../reports/index.ts';
 import { RoomDeletion, type Rooms, type RoomUpkeep, UserRedaction } from '../rooms/index.ts';
 import type { Federation } from './federation.ts';
@@ -12,6 +13,7 @@ import type { Users } from './users.ts';
 interface Deps {
   readonly kernel: Kernel;
   readonly users: Users;
+  readonly pushers: Pushers;
   readonly rooms: Rooms;
   readonly upkeep: RoomUpkeep;
   readonly directory: Directory;
@@ -24,7 +26,7 @@ interface Deps {
 
 /** Opens the admin API over all other slices; to be called before jobs are started. */
 export function startAdmin(
-  { kernel, users, rooms, upkeep, directory, sender, media, reports, federation }: Deps,
+  { kernel, users, pushers, rooms, upkeep, directory, sender, media, reports, federation }: Deps,
   opened: OpenedSlices,
 ): void {
   const { accounts, profiles, accountData, addresses } = users;
@@ -43,6 +45,7 @@ export function startAdmin(
       accounts,
       profiles,
       accountData,
+      pushers,
       addresses,
       reports,
       destinations: federation.destinations,

@@ -132,11 +132,6 @@ export const features: readonly Feature[] = [
     isHarmless: true,
   },
   {
-    name: 'push notifications',
-    options: ['push'],
-    consequence: 'no pushes are sent to push gateways, so phones are not woken up',
-  },
-  {
     name: 'application services',
     options: ['app_service_config_files', 'track_appservice_user_ips', 'use_appservice_legacy_authorization'],
     switches: ['app_service_config_files'],

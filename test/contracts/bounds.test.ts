@@ -16,6 +16,7 @@ const open: readonly (readonly [where: RegExp, bound: string])[] = [
   [/account_data\/:type body$/, 'account data is stored as it is; 1 MiB'],
   [/\/filter body$|room_events\.filter$/, 'the schema of filters, which has bounds'],
   [/pushrules\/.* body$/, 'push rules have a maximum number and size'],
+  [/pushers\/set body\.data$/, 'stored as it is; 16 KiB'],
   [
     /keys\/upload body|dehydrated_device body\./,
     'at most 1,000 one-time keys; device keys are an object of bounded size',

@@ -11,7 +11,6 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
 const notServed: Readonly<Record<string, readonly string[]>> = {
   'mail addresses and phone numbers of accounts': [],
   'single sign-on and OAuth 2.0': ['getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
-  'push gateways': ['getPushers', 'postPusher'],
   'application services': [
     'getProtocolMetadata',
     'pingAppservice',
@@ -26,7 +25,7 @@ const notServed: Readonly<Record<string, readonly string[]>> = {
 
 /** Groups of operations (files of the specification) of which every operation must be served. */
 const completeGroups =
-  /^(account-data|create_room|directory|event_context|inviting|joining|kicking|knocking|leaving|list_|message_pagination|notifications|old_sync|openid|peeking_events|presence|profile|pushrules|read_markers|receipts|redaction|relations|report_content|room_|rooms|search|space_hierarchy|sync|tags|third_party_membership|threads_list|typing|users|banning|filter|mutual_rooms|voip)/;
+  /^(account-data|create_room|directory|event_context|inviting|joining|kicking|knocking|leaving|list_|message_pagination|notifications|old_sync|openid|peeking_events|presence|profile|pusher|pushrules|read_markers|receipts|redaction|relations|report_content|room_|rooms|search|space_hierarchy|sync|tags|third_party_membership|threads_list|typing|users|banning|filter|mutual_rooms|voip)/;
 
 describe('the client-server API', () => {
   let server: TestServer;

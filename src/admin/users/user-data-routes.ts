@@ -2,6 +2,7 @@ import { Type } from 'typebox';
 import type { AccountData, AccountDataEntry } from '../../account-data/index.ts';
 import { type Route, route } from '../../kernel/http/index.ts';
 import { invalidParam, isUserId, type JsonObject } from '../../protocol/index.ts';
+import { type Pushers, pusherForClient } from '../../pushers/index.ts';
 import type { RoomReader } from '../../room-engine/index.ts';
 import type { LocalUsers } from './local-user.ts';
 
@@ -10,11 +11,12 @@ const ofUser = '/_server/admin/v1/users/:userId';
 export interface UserDataDeps {
   readonly engine: Pick<RoomReader, 'userRooms'>;
   readonly accountData: AccountData;
+  readonly pushers: Pushers;
   readonly users: LocalUsers;
 }
 
-/** The rooms and the account data of users. */
-export function userDataRoutes({ engine, accountData, users }: UserDataDeps): Route[] {
+/** The rooms, the account data and the pushers of users. */
+export function userDataRoutes({ engine, accountData, pushers, users }: UserDataDeps): Route[] {
   return [
     route(
       {
@@ -59,6 +61,22 @@ export function userDataRoutes({ engine, accountData, users }: UserDataDeps): Ro
         byRoom.delete(undefined);
         const rooms = [...byRoom].map(([roomId, ofRoom]) => [roomId, contentsOf(ofRoom)]);
         return { account_data: { global, rooms: Object.fromEntries(rooms) } };
+      },
+    ),
+    route(
+      {
+        method: 'GET',
+        path: `${ofUser}/pushers`,
+        auth: 'admin',
+        response: Type.Object({
+          pushers: Type.Array(Type.Unsafe<JsonObject>(Type.Object({}))),
+          total: Type.Integer(),
+        }),
+      },
+      async ({ params: { userId } }) => {
+        await users.get(userId);
+        const list = (await pushers.list(userId)).map(pusherForClient);
+        return { pushers: list, total: list.length };
       },
     ),
   ];

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { commonTestAuthority } from '../../../test/support/network/test-authority.ts';
+import type { TestUser } from '../../../test/support/servers/server.ts';
+import { PushGateway } from '../test/push-gateway.ts';
+import { ServerWithPushers } from '../test/server-with-pushers.ts';
+
+for (const database of serverDatabases(import.meta.filename)) {
+  describe(`notifications through push gateways (${database})`, () => {
+    let under: ServerWithPushers;
+    let [anna, ben]: TestUser[] = [];
+    let count = 0;
+    before(async () => {
+      under = await ServerWithPushers.start(database);
+      [anna, ben] = [await under.server.register('anna'), await under.server.register('ben')];
+    });
+    after(() => under.stop());
+
+    /** A user with a pusher of their own gateway, in a room with Anna. */
+    const start = async (pusher: object = {}, tls?: { name: string }) => {
+      const gateway = await PushGateway.start(tls && commonTestAuthority().issue(tls.name));
+      const user = await under.server.register(`user${++count}`);
+      const roomId = await under.room(anna!, [user]);
+      const pushkey = `key ${count}`;
+      const data = { url: gateway.url(tls?.name), format: 'event_id_only' };
+      await under.addPusher(user, pushkey, { data, ...pusher });
+      return { gateway, user, roomId, pushkey };
+    };
+
+    it('sends ids, counts and the priority with the format event_id_only, and the data without the URL', async () => {
+      const { gateway, roomId, pushkey } = await start();
+      const eventId = await under.say(anna!, roomId, 'Hello');
+      assert.deepEqual(await gateway.notification(0), {
+        event_id: eventId,
+        room_id: roomId,
+        prio: 'high',
+        counts: { unread: 1 },
+        devices: [
+          {
+            app_id: 'org.example.app',
+            pushkey,
+            pushkey_ts: Math.floor(under.clock.now() / 1_000),
+            data: { format: 'event_id_only' },
+          },
+        ],
+      });
+      await gateway.stop();
+    });
+
+    it('sends the content, the names of sender and room, and the tweaks without a format, over TLS', async () => {
+      const { gateway, user, roomId } = await start({}, { name: 'push.example' });
+      const data = { url: gateway.url('push.example'), more: { a: 1 } };
+      await under.addPusher(user, `key ${count}`, { data });
+      await under.server.api(
+        'PUT',
+        `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}/state/m.room.name/`,
+        {
+          token: anna!.token,
+          body: { name: 'Mission Control' },
+        },
+      );
+      const content = { msgtype: 'm.text', body: 'Hello', 'm.mentions': { user_ids: [user.userId] } };
+      const eventId = await under.send(anna!, roomId, content);
+      const { devices, ...notification } = await gateway.notification(0);
+      assert.deepEqual(notification, {
+        event_id: eventId,
+        id: eventId,
+        room_id: roomId,
+        type: 'm.room.message',
+        sender: anna!.userId,
+        sender_display_name: 'anna',
+        room_name: 'Mission Control',
+        prio: 'high',
+        counts: { unread: 1 },
+        content,
+      });
+      assert.deepEqual(devices[0]!.data, { more: { a: 1 } });
+      assert.deepEqual(devices[0]!.tweaks, { highlight: true, sound: 'default' });
+      await gateway.stop();
+    });
+
+    it('notifies the invited user of an invite', async () => {
+      const { gateway, user, pushkey } = await start();
+      await under.addPusher(user, pushkey, { data: { url: gateway.url() } });
+      await under.room(anna!, [], { preset: 'private_chat', invite: [user.userId] });
+      const invite = await gateway.notification(0);
+      assert.deepEqual(
+        [invite['type'], invite['membership'], invite['user_is_target'], invite.counts],
+        ['m.room.member', 'invite', true, { unread: 1 }],
+      );
+      await gateway.stop();
+    });
+
+    it('sends a lower count when the user has read, and nothing for events that were read before', async () => {
+      const { gateway, user, roomId } = await start();
+      gateway.behaviour = 'never answer';
+      const first = await under.say(anna!, roomId, 'one');
+      await gateway.attempted(1);
+      const second = await under.say(anna!, roomId, 'two');
+      gateway.behaviour = 'accept';
+      await under.read(user, roomId, second);
+      // The request for the first event ends at its timeout; by then both events are read.
+      under.clock.advance(30_000);
+      await untilRetry(gateway, () => gateway.received.length > 0);
+      const [only, ...others] = gateway.received;
+      assert.deepEqual([only?.event_id, only?.counts, others], [undefined, { unread: 0 }, []]);
+      const third = await under.say(anna!, roomId, 'three');
+      assert.deepEqual((await gateway.notification(1)).event_id, third);
+      assert.notEqual(first, third);
+      await under.read(user, roomId, third);
+      assert.deepEqual((await gateway.notification(2)).counts, { unread: 0 });
+      await gateway.stop();
+    });
+
+    it('keeps the order of events while a gateway fails, retries with a doubling backoff, and stores it', async () => {
+      const { gateway, roomId } = await start();
+      gateway.behaviour = 'fail';
+      const sent = [await under.say(anna!, roomId, 'one'), await under.say(anna!, roomId, 'two')];
+      await gateway.attempted(1);
+      const delays: number[] = [];
+      for (let failures = 1; failures < 4; failures++) {
+        const before = under.clock.now();
+        await untilRetry(gateway, () => gateway.attempts > failures);
+        delays.push(under.clock.now() - before);
+      }
+      assert.ok(delays[1]! > delays[0]! && delays[2]! > delays[1]!, delays.join());
+      await under.server.restart();
+      const { attempts } = gateway;
+      gateway.behaviour = 'accept';
+      sent.push(await under.say(anna!, roomId, 'three'));
+      assert.equal(gateway.attempts, attempts);
+      await untilRetry(gateway, () => gateway.received.length === 3);
+      assert.deepEqual(
+        gateway.received.map((notification) => notification.event_id),
+        sent,
+      );
+      await gateway.stop();
+    });
+
+    it('delivers to other gateways while one never answers', async () => {
+      const hanging = await start();
+      const { gateway, user } = await start();
+      hanging.gateway.behaviour = 'never answer';
+      const roomId = await under.room(anna!, [hanging.user, user]);
+      for (let index = 0; index < 5; index++) await under.say(anna!, roomId, `message ${index}`);
+      await gateway.notification(4);
+      assert.deepEqual([hanging.gateway.received.length, hanging.gateway.maxOpen], [0, 1]);
+      await hanging.gateway.stop();
+      await gateway.stop();
+    });
+
+    it('deletes a pusher whose push key the gateway rejects', async () => {
+      const { gateway, user, roomId, pushkey } = await start();
+      gateway.rejected.add(pushkey);
+      await under.say(anna!, roomId, 'one');
+      await gateway.notification(0);
+      while ((await under.pushkeysOf(user)).length > 0) await new Promise(setImmediate);
+      await under.say(anna!, roomId, 'two');
+      assert.equal(gateway.attempts, 1);
+      await gateway.stop();
+    });
+
+    it('sends nothing for disabled pushers, and none of it after they are enabled', async () => {
+      const { gateway, user, roomId, pushkey } = await start({ 'org.matrix.msc3881.enabled': false });
+      await under.say(anna!, roomId, 'one');
+      // Ben's notification of the same event shows that it was processed.
+      const other = await start();
+      await under.say(anna!, other.roomId, 'two');
+      await other.gateway.notification(0);
+      await under.addPusher(user, pushkey, { data: { url: gateway.url(), format: 'event_id_only' } });
+      const second = await under.say(anna!, roomId, 'three');
+      assert.equal((await gateway.notification(0)).event_id, second);
+      await Promise.all([gateway.stop(), other.gateway.stop()]);
+    });
+
+    it('sends to several pushers of a user, and nothing of own events', async () => {
+      const { gateway, user, roomId } = await start();
+      await under.addPusher(user, 'another key', {
+        data: { url: gateway.url(), 'org.matrix.msc4076.disable_badge_count': true },
+      });
+      await under.say(user, roomId, 'own');
+      const eventId = await under.say(anna!, roomId, 'of Anna');
+      await gateway.notification(1);
+      assert.deepEqual([gateway.received[0]!.event_id, gateway.received[1]!.event_id], [eventId, eventId]);
+      const withoutCount = gateway.received.find(({ devices }) => devices[0]!.pushkey === 'another key')!;
+      assert.equal(withoutCount.counts, undefined);
+      assert.ok(ben);
+      await gateway.stop();
+    });
+
+    /** Advances the clock in small steps, so that a retry takes place, until the gateway has seen enough. */
+    const untilRetry = async (gateway: PushGateway, condition: () => boolean) => {
+      for (let step = 0; !condition(); step++) {
+        assert.ok(step < 2_000, 'no retry');
+        under.clock.advance(50);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      assert.ok(gateway);
+    };
+  });
+
+  describe(`options of notifications (${database})`, () => {
+    let under: ServerWithPushers;
+    after(() => under.stop());
+
+    it('sends ids only, counts messages, and delays notifications [option: push.include_content, push.group_unread_count_by_room, push.jitter_delay]', async () => {
+      under = await ServerWithPushers.start(database, {
+        push: {
+          push: { include_content: false, group_unread_count_by_room: false, jitter_delay: 60_000 },
+        },
+      });
+      const [anna, ben] = [await under.server.register('anna'), await under.server.register('ben')];
+      const roomId = await under.room(anna, [ben]);
+      await under.addPusher(ben, 'key', { data: { url: under.gateway.url() } });
+      await under.say(anna, roomId, 'one');
+      await under.say(anna, roomId, 'two');
+      for (let second = 0; second < 61 && under.gateway.received.length < 2; second++) {
+        if (second === 0) assert.equal(under.gateway.attempts, 0);
+        under.clock.advance(1_000);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      const last = await under.gateway.notification(1);
+      assert.deepEqual(Object.keys(last).sort(), ['counts', 'devices', 'event_id', 'prio', 'room_id']);
+      assert.deepEqual([last.counts, last.devices[0]!.tweaks], [{ unread: 2 }, undefined]);
+    });
+  });
+
+  describe(`push.enabled: false (${database})`, () => {
+    let under: ServerWithPushers;
+    after(() => under.stop());
+
+    it('sends nothing, and still stores pushers [option: push.enabled]', async () => {
+      under = await ServerWithPushers.start(database, { push: { push: { enabled: false } } });
+      const [anna, ben] = [await under.server.register('anna'), await under.server.register('ben')];
+      const roomId = await under.room(anna, [ben]);
+      await under.addPusher(ben, 'key');
+      await under.say(anna, roomId, 'one');
+      await under.server.restart();
+      assert.deepEqual([await under.pushkeysOf(ben), under.gateway.attempts], [['key'], 0]);
+    });
+  });
+}

@@ -1,0 +1,237 @@
+import type { Clock, Timer } from '../../kernel/clock.ts';
+import type { Database, Writer } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { OutboundError } from '../../kernel/outbound/index.ts';
+import type { UnreadTotals } from '../notified-users.ts';
+import type { PushMetrics } from '../push-metrics.ts';
+import type { Pusher } from '../pusher.ts';
+import { deletePending, type PendingPush, readPending, trimPending } from '../queue/pending-pushes.ts';
+import { deletePushers, readPusher } from '../store.ts';
+import type { PusherTables } from '../tables.ts';
+import type { Gateways } from './gateway.ts';
+import { hidesCounts, type Notifications } from './notification.ts';
+
+export interface HttpPusherDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly gateways: Gateways;
+  readonly notifications: Notifications;
+  readonly unread: UnreadTotals;
+  readonly metrics: PushMetrics;
+  readonly stopping: AbortSignal;
+}
+
+/**
+ * Milliseconds until the next attempt after a failure: first and longest. They double, as those of the reference server
+ * (`synapse/push/httppusher.py`).
+ */
+const [minBackoff, maxBackoff] = [1_000, 3_600_000];
+
+/** Bounds the events that wait for a gateway that does not answer: their number, and milliseconds that they wait. */
+const [maxPending, maxAge] = [1_000, 7 * 24 * 3_600_000];
+
+/** Whether something remains to be done. */
+type Step = 'go on' | 'wait' | 'done';
+
+/** Sends the notifications of one pusher, one after the other. Its work is on disk, so that nothing is lost by a crash. */
+export class HttpPusher {
+  readonly #id: number;
+  readonly #deps: HttpPusherDeps;
+  readonly #ended: () => void;
+  #running: Promise<void> | undefined;
+  /** Work was added since the last look at the database. */
+  #hasWork = false;
+  /** The unread count may have changed. */
+  #badgeIsStale = false;
+  #timer: Timer | undefined;
+  /** Position of the event that the gateway may have received without this server knowing it. */
+  #maybeSent: number | 'next' | undefined;
+
+  /**
+   * @param ended called when nothing remains to be done
+   * @param isRestored whether the last run of the server may have sent its first pending event
+   */
+  constructor(id: number, deps: HttpPusherDeps, { ended, isRestored = false }: HttpPusherOptions) {
+    this.#id = id;
+    this.#deps = deps;
+    this.#ended = ended;
+    if (isRestored) this.#maybeSent = 'next';
+  }
+
+  /** Sends what is pending. */
+  kick(): void {
+    this.#hasWork = true;
+    this.#run();
+  }
+
+  /** Sends the unread count if it has changed. */
+  updateBadge(): void {
+    this.#badgeIsStale = true;
+    this.kick();
+  }
+
+  /** Resolves when the request that is being sent has ended. */
+  async stop(): Promise<void> {
+    this.#timer?.cancel();
+    await this.#running;
+  }
+
+  #run(): void {
+    if (this.#running || this.#deps.stopping.aborted) return;
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#running = this.#work().finally(() => {
+      this.#running = undefined;
+      if (this.#hasWork) this.#run();
+      else if (!this.#timer) this.#ended();
+    });
+  }
+
+  async #work(): Promise<void> {
+    while (!this.#deps.stopping.aborted) {
+      this.#hasWork = false;
+      let step: Step;
+      try {
+        step = await this.#step();
+      } catch (error) {
+        if (this.#deps.stopping.aborted) return;
+        this.#deps.log.error({ err: error, pusher: this.#id }, 'A pusher could not read or write its state');
+        step = this.#wait(minBackoff);
+      }
+      if (step === 'wait') this.#hasWork = false;
+      if (step !== 'go on' && !this.#hasWork) return;
+    }
+  }
+
+  async #step(): Promise<Step> {
+    const { database, clock } = this.#deps;
+    const reader = database.reader<PusherTables>();
+    const pusher = await readPusher(reader, this.#id);
+    if (pusher?.kind !== 'http' || !pusher.enabled) return this.#drop();
+    const now = clock.now();
+    if (pusher.retryAt !== undefined && pusher.retryAt > now) return this.#wait(pusher.retryAt - now);
+    const [push] = await readPending(reader, this.#id, 1);
+    if (!push) return this.#badgeIsStale ? this.#sendBadge(pusher) : 'done';
+    if (push.dueAt > now) return this.#wait(push.dueAt - now);
+    return this.#sendEvent(pusher, push);
+  }
+
+  async #sendEvent(pusher: Pusher, push: PendingPush): Promise<Step> {
+    const { notifications, metrics } = this.#deps;
+    const event = await notifications.event(push);
+    if (!event) {
+      await this.#write((writer) => deletePending(writer, this.#id, push.stream));
+      metrics.ended('superseded');
+      return 'go on';
+    }
+    const unread = await this.#unread(pusher);
+    const notification = await notifications.ofEvent(pusher, push, event, unread);
+    if (this.#maybeSent === 'next' || this.#maybeSent === push.stream) metrics.repeated();
+    this.#maybeSent = undefined;
+    return this.#send(pusher, notification, unread, push);
+  }
+
+  async #sendBadge(pusher: Pusher): Promise<Step> {
+    this.#badgeIsStale = false;
+    const unread = await this.#unread(pusher);
+    if (unread === undefined || unread === pusher.badge) return 'done';
+    return this.#send(pusher, this.#deps.notifications.ofBadge(pusher, unread), unread, undefined);
+  }
+
+  async #send(
+    pusher: Pusher,
+    notification: Parameters<Gateways['send']>[1],
+    unread: number | undefined,
+    push: PendingPush | undefined,
+  ): Promise<Step> {
+    const { gateways, metrics, log, stopping } = this.#deps;
+    let outcome: 'accepted' | 'rejected';
+    try {
+      outcome = await gateways.send(pusher, notification, stopping);
+    } catch (error) {
+      if (stopping.aborted) return 'done';
+      if (push && error instanceof OutboundError && error.failure === 'timeout')
+        this.#maybeSent = push.stream;
+      if (!push) this.#badgeIsStale = true;
+      return this.#failed(pusher, error);
+    }
+    metrics.ended(outcome);
+    if (outcome === 'rejected') {
+      log.info(
+        { userId: pusher.userId, appId: pusher.appId },
+        'A push gateway rejected a push key: its pusher is deleted',
+      );
+      await this.#write(async (writer) => {
+        const present = await readPusher(writer, this.#id);
+        // A client that has set the pusher again since then has a valid push key.
+        if (present?.setAt === pusher.setAt) await deletePushers(writer, [this.#id]);
+      });
+      return 'go on';
+    }
+    await this.#write(async (writer) => {
+      if (push) await deletePending(writer, this.#id, push.stream);
+      const success = { failures: 0, failing_since: null, retry_at: null, badge: unread ?? null };
+      if (pusher.failures > 0 || (unread ?? undefined) !== pusher.badge)
+        await writer.updateTable('pushers').set(success).where('id', '=', this.#id).execute();
+    });
+    return 'go on';
+  }
+
+  async #failed(pusher: Pusher, error: unknown): Promise<Step> {
+    const { clock, log, metrics } = this.#deps;
+    metrics.ended('failed');
+    const failures = pusher.failures + 1;
+    const backoff = Math.min(minBackoff * 2 ** (failures - 1), maxBackoff);
+    const now = clock.now();
+    const { userId, appId, failingSince = now } = pusher;
+    log.warn(
+      { err: error, userId, appId, failures, retryIn: backoff },
+      'A push gateway accepted no notification',
+    );
+    await this.#write(async (writer) => {
+      await writer
+        .updateTable('pushers')
+        .set({ failures, failing_since: failingSince, retry_at: now + backoff })
+        .where('id', '=', this.#id)
+        // A client may have set it again: then it begins without failures.
+        .where('set_at', '=', pusher.setAt)
+        .execute();
+      const dropped = await trimPending(writer, this.#id, { max: maxPending, before: now - maxAge });
+      if (dropped > 0)
+        log.warn({ userId, appId, dropped }, 'Notifications of a failing push gateway were dropped');
+      metrics.ended('dropped', dropped);
+    });
+    return this.#wait(backoff);
+  }
+
+  /** Deletes what is pending for a pusher that was deleted or disabled. */
+  async #drop(): Promise<Step> {
+    this.#badgeIsStale = false;
+    const [push] = await readPending(this.#deps.database.reader<PusherTables>(), this.#id, 1);
+    if (push) await this.#write((writer) => deletePending(writer, this.#id, Number.MAX_SAFE_INTEGER));
+    return 'done';
+  }
+
+  #unread(pusher: Pusher): Promise<number> | undefined {
+    return hidesCounts(pusher) ? undefined : this.#deps.unread.of(pusher.userId);
+  }
+
+  #wait(delay: number): Step {
+    this.#timer?.cancel();
+    this.#timer = this.#deps.clock.setTimer(delay, () => {
+      this.#timer = undefined;
+      this.kick();
+    });
+    return 'wait';
+  }
+
+  #write<T>(work: (writer: Writer<PusherTables>) => Promise<T>): Promise<T> {
+    return this.#deps.database.transaction<PusherTables, T>(work);
+  }
+}
+
+interface HttpPusherOptions {
+  readonly ended: () => void;
+  readonly isRestored?: boolean;
+}

@@ -1,0 +1,116 @@
+import type { JsonObject } from '../../protocol/index.ts';
+import type { RoomReader, StoredEvent } from '../../room-engine/index.ts';
+import type { RoomContent } from '../names/room-content.ts';
+import type { NotifiedUsers } from '../notified-users.ts';
+import type { Pusher } from '../pusher.ts';
+import type { PendingPush } from '../queue/pending-pushes.ts';
+
+export interface NotificationDeps {
+  readonly engine: Pick<RoomReader, 'events'>;
+  readonly notified: NotifiedUsers;
+  readonly rooms: RoomContent;
+  /** `push.include_content`: when false, gateways receive ids only. */
+  readonly includeContent: boolean;
+}
+
+/** An event that notifies a user. */
+export interface NotifyingEvent {
+  readonly stored: StoredEvent;
+  /** The tweaks of the push rule that matches. */
+  readonly tweaks: JsonObject;
+}
+
+/** The `format` of gateways that receive ids only. Source: push gateway API, "Homeserver behaviour". */
+const idsOnly = 'event_id_only';
+
+/** Whether the client wants no unread counts. Source: MSC4076. */
+export const hidesCounts = ({ data }: Pick<Pusher, 'data'>): boolean =>
+  data['org.matrix.msc4076.disable_badge_count'] === true;
+
+/** Builds the notifications that push gateways receive. Source: push gateway API, `POST /notify`. */
+export class Notifications {
+  readonly #deps: NotificationDeps;
+
+  constructor(deps: NotificationDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the event of a pending push, with the tweaks of the push rule that matches; `undefined` when it does not
+   * notify the user any more: it was read, redacted or deleted, or the user has left the room.
+   */
+  async event({ nid, userId }: PendingPush): Promise<NotifyingEvent | undefined> {
+    const { engine, notified } = this.#deps;
+    const stored = await engine.events.get(nid);
+    const notification = stored && (await notified.of(stored, [userId])).get(userId);
+    return notification && { stored, tweaks: notification.tweaks };
+  }
+
+  /** Builds the notification of an event. @param unread `undefined` when the client wants no counts */
+  async ofEvent(
+    pusher: Pusher,
+    push: PendingPush,
+    { stored: { event }, tweaks }: NotifyingEvent,
+    unread: number | undefined,
+  ): Promise<JsonObject> {
+    const isHigh = event.type === 'm.room.encrypted' || isSet(tweaks['highlight']) || isSet(tweaks['sound']);
+    const ids = {
+      event_id: event.eventId,
+      room_id: push.roomId,
+      prio: isHigh ? 'high' : 'low',
+      ...countsOf(unread),
+    };
+    const { format } = pusher.data;
+    if (format === idsOnly || !this.#deps.includeContent) {
+      // The tweaks may show what the event contains, for instance that it mentions the user.
+      return { notification: { ...ids, devices: [deviceOf(pusher)] } };
+    }
+    const [room, sender] = await Promise.all([
+      this.#deps.rooms.room(push.roomId, pusher.userId),
+      this.#deps.rooms.member(push.roomId, event.sender),
+    ]);
+    const membership = event.type === 'm.room.member' && event.stateKey !== undefined;
+    // A room with one other user is not named, because its name would repeat the sender's.
+    const roomName = room && (room.name ?? (room.others > 1 ? room.title : undefined));
+    return {
+      notification: {
+        ...ids,
+        id: event.eventId,
+        type: event.type,
+        sender: event.sender,
+        sender_display_name: sender.name,
+        ...(roomName !== undefined && { room_name: roomName }),
+        ...(membership && {
+          membership: event.content['membership'] ?? null,
+          user_is_target: event.stateKey === pusher.userId,
+        }),
+        content: event.content,
+        devices: [deviceOf(pusher, tweaks)],
+      },
+    };
+  }
+
+  /** Builds the notification of a changed unread count, without an event. */
+  ofBadge(pusher: Pusher, unread: number): JsonObject {
+    return { notification: { prio: 'low', ...countsOf(unread), devices: [deviceOf(pusher)] } };
+  }
+}
+
+/**
+ * A count of zero is sent as well, although the specification says to leave it out: gateways take a missing count for
+ * an unchanged one, so that the badge of an app would never disappear. The reference server does the same.
+ */
+const countsOf = (unread: number | undefined) => (unread === undefined ? {} : { counts: { unread } });
+
+const isSet = (tweak: unknown): boolean => tweak !== undefined && tweak !== false && tweak !== null;
+
+function deviceOf({ appId, pushkey, setAt, data }: Pusher, tweaks?: JsonObject): JsonObject {
+  const { url: _url, ...others } = data;
+  return {
+    app_id: appId,
+    pushkey,
+    pushkey_ts: Math.floor(setAt / 1_000),
+    data: others,
+    ...(tweaks && { tweaks }),
+  };
+}

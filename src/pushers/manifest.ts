@@ -1,0 +1,38 @@
+import { writerFor } from '../kernel/database/index.ts';
+import type { SliceManifest } from '../kernel/slices/index.ts';
+import { pusherMigrations } from './migrations.ts';
+import { deletePushers } from './store.ts';
+import type { PusherTables } from './tables.ts';
+
+export const pushersManifest = {
+  name: 'pushers',
+  migrations: pusherMigrations,
+  accountRows: {
+    tables: [
+      { table: 'pushers', column: 'user_id', deletedOn: 'deactivation' },
+      { table: 'pending_pushes', column: 'user_id', deletedOn: 'deactivation' },
+      { table: 'mail_throttles', column: 'user_id', deletedOn: 'deactivation' },
+    ],
+  },
+  deviceRows: {
+    deleteForDevices: async (writer, userId, deviceIds) => {
+      const writable = writerFor<PusherTables>(writer);
+      const found = await writable
+        .selectFrom('pushers')
+        .select('id')
+        .where('user_id', '=', userId)
+        .where('device_id', 'in', deviceIds)
+        .execute();
+      await deletePushers(
+        writable,
+        found.map(({ id }) => id),
+      );
+    },
+  },
+  roomRows: {
+    tables: [
+      { table: 'pending_pushes', column: 'room_id', holds: 'room id', key: ['pusher_id', 'stream'] },
+      { table: 'mail_throttles', column: 'room_id', holds: 'room id', key: ['pusher_id', 'room_id'] },
+    ],
+  },
+} satisfies SliceManifest;

@@ -1,0 +1,23 @@
+import type { JsonObject } from '../protocol/index.ts';
+import type { StoredEvent } from '../room-engine/index.ts';
+
+/** How an event notifies a user. */
+export interface EventNotification {
+  /** The tweaks of the push rule that matched. */
+  readonly tweaks: JsonObject;
+}
+
+/** Decides which users an event notifies; declared here, supplied at composition. */
+export interface NotifiedUsers {
+  /**
+   * Returns how an event notifies those of the given local users whom it notifies.
+   * @param userIds members of the room, or the user whom the event invites
+   */
+  of(stored: StoredEvent, userIds: readonly string[]): Promise<ReadonlyMap<string, EventNotification>>;
+}
+
+/** Counts what a user has not read; declared here, supplied at composition. */
+export interface UnreadTotals {
+  /** Returns the unread count for a badge: rooms or messages, as `push.group_unread_count_by_room` says. */
+  of(userId: string): Promise<number>;
+}

@@ -1,0 +1,88 @@
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Logger, Metrics } from '../kernel/observability/index.ts';
+import type { OutboundHttp } from '../kernel/outbound/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import type { StreamReader } from '../kernel/streams/index.ts';
+import type { Receipts } from '../receipts/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
+import { Gateways } from './http/gateway.ts';
+import { GatewaySlots } from './http/gateway-slots.ts';
+import { HttpPushers } from './http/http-pushers.ts';
+import { Notifications } from './http/notification.ts';
+import { RoomContent } from './names/room-content.ts';
+import type { NotifiedUsers, UnreadTotals } from './notified-users.ts';
+import { openPushMetrics } from './push-metrics.ts';
+import type { Pushers } from './pushers.ts';
+import { readPushersWithPending } from './queue/pending-pushes.ts';
+import { PushQueueing } from './queue/push-queueing.ts';
+import { pusherRoutes } from './routes.ts';
+import type { PusherTables } from './tables.ts';
+
+export interface PusherSliceDeps {
+  readonly database: Database;
+  readonly streams: StreamReader;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly caches: CacheRegistry;
+  readonly log: Logger;
+  readonly metrics: Metrics | undefined;
+  readonly engine: RoomReader;
+  readonly receipts: Receipts;
+  readonly http: OutboundHttp;
+  readonly pushers: Pushers;
+  readonly notified: NotifiedUsers;
+  readonly unread: UnreadTotals;
+  /** Whether a push gateway at this host may be reached without TLS. */
+  readonly allowsPlainHttp: (host: string) => boolean;
+  readonly options: {
+    readonly enabled: boolean;
+    readonly include_content: boolean;
+    /** Milliseconds. */
+    readonly jitter_delay: number;
+  };
+}
+
+/** Opens pushers, and starts to send what is pending. */
+export async function openPushers(deps: PusherSliceDeps) {
+  const { database, engine, receipts, pushers, options } = deps;
+  const stopping = new AbortController();
+  const rooms = new RoomContent(engine);
+  const httpPushers = new HttpPushers({
+    ...deps,
+    gateways: new Gateways(deps.http, new GatewaySlots()),
+    notifications: new Notifications({ ...deps, rooms, includeContent: options.include_content }),
+    metrics: openPushMetrics(deps.metrics),
+    stopping: stopping.signal,
+  });
+  const queueing = new PushQueueing({
+    ...deps,
+    jitter: options.jitter_delay,
+    mailAdded: async () => undefined,
+    pushAdded: ({ id }) => httpPushers.kick(id),
+  });
+  const routes = pusherRoutes(pushers, deps.allowsPlainHttp);
+  await pushers.start();
+  if (!options.enabled) return { pushers, queueing, routes, stop: async () => undefined };
+  const kickAll = async (userId: string, kick: (id: number) => void) => {
+    for (const { id, kind } of await pushers.list(userId)) if (kind === 'http') kick(id);
+  };
+  const report = (error: unknown) => deps.log.error({ err: error }, 'Pushers could not be read');
+  pushers.onSet((userId) => void kickAll(userId, (id) => httpPushers.kick(id)).catch(report));
+  receipts.receiptStream.subscribe(({ userId }) => {
+    if (pushers.users.has(userId)) void kickAll(userId, (id) => httpPushers.updateBadge(id)).catch(report);
+  });
+  httpPushers.restore(await readPushersWithPending(database.reader<PusherTables>()));
+  await queueing.start();
+  return {
+    pushers,
+    queueing,
+    routes,
+    async stop() {
+      await queueing.stop();
+      stopping.abort();
+      await httpPushers.stop();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import type { Metrics } from '../kernel/observability/index.ts';
+
+/**
+ * The end of a notification or of an attempt: the gateway accepted it, rejected the push key, or failed; the user has
+ * read the event or it was redacted (`superseded`); it waited too long for a gateway (`dropped`).
+ */
+export type PushOutcomeName = 'accepted' | 'rejected' | 'failed' | 'superseded' | 'dropped';
+
+/** Counts notifications that are sent to push gateways. */
+export interface PushMetrics {
+  ended(outcome: PushOutcomeName, count?: number): void;
+  /** Counts a notification that is sent again although the gateway may have received it. */
+  repeated(): void;
+}
+
+/** @param metrics absent unless the configuration enables metrics */
+export function openPushMetrics(metrics: Metrics | undefined): PushMetrics {
+  if (!metrics) return { ended: () => undefined, repeated: () => undefined };
+  const outcomes = metrics.counter({
+    name: 'server_push_notifications_total',
+    help: 'Attempts to send notifications to push gateways, by outcome.',
+    labelNames: ['outcome'],
+  });
+  for (const outcome of ['accepted', 'rejected', 'failed', 'superseded', 'dropped'])
+    outcomes.inc({ outcome }, 0);
+  const repeats = metrics.counter({
+    name: 'server_push_repeats_total',
+    help: 'Notifications that were sent again although the gateway may have received them: after a timeout or a restart.',
+  });
+  return {
+    ended: (outcome, count = 1) => outcomes.inc({ outcome }, count),
+    repeated: () => repeats.inc(),
+  };
+}

@@ -1,0 +1,131 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { AnyWriter, Database } from '../kernel/database/index.ts';
+import { afterCommit, writerFor } from '../kernel/database/index.ts';
+import { MatrixError } from '../protocol/index.ts';
+import type { Pusher, PusherSettings } from './pusher.ts';
+import { deletePushers, findPushers, readPushers, readUsersWithPushers, writePusher } from './store.ts';
+import type { PusherTables } from './tables.ts';
+
+/** The accounts of mail addresses; declared here, supplied at composition. */
+export interface AddressOwners {
+  /** Returns the user id of the account with an address in any spelling. */
+  findUser(medium: 'email', address: string): Promise<string | undefined>;
+}
+
+export interface PushersDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  /** Absent on a server without third-party identifiers. */
+  readonly addresses: AddressOwners | undefined;
+}
+
+/** The client that sets a pusher. */
+export interface PusherOwner {
+  readonly userId: string;
+  readonly deviceId: string | undefined;
+}
+
+/** Bounds the pushers of one user: each notification is sent to all of them. */
+const maxPushers = 100;
+
+/** The pushers of local users. Source: client-server API, "Push Notifications". */
+export class Pushers {
+  readonly #deps: PushersDeps;
+  /** Users who may have pushers: those who have none any more are removed when an event would notify them. */
+  readonly #users = new Set<string>();
+  readonly #changed: ((userId: string) => void)[] = [];
+
+  constructor(deps: PushersDeps) {
+    this.#deps = deps;
+  }
+
+  /** Reads which users have pushers. */
+  async start(): Promise<void> {
+    for (const userId of await readUsersWithPushers(this.#reader)) this.#users.add(userId);
+  }
+
+  /** Users who may have pushers. */
+  get users(): ReadonlySet<string> {
+    return this.#users;
+  }
+
+  /** Calls `listener` with a user whose pushers were set, after the commit. */
+  onSet(listener: (userId: string) => void): void {
+    this.#changed.push(listener);
+  }
+
+  list(userId: string): Promise<Pusher[]> {
+    return readPushers(this.#reader, [userId]);
+  }
+
+  /** The pushers of several users. @param userIds at most 30,000 */
+  async ofUsers(userIds: readonly string[]): Promise<Map<string, Pusher[]>> {
+    const found = Map.groupBy(await readPushers(this.#reader, userIds), ({ userId }) => userId);
+    for (const userId of userIds) if (!found.has(userId)) this.#users.delete(userId);
+    return found;
+  }
+
+  /**
+   * Adds a pusher, or replaces the one with the same `app_id` and `pushkey`.
+   * @param append whether pushers of other users with the same `app_id` and `pushkey` stay
+   * @throws MatrixError M_THREEPID_NOT_FOUND for a mail address that the user's account does not have, M_LIMIT_EXCEEDED
+   */
+  async set(owner: PusherOwner, settings: PusherSettings, append: boolean): Promise<void> {
+    const { database, addresses } = this.#deps;
+    if (settings.kind === 'email') {
+      const ownerOfAddress = await addresses?.findUser('email', settings.pushkey);
+      if (ownerOfAddress !== owner.userId)
+        throw new MatrixError(400, 'M_THREEPID_NOT_FOUND', 'Your account does not have this mail address');
+    }
+    await database.transaction<PusherTables, void>((writer) => this.setIn(writer, owner, settings, append));
+  }
+
+  /** Like `set`, inside the caller's transaction, and without the check of the mail address. */
+  async setIn(
+    anyWriter: AnyWriter,
+    owner: PusherOwner,
+    settings: PusherSettings,
+    append: boolean,
+  ): Promise<void> {
+    const writer = writerFor<PusherTables>(anyWriter);
+    const same = await findPushers(writer, settings);
+    if (!append) {
+      const ofOthers = same.filter(({ userId }) => userId !== owner.userId);
+      await deletePushers(
+        writer,
+        ofOthers.map(({ id }) => id),
+      );
+    }
+    const isNew = same.every(({ userId }) => userId !== owner.userId);
+    if (isNew && (await readPushers(writer, [owner.userId])).length >= maxPushers)
+      throw new MatrixError(400, 'M_LIMIT_EXCEEDED', `A user has at most ${maxPushers} pushers`);
+    await writePusher(writer, { ...owner, setAt: this.#deps.clock.now() }, settings);
+    afterCommit(anyWriter, () => {
+      this.#users.add(owner.userId);
+      for (const listener of this.#changed) listener(owner.userId);
+    });
+  }
+
+  /** Deletes the pusher of a user with this `app_id` and `pushkey`, if there is one. */
+  async remove(userId: string, key: Pick<PusherSettings, 'appId' | 'pushkey'>): Promise<void> {
+    await this.#deps.database.transaction<PusherTables, void>((writer) => this.removeIn(writer, userId, key));
+  }
+
+  /** Like `remove`, inside the caller's transaction. */
+  async removeIn(
+    writer: AnyWriter,
+    userId: string,
+    key: Pick<PusherSettings, 'appId' | 'pushkey'>,
+  ): Promise<void> {
+    const writable = writerFor<PusherTables>(writer);
+    const own = (await findPushers(writable, key)).filter((found) => found.userId === userId);
+    await deletePushers(
+      writable,
+      own.map(({ id }) => id),
+    );
+  }
+
+  get #reader() {
+    return this.#deps.database.reader<PusherTables>();
+  }
+}

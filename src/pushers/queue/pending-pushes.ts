@@ -1,0 +1,110 @@
+import type { Reader, Writer } from '../../kernel/database/index.ts';
+import type { PusherTables } from '../tables.ts';
+
+/** An event of which a pusher has not notified its user yet. */
+export interface PendingPush {
+  readonly pusherId: number;
+  readonly userId: string;
+  readonly roomId: string;
+  /** Position of the event on the stream of rooms. */
+  readonly stream: number;
+  readonly nid: number;
+  /** When it became pending, and the earliest time of the notification, in milliseconds since the epoch. */
+  readonly addedAt: number;
+  readonly dueAt: number;
+}
+
+function toPending(row: PusherTables['pending_pushes']): PendingPush {
+  return {
+    pusherId: row.pusher_id,
+    userId: row.user_id,
+    roomId: row.room_id,
+    stream: row.stream,
+    nid: row.nid,
+    addedAt: row.added_at,
+    dueAt: row.due_at,
+  };
+}
+
+/** The oldest pending events of a pusher, in their order. */
+export async function readPending(
+  reader: Reader<PusherTables>,
+  pusherId: number,
+  limit: number,
+): Promise<PendingPush[]> {
+  const rows = await reader
+    .selectFrom('pending_pushes')
+    .selectAll()
+    .where('pusher_id', '=', pusherId)
+    .orderBy('stream')
+    .limit(limit)
+    .execute();
+  return rows.map(toPending);
+}
+
+/** The pushers that have pending events. */
+export async function readPushersWithPending(reader: Reader<PusherTables>): Promise<number[]> {
+  const rows = await reader.selectFrom('pending_pushes').select('pusher_id').distinct().execute();
+  return rows.map(({ pusher_id }) => pusher_id);
+}
+
+/** Adds pending events; those that are pending already stay as they are. */
+export async function addPending(
+  writer: Writer<PusherTables>,
+  pending: readonly PendingPush[],
+): Promise<void> {
+  if (pending.length === 0) return;
+  const rows = pending.map((push) => ({
+    pusher_id: push.pusherId,
+    user_id: push.userId,
+    room_id: push.roomId,
+    stream: push.stream,
+    nid: push.nid,
+    added_at: push.addedAt,
+    due_at: push.dueAt,
+  }));
+  await writer
+    .insertInto('pending_pushes')
+    .values(rows)
+    .onConflict((conflict) => conflict.columns(['pusher_id', 'stream']).doNothing())
+    .execute();
+}
+
+/** Deletes pending events of a pusher up to a position. @returns how many */
+export async function deletePending(
+  writer: Writer<PusherTables>,
+  pusherId: number,
+  upTo: number,
+): Promise<number> {
+  const { numDeletedRows } = await writer
+    .deleteFrom('pending_pushes')
+    .where('pusher_id', '=', pusherId)
+    .where('stream', '<=', upTo)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/**
+ * Deletes the oldest pending events of a pusher beyond a number, and those that became pending before a time.
+ * @returns how many
+ */
+export async function trimPending(
+  writer: Writer<PusherTables>,
+  pusherId: number,
+  { max, before }: { max: number; before: number },
+): Promise<number> {
+  const excess = await writer
+    .selectFrom('pending_pushes')
+    .select('stream')
+    .where('pusher_id', '=', pusherId)
+    .orderBy('stream', 'desc')
+    .offset(max)
+    .limit(1)
+    .executeTakeFirst();
+  const { numDeletedRows } = await writer
+    .deleteFrom('pending_pushes')
+    .where('pusher_id', '=', pusherId)
+    .where((where) => where.or([where('stream', '<=', excess?.stream ?? -1), where('added_at', '<', before)]))
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

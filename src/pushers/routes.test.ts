@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../test/support/databases/databases.ts';
+import type { TestUser } from '../../test/support/servers/server.ts';
+import { registerAdmin } from '../../test/support/users/register-admin.ts';
+import type { TestClient } from '../../test/support/users/test-client.ts';
+import { clientPath, ServerWithPushers } from './test/server-with-pushers.ts';
+
+for (const database of serverDatabases(import.meta.filename)) {
+  describe(`POST /pushers/set and GET /pushers (${database})`, () => {
+    let under: ServerWithPushers;
+    let anna: TestUser;
+    let admin: TestClient;
+    before(async () => {
+      under = await ServerWithPushers.start(database);
+      admin = await registerAdmin(under.server);
+      anna = await under.server.register('anna');
+    });
+    after(() => under.stop());
+
+    const set = (user: TestUser, body: object) => under.post('/pushers/set', user, body);
+    const refusal = async (user: TestUser, body: object) => {
+      const answer = await set(user, body);
+      return [answer.status, answer.body['errcode']];
+    };
+    const remaining = async (userId: string) => {
+      const path = `/_synapse/admin/v1/users/${encodeURIComponent(userId)}/pushers`;
+      return (await under.server.api('GET', path, { token: admin.token })).body['pushers'];
+    };
+    const login = async (user: string): Promise<TestUser> => {
+      const identifier = { type: 'm.id.user', user };
+      const body = { type: 'm.login.password', identifier, password: 'correct horse' };
+      const { body: session } = await under.server.api('POST', clientPath('/login'), { body });
+      return {
+        userId: String(session['user_id']),
+        deviceId: String(session['device_id']),
+        token: String(session['access_token']),
+      };
+    };
+
+    it('lists what a client has set, and replaces and deletes it by app_id and pushkey', async () => {
+      const pusher = under.pusher('key', { profile_tag: 'tag' });
+      assert.equal((await set(anna, pusher)).status, 200);
+      const { body } = await under.get('/pushers', anna);
+      const { 'org.matrix.msc3881.device_id': deviceId, ...listed } = (
+        body['pushers'] as Record<string, unknown>[]
+      )[0]!;
+      assert.deepEqual(listed, { ...pusher, 'org.matrix.msc3881.enabled': true });
+      assert.equal(deviceId, anna.deviceId);
+      const changed = { ...pusher, device_display_name: 'Tablet', 'org.matrix.msc3881.enabled': false };
+      await set(anna, changed);
+      const [again, ...others] = (await under.get('/pushers', anna)).body['pushers'] as Record<
+        string,
+        unknown
+      >[];
+      assert.deepEqual([again!['device_display_name'], others], ['Tablet', []]);
+      assert.equal(again!['org.matrix.msc3881.enabled'], false);
+      assert.equal((await set(anna, { ...pusher, kind: null })).status, 200);
+      assert.deepEqual(await under.pushkeysOf(anna), []);
+      const unknown = { kind: null, app_id: 'org.example.app', pushkey: 'unknown' };
+      assert.equal((await set(anna, unknown)).status, 200);
+    });
+
+    it('rejects missing members and invalid URLs of gateways', async () => {
+      const pusher = under.pusher('refused');
+      const withUrl = (url: unknown) => ({ ...pusher, data: { url } });
+      for (const member of ['lang', 'data', 'app_display_name', 'device_display_name']) {
+        assert.deepEqual(await refusal(anna, { ...pusher, [member]: undefined }), [400, 'M_MISSING_PARAM']);
+      }
+      assert.deepEqual(await refusal(anna, { ...pusher, data: {} }), [400, 'M_MISSING_PARAM']);
+      const otherPath = withUrl('https://push.example/other');
+      assert.deepEqual(await refusal(anna, otherPath), [400, 'M_MISSING_PARAM']);
+      for (const url of ['push.example', 'ftp://push.example/_matrix/push/v1/notify', 5]) {
+        const expected = typeof url === 'number' ? 'M_MISSING_PARAM' : 'M_INVALID_PARAM';
+        assert.deepEqual(await refusal(anna, withUrl(url)), [400, expected]);
+      }
+      assert.deepEqual(await refusal(anna, { ...pusher, kind: 'sms' }), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await refusal(anna, { ...pusher, app_id: 'a'.repeat(65) }), [400, 'M_BAD_JSON']);
+      const unknownAddress = { ...pusher, kind: 'email', app_id: 'm.email', pushkey: 'anna@example.org' };
+      assert.deepEqual(await refusal(anna, unknownAddress), [400, 'M_THREEPID_NOT_FOUND']);
+      assert.deepEqual(await under.pushkeysOf(anna), []);
+    });
+
+    it('requires https for gateways at addresses that ip_range_whitelist does not contain', async () => {
+      const at = (origin: string) => ({
+        ...under.pusher('plain'),
+        data: { url: `${origin}/_matrix/push/v1/notify` },
+      });
+      assert.deepEqual(await refusal(anna, at('http://push.example')), [400, 'M_INVALID_PARAM']);
+      assert.deepEqual(await refusal(anna, at('http://10.0.0.1')), [400, 'M_INVALID_PARAM']);
+      assert.equal((await set(anna, at('http://127.0.0.1:5000'))).status, 200);
+      assert.equal((await set(anna, at('https://push.example'))).status, 200);
+      await set(anna, { ...at(''), kind: null });
+    });
+
+    it('removes pushers of other users with the same app_id and pushkey unless append is true', async () => {
+      const ben = await under.server.register('ben');
+      await under.addPusher(anna, 'shared');
+      await under.addPusher(ben, 'shared', { append: true });
+      assert.deepEqual([await under.pushkeysOf(anna), await under.pushkeysOf(ben)], [['shared'], ['shared']]);
+      await under.addPusher(ben, 'shared');
+      assert.deepEqual([await under.pushkeysOf(anna), await under.pushkeysOf(ben)], [[], ['shared']]);
+    });
+
+    it('deletes pushers with their session, and at a password change those of the other sessions', async () => {
+      const cora = await under.server.register('cora');
+      const [second, third] = [await login('cora'), await login('cora')];
+      await under.addPusher(cora, 'first');
+      await under.addPusher(second, 'second');
+      await under.addPusher(third, 'third');
+      assert.deepEqual(await under.pushkeysOf(cora), ['first', 'second', 'third']);
+      await under.post('/logout', second, {});
+      assert.deepEqual(await under.pushkeysOf(cora), ['first', 'third']);
+      const auth = {
+        type: 'm.login.password',
+        identifier: { type: 'm.id.user', user: 'cora' },
+        password: 'correct horse',
+      };
+      const changed = await under.post('/account/password', third, { new_password: 'battery staple', auth });
+      assert.equal(changed.status, 200, changed.raw);
+      assert.deepEqual(await under.pushkeysOf(third), ['third']);
+      await under.post('/logout/all', third, {});
+      assert.deepEqual(await remaining(cora.userId), []);
+    });
+
+    it('deletes the pushers of deactivated accounts, and shows administrators those of a user', async () => {
+      const dora = await under.server.register('dora');
+      await under.addPusher(dora, 'key of Dora');
+      const path = `/_synapse/admin/v1/users/${encodeURIComponent(dora.userId)}/pushers`;
+      const shown = await under.server.api('GET', path, { token: admin.token });
+      assert.deepEqual(
+        [shown.body['total'], (shown.body['pushers'] as { pushkey: string }[])[0]?.pushkey],
+        [1, 'key of Dora'],
+      );
+      const deactivation = `/_synapse/admin/v1/deactivate/${encodeURIComponent(dora.userId)}`;
+      await under.server.api('POST', deactivation, { token: admin.token, body: {} });
+      assert.deepEqual(await remaining(dora.userId), []);
+    });
+  });
+}

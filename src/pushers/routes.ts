@@ -1,0 +1,61 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../kernel/http/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
+import { pusherForClient } from './pusher.ts';
+import { type PusherRequest, settingsIn } from './pusher-request.ts';
+import type { Pushers } from './pushers.ts';
+
+const name = Type.String({ maxLength: 1_024 });
+
+/** The body of `POST /pushers/set`: bounds as in the specification, or far above what clients send. */
+const setBody = Type.Object({
+  kind: Type.Union([Type.String({ maxLength: 255 }), Type.Null()]),
+  app_id: Type.String({ maxLength: 64 }),
+  pushkey: Type.String({ maxLength: 512 }),
+  app_display_name: Type.Optional(name),
+  device_display_name: Type.Optional(name),
+  profile_tag: Type.Optional(Type.Union([name, Type.Null()])),
+  lang: Type.Optional(Type.String({ maxLength: 255 })),
+  data: Type.Optional(Type.Unsafe<JsonObject>(Type.Object({}))),
+  append: Type.Optional(Type.Boolean()),
+  'org.matrix.msc3881.enabled': Type.Optional(Type.Boolean()),
+});
+
+/** Maximum bytes of a request, and so of `data`, which each notification contains. */
+const bodyLimit = 16_384;
+
+/**
+ * Client-server API, "Push Notifications".
+ * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
+ */
+export function pusherRoutes(pushers: Pushers, allowsPlainHttp: (host: string) => boolean): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getPushers',
+        method: 'GET',
+        path: ['/_proto/client/v3/pushers', '/_proto/client/r0/pushers'],
+        auth: 'user',
+        response: Type.Object({ pushers: Type.Array(Type.Unsafe<JsonObject>(Type.Object({}))) }),
+      },
+      async ({ requester }) => ({ pushers: (await pushers.list(requester.userId)).map(pusherForClient) }),
+    ),
+    route(
+      {
+        operationId: 'postPusher',
+        method: 'POST',
+        path: ['/_proto/client/v3/pushers/set', '/_proto/client/r0/pushers/set'],
+        auth: 'user',
+        body: setBody,
+        bodyLimit,
+      },
+      async ({ requester: { userId, deviceId }, body }) => {
+        const request: PusherRequest = body;
+        const { app_id: appId, pushkey, append = false } = request;
+        if (request.kind === null) await pushers.remove(userId, { appId, pushkey });
+        else await pushers.set({ userId, deviceId }, settingsIn(request, allowsPlainHttp), append);
+        return {};
+      },
+    ),
+  ];
+}

@@ -1,0 +1,59 @@
+/** The tables of pushers. */
+export interface PusherTables {
+  /** One row for each user, `app_id` and `pushkey`. */
+  pushers: {
+    id: number;
+    user_id: string;
+    /** The device that set the pusher, with which it is deleted; null for pushers that the server has added. */
+    device_id: string | null;
+    kind: string;
+    app_id: string;
+    pushkey: string;
+    app_display_name: string;
+    device_display_name: string;
+    profile_tag: string | null;
+    lang: string;
+    /** `data` as JSON. */
+    data: string;
+    /** 0 or 1. Source: MSC3881. */
+    enabled: number;
+    /** When a client has set it last, in milliseconds since the epoch. */
+    set_at: number;
+    /** Failed attempts since the last success. */
+    failures: number;
+    /** Time of the first of these attempts, and time of the next attempt; null without failures. */
+    failing_since: number | null;
+    retry_at: number | null;
+    /** The unread count that the gateway has received last; null before the first one. */
+    badge: number | null;
+  };
+  /** Events of which a pusher has not notified its user yet. */
+  pending_pushes: {
+    pusher_id: number;
+    /** Position of the event on the stream of rooms; of an invite by a remote server, position of the membership. */
+    stream: number;
+    user_id: string;
+    room_id: string;
+    nid: number;
+    /** When the event became pending, and the earliest time of the notification, in milliseconds since the epoch. */
+    added_at: number;
+    due_at: number;
+  };
+  /** How often mails about a room are sent to a user. */
+  mail_throttles: {
+    pusher_id: number;
+    room_id: string;
+    user_id: string;
+    /** When the last mail that contains the room was sent. */
+    sent_at: number;
+    /** Milliseconds from then until the room may cause the next mail. */
+    pause: number;
+    /** When the newest event of that mail became pending. */
+    newest_at: number;
+  };
+  /** One row: the position on the stream up to which `pending_pushes` has all events. */
+  pusher_progress: {
+    id: number;
+    position: number;
+  };
+}
