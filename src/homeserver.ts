@@ -93,6 +93,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const oauth = openOAuthBeforeUsers(kernel);
         const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
         const pushers = new Pushers({ ...kernel, ...thirdPartyIds.thirdPartyIds });
+        const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         const users = startUsers(kernel, opened, {
           registry,
           remoteProfiles: lookups.profiles,
@@ -100,6 +101,7 @@ export function createHomeserver(environment: Environment): Homeserver {
           addresses: thirdPartyIds,
           oauth,
           http: federation.http,
+          browsers: { pages, pictures: media },
         });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
@@ -123,10 +125,21 @@ export function createHomeserver(environment: Environment): Homeserver {
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
         await startPushers({ kernel, pushers, rooms, conversations, federation }, opened);
         startAdmin(
-          { kernel, users, pushers, rooms, upkeep, directory, sender, media, reports, federation },
+          {
+            kernel,
+            users,
+            pushers,
+            addresses: thirdPartyIds.thirdPartyIds.addresses,
+            rooms,
+            upkeep,
+            directory,
+            sender,
+            media,
+            reports,
+            federation,
+          },
           opened,
         );
-        const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         startAuthorizationServer(kernel, { ...users, ...oauth }, pages, opened);
         await startJobs(kernel, opened);
         reportServer(kernel, rooms.engine);

@@ -51,6 +51,7 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     'thread-subscriptions': [],
     'third-party-invites': [],
     'third-party-ids': [],
+    sso: [],
     'server-notices': [],
   },
   {
@@ -59,7 +60,6 @@ const tiers: readonly Readonly<Record<string, readonly string[]>>[] = [
     appservices: [],
     pushers: [],
     admin: ['federation', 'pushers'],
-    sso: [],
     modules: [],
     oauth: [],
   },

@@ -30,8 +30,10 @@ export { LimitOverrides } from './limit-overrides/limit-overrides.ts';
 export { limitOverrideMigrations } from './limit-overrides/migration.ts';
 export { limitOverrideRoutes } from './limit-overrides/routes.ts';
 export { type AccountLimits, challengeRate, type Limiter, loginTokenRate } from './limits.ts';
-export type { Login, LoginRequest, LoginType } from './login/login.ts';
+export { activeAccount } from './login/active-account.ts';
+export type { AuthenticatedUser, Login, LoginRequest, LoginType } from './login/login.ts';
 export type { LoginTokens } from './login/login-tokens.ts';
+export type { TokenIssuer } from './login/token-login.ts';
 export { accountMigrations } from './migrations.ts';
 export {
   type AccountExtensions,
@@ -42,6 +44,7 @@ export {
   openAccounts,
 } from './open.ts';
 export { accountPageRoutes, accountTemplates } from './pages/account-pages.ts';
+export { requireSameSite } from './pages/same-site.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
 export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';
 export type { NewAccount, Registration } from './registration/registration.ts';

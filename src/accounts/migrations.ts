@@ -147,4 +147,10 @@ export const accountMigrations: readonly Migration[] = [
     name: 'accounts/0005-consents',
     up: createUserConsents,
   },
+  {
+    name: 'accounts/0006-login-token-details',
+    async up({ db }) {
+      await db.schema.alterTable('login_tokens').addColumn('details', 'text').execute();
+    },
+  },
 ];

@@ -24,7 +24,7 @@ import { termsStages } from './interactive-auth/stages/terms.ts';
 import type { AccountLimits } from './limits.ts';
 import { Login, type LoginType } from './login/login.ts';
 import { LoginTokens } from './login/login-tokens.ts';
-import { TokenLogin } from './login/token-login.ts';
+import { type TokenIssuer, TokenLogin } from './login/token-login.ts';
 import { PasswordChange } from './passwords/password-change.ts';
 import { PasswordHasher } from './passwords/password-hasher.ts';
 import { PasswordLogin } from './passwords/password-login.ts';
@@ -73,10 +73,12 @@ export interface AccountExtensions {
   /** Further stages of interactive authentication. */
   readonly stages?: readonly Stage[];
   /** Flows, besides the password, by which a logged-in user can confirm an action. */
-  readonly confirmation?: () => Flows;
+  readonly confirmation?: (userId: string) => Promise<Flows>;
   readonly loginTypes?: readonly LoginType[];
   /** Confirms actions of sessions that cannot use interactive authentication. */
   readonly confirmationElsewhere?: ConfirmationElsewhere | undefined;
+  /** Logins through a browser. */
+  readonly loginTokenIssuer?: TokenIssuer;
   /** Mail addresses and phone numbers of accounts; absent on a server without them. */
   readonly thirdPartyIds?: ThirdPartyIdentifiers;
   readonly reservations?: UsernameReservations;
@@ -133,9 +135,9 @@ export function openAccounts(
     disabledError,
     thirdPartyIds,
   };
-  const flows = () => [
+  const flows = async (userId: string) => [
     ...(passwordLogin.confirms ? [[passwordLogin.type]] : []),
-    ...(extensions.confirmation?.() ?? []),
+    ...((await extensions.confirmation?.(userId)) ?? []),
   ];
   const reservations = extensions.reservations ?? noReservations;
   const consents = new Consents({ ...environment, formSecret: options.form_secret });
@@ -145,7 +147,7 @@ export function openAccounts(
     options,
   );
   const loginTokens = new LoginTokens(environment);
-  const tokenLogin = new TokenLogin({ loginTokens, accounts }, options);
+  const tokenLogin = new TokenLogin({ loginTokens, accounts, issuer: extensions.loginTokenIssuer }, options);
   return {
     accounts,
     devices,

@@ -78,6 +78,8 @@ export interface AccountTables {
     hash: string;
     user_id: string;
     expires_at: number;
+    /** JSON object: how the user was authenticated. */
+    details: Generated<string | null>;
   };
   registration_tokens: {
     token: string;

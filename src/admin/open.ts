@@ -11,6 +11,7 @@ import type { Profiles } from '../profiles/index.ts';
 import type { Pushers } from '../pushers/index.ts';
 import type { Reports } from '../reports/index.ts';
 import type { DummyEvents, RoomDeletion, Rooms, UserRedaction } from '../rooms/index.ts';
+import type { ExternalIds } from '../sso/index.ts';
 import type { AccountAddresses } from '../third-party-ids/index.ts';
 import { DestinationList } from './federation/destination-list.ts';
 import { destinationRoutes } from './federation/destination-routes.ts';
@@ -62,6 +63,8 @@ export interface AdminDeps {
   readonly pushers: Pushers;
   /** Absent on a server without third-party identifiers. */
   readonly addresses: AccountAddresses | undefined;
+  /** Absent in a server without single sign-on. */
+  readonly externalIds: ExternalIds | undefined;
   readonly reports: Reports;
   readonly destinations: Destinations;
   readonly jobs: Jobs;
@@ -99,13 +102,21 @@ export function openAdmin(deps: AdminDeps): { readonly routes: readonly Route[] 
 }
 
 function routesOfUsers(deps: AdminDeps, users: LocalUsers, cursors: PageCursors): Route[] {
-  const { profiles, options, addresses } = deps;
+  const { profiles, options, addresses, externalIds } = deps;
   const { accounts, devices } = deps.accounts;
   const list = new UserList(deps);
-  const editor = new UserEditor({ ...deps.accounts, accounts, profiles, users, addresses, options });
+  const editor = new UserEditor({
+    ...deps.accounts,
+    accounts,
+    profiles,
+    users,
+    addresses,
+    externalIds,
+    options,
+  });
   return [
     ...userListRoutes(list, cursors),
-    ...userRoutes({ users, editor, profiles, list, addresses }),
+    ...userRoutes({ users, editor, profiles, list, addresses, externalIds }),
     ...accountActionRoutes({ ...deps.accounts, accounts, users }),
     ...deviceRoutes(devices, users),
     ...redactionRoutes({ redaction: deps.userRedaction, engine: deps.rooms.engine, users }),

@@ -5,6 +5,7 @@ import type { MediaSlice } from '../media/index.ts';
 import type { Pushers } from '../pushers/index.ts';
 import type { Reports } from '../reports/index.ts';
 import { RoomDeletion, type Rooms, type RoomUpkeep, UserRedaction } from '../rooms/index.ts';
+import type { AccountAddresses } from '../third-party-ids/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
@@ -14,6 +15,7 @@ interface Deps {
   readonly kernel: Kernel;
   readonly users: Users;
   readonly pushers: Pushers;
+  readonly addresses: AccountAddresses;
   readonly rooms: Rooms;
   readonly upkeep: RoomUpkeep;
   readonly directory: Directory;
@@ -26,10 +28,10 @@ interface Deps {
 
 /** Opens the admin API over all other slices; to be called before jobs are started. */
 export function startAdmin(
-  { kernel, users, pushers, rooms, upkeep, directory, sender, media, reports, federation }: Deps,
+  { kernel, users, pushers, addresses, rooms, upkeep, directory, sender, media, reports, federation }: Deps,
   opened: OpenedSlices,
 ): void {
-  const { accounts, profiles, accountData, addresses } = users;
+  const { accounts, profiles, accountData } = users;
   const deletion = new RoomDeletion({
     ...kernel,
     ...upkeep,
@@ -47,6 +49,7 @@ export function startAdmin(
       accountData,
       pushers,
       addresses,
+      externalIds: users.sso?.externalIds,
       reports,
       destinations: federation.destinations,
       rooms,

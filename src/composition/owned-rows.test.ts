@@ -15,7 +15,7 @@ const others: Readonly<Record<string, readonly string[]>> = {
   ],
   'profiles publish the deletion of each field': ['profile_fields'],
   'a job deletes them': ['user_directory', 'delayed_events', 'openid_tokens'],
-  'the account itself': ['users', 'erased_users', 'rate_limit_overrides'],
+  'the account itself': ['users', 'erased_users', 'rate_limit_overrides', 'external_ids'],
   'other users and servers still need them': [
     'device_list_changes',
     'unannounced_devices',

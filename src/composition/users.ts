@@ -23,6 +23,7 @@ import { UserIndexJobs } from '../directory/index.ts';
 import { DeviceKeyChanges } from '../e2ee/index.ts';
 import { type Filters, openFilters } from '../filters/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
+import type { Pages } from '../kernel/pages/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { type AvatarFiles, openProfiles, type Profiles, type RemoteProfiles } from '../profiles/index.ts';
 import { openPushRules, type PushRules } from '../push/index.ts';
@@ -30,11 +31,13 @@ import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
 import { slices } from '../slices.ts';
-import { type AccountAddresses, thirdPartyIdRoutes } from '../third-party-ids/index.ts';
+import type { PictureStore, SsoSlice } from '../sso/index.ts';
+import { thirdPartyIdRoutes } from '../third-party-ids/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
 import type { OAuthBeforeUsers } from './oauth.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import { startSso } from './sso.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 import { tokenKeyOf } from './token-key.ts';
 
@@ -51,8 +54,8 @@ export interface Users {
   readonly erasedUsers: ErasedUsers;
   /** Publishes changes of one-time keys and fallback keys. */
   readonly keyChanges: DeviceKeyChanges;
-  /** The mail addresses and phone numbers of accounts. */
-  readonly addresses: AccountAddresses | undefined;
+  /** Logins with accounts of other systems; absent in processes that log no users in. */
+  readonly sso: SsoSlice | undefined;
 }
 
 /** What users have besides their rows; a process that only reads has none of it. */
@@ -64,15 +67,17 @@ export interface UserSources {
   /** The application services, which reserve names and log in as their users. */
   readonly registry?: AppserviceRegistry;
   readonly oauth?: OAuthBeforeUsers;
-  /** For requests to the CAPTCHA service. */
+  /** For requests to the CAPTCHA service and to identity providers. */
   readonly http?: OutboundHttp;
+  /** For logins through browsers. */
+  readonly browsers?: { readonly pages: Pages; readonly pictures: PictureStore | undefined };
 }
 
 /** Opens accounts and what is stored for them. */
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
-  { remoteProfiles, avatarFiles, addresses, oauth, http, registry }: UserSources = {},
+  { remoteProfiles, avatarFiles, addresses, oauth, http, registry, browsers }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -107,7 +112,17 @@ export function startUsers(
   const { profiles } = opened.add('profiles', openedProfiles);
   const erasedUsers = new ErasedUsers(kernel.database);
   const ownedRows = new OwnedRows(slices);
-  const accounts = openAccounts(
+  const sso =
+    http && browsers && addresses
+      ? startSso(kernel, {
+          ...browsers,
+          http,
+          profiles,
+          thirdPartyIds: addresses.thirdPartyIds.addresses,
+          accounts: () => accounts,
+        })
+      : undefined;
+  const accounts: AccountsSlice = openAccounts(
     {
       ...kernel,
       log: kernel.namedLog('accounts'),
@@ -137,12 +152,16 @@ export function startUsers(
           isServer(userId) || registry?.isUserReservedFrom(userId, appservice) === true,
         managesDevices: (id) => registry?.byId(id)?.registration.managesDevices === true,
       },
-      ...(registry && { loginTypes: [new ServiceLogin({ registry, accounts: reader, serverName })] }),
       ...(addresses && {
-        stages: addresses.thirdPartyIds.stages,
         thirdPartyIds: addresses.thirdPartyIds.addresses,
       }),
       confirmationElsewhere: oauth?.confirmationElsewhere,
+      ...sso?.extensions,
+      loginTypes: [
+        ...(registry ? [new ServiceLogin({ registry, accounts: reader, serverName })] : []),
+        ...(sso?.extensions.loginTypes ?? []),
+      ],
+      stages: [...(addresses?.thirdPartyIds.stages ?? []), ...(sso?.extensions.stages ?? [])],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },
   );
@@ -152,6 +171,7 @@ export function startUsers(
       routes: thirdPartyIdRoutes(thirdPartyIds, routesDeps, accounts.reauthenticator),
     });
   }
+  if (sso) opened.add('single sign-on', { routes: sso.routes });
   opened.add('capabilities', { routes: routesOfCapabilities(kernel, oauth) });
   opened.add('accounts', {
     routes: [
@@ -179,7 +199,7 @@ export function startUsers(
     pushRules,
     erasedUsers,
     keyChanges,
-    addresses: addresses?.thirdPartyIds.addresses,
+    sso,
   };
 }
 

@@ -49,6 +49,8 @@ export interface MediaSlice {
   readonly routes: readonly Route[];
   /** Returns the properties of a local file. */
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
+  /** Stores a file of a local user that is in memory. @returns its `mxc://` URI */
+  store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
   readonly moderation: MediaModeration;
   /** Stores images of URL previews. */
   readonly previewImages: PreviewImages;
@@ -89,6 +91,13 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
       const address = parseMxcUri(mxcUri);
       const file = address?.serverName === serverName ? await local.describe(address.mediaId) : undefined;
       return file && { size: file.size, mimeType: essenceOf(file.contentType) };
+    },
+    async store(userId, { contentType, bytes }) {
+      const content = (async function* () {
+        yield bytes;
+      })();
+      const mediaId = await local.upload(userId, { contentType, fileName: undefined }, content);
+      return `mxc://${serverName}/${mediaId}`;
     },
     moderation,
     previewImages,

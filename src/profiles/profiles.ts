@@ -108,6 +108,15 @@ export class Profiles implements AccountLifecycle {
   async set(requester: Requester, userId: string, field: string, value: JsonValue): Promise<void> {
     this.check(field, value);
     await this.#checkMayChange(requester, userId, field);
+    await this.setForUser(userId, field, value);
+  }
+
+  /**
+   * Sets a field of a local user for the server itself, which may do so where users may not.
+   * @throws MatrixError M_FORBIDDEN for an avatar that is not allowed, M_INVALID_PARAM, M_KEY_TOO_LARGE, M_PROFILE_TOO_LARGE
+   */
+  async setForUser(userId: string, field: string, value: JsonValue): Promise<void> {
+    this.check(field, value);
     if (isRemoval(field, value)) return this.#remove(userId, field);
     if (field === 'avatar_url') await this.#checkAvatar(value as string);
     await this.#deps.streams.write<ProfileTables, void>(async (writer, publish) => {

@@ -1,4 +1,4 @@
-import { section } from '../kernel/config/index.ts';
+import { type SectionType, section } from '../kernel/config/index.ts';
 import { casOption } from './options/cas.ts';
 import { jwtOption } from './options/jwt.ts';
 import { oidcProvidersOption } from './options/oidc.ts';
@@ -19,3 +19,5 @@ export const ssoSection = section({
   },
   rules: [...ssoRules, ({ oidc_providers }, view) => oidcRules(oidc_providers, view)],
 });
+
+export type SsoConfig = SectionType<typeof ssoSection>;

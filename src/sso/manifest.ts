@@ -1,7 +1,13 @@
 import type { SliceManifest } from '../kernel/slices/index.ts';
 import { ssoSection } from './config.ts';
+import { ssoMigrations } from './migrations.ts';
 
+/** External ids stay after a deactivation, so that a login finds the deactivated account and creates no other one. */
 export const ssoManifest = {
   name: 'sso',
   options: { sso: ssoSection },
+  migrations: ssoMigrations,
+  deviceRows: {
+    tables: [{ table: 'provider_sessions', userColumn: 'user_id', deviceColumn: 'device_id' }],
+  },
 } satisfies SliceManifest;

@@ -87,7 +87,9 @@ export class InteractiveAuth {
     if (!isJsonObject(auth)) throw badJson("'auth' must be an object");
     const resumed = await this.#resume(request, parameters, auth['session'] ?? undefined, row);
     const type = auth['type'];
-    const progress = typeof type === 'string' ? await this.#attempt(request, resumed, type, auth) : resumed;
+    // A client names the stage also after the user has completed it in a browser.
+    const isAttempt = typeof type === 'string' && !resumed.completed.has(type);
+    const progress = isAttempt ? await this.#attempt(request, resumed, type, auth) : resumed;
     if (!request.flows.some((stages) => stages.every((stage) => progress.completed.has(stage)))) {
       throw await this.#challenge(request, progress);
     }

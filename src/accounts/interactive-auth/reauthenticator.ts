@@ -33,15 +33,15 @@ export class Reauthenticator implements Reauthentication {
   readonly #auth: InteractiveAuth;
   readonly #sessions: Sessions;
   readonly #options: Pick<AccountOptions, 'ui_auth'>;
-  readonly #flows: () => Flows;
+  readonly #flows: (userId: string) => Promise<Flows>;
   readonly #elsewhere: ConfirmationElsewhere | undefined;
 
-  /** @param flows the flows by which a user can authenticate */
+  /** @param deps with the flows by which a user can authenticate */
   constructor(
     deps: {
       auth: InteractiveAuth;
       sessions: Sessions;
-      flows: () => Flows;
+      flows: (userId: string) => Promise<Flows>;
       elsewhere?: ConfirmationElsewhere | undefined;
     },
     options: Pick<AccountOptions, 'ui_auth'>,
@@ -63,7 +63,7 @@ export class Reauthenticator implements Reauthentication {
     if (!always && tokenId !== undefined && timeout > 0) {
       if ((await this.#sessions.sinceConfirmed(tokenId)) < timeout) return action();
     }
-    const flows = this.#flows();
+    const flows = await this.#flows(requester.userId);
     if (flows.length === 0) throw forbidden('No authentication flow is available to confirm this action');
     const request = { operation, body: body as JsonObject, requester, ip, flows };
     return this.#auth.run(request, async () => {

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
-import { forbidden } from '../../protocol/index.ts';
+import { forbidden, type JsonObject, parseJson } from '../../protocol/index.ts';
 import type { AccountTables } from '../tables.ts';
 
 export interface LoginTokensDeps {
@@ -15,6 +15,13 @@ export interface LoginTokensDeps {
 
 /** About 238 bits of entropy. */
 const tokenLength = 40;
+
+/** What a login token stands for. */
+export interface RedeemedToken {
+  readonly userId: string;
+  /** What was given to `issue`. */
+  readonly details: JsonObject | undefined;
+}
 
 /** Maximum characters of a token; longer ones are refused without hashing. */
 const maxTokenLength = 255;
@@ -30,12 +37,17 @@ export class LoginTokens {
     this.#deps = deps;
   }
 
-  /** @param lifetime milliseconds @returns the token */
-  async issue(userId: string, lifetime: number): Promise<string> {
+  /** @param lifetime milliseconds @param details are stored, and returned by `redeem` @returns the token */
+  async issue(userId: string, lifetime: number, details?: JsonObject): Promise<string> {
     const { clock, database, randomness } = this.#deps;
     const token = `hlt_${randomString(randomness, tokenLength)}`;
     const now = clock.now();
-    const row = { hash: this.#mac(token), user_id: userId, expires_at: now + lifetime };
+    const row = {
+      hash: this.#mac(token),
+      user_id: userId,
+      expires_at: now + lifetime,
+      details: details === undefined ? null : JSON.stringify(details),
+    };
     await database.transaction<AccountTables, void>(async (writer) => {
       await writer.deleteFrom('login_tokens').where('expires_at', '<=', now).execute();
       await writer.insertInto('login_tokens').values(row).execute();
@@ -47,19 +59,20 @@ export class LoginTokens {
    * Returns the user of a token, which is not valid any more afterwards.
    * @throws MatrixError M_FORBIDDEN when the token is unknown, used or expired
    */
-  async redeem(token: string): Promise<string> {
+  async redeem(token: string): Promise<RedeemedToken> {
     const { clock, database } = this.#deps;
     if (token.length > maxTokenLength) throw invalidToken();
     const hash = this.#mac(token);
-    return database.transaction<AccountTables, string>(async (writer) => {
-      const tokens = writer.selectFrom('login_tokens').select(['user_id', 'expires_at']);
+    return database.transaction<AccountTables, RedeemedToken>(async (writer) => {
+      const tokens = writer.selectFrom('login_tokens').select(['user_id', 'expires_at', 'details']);
       const row = await tokens.where('hash', '=', hash).executeTakeFirst();
       const { numDeletedRows } = await writer
         .deleteFrom('login_tokens')
         .where('hash', '=', hash)
         .executeTakeFirst();
       if (row === undefined || numDeletedRows === 0n || row.expires_at <= clock.now()) throw invalidToken();
-      return row.user_id;
+      const details = row.details === null ? undefined : (parseJson(row.details) as JsonObject);
+      return { userId: row.user_id, details };
     });
   }
 

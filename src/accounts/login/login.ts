@@ -34,7 +34,16 @@ export interface LoginType {
    * Authenticates the user.
    * @throws MatrixError M_FORBIDDEN when authentication fails
    */
-  login(body: JsonObject, request: LoginRequest): Promise<{ userId: string }>;
+  login(body: JsonObject, request: LoginRequest): Promise<AuthenticatedUser>;
+}
+
+/** The user of a login. */
+export interface AuthenticatedUser {
+  readonly userId: string;
+  /** Further members of the response. */
+  readonly members?: JsonObject | undefined;
+  /** Runs in the transaction that opens the session. */
+  readonly opened?: ((writer: AnyWriter, deviceId: string) => Promise<void>) | undefined;
 }
 
 export interface LoginDeps {
@@ -66,11 +75,11 @@ export class Login {
     body: JsonObject,
     device: LoginDevice,
     request: LoginRequest,
-  ): Promise<{ userId: string; session: OpenedSession }> {
+  ): Promise<{ userId: string; session: OpenedSession; members: JsonObject }> {
     const type = this.#typeOf(body);
     this.#deps.devices.check(device);
-    const userId = await this.#authenticate(type, body, request);
-    return { userId, session: await this.open(userId, device) };
+    const { userId, members = {}, opened } = await this.#authenticate(type, body, request);
+    return { userId, session: await this.open(userId, device, undefined, opened), members };
   }
 
   /**
@@ -78,22 +87,24 @@ export class Login {
    * @returns the user id
    * @throws as `login`
    */
-  authenticate(body: JsonObject, request: LoginRequest): Promise<string> {
-    return this.#authenticate(this.#typeOf(body), body, request);
+  async authenticate(body: JsonObject, request: LoginRequest): Promise<string> {
+    return (await this.#authenticate(this.#typeOf(body), body, request)).userId;
   }
 
   /**
    * Opens a session for a user who has been authenticated.
-   * @param also runs in the same transaction, before the session is opened
+   * @param before runs in the same transaction, before the session is opened
+   * @param opened runs in the same transaction, after it
    */
   open(
     userId: string,
     { deviceId, displayName, refreshable }: LoginDevice,
-    also?: (writer: AnyWriter) => Promise<void>,
+    before?: (writer: AnyWriter) => Promise<void>,
+    opened?: AuthenticatedUser['opened'],
   ): Promise<OpenedSession> {
     const { devices, sessions, streams } = this.#deps;
     return streams.write<AccountTables, OpenedSession>(async (writer, publish) => {
-      await also?.(writer);
+      await before?.(writer);
       const device = await devices.ensure(writer, publish, { userId, deviceId, displayName });
       const tokens = await sessions.open(writer, publish, {
         userId,
@@ -101,13 +112,14 @@ export class Login {
         isNewDevice: device.created,
         refreshable,
       });
+      await opened?.(writer, device.deviceId);
       return { deviceId: device.deviceId, ...tokens };
     });
   }
 
-  async #authenticate(type: LoginType, body: JsonObject, request: LoginRequest): Promise<string> {
+  #authenticate(type: LoginType, body: JsonObject, request: LoginRequest): Promise<AuthenticatedUser> {
     if (!type.isUnlimited) this.#deps.limits.address.take(request.ip);
-    return (await type.login(body, request)).userId;
+    return type.login(body, request);
   }
 
   /** @throws MatrixError M_UNKNOWN for a type that is not offered */

@@ -1,27 +1,49 @@
-import { forbidden, type JsonObject, missingParam } from '../../protocol/index.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import { isJsonObject, type JsonObject, missingParam } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { AccountReader } from '../account-reader.ts';
-import { deactivatedAccount, lockedAccount } from '../sessions/token-errors.ts';
-import type { LoginType } from './login.ts';
+import { activeAccount } from './active-account.ts';
+import type { AuthenticatedUser, LoginType } from './login.ts';
 import type { LoginTokens } from './login-tokens.ts';
 
 type Options = Pick<AccountOptions, 'login_via_existing_session'>;
 
-/** `m.login.token`: logs in with a token from an existing session. Source: client-server API, "Token-based login". */
+/** Logins through a browser, which end with a login token. */
+export interface TokenIssuer {
+  /** Whether such logins are possible. */
+  readonly issuesTokens: boolean;
+  /**
+   * Stores how the user of a new session was authenticated, in the transaction that opens the session.
+   * @param details what the token was issued with
+   */
+  opened(
+    writer: AnyWriter,
+    session: { readonly userId: string; readonly deviceId: string; readonly details: JsonObject },
+  ): Promise<void>;
+}
+
+export interface TokenLoginDeps {
+  readonly loginTokens: LoginTokens;
+  readonly accounts: AccountReader;
+  readonly issuer: TokenIssuer | undefined;
+}
+
+/**
+ * `m.login.token`: logs in with a token from an existing session or from a login through a browser. Source: client-server
+ * API, "Token-based login".
+ */
 export class TokenLogin implements LoginType {
   readonly type = 'm.login.token';
-  readonly #tokens: LoginTokens;
-  readonly #accounts: AccountReader;
+  readonly #deps: TokenLoginDeps;
   readonly #options: Options;
 
-  constructor(deps: { loginTokens: LoginTokens; accounts: AccountReader }, options: Options) {
-    this.#tokens = deps.loginTokens;
-    this.#accounts = deps.accounts;
+  constructor(deps: TokenLoginDeps, options: Options) {
+    this.#deps = deps;
     this.#options = options;
   }
 
   get opensSessions(): boolean {
-    return this.#options.login_via_existing_session.enabled;
+    return this.#options.login_via_existing_session.enabled || this.#deps.issuer?.issuesTokens === true;
   }
 
   flow(): JsonObject {
@@ -29,14 +51,18 @@ export class TokenLogin implements LoginType {
   }
 
   /** @throws MatrixError M_MISSING_PARAM, M_FORBIDDEN, M_USER_DEACTIVATED, M_USER_LOCKED */
-  async login(body: JsonObject): Promise<{ userId: string }> {
+  async login(body: JsonObject): Promise<AuthenticatedUser> {
     const { token } = body;
     if (typeof token !== 'string') throw missingParam("'token' is missing");
-    const userId = await this.#tokens.redeem(token);
-    const user = await this.#accounts.getUser(userId);
-    if (user === undefined) throw forbidden('The account does not exist');
-    if (user.isDeactivated) throw deactivatedAccount();
-    if (user.isLocked) throw lockedAccount();
-    return { userId };
+    const { accounts, issuer, loginTokens } = this.#deps;
+    const { userId, details } = await loginTokens.redeem(token);
+    await activeAccount(accounts, userId);
+    if (details === undefined || issuer === undefined) return { userId };
+    const { members } = details;
+    return {
+      userId,
+      members: isJsonObject(members) ? members : undefined,
+      opened: (writer, deviceId) => issuer.opened(writer, { userId, deviceId, details }),
+    };
   }
 }

@@ -76,11 +76,12 @@ async function loggedIn(
     ...(device_id !== '' && { device_id }),
     ...(initial_device_display_name !== '' && { initial_device_display_name }),
   });
-  const { userId, session } = await login.login(loginBody(fields), device, {
+  const { userId, session, members } = await login.login(loginBody(fields), device, {
     ip,
     authenticate: () => undefined,
   });
-  const response = { ...toSessionResponse(userId, session), ...(wellKnown && { well_known: wellKnown }) };
+  const own = { ...toSessionResponse(userId, session), ...(wellKnown && { well_known: wellKnown }) };
+  const response = { ...members, ...own };
   const nonce = randomString(randomness, 24);
   return pages.page(
     'login_success.html',

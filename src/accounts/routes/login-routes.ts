@@ -45,8 +45,9 @@ export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Ro
       },
       async (request) => {
         const { body } = request;
-        const { userId, session } = await login.login(body as JsonObject, toLoginDevice(body), request);
-        return { ...toSessionResponse(userId, session), well_known: wellKnown };
+        const device = toLoginDevice(body);
+        const { userId, session, members } = await login.login(body as JsonObject, device, request);
+        return { ...members, ...toSessionResponse(userId, session), well_known: wellKnown };
       },
     ),
   ];

@@ -1,5 +1,6 @@
 import type { User } from '../../accounts/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
+import type { ExternalIds } from '../../sso/index.ts';
 import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { UserList } from './user-list.ts';
 
@@ -10,16 +11,19 @@ export async function userDetails(
     profiles,
     list,
     addresses,
+    externalIds,
   }: {
     readonly profiles: Profiles;
     readonly list: UserList;
     readonly addresses: AccountAddresses | undefined;
+    readonly externalIds: ExternalIds | undefined;
   },
 ) {
-  const [profile, lastSeen, threepids] = await Promise.all([
+  const [profile, lastSeen, threepids, ids] = await Promise.all([
     profiles.read(user.userId),
     list.lastSeen(user.userId),
     addresses?.list(user.userId) ?? [],
+    externalIds?.list(user.userId) ?? [],
   ]);
   return {
     name: user.userId,
@@ -31,7 +35,10 @@ export async function userDetails(
       added_at,
       validated_at,
     })),
-    external_ids: [],
+    external_ids: ids.map(({ provider, externalId }) => ({
+      auth_provider: provider,
+      external_id: externalId,
+    })),
     is_guest: user.isGuest,
     admin: user.isAdmin,
     deactivated: user.isDeactivated,

@@ -3,6 +3,7 @@ import { checkUserType } from '../../accounts/index.ts';
 import type { Requester } from '../../kernel/http/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
 import { invalidParam, localpartOf, MatrixError } from '../../protocol/index.ts';
+import type { ExternalId, ExternalIds } from '../../sso/index.ts';
 import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { LocalUsers } from './local-user.ts';
 
@@ -14,6 +15,7 @@ export interface UserEditorDeps {
   readonly users: LocalUsers;
   /** Absent on a server without third-party identifiers. */
   readonly addresses: AccountAddresses | undefined;
+  readonly externalIds: ExternalIds | undefined;
   readonly options: Parameters<typeof checkUserType>[1];
 }
 
@@ -29,6 +31,8 @@ export interface UserChange {
   readonly isLocked?: boolean | undefined;
   /** Replace the mail addresses and phone numbers of the user. */
   readonly addresses?: readonly { readonly medium: string; readonly address: string }[] | undefined;
+  /** Replace the users of identity providers who log in to the account. */
+  readonly externalIds?: readonly ExternalId[] | undefined;
   /** Null removes the type. */
   readonly userType?: string | null | undefined;
 }
@@ -50,11 +54,13 @@ export class UserEditor {
   async put(requester: Requester, userId: string, change: UserChange): Promise<boolean> {
     const user = await this.#deps.users.find(userId);
     this.#check(requester, userId, user, change);
-    const { addresses } = this.#deps;
+    const { addresses, externalIds } = this.#deps;
     const wanted = change.addresses && (await addresses?.checkAll(userId, change.addresses));
+    if (change.externalIds) await externalIds?.checkAll(userId, change.externalIds);
     if (user === undefined) await this.#create(userId, change);
     else await this.#changeAccount(user, change);
     if (wanted) await addresses?.replace(userId, wanted);
+    if (change.externalIds) await externalIds?.replace(userId, change.externalIds);
     await this.#setProfile(requester, userId, change, user === undefined);
     const { accounts } = this.#deps;
     if (change.isLocked !== undefined && change.isLocked !== (user?.isLocked ?? false)) {

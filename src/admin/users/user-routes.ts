@@ -1,7 +1,8 @@
 import { Type } from 'typebox';
 import { Reply, type Route, route } from '../../kernel/http/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
-import { invalidParam, notFound } from '../../protocol/index.ts';
+import { notFound } from '../../protocol/index.ts';
+import { type ExternalIds, maxExternalId } from '../../sso/index.ts';
 import type { AccountAddresses } from '../../third-party-ids/index.ts';
 import type { LocalUsers } from './local-user.ts';
 import { userDetails } from './user-details.ts';
@@ -30,9 +31,15 @@ const body = Type.Object({
     Type.Array(Type.Object({ medium: Type.String(), address: Type.String() }), { maxItems: maxIds }),
   ),
   external_ids: Type.Optional(
-    Type.Array(Type.Object({ auth_provider: Type.String(), external_id: Type.String() }), {
-      maxItems: maxIds,
-    }),
+    Type.Array(
+      Type.Object({
+        auth_provider: Type.String({ maxLength: 255 }),
+        external_id: Type.String({ maxLength: maxExternalId }),
+      }),
+      {
+        maxItems: maxIds,
+      },
+    ),
   ),
   admin: Type.Optional(Type.Boolean()),
   deactivated: Type.Optional(Type.Boolean()),
@@ -47,6 +54,7 @@ export function userRoutes(deps: {
   readonly profiles: Profiles;
   readonly list: UserList;
   readonly addresses: AccountAddresses | undefined;
+  readonly externalIds: ExternalIds | undefined;
 }): Route[] {
   const { users, editor } = deps;
   return [
@@ -70,8 +78,10 @@ export function userRoutes(deps: {
         auth: 'admin',
         response: Type.Object({ user_id: Type.String() }),
       },
-      () => {
-        throw notFound('User not found: accounts of this server have no external ids');
+      async ({ params: { provider, externalId } }) => {
+        const userId = await deps.externalIds?.find(provider, externalId);
+        if (userId === undefined) throw notFound('User not found');
+        return { user_id: userId };
       },
     ),
     route({ method: 'GET', path, auth: 'admin', response }, async ({ params: { userId } }) =>
@@ -80,7 +90,6 @@ export function userRoutes(deps: {
     route(
       { method: 'PUT', path, auth: 'admin', body, response },
       async ({ params: { userId }, requester, body: given }) => {
-        if (given.external_ids?.length) throw invalidParam('Accounts of this server have no external ids');
         const isNew = await editor.put(requester, userId, {
           password: given.password,
           logoutDevices: given.logout_devices,
@@ -90,6 +99,10 @@ export function userRoutes(deps: {
           isDeactivated: given.deactivated,
           isLocked: given.locked,
           addresses: given.threepids,
+          externalIds: given.external_ids?.map(({ auth_provider, external_id }) => ({
+            provider: auth_provider,
+            externalId: external_id,
+          })),
           userType: given.user_type,
         });
         return new Reply(isNew ? 201 : 200, await userDetails(await users.get(userId), deps));

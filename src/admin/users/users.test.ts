@@ -317,9 +317,25 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(none, [404, 'M_NOT_FOUND']);
     });
 
-    it('GET /auth_providers/{provider}/users/{externalId} finds no user, as accounts have no external ids', async () => {
-      const path = '/v1/auth_providers/oidc-x/users/1234';
+    it('GET /auth_providers/{provider}/users/{externalId} finds the user of an external id that PUT /users/{userId} has set', async () => {
+      const path = '/v1/auth_providers/oidc-x/users/12%2F34';
       assert.deepEqual(await admin.refused('GET', path), [404, 'M_NOT_FOUND']);
+      const [one, two] = [await newUser(), await newUser()];
+      const external_ids = [
+        { auth_provider: 'oidc-x', external_id: '12/34' },
+        { auth_provider: 'saml', external_id: 'one' },
+      ];
+      const put = await admin.do('PUT', `/v2/users/${one.id}`, { external_ids });
+      assert.deepEqual(put['external_ids'], external_ids);
+      assert.deepEqual(await admin.do('GET', path), { user_id: one.id });
+      const stolen = { external_ids: [external_ids[1]], displayname: 'Thief' };
+      assert.deepEqual(await admin.refused('PUT', `/v2/users/${two.id}`, stolen), [400, 'M_INVALID_PARAM']);
+      assert.notEqual((await admin.do('GET', `/v2/users/${two.id}`))['displayname'], 'Thief');
+      const emptied = await admin.do('PUT', `/v2/users/${one.id}`, { external_ids: [] });
+      assert.deepEqual(emptied['external_ids'], []);
+      assert.deepEqual(await admin.refused('GET', path), [404, 'M_NOT_FOUND']);
+      const moved = await admin.do('PUT', `/v2/users/${two.id}`, { external_ids });
+      assert.deepEqual(moved['external_ids'], external_ids);
     });
 
     it('GET /username_available checks a name, also one that may not be registered', async () => {

@@ -2,3 +2,4 @@
 export type { TemplateFilter } from './environment.ts';
 export { pythonFormat } from './jinja/python-format.ts';
 export { type TemplateOptions, Templates } from './templates.ts';
+export { compileText, type TextTemplate } from './text-template.ts';

@@ -55,6 +55,7 @@ declare module '@11ty/nunjucks' {
         ) => Node;
       };
     };
+    compile(text: string, environment: Environment): { render(values: object): string };
     installJinjaCompat(): void;
   }
 

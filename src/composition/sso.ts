@@ -1,0 +1,27 @@
+import { beginRate, openSso, type SsoDeps, type SsoSlice } from '../sso/index.ts';
+import type { Kernel } from './kernel.ts';
+
+/** Opens logins with accounts of other systems, before accounts, which offer them. */
+export function startSso(
+  kernel: Kernel,
+  deps: Pick<SsoDeps, 'http' | 'pages' | 'pictures' | 'profiles' | 'thirdPartyIds' | 'accounts'>,
+): SsoSlice {
+  const { configuration, limiter, serverName } = kernel;
+  const { accounts, profiles, rateLimits, server, sso } = configuration;
+  const consent = accounts.user_consent;
+  return openSso(
+    {
+      ...kernel,
+      ...deps,
+      log: kernel.namedLog('sso'),
+      limits: { registration: limiter(rateLimits.rc_registration), begin: limiter(beginRate) },
+    },
+    {
+      ...sso,
+      server_name: serverName,
+      public_baseurl: server.public_baseurl,
+      max_avatar_size: profiles.max_avatar_size,
+      terms: consent?.require_at_registration ? consent.version : null,
+    },
+  );
+}

@@ -1,0 +1,237 @@
+import type { Limiter } from '../../accounts/index.ts';
+import { type Reply, redirect } from '../../kernel/http/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import type { Randomness } from '../../kernel/randomness.ts';
+import { type JsonObject, notFound, tooLarge } from '../../protocol/index.ts';
+import type { ProviderAccounts } from '../new-accounts/provider-accounts.ts';
+import { browserCookie, browserOf, browserOrNew } from './browser-cookie.ts';
+import type { BrowserRequest, LoginContinuation } from './continuation.ts';
+import type { IdentityProvider, ProviderFace, RemoteUser } from './identity-provider.ts';
+import { LoginFailure, unknownLogin } from './login-failure.ts';
+import type { LoginSession, LoginSessions, NewUser } from './login-sessions.ts';
+
+export interface BrowserLoginsDeps {
+  readonly providers: readonly IdentityProvider[];
+  readonly sessions: LoginSessions;
+  readonly accounts: ProviderAccounts;
+  readonly pages: Pages;
+  readonly randomness: Randomness;
+  /** Logins that are begun, by address of the client. */
+  readonly limiter: Limiter;
+  readonly log: Logger;
+  /** Where a new user chooses a name and accepts terms. */
+  readonly newUserPages: NewUserPages;
+  readonly updatesProfiles: boolean;
+}
+
+/** The pages through which new users go before they get an account. */
+export interface NewUserPages {
+  /** Returns the path of the next page; `undefined` when nothing remains to be asked. */
+  next(newUser: NewUser): string | undefined;
+}
+
+export interface BeginLogin {
+  /** Id of the provider. */
+  readonly provider: string;
+  /** Kind of the continuation. */
+  readonly kind: string;
+  /** For the continuation: JSON of at most 4 KiB. */
+  readonly data: JsonObject;
+  /** Query parameters of the request that begins the login, which the provider may pass on. */
+  readonly parameters?: URLSearchParams;
+}
+
+/** Maximum bytes of the data of a continuation. */
+const maxData = 4096;
+
+/**
+ * Logs users in through identity providers in their browsers. A login begins with a continuation, leads to the provider
+ * and back, creates an account for a new user, and ends by calling the continuation.
+ */
+export class BrowserLogins {
+  readonly #deps: BrowserLoginsDeps;
+  readonly #continuations = new Map<string, LoginContinuation>();
+
+  constructor(deps: BrowserLoginsDeps) {
+    this.#deps = deps;
+  }
+
+  /** The configured providers; none when single sign-on is off. */
+  get providers(): readonly ProviderFace[] {
+    return this.#deps.providers;
+  }
+
+  /** Registers what follows logins of one kind, while the server opens. @throws Error for a kind that is taken */
+  addContinuation(continuation: LoginContinuation): void {
+    if (this.#continuations.has(continuation.kind)) throw new Error(`${continuation.kind} is taken`);
+    this.#continuations.set(continuation.kind, continuation);
+  }
+
+  /**
+   * Begins a login.
+   * @returns the redirect to the provider, with the cookie that binds the login to the browser
+   * @throws LoginFailure; MatrixError M_NOT_FOUND for an unknown provider, M_LIMIT_EXCEEDED, M_TOO_LARGE
+   */
+  async begin(request: BrowserRequest, login: BeginLogin): Promise<Reply> {
+    const { sessions, randomness, limiter } = this.#deps;
+    const provider = this.provider(login.provider);
+    if (provider === undefined) throw notFound('There is no such identity provider');
+    if (JSON.stringify(login.data).length > maxData) throw tooLarge('The login has too much data');
+    limiter.take(request.ip);
+    const state = sessions.newId();
+    const { url, secrets } = await provider.begin(state, login.parameters ?? new URLSearchParams());
+    const browser = browserOrNew(request, randomness);
+    const { kind, data } = login;
+    const session = { provider: provider.id, kind, data, secrets };
+    sessions.add(state, { browser, ip: request.ip }, session, provider.lifetime);
+    return redirect(url, 302, {
+      'Set-Cookie': browserCookie(request, browser, provider.respondsByPost === true),
+      'Cache-Control': 'no-store',
+      'Referrer-Policy': 'no-referrer',
+    });
+  }
+
+  /** Returns the provider of an id. */
+  provider(id: string): IdentityProvider | undefined {
+    return this.#deps.providers.find((provider) => provider.id === id);
+  }
+
+  /**
+   * Continues a login when the provider has sent the browser back. The login is over afterwards, whatever comes out.
+   * @param authenticate returns the user; gets what `begin` of the provider has returned
+   */
+  async respond(
+    request: BrowserRequest,
+    state: string,
+    authenticate: (provider: IdentityProvider, secrets: JsonObject) => Promise<RemoteUser>,
+  ): Promise<Reply> {
+    const session = this.#deps.sessions.take(state, browserOf(request));
+    if (session === undefined) return this.#errorPage(unknownLogin());
+    return this.#attempt(request, session, async (provider) => {
+      const remote = await authenticate(provider, session.secrets);
+      return this.#authenticated(request, session, provider, remote);
+    });
+  }
+
+  /** Logs in a user whom a provider has authenticated although no login has begun here. */
+  respondUnsolicited(
+    request: BrowserRequest,
+    login: Pick<BeginLogin, 'provider' | 'kind' | 'data'>,
+    remote: RemoteUser,
+  ): Promise<Reply> {
+    const session = { ...login, secrets: {} };
+    return this.#attempt(request, session, (provider) =>
+      this.#authenticated(request, session, provider, remote),
+    );
+  }
+
+  /** Shows the page of a failure; passes other errors on. */
+  failed(error: unknown): Promise<Reply> {
+    if (!(error instanceof LoginFailure)) throw error;
+    return this.#errorPage(error);
+  }
+
+  /**
+   * Returns the new user of a login and the provider, for a page.
+   * @throws LoginFailure for an unknown login
+   */
+  newUser(
+    request: BrowserRequest,
+    id: string,
+  ): { readonly newUser: NewUser; readonly provider: IdentityProvider; readonly formTargets: string } {
+    const session = this.#deps.sessions.find(id, browserOf(request));
+    const provider = session && this.provider(session.provider);
+    if (session?.newUser === undefined || provider === undefined) throw unknownLogin();
+    const formTargets = this.#continuations.get(session.kind)?.formTargets?.(session.data) ?? '';
+    return { newUser: session.newUser, provider, formTargets };
+  }
+
+  /** Continues the login of a new user with what was entered on a page. @throws LoginFailure for an unknown login */
+  async continueWith(request: BrowserRequest, id: string, newUser: NewUser): Promise<Reply> {
+    const browser = browserOf(request);
+    const session = this.#deps.sessions.take(id, browser);
+    if (session?.newUser === undefined) throw unknownLogin();
+    return this.#attempt(request, session, (provider) =>
+      this.#nextStep(request, { ...session, newUser }, provider),
+    );
+  }
+
+  async #attempt(
+    request: BrowserRequest,
+    session: LoginSession,
+    work: (provider: IdentityProvider) => Promise<Reply>,
+  ): Promise<Reply> {
+    try {
+      const provider = this.provider(session.provider);
+      if (provider === undefined) throw unknownLogin();
+      return await work(provider);
+    } catch (error) {
+      if (!(error instanceof LoginFailure)) throw error;
+      request.log.info(
+        { provider: session.provider, code: error.code, reason: error.message, err: error.cause },
+        'A login through an identity provider has failed',
+      );
+      const continuation = this.#continuations.get(session.kind);
+      return (await continuation?.fail?.(session.data, error, request)) ?? this.#errorPage(error);
+    }
+  }
+
+  async #authenticated(
+    request: BrowserRequest,
+    session: LoginSession,
+    provider: IdentityProvider,
+    remote: RemoteUser,
+  ): Promise<Reply> {
+    const { accounts, updatesProfiles } = this.#deps;
+    const userId = await accounts.find(provider, remote);
+    if (userId !== undefined) {
+      if (updatesProfiles) await accounts.update(userId, remote);
+      return this.#finish(request, session, { remote, userId, isNewAccount: false });
+    }
+    if (this.#continuations.get(session.kind)?.onlyExisting || !provider.allowsRegistration) {
+      throw new LoginFailure('unknown_user', 'You have no account on this server', { status: 403 });
+    }
+    return this.#nextStep(request, { ...session, newUser: { remote } }, provider);
+  }
+
+  /** Leads a new user to the next page, or creates the account. */
+  async #nextStep(
+    request: BrowserRequest,
+    session: LoginSession & { readonly newUser: NewUser },
+    provider: IdentityProvider,
+  ): Promise<Reply> {
+    const { accounts, newUserPages, randomness, sessions } = this.#deps;
+    const { newUser } = session;
+    const page = newUserPages.next(newUser);
+    if (page !== undefined) {
+      const id = sessions.newId();
+      const browser = browserOrNew(request, randomness);
+      sessions.add(id, { browser, ip: request.ip }, { ...session, secrets: {} });
+      const cookie = browserCookie(request, browser, provider.respondsByPost === true);
+      return redirect(`${page}?session=${id}`, 303, { 'Set-Cookie': cookie, 'Cache-Control': 'no-store' });
+    }
+    const userId = await accounts.create(provider, newUser, request.ip);
+    return this.#finish(request, session, { remote: newUser.remote, userId, isNewAccount: true });
+  }
+
+  #finish(
+    request: BrowserRequest,
+    session: LoginSession,
+    {
+      remote,
+      ...login
+    }: { readonly remote: RemoteUser; readonly userId: string; readonly isNewAccount: boolean },
+  ): Promise<Reply> {
+    const continuation = this.#continuations.get(session.kind);
+    if (continuation === undefined) throw new Error(`No continuation of the kind ${session.kind}`);
+    const { externalId, sessionId, members = {} } = remote;
+    const providerSession = { provider: session.provider, externalId, sessionId };
+    return continuation.finish({ ...login, data: session.data, providerSession, members }, request);
+  }
+
+  #errorPage({ status, code, message, template, values }: LoginFailure): Promise<Reply> {
+    const shown = { error: code, error_description: message, ...values };
+    return this.#deps.pages.page(template, shown, { status });
+  }
+}

@@ -1,0 +1,35 @@
+import type { Reply, RouteRequest } from '../../kernel/http/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { ProviderSession } from '../external-ids/provider-sessions.ts';
+import type { LoginFailure } from './login-failure.ts';
+
+/** The parts of a browser's request that a login needs. */
+export type BrowserRequest = Pick<RouteRequest, 'ip' | 'headers' | 'cookies' | 'isSecure' | 'url' | 'log'>;
+
+/** What follows a login through a browser, registered when the server opens. */
+export interface LoginContinuation {
+  /** For instance `client`. */
+  readonly kind: string;
+  /** Whether only users who have an account can log in. */
+  readonly onlyExisting?: boolean;
+  /**
+   * Returns the origins and schemes, besides this server, to which `finish` may redirect the browser: pages whose forms lead
+   * there name them in `form-action`.
+   */
+  formTargets?(data: JsonObject): string;
+  /** Responds to the browser of an authenticated user, whose account exists and is neither deactivated nor locked. */
+  finish(login: FinishedLogin, request: BrowserRequest): Promise<Reply>;
+  /** Responds to the browser when the login has failed; by default with an error page. */
+  fail?(data: JsonObject, failure: LoginFailure, request: BrowserRequest): Promise<Reply>;
+}
+
+export interface FinishedLogin {
+  readonly userId: string;
+  /** What `begin` was given. */
+  readonly data: JsonObject;
+  readonly isNewAccount: boolean;
+  /** The provider and the session there, by which the provider may request a logout. */
+  readonly providerSession: ProviderSession;
+  /** Further members for the response to the client (`extra_attributes`). */
+  readonly members: JsonObject;
+}

@@ -1,0 +1,39 @@
+import { MatrixError } from '../../protocol/index.ts';
+
+/** A login through a browser that failed: the reason is shown on a page. */
+export class LoginFailure extends MatrixError {
+  /** For instance `access_denied`: shown beside the message, for people who search for it. */
+  readonly code: string;
+  /** A page of its own, in place of `sso_error.html`. */
+  readonly template: string;
+  readonly values: Readonly<Record<string, unknown>>;
+
+  constructor(
+    code: string,
+    message: string,
+    {
+      status = 400,
+      template = 'sso_error.html',
+      values = {},
+      cause,
+    }: {
+      readonly status?: number;
+      readonly template?: string;
+      readonly values?: Readonly<Record<string, unknown>>;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    super(status, status === 403 ? 'M_FORBIDDEN' : 'M_UNKNOWN', message);
+    this.code = code;
+    this.template = template;
+    this.values = values;
+    if (cause !== undefined) this.cause = cause;
+  }
+}
+
+/** The browser returns with a login that it has not begun, or that took too long. */
+export const unknownLogin = () =>
+  new LoginFailure(
+    'session_not_found',
+    'This login is unknown, has expired or was begun in another browser. Please go back to your app and try again.',
+  );

@@ -1,0 +1,61 @@
+import { LoginFailure } from '../browser-logins/login-failure.ts';
+
+/** Schemes that would run or show something in the browser, with the rights of this server or of the local machine. */
+const refusedSchemes = new Set([
+  'javascript:',
+  'data:',
+  'vbscript:',
+  'about:',
+  'blob:',
+  'file:',
+  'filesystem:',
+  'view-source:',
+]);
+
+/** Maximum characters. */
+const maxLength = 2000;
+
+/**
+ * Returns the URL of a client to which the browser returns after a login.
+ * @throws LoginFailure for a URL that cannot be one
+ */
+export function readRedirectUrl(given: string): URL {
+  const url = given.length <= maxLength ? URL.parse(given) : null;
+  if (url === null || refusedSchemes.has(url.protocol)) {
+    throw new LoginFailure('invalid_redirect_url', 'The address to return to (redirectUrl) is not valid');
+  }
+  return url;
+}
+
+/** Returns the URL with a login token, and without others that it contains. */
+export function withLoginToken(url: URL, token: string): string {
+  const target = new URL(url);
+  const others = target.search
+    .slice(1)
+    .split('&')
+    .filter((part) => part !== '' && !/^loginToken(=|$)/.test(decoded(part)));
+  target.search = [...others, `loginToken=${encodeURIComponent(token)}`].join('&');
+  return target.href;
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/** The part of a URL by which users recognise a client: its host, or the scheme of an app. */
+export const shownUrl = ({ protocol, host }: URL): string =>
+  protocol === 'http:' || protocol === 'https:' ? `${protocol}//${host}` : protocol;
+
+/** The source of a URL for Content-Security-Policy. */
+export const sourceOf = (url: URL): string => (url.origin === 'null' ? url.protocol : url.origin);
+
+/**
+ * Whether users are redirected to a client without a confirmation: the URL begins with an allowed prefix, both as it is
+ * written and as browsers read it.
+ */
+export const isTrustedClient = (given: string, prefixes: readonly string[]): boolean =>
+  prefixes.some((prefix) => given.startsWith(prefix) && (URL.parse(given)?.href.startsWith(prefix) ?? false));

@@ -1,0 +1,76 @@
+import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
+import { invalidParam } from '../../protocol/index.ts';
+import type { SsoTables } from '../tables.ts';
+import {
+  deleteExternalIdsOf,
+  type ExternalId,
+  externalIdsOf,
+  findUserOf,
+  insertExternalId,
+} from './external-id-store.ts';
+
+/** Maximum characters of an external id: it is a key of an index. */
+export const maxExternalId = 500;
+
+/** The users of identity providers, and their accounts on this server. */
+export class ExternalIds {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Returns the user id of the account of a provider's user, also of a deactivated account. */
+  find(provider: string, externalId: string): Promise<string | undefined> {
+    return findUserOf(this.#database.reader<SsoTables>(), { provider, externalId });
+  }
+
+  list(userId: string): Promise<ExternalId[]> {
+    return externalIdsOf(this.#database.reader<SsoTables>(), userId);
+  }
+
+  /** Adds an external id to an account, inside the caller's transaction. @returns whether the id was free */
+  addIn(writer: AnyWriter, userId: string, id: ExternalId): Promise<boolean> {
+    return insertExternalId(writerFor<SsoTables>(writer), userId, id);
+  }
+
+  /**
+   * Adds an external id to an account that has none at the provider.
+   * @returns false when the account or the id is linked already
+   */
+  link(userId: string, id: ExternalId): Promise<boolean> {
+    return this.#database.transaction<SsoTables, boolean>(async (writer) => {
+      const linked = await externalIdsOf(writer, userId);
+      if (linked.some(({ provider }) => provider === id.provider)) return false;
+      return insertExternalId(writer, userId, id);
+    });
+  }
+
+  /**
+   * Checks that external ids may be given to an account.
+   * @throws MatrixError M_INVALID_PARAM when one belongs to another account
+   */
+  async checkAll(userId: string, ids: readonly ExternalId[]): Promise<void> {
+    for (const { provider, externalId } of ids) {
+      const owner = await this.find(provider, externalId);
+      if (owner !== undefined && owner !== userId) throw inUse({ provider, externalId });
+    }
+  }
+
+  /**
+   * Replaces the external ids of an account.
+   * @throws MatrixError M_INVALID_PARAM when an id belongs to another account; then nothing changes
+   */
+  async replace(userId: string, ids: readonly ExternalId[]): Promise<void> {
+    await this.#database.transaction<SsoTables, void>(async (writer) => {
+      await deleteExternalIdsOf(writer, userId);
+      for (const id of ids) {
+        if ((await findUserOf(writer, id)) === userId) continue;
+        if (!(await insertExternalId(writer, userId, id))) throw inUse(id);
+      }
+    });
+  }
+}
+
+const inUse = ({ provider, externalId }: ExternalId) =>
+  invalidParam(`External id ${externalId} of ${provider} belongs to another user`);

@@ -1,0 +1,191 @@
+import {
+  type AccountsSlice,
+  activeAccount,
+  type Limiter,
+  type ThirdPartyIdentifiers,
+  type User,
+} from '../../accounts/index.ts';
+import { canonicalAddress } from '../../identity-servers/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { AnyWriter } from '../../kernel/database/index.ts';
+import { MatrixError, type UserId } from '../../protocol/index.ts';
+import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
+import { LoginFailure } from '../browser-logins/login-failure.ts';
+import type { NewUser } from '../browser-logins/login-sessions.ts';
+import { type ExternalIds, maxExternalId } from '../external-ids/external-ids.ts';
+import type { ProviderProfiles } from './provider-profiles.ts';
+
+export interface ProviderAccountsDeps {
+  readonly accounts: () => Pick<AccountsSlice, 'accounts' | 'registration' | 'consents'>;
+  readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind' | 'findUser' | 'isAllowed'>;
+  readonly externalIds: ExternalIds;
+  readonly profiles: ProviderProfiles;
+  readonly clock: Clock;
+  /** Accounts that are created, by address of the client. */
+  readonly limiter: Limiter;
+  readonly serverName: string;
+}
+
+/** Numbers that are tried behind a local part that is taken. */
+const maxAttempts = 1000;
+
+/** Finds and creates the accounts of users whom a provider has authenticated. */
+export class ProviderAccounts {
+  readonly #deps: ProviderAccountsDeps;
+
+  constructor(deps: ProviderAccountsDeps) {
+    this.#deps = deps;
+  }
+
+  /**
+   * Returns the user id of the account; `undefined` for a new user.
+   * @throws LoginFailure when the account is deactivated or locked, or belongs to another user of the provider
+   */
+  async find(provider: IdentityProvider, remote: RemoteUser): Promise<string | undefined> {
+    const { externalId } = remote;
+    if (externalId === '' || externalId.length > maxExternalId) {
+      throw new LoginFailure('mapping_error', 'The identity provider sent no usable id of the user');
+    }
+    const { externalIds } = this.#deps;
+    const known = await externalIds.find(provider.id, externalId);
+    if (known !== undefined) {
+      await this.#checkActive(known);
+      return known;
+    }
+    const existing = await this.#existing(remote);
+    if (existing === undefined) return undefined;
+    const { userId } = existing;
+    await this.#checkActive(userId);
+    if (existing.isGuest || existing.appservice !== undefined) {
+      throw new LoginFailure('mapping_error', `The account ${userId} cannot be used here`, { status: 403 });
+    }
+    if (!(await externalIds.link(userId, { provider: provider.id, externalId }))) {
+      const message = `The account ${userId} belongs to another user of ${provider.name}`;
+      throw new LoginFailure('mapping_error', message, { status: 403 });
+    }
+    return userId;
+  }
+
+  /** Updates the profile of an account from what the provider reports. */
+  async update(userId: string, remote: RemoteUser): Promise<void> {
+    await this.#deps.profiles.update(userId, remote);
+  }
+
+  /**
+   * Checks a user name that a new user has chosen. @returns the user id
+   * @throws MatrixError M_INVALID_USERNAME, M_EXCLUSIVE, M_USER_IN_USE
+   */
+  async checkName(localpart: string): Promise<UserId> {
+    const { accounts, registration } = this.#deps.accounts();
+    const userId = registration.userIdFor(localpart);
+    if (await accounts.isTaken(userId)) {
+      throw new MatrixError(400, 'M_USER_IN_USE', 'This user name is taken');
+    }
+    return userId;
+  }
+
+  /**
+   * Returns the user id for a new user who chooses none: with a number behind the local part when it is taken.
+   * @throws LoginFailure
+   */
+  async freeUserId(localpart: string): Promise<UserId> {
+    const { accounts, registration } = this.#deps.accounts();
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
+      let userId: UserId;
+      try {
+        userId = registration.userIdFor(attempt === 0 ? localpart : `${localpart}${attempt}`);
+      } catch (cause) {
+        if (!(cause instanceof MatrixError)) throw cause;
+        throw new LoginFailure('mapping_error', `The user name is not possible here: ${cause.message}`, {
+          cause,
+        });
+      }
+      if (!(await accounts.isTaken(userId))) return userId;
+    }
+    throw new LoginFailure('mapping_error', 'No user name is free for you. Please ask the administrator.');
+  }
+
+  /**
+   * Creates the account of a new user.
+   * @returns the user id, of the account that another login has created meanwhile as well
+   * @throws LoginFailure; MatrixError M_USER_IN_USE, M_LIMIT_EXCEEDED
+   */
+  async create(provider: IdentityProvider, newUser: NewUser, ip: string): Promise<string> {
+    const { externalIds, limiter } = this.#deps;
+    const { remote } = newUser;
+    limiter.take(ip);
+    const id = { provider: provider.id, externalId: remote.externalId };
+    const emails = await this.#freeAddresses(remote.emails ?? []);
+    const { registration } = this.#deps.accounts();
+    try {
+      const userId =
+        newUser.localpart === undefined
+          ? await this.freeUserId(remote.localpart ?? '')
+          : registration.userIdFor(newUser.localpart);
+      const onCreate = (writer: AnyWriter) => this.#store(writer, userId, { id, emails, newUser });
+      await registration.create({ userId, displayName: remote.displayName, onCreate });
+      await this.#deps.profiles.setPicture(userId, remote);
+      return userId;
+    } catch (error) {
+      const other = await externalIds.find(provider.id, remote.externalId);
+      if (other !== undefined) return other;
+      throw error;
+    }
+  }
+
+  async #store(
+    writer: AnyWriter,
+    userId: UserId,
+    {
+      id,
+      emails,
+      newUser,
+    }: {
+      readonly id: { readonly provider: string; readonly externalId: string };
+      readonly emails: readonly string[];
+      readonly newUser: NewUser;
+    },
+  ): Promise<void> {
+    const { clock, externalIds, thirdPartyIds } = this.#deps;
+    if (!(await externalIds.addIn(writer, userId, id))) {
+      throw new LoginFailure('mapping_error', 'Another login of yours has just created an account');
+    }
+    for (const address of emails) {
+      await thirdPartyIds.bind(writer, userId, { medium: 'email', address, validatedAt: clock.now() });
+    }
+    if (newUser.accepted !== undefined) {
+      await this.#deps.accounts().consents.recordIn(writer, userId, newUser.accepted);
+    }
+  }
+
+  /** Leaves out the addresses of other accounts, so that no user takes an address over by naming it at a provider. */
+  async #freeAddresses(emails: readonly string[]): Promise<string[]> {
+    const { thirdPartyIds } = this.#deps;
+    const free: string[] = [];
+    for (const email of new Set(emails.map((address) => canonicalAddress('email', address)))) {
+      if (email === undefined || !thirdPartyIds.isAllowed('email', email)) continue;
+      if ((await thirdPartyIds.findUser('email', email)) === undefined) free.push(email);
+    }
+    return free;
+  }
+
+  async #existing({ existingLocalpart: localpart }: RemoteUser): Promise<User | undefined> {
+    if (localpart === undefined || localpart === '') return undefined;
+    return this.#deps.accounts().accounts.getUser(`@${localpart}:${this.#deps.serverName}`);
+  }
+
+  /** @throws LoginFailure */
+  async #checkActive(userId: string): Promise<void> {
+    try {
+      await activeAccount(this.#deps.accounts().accounts, userId);
+    } catch (cause) {
+      if (!(cause instanceof MatrixError)) throw cause;
+      const template = cause.errcode === 'M_USER_DEACTIVATED' ? 'sso_account_deactivated.html' : undefined;
+      throw new LoginFailure(cause.errcode, cause.message, {
+        status: 403,
+        cause,
+        ...(template !== undefined && { template }),
+      });
+    }
+  }
+}

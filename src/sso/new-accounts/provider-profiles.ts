@@ -1,0 +1,72 @@
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { OutboundHttp } from '../../kernel/outbound/index.ts';
+import type { Profiles } from '../../profiles/index.ts';
+import type { RemoteUser } from '../browser-logins/identity-provider.ts';
+
+/** Stores avatars; provided by the media repository. */
+export interface PictureStore {
+  /** Stores a file of a user. @returns its `mxc://` URI */
+  store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
+}
+
+export interface ProviderProfilesDeps {
+  readonly profiles: Pick<Profiles, 'read' | 'setForUser'>;
+  readonly http: Pick<OutboundHttp, 'fetch'>;
+  /** Absent where another process runs the media repository. */
+  readonly pictures: PictureStore | undefined;
+  readonly log: Logger;
+  /** The option `max_avatar_size`, bytes. */
+  readonly maxPicture: number | null;
+}
+
+/** Milliseconds until a picture must have arrived, and its maximum bytes when `max_avatar_size` names none. */
+const [timeout, usualMaxPicture] = [10_000, 10 * 1024 * 1024];
+
+/** Media types of avatars. SVG is not among them, since it may contain scripts. */
+const pictureTypes = /^image\/(png|jpeg|gif|webp|avif)$/;
+
+/** Copies names and pictures of a provider into profiles. */
+export class ProviderProfiles {
+  readonly #deps: ProviderProfilesDeps;
+
+  constructor(deps: ProviderProfilesDeps) {
+    this.#deps = deps;
+  }
+
+  /** Sets the display name and the avatar that the provider reports now. A failure is logged, and the login continues. */
+  async update(userId: string, remote: RemoteUser): Promise<void> {
+    const { profiles, log } = this.#deps;
+    const { displayName } = remote;
+    try {
+      const profile = await profiles.read(userId);
+      if (displayName && profile['displayname'] !== displayName) {
+        await profiles.setForUser(userId, 'displayname', displayName);
+      }
+    } catch (err) {
+      log.warn({ err, user: userId }, 'The display name of the provider could not be set');
+    }
+    await this.setPicture(userId, remote);
+  }
+
+  /** Downloads the picture of a user and sets it as the avatar. A failure is logged, and the login continues. */
+  async setPicture(userId: string, { picture }: RemoteUser): Promise<void> {
+    const { http, log, pictures, profiles, maxPicture } = this.#deps;
+    if (!picture || pictures === undefined) return;
+    try {
+      const url = new URL(picture);
+      if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Error('not an HTTP URL');
+      const maxBody = maxPicture ?? usualMaxPicture;
+      const { status, headers, body } = await http.fetch(url, { timeout, maxBody, redirects: 3 });
+      const contentType = String(headers['content-type'] ?? '')
+        .split(';', 1)[0]!
+        .trim()
+        .toLowerCase();
+      if (status !== 200) throw new Error(`status ${status}`);
+      if (!pictureTypes.test(contentType)) throw new Error(`content type ${contentType}`);
+      const uri = await pictures.store(userId, { contentType, bytes: body });
+      await profiles.setForUser(userId, 'avatar_url', uri);
+    } catch (err) {
+      log.warn({ err, user: userId }, 'The picture of the provider could not be used as avatar');
+    }
+  }
+}

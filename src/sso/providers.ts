@@ -1,0 +1,27 @@
+import type { LoginType } from '../accounts/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { BrowserLogins } from './browser-logins/browser-logins.ts';
+import type { IdentityProvider } from './browser-logins/identity-provider.ts';
+import type { ProviderSessions } from './external-ids/provider-sessions.ts';
+import type { SsoDeps, SsoOptions } from './sso-deps.ts';
+
+export interface ProviderDeps extends SsoDeps {
+  /** Public URL of this server, ending in a slash. */
+  readonly baseUrl: string;
+  readonly serverName: string;
+  readonly providerSessions: ProviderSessions;
+}
+
+/** The configured providers, and what they add to the server. */
+export interface OpenedProviders {
+  readonly providers: readonly IdentityProvider[];
+  /** Login types that need no browser. */
+  readonly loginTypes: readonly LoginType[];
+  /** Routes to which providers send browsers and requests. */
+  routes(logins: BrowserLogins): Route[];
+}
+
+/** Opens the providers of the configuration. */
+export function openProviders(_deps: ProviderDeps, _options: SsoOptions): OpenedProviders {
+  return { providers: [], loginTypes: [], routes: () => [] };
+}

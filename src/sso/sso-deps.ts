@@ -1,0 +1,41 @@
+import type { AccountsSlice, Limiter, ThirdPartyIdentifiers } from '../accounts/index.ts';
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { OutboundHttp } from '../kernel/outbound/index.ts';
+import type { Pages } from '../kernel/pages/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
+import type { Profiles } from '../profiles/index.ts';
+import type { SsoConfig } from './config.ts';
+import type { PictureStore } from './new-accounts/provider-profiles.ts';
+
+export interface SsoDeps {
+  readonly database: Database;
+  readonly caches: CacheRegistry;
+  readonly clock: Clock;
+  readonly randomness: Randomness;
+  readonly log: Logger;
+  readonly http: Pick<OutboundHttp, 'fetch'>;
+  readonly pages: Pages;
+  readonly profiles: Profiles;
+  readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind' | 'findUser' | 'isAllowed'>;
+  /** Absent where another process runs the media repository. */
+  readonly pictures: PictureStore | undefined;
+  /** The accounts, which are opened later, since they need the login types. */
+  readonly accounts: () => AccountsSlice;
+  readonly limits: {
+    /** Accounts that are created, by address of the client. */
+    readonly registration: Limiter;
+    /** Logins through a browser that are begun, by address of the client. */
+    readonly begin: Limiter;
+  };
+}
+
+export interface SsoOptions extends SsoConfig {
+  readonly server_name: string;
+  readonly public_baseurl: string | null;
+  readonly max_avatar_size: number | null;
+  /** The terms that new users must accept before their account is created. */
+  readonly terms: string | null;
+}
