@@ -19,7 +19,7 @@ const tokenLength = 40;
 /** What a login token stands for. */
 export interface RedeemedToken {
   readonly userId: string;
-  /** What was given to `issue`. */
+  /** The details that `issue` has received. */
   readonly details: JsonObject | undefined;
 }
 
