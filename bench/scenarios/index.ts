@@ -5,6 +5,7 @@ import { idleSync } from './idle-sync.ts';
 import { initialSyncs } from './initial-sync.ts';
 import { joins } from './joins.ts';
 import { memory } from './memory.ts';
+import { push } from './push.ts';
 import { sendsInManyRooms, sendsInOneRoom } from './sends.ts';
 import { stateResolution } from './state-resolution.ts';
 import { storage } from './storage.ts';
@@ -20,5 +21,6 @@ export const scenarios: readonly Scenario[] = [
   coldStart,
   storage,
   stateResolution,
+  push,
   memory,
 ];

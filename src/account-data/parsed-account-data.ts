@@ -4,7 +4,7 @@ import type { JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 
 /** Maximum number of users whose content is cached. */
-const maxCachedUsers = 20_000;
+const maxCachedUsers = 40_000;
 
 interface Parsed<T> {
   readonly value: T;
@@ -32,7 +32,7 @@ export class ParsedAccountData<T> {
     this.#parse = parse;
     this.#values = caches.create<string, Parsed<T>>(`account_data ${type}`, {
       size: maxCachedUsers,
-      maxBytes: 2 * MiB,
+      maxBytes: 5 * MiB,
       sizeOf: ({ bytes }) => bytes,
     });
     accountData.accountDataStream.subscribe((fact) => {

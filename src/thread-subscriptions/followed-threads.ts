@@ -3,7 +3,7 @@ import { LoadOnce } from '../kernel/load-once.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 
 /** Bounds the users whose threads are cached, and the threads of one user; push rules see only the newest. */
-const [maxUsers, maxThreads] = [20_000, 10_000];
+const [maxUsers, maxThreads] = [40_000, 10_000];
 
 type Threads = ReadonlyMap<string, ReadonlySet<string>>;
 const none: ReadonlySet<string> = new Set();
@@ -21,7 +21,7 @@ export class FollowedThreads {
   ) {
     this.#users = caches.create('followed_threads', {
       size: maxUsers,
-      maxBytes: 3 * MiB,
+      maxBytes: 5 * MiB,
       sizeOf: sizeOfThreads,
     });
     this.#load = load;

@@ -25,6 +25,9 @@ export interface EventNotification extends PushOutcome {
   readonly threadId: string | undefined;
 }
 
+/** Number of users whose data are read from the database at the same time. */
+const loadedAtOnce = 32;
+
 /** Decides which users a new event notifies, by the same rules as the unread counts. */
 export class EventNotifications {
   readonly #deps: EventNotificationsDeps;
@@ -52,13 +55,22 @@ export class EventNotifications {
     const head = engine.heads.peek(roomId) ?? (await engine.heads.get(roomId));
     if (!head) return notifications;
     const prepared = await evaluation.events.get(head, stored);
-    for (const userId of userIds) {
-      const waiting = this.#evaluate(head, stored, prepared, userId);
-      const outcome = waiting instanceof Promise ? await waiting : waiting;
+    const add = (userId: string, outcome: PushOutcome | undefined) => {
       if (outcome?.notify) notifications.set(userId, { ...outcome, threadId: prepared.threadId });
+    };
+    let loading: Promise<void>[] = [];
+    for (const userId of userIds) {
+      const outcome = this.#evaluate(head, stored, prepared, userId);
+      if (!(outcome instanceof Promise)) add(userId, outcome);
+      else loading.push(outcome.then((loaded) => add(userId, loaded)));
+      if (loading.length === loadedAtOnce) {
+        await Promise.all(loading);
+        loading = [];
+      }
       const pause = this.#slices.pauseIfDue();
       if (pause) await pause;
     }
+    await Promise.all(loading);
     return notifications;
   }
 

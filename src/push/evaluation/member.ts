@@ -1,3 +1,4 @@
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import { type CompiledRuleset, type PushMember, relationOf } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
@@ -21,6 +22,7 @@ export interface NotifiedMember {
 }
 
 export interface NotifiedMembersDeps {
+  readonly caches: CacheRegistry;
   readonly engine: RoomReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
@@ -33,9 +35,15 @@ type Ids = ReadonlySet<string>;
 /** Collects the data of users in rooms that decide which events notify them. */
 export class NotifiedMembers {
   readonly #deps: NotifiedMembersDeps;
+  /** By the nid of the membership event; empty for members without a name. */
+  readonly #displayNames: Cache<number, string>;
 
   constructor(deps: NotifiedMembersDeps) {
     this.#deps = deps;
+    this.#displayNames = deps.caches.create('display_names_of_members', {
+      maxBytes: 4 * MiB,
+      sizeOf: (name) => 2 * name.length,
+    });
   }
 
   /** Returns at once for users and rooms that are in use. */
@@ -59,14 +67,20 @@ export class NotifiedMembers {
     const { events } = this.#deps.engine;
     const entry = head.entry('m.room.member', userId);
     if (!entry) return undefined;
+    const known = this.#displayNames.get(entry.nid);
+    if (known !== undefined) return known;
     const own = events.peek(entry.nid) ?? events.get(entry.nid);
-    return whenReady(own, (stored) => stored && displayNameIn(stored));
+    return whenReady(own, (stored) => {
+      const name = stored ? displayNameIn(stored) : '';
+      this.#displayNames.set(entry.nid, name);
+      return name;
+    });
   }
 }
 
-function displayNameIn({ event }: StoredEvent): string | undefined {
+function displayNameIn({ event }: StoredEvent): string {
   const name = event.content['displayname'];
-  return typeof name === 'string' ? name : undefined;
+  return typeof name === 'string' ? name : '';
 }
 
 /**

@@ -4,8 +4,11 @@ import { MAIN_TIMELINE, PowerLevels, PushEvent, type RoomEvent } from '../../pro
 import { threadIdOf } from '../../receipts/index.ts';
 import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
 
-/** Number of prepared events in the cache; each is as large as the event. */
-const remembered = 256;
+/**
+ * Number of prepared events in the cache: as many as a user's count looks back, so that they are prepared once for all
+ * members of a room who count at the same time.
+ */
+const remembered = 1_200;
 
 /** The properties of an event for push rules that are the same for all members. */
 export interface PreparedEvent {

@@ -35,7 +35,7 @@ interface Known {
 }
 
 /** Bounds the users whose rules are cached; users without changes share one ruleset. */
-const maxCachedUsers = 20_000;
+const maxCachedUsers = 40_000;
 
 /** Bounds the bytes of all rules of a user: thousands of muted rooms fit, but it is no data store. */
 const maxBytes = 2_097_152;

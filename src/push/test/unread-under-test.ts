@@ -58,7 +58,7 @@ export function unreadOver(
     const stored = await engine.events.getById(eventId);
     if (!stored) throw new Error(`No event ${eventId}`);
     const notifications = await eventNotifications.of(stored, userIds);
-    return [...notifications].map(([userId, { highlight }]) => `${userId}${highlight ? '!' : ''}`);
+    return [...notifications].map(([userId, { highlight }]) => `${userId}${highlight ? '!' : ''}`).sort();
   };
   return { unread, receipts, rules, counts, badge, notified, read };
 }

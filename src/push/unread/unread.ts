@@ -32,7 +32,7 @@ export interface UnreadDeps {
  * Estimated bytes of a tally without marks, and of a mark, and the marks that are counted together, so that a tally
  * changes its size rarely.
  */
-const [tallyBytes, markBytes, marksPerStep] = [300, 50, 32];
+const [tallyBytes, markBytes, marksPerStep] = [300, 50, 4];
 
 const sizeOf = ({ marks }: Tally) =>
   tallyBytes + markBytes * Math.ceil(marks.length / marksPerStep) * marksPerStep;

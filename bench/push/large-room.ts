@@ -1,0 +1,131 @@
+/**
+ * Measures the processor time of push rules in a room of 10,000 local members with default rules: for each member and
+ * message, the decision whether it notifies the member, and the member's unread count after it. With
+ * `--json`, prints the figures for the bench.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { accountDataMigrations, openAccountData } from '../../src/account-data/index.ts';
+import { CacheRegistry, cachesSection } from '../../src/kernel/caches/index.ts';
+import { type Migration, migrate, openDatabase } from '../../src/kernel/database/index.ts';
+import { silentLogger } from '../../src/kernel/observability/index.ts';
+import { openUnread, PushRules, pushMigrations } from '../../src/push/index.ts';
+import { Receipts, receiptMigrations } from '../../src/receipts/index.ts';
+import { ThreadSubscriptions, threadSubscriptionMigrations } from '../../src/thread-subscriptions/index.ts';
+import type { OpenDatabase } from '../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
+import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
+
+const [memberCount, rounds, width] = [10_000, 5, 100];
+
+/** CPU microseconds per member and event: for the first event, and the lowest of the later ones. */
+interface Figures {
+  readonly decisionsFirst: number;
+  readonly decisions: number;
+  readonly countsFirst: number;
+  readonly counts: number;
+}
+
+async function measure(directory: string): Promise<Figures> {
+  const under = await RoomsUnderTest.open(
+    openerIn(directory),
+    [...receiptMigrations, ...pushMigrations, ...accountDataMigrations, ...threadSubscriptionMigrations],
+    { profiles: { profile: async (userId: string) => ({ displayname: `Member ${userId.slice(1, -5)}` }) } },
+  );
+  const { database, streams, clock, engine } = under;
+  const members = Array.from({ length: memberCount }, (_, index) => `@member${index}:test`);
+  const roomId = await under.room(alice);
+  for (let start = 0; start < memberCount; start += width) {
+    await Promise.all(members.slice(start, start + width).map((userId) => under.join(userId, roomId)));
+  }
+  const kernel = {
+    database,
+    streams,
+    clock,
+    engine,
+    caches: new CacheRegistry(clock, sectionDefaults(cachesSection)),
+  };
+  const markers = { find: async () => undefined, set: async () => undefined };
+  const { ignoredUsers, invitePermissions } = openAccountData(kernel, () => false);
+  const receipts = new Receipts({ ...kernel, markers });
+  const { unread, eventNotifications, ...opened } = openUnread({
+    ...kernel,
+    log: silentLogger,
+    receipts,
+    rules: new PushRules(kernel),
+    ignored: ignoredUsers,
+    threads: new ThreadSubscriptions(kernel).followed,
+    invitePolicy: invitePermissions,
+    options: { enabled: true, group_unread_count_by_room: true },
+  });
+  const eventId = await under.say(alice, roomId, 'Message that all have read');
+  for (let start = 0; start < memberCount; start += width) {
+    const some = members.slice(start, start + width);
+    await Promise.all(
+      some.map((userId) => receipts.give({ userId, roomId, eventId, type: 'm.read', threadId: undefined })),
+    );
+  }
+  const decisions: number[] = [];
+  const counts: number[] = [];
+  for (let round = 0; round < rounds; round++) {
+    const stored = await engine.events.getById(
+      await under.say(alice, roomId, `Message ${round} to all of you`),
+    );
+    if (!stored) throw new Error('The message was not stored');
+    decisions.push(
+      await cpuMicroseconds(async () => {
+        const { size } = await eventNotifications.of(stored, members);
+        if (size !== memberCount) throw new Error(`${size} of ${memberCount} members were notified`);
+      }),
+    );
+    counts.push(
+      await cpuMicroseconds(async () => {
+        for (const userId of members) {
+          const counted = unread.counts(userId, roomId, streams.current);
+          const { notification_count } = counted instanceof Promise ? await counted : counted;
+          if (notification_count !== round + 1) throw new Error(`${userId} has ${notification_count} unread`);
+        }
+      }),
+    );
+  }
+  await opened.stop();
+  await engine.close();
+  await database.close();
+  const [decisionsFirst = Number.NaN, ...laterDecisions] = decisions;
+  const [countsFirst = Number.NaN, ...laterCounts] = counts;
+  return {
+    decisionsFirst,
+    decisions: Math.min(...laterDecisions),
+    countsFirst,
+    counts: Math.min(...laterCounts),
+  };
+}
+
+/** Returns the CPU microseconds of some work for all members, per member. */
+async function cpuMicroseconds(work: () => Promise<void>): Promise<number> {
+  const before = process.cpuUsage();
+  await work();
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / memberCount;
+}
+
+function openerIn(directory: string): OpenDatabase {
+  const open = async (migrations: readonly Migration[] = []) => {
+    const options = { kind: 'sqlite', path: join(directory, 'push.db') } as const;
+    const database = await openDatabase(options, { log: pino({ enabled: false }) });
+    await migrate(database, migrations);
+    return database;
+  };
+  return open as OpenDatabase;
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'hearth-push-'));
+try {
+  const figures = await measure(directory);
+  if (process.argv.includes('--json')) console.log(JSON.stringify(figures));
+  else console.table(figures);
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}

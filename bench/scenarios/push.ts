@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { ofHearth } from '../goals.ts';
+import type { Scenario } from '../scenario.ts';
+
+const program = fileURLToPath(new URL('../push/large-room.ts', import.meta.url));
+
+/** The bench of push rules in its own process; the server beside it is idle. */
+export const push: Scenario<undefined> = {
+  name: 'push',
+  targets: ['hearth'],
+  prepare: async () => undefined,
+  loads: [
+    {
+      name: 'push',
+      title: 'push rules, one message in a room of 10,000 members with default rules',
+      operation: 'programs',
+      runsOnce: true,
+      goals: [
+        ofHearth('CPU us per member for the decision', { atMost: 10 }, ({ figures }) => figures['decisions']),
+        ofHearth(
+          'CPU us per member for the unread count',
+          { atMost: 10 },
+          ({ figures }) => figures['counts'],
+        ),
+        ofHearth('CPU us per member for the first decision', {}, ({ figures }) => figures['decisionsFirst']),
+      ],
+      async run() {
+        const startedAt = performance.now();
+        const { stdout } = await promisify(execFile)(process.execPath, [program, '--json']);
+        const seconds = (performance.now() - startedAt) / 1000;
+        return { operations: 1, seconds, latencies: [seconds * 1000], figures: JSON.parse(stdout) };
+      },
+    },
+  ],
+  dispose() {},
+};
