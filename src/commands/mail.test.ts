@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { MailServer } from '../../test/support/network/mail-server.ts';
-
-const main = join(import.meta.dirname, '..', 'main.ts');
+import { builtHearth } from '../../test/support/servers/built-hearth.ts';
 
 describe('hearth mail test', () => {
   let folder: string;
@@ -28,6 +27,7 @@ describe('hearth mail test', () => {
     const configuration = { server_name: 'example.org', report_stats: false, ...secrets };
     const mail = email && { email: { ...given, ...email } };
     writeFileSync(path, JSON.stringify({ ...configuration, ...mail }));
+    const main = await builtHearth();
     const child = spawn(process.execPath, [main, 'mail', 'test', address, '-c', path], { stdio: 'pipe' });
     const [out, err]: [string[], string[]] = [[], []];
     child.stdout.on('data', (chunk) => out.push(String(chunk)));

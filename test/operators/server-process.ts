@@ -6,8 +6,7 @@ import { initialize } from '../../src/commands/init.ts';
 import { systemRandomness } from '../../src/kernel/randomness.ts';
 import { eventually } from '../clients/eventually.ts';
 import { type ApiAnswer, type ApiRequest, callApi } from '../support/servers/api-call.ts';
-
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+import { builtHearth } from '../support/servers/built-hearth.ts';
 
 export interface CommandResult {
   readonly code: number | null;
@@ -17,6 +16,7 @@ export interface CommandResult {
 
 /** Runs a command of `hearth` to its end. */
 export async function hearth(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<CommandResult> {
+  const main = await builtHearth();
   const child = spawn(process.execPath, [main, ...args], { stdio: 'pipe', env: { ...process.env, ...env } });
   child.stdin.end();
   let [out, err] = ['', ''];
@@ -77,6 +77,7 @@ export function configure(directory: string, more: object = {}): readonly string
 /** Starts the server of a configuration and waits until it serves. */
 export async function startProcess(paths: readonly string[]): Promise<ServerProcess> {
   const flags = paths.flatMap((path) => ['-c', path]);
+  const main = await builtHearth();
   const child = spawn(process.execPath, [main, 'serve', ...flags], { stdio: 'pipe' });
   let [out, err] = ['', ''];
   child.stdout.on('data', (chunk) => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import { readSchemas, type Schema } from './facts.ts';
 import { findOperation, type Operation, operations, validateResponse } from './matrix-spec.ts';
 import { brokenSamples, sampleOf } from './samples.ts';
@@ -49,6 +50,16 @@ describe('data about the specification', () => {
       count(({ parameters }) => parameters),
     ];
     assert.deepEqual(counts, [590, 101, 204]);
+  });
+
+  it('has schemas that JSON Schema allows', () => {
+    const ajv = new Ajv2020({ strict: false });
+    const named = Object.entries(readSchemas()).map(([name, schema]) => ({ name, schema }));
+    const invalid = [...schemas, ...named].filter(({ schema }) => ajv.validateSchema(schema) !== true);
+    assert.deepEqual(
+      invalid.map(({ name }) => name),
+      [],
+    );
   });
 
   it('has each method and path once', () => {
