@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { cpSync, existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { folderVariable } from '../databases/migrated-databases.ts';
 
@@ -32,16 +32,33 @@ export async function installHearth(folder: string): Promise<string> {
   return commandLineOf(folder);
 }
 
-/** Another process of the test run may install the same program: the first installation that is complete stays. */
+/** Installs the program unless a process of the test run has done so; waits while one is doing it. */
 async function sharedInstallation(folder: string): Promise<string> {
-  if (existsSync(folder)) return commandLineOf(folder);
-  const own = `${folder}.${randomUUID()}`;
-  await installHearth(own);
-  try {
-    renameSync(own, folder);
-  } catch (error) {
-    if (!existsSync(folder)) throw error;
-    rmSync(own, { recursive: true });
+  const claim = `${folder}.unfinished`;
+  while (!existsSync(folder)) {
+    if (!claimed(claim)) {
+      await delay(50);
+      continue;
+    }
+    try {
+      if (existsSync(folder)) break;
+      const program = join(claim, 'installed');
+      await installHearth(program);
+      renameSync(program, folder);
+    } finally {
+      rmSync(claim, { recursive: true });
+    }
   }
   return commandLineOf(folder);
+}
+
+/** Makes a folder. @returns whether it did not exist */
+function claimed(folder: string): boolean {
+  try {
+    mkdirSync(folder);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false;
+    throw error;
+  }
 }
