@@ -150,11 +150,6 @@ export const features: readonly Feature[] = [
     consequence: 'old messages are not deleted',
   },
   {
-    name: 'media retention',
-    options: ['media_retention'],
-    consequence: 'old media and copies of remote media are not deleted',
-  },
-  {
     name: 'media storage providers',
     options: ['media_storage_providers'],
     consequence: 'media are stored below media_store_path only',

@@ -49,4 +49,15 @@ export const mediaMigrations: readonly Migration[] = [
       );
     },
   },
+  {
+    name: 'media/0004-last-use',
+    async up({ run }) {
+      await run(
+        'CREATE INDEX local_media_by_last_use ON local_media ((COALESCE(last_access_at, uploaded_at))) WHERE quarantined_by IS NULL AND protected = 0 AND preview_until IS NULL',
+      );
+      await run(
+        'CREATE INDEX remote_media_by_last_use ON remote_media ((COALESCE(last_access_at, fetched_at))) WHERE quarantined_by IS NULL',
+      );
+    },
+  },
 ];

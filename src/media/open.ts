@@ -17,6 +17,7 @@ import { MediaAccess } from './moderation/media-access.ts';
 import { MediaModeration } from './moderation/media-moderation.ts';
 import type { MediaServers } from './remote/media-servers.ts';
 import { RemoteMedia } from './remote/remote-media.ts';
+import { MediaRetention } from './retention/media-retention.ts';
 import { downloadRoutes } from './routes/download-routes.ts';
 import { MediaFinder } from './routes/finder.ts';
 import { mediaServerRoutes } from './routes/server-routes.ts';
@@ -80,6 +81,8 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
   const moderation = new MediaModeration({ ...deps, disk, access });
   const previewImages = new PreviewImages({ ...deps, disk, thumbnails, moderation });
   deps.jobs.every('media/delete-preview-images', hour, { run: () => previewImages.deleteOld() });
+  const retention = new MediaRetention({ ...deps, moderation });
+  deps.jobs.every('media/retention', hour, { run: ({ signal }) => retention.apply(signal) });
   return {
     routes: [
       ...uploadRoutes({ local, serverName, createLimit: limits.create, options }),

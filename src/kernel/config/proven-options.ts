@@ -242,6 +242,8 @@ export const provenOptions: readonly string[] = [
   'thumbnail_sizes[].width',
   'thumbnail_sizes[].height',
   'thumbnail_sizes[].method',
+  'media_retention.local_media_lifetime',
+  'media_retention.remote_media_lifetime',
   'url_preview_enabled',
   'url_preview_ip_range_blacklist',
   'url_preview_ip_range_whitelist',

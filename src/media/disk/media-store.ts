@@ -29,7 +29,9 @@ export interface MediaStoreDeps {
 const fileIdLength = 24;
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
-/** `local.aBcD...part` is being written; `.placed` is at its final path and waits for its row. */
+/**
+ * `local.aBcD...part` is being written; `.placed` is at its final path, and its row is about to be written or deleted.
+ */
 const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed)$/;
 
 /**
@@ -141,6 +143,22 @@ export class MediaStore {
   async delete(area: MediaArea, fileId: string): Promise<void> {
     await rm(this.#path(area, fileId), { force: true });
     await rm(thumbnailsOf(this.#directory, area, fileId), { recursive: true, force: true });
+  }
+
+  /**
+   * Deletes files with their rows. When the process ends in between, the next start deletes the files whose rows are gone.
+   * @param deleteRows returns the ids of the files whose rows it has deleted
+   * @throws errors of `deleteRows`
+   */
+  async deleteWithRows(
+    area: MediaArea,
+    fileIds: readonly string[],
+    deleteRows: () => Promise<readonly string[]>,
+  ): Promise<void> {
+    for (const fileId of fileIds) await (await openFile(this.#incoming(area, fileId, 'placed'), 'w')).close();
+    if (fileIds.length > 0) await syncDirectory(join(this.#directory, incoming));
+    for (const fileId of await deleteRows()) await this.delete(area, fileId);
+    for (const fileId of fileIds) await rm(this.#incoming(area, fileId, 'placed'), { force: true });
   }
 
   async #write(path: string, content: AsyncIterable<Uint8Array>): Promise<Omit<StoredFile, 'fileId'>> {

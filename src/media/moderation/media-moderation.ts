@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import type { MediaAddress } from '../media-address.ts';
@@ -139,24 +140,37 @@ export class MediaModeration {
 
   /** Deletes uploads of local users and their files. @returns the ids of the uploads that existed */
   async deleteLocal(mediaIds: readonly string[]): Promise<string[]> {
-    const { database, disk } = this.#deps;
     const deleted: string[] = [];
     for (let start = 0; start < mediaIds.length; start += rowsAtOnce) {
       const some = mediaIds.slice(start, start + rowsAtOnce);
-      const rows = await database.transaction<MediaTables, { media_id: string; file_id: string | null }[]>(
-        (writer) =>
-          writer
-            .deleteFrom('local_media')
-            .where('media_id', 'in', some)
-            .returning(['media_id', 'file_id'])
-            .execute(),
-      );
-      for (const { media_id: mediaId, file_id: fileId } of rows) {
-        if (fileId !== null) await disk.delete('local', fileId);
-        deleted.push(mediaId);
-      }
+      const rows = await this.#deps.database
+        .reader<MediaTables>()
+        .selectFrom('local_media')
+        .select(['media_id', 'file_id'])
+        .where('media_id', 'in', some)
+        .execute();
+      deleted.push(...(await this.#deleteUploads(rows)));
     }
     return deleted;
+  }
+
+  /** Deletes uploads that were not read since a time, except protected ones. @returns how many */
+  async purgeLocal(before: number, signal?: AbortSignal): Promise<number> {
+    await this.#deps.access.flush();
+    for (let count = 0; ; ) {
+      const rows = await this.#deps.database
+        .reader<MediaTables>()
+        .selectFrom('local_media')
+        .select(['media_id', 'file_id'])
+        .where(sql`coalesce(last_access_at, uploaded_at)`, '<', before)
+        .where('quarantined_by', 'is', null)
+        .where('protected', '=', 0)
+        .where('preview_until', 'is', null)
+        .limit(rowsAtOnce)
+        .execute();
+      if (rows.length === 0 || signal?.aborted) return count;
+      count += (await this.#deleteUploads(rows)).length;
+    }
   }
 
   /**
@@ -179,8 +193,8 @@ export class MediaModeration {
     }
   }
 
-  /** Deletes copies of remote media that were not used since a time. @returns how many */
-  async purgeRemote(before: number): Promise<number> {
+  /** Deletes copies of remote media that were not read since a time. @returns how many */
+  async purgeRemote(before: number, signal?: AbortSignal): Promise<number> {
     const { database, disk, access } = this.#deps;
     await access.flush();
     for (let count = 0; ; ) {
@@ -188,23 +202,43 @@ export class MediaModeration {
         .reader<MediaTables>()
         .selectFrom('remote_media')
         .select('file_id')
-        .where((row) =>
-          row.or([
-            row('last_access_at', '<', before),
-            row.and([row('last_access_at', 'is', null), row('fetched_at', '<', before)]),
-          ]),
-        )
+        .where(sql`coalesce(last_access_at, fetched_at)`, '<', before)
         .where('quarantined_by', 'is', null)
         .limit(rowsAtOnce)
         .execute();
-      if (rows.length === 0) return count;
+      if (rows.length === 0 || signal?.aborted) return count;
       const ids = rows.map((row) => row.file_id);
-      await database.transaction<MediaTables, void>(async (writer) => {
-        await writer.deleteFrom('remote_media').where('file_id', 'in', ids).execute();
-      });
-      for (const fileId of ids) await disk.delete('remote', fileId);
+      await disk.deleteWithRows('remote', ids, () =>
+        database.transaction<MediaTables, string[]>(async (writer) => {
+          await writer.deleteFrom('remote_media').where('file_id', 'in', ids).execute();
+          return ids;
+        }),
+      );
       count += ids.length;
     }
+  }
+
+  /** @returns the ids of the uploads that existed */
+  async #deleteUploads(
+    uploads: readonly { readonly media_id: string; readonly file_id: string | null }[],
+  ): Promise<string[]> {
+    const { database, disk } = this.#deps;
+    if (uploads.length === 0) return [];
+    const fileIds = uploads.flatMap(({ file_id }) => file_id ?? []);
+    const mediaIds = uploads.map(({ media_id }) => media_id);
+    let deleted: string[] = [];
+    await disk.deleteWithRows('local', fileIds, () =>
+      database.transaction<MediaTables, string[]>(async (writer) => {
+        const rows = await writer
+          .deleteFrom('local_media')
+          .where('media_id', 'in', mediaIds)
+          .returning(['media_id', 'file_id'])
+          .execute();
+        deleted = rows.map((row) => row.media_id);
+        return rows.flatMap(({ file_id }) => file_id ?? []);
+      }),
+    );
+    return deleted;
   }
 
   async #oldLocal({ before, largerThan }: MediaAge, after: string): Promise<string[]> {

@@ -1,0 +1,36 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { MediaModeration } from '../moderation/media-moderation.ts';
+
+export interface MediaRetentionDeps {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly moderation: MediaModeration;
+  readonly options: {
+    readonly media_retention: {
+      /** Milliseconds; null stores uploads for ever. */
+      readonly local_media_lifetime: number | null;
+      /** Milliseconds; null stores copies for ever. */
+      readonly remote_media_lifetime: number | null;
+    };
+  };
+}
+
+/** Deletes media that was not read for long: `media_retention`. */
+export class MediaRetention {
+  readonly #deps: MediaRetentionDeps;
+
+  constructor(deps: MediaRetentionDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param signal ends the work early; the next call continues it */
+  async apply(signal: AbortSignal): Promise<void> {
+    const { clock, moderation, options, log } = this.#deps;
+    const { local_media_lifetime: ofLocal, remote_media_lifetime: ofRemote } = options.media_retention;
+    const now = clock.now();
+    const uploads = ofLocal === null ? 0 : await moderation.purgeLocal(now - ofLocal, signal);
+    const copies = ofRemote === null ? 0 : await moderation.purgeRemote(now - ofRemote, signal);
+    if (uploads + copies > 0) log.info({ uploads, copies }, 'Deleted media that was not used for long');
+  }
+}
