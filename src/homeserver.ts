@@ -140,7 +140,7 @@ export function createHomeserver(environment: Environment): Homeserver {
           },
           opened,
         );
-        startAuthorizationServer(kernel, { ...users, ...oauth }, pages, opened);
+        startAuthorizationServer(kernel, { ...users, ...oauth, addresses: thirdPartyIds }, pages, opened);
         await startJobs(kernel, opened);
         reportServer(kernel, rooms.engine);
         rooms.incoming.start();

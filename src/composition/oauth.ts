@@ -1,4 +1,4 @@
-import type { AccountsSlice, ConfirmationElsewhere } from '../accounts/index.ts';
+import { type AccountsSlice, type ConfirmationElsewhere, canChangePassword } from '../accounts/index.ts';
 import type { AuthMetadata } from '../capabilities/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import {
@@ -10,8 +10,10 @@ import {
   openAuthorizationServer,
   pagePaths,
 } from '../oauth/index.ts';
+import type { Profiles } from '../profiles/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 
 /** The parts of OAuth 2.0 that accounts and capabilities use. */
 export interface OAuthBeforeUsers {
@@ -40,16 +42,36 @@ export function openOAuthBeforeUsers(kernel: Kernel): OAuthBeforeUsers {
   };
 }
 
+/** The slices that the authorization server uses. */
+export interface AuthorizationServerParts {
+  readonly accounts: AccountsSlice;
+  readonly profiles: Profiles;
+  readonly resets: CrossSigningResets;
+  readonly addresses: OpenedThirdPartyIds | undefined;
+}
+
 /** Opens the authorization server if it is enabled; to be called before jobs are started. */
 export function startAuthorizationServer(
   kernel: Kernel,
-  { accounts, resets }: { readonly accounts: AccountsSlice; readonly resets: CrossSigningResets },
+  { accounts, profiles, resets, addresses }: AuthorizationServerParts,
   pages: Pages,
   opened: OpenedSlices,
 ): void {
   if (!kernel.configuration.oauth.oauth2.enabled) return;
   const endpoints = endpointsOf(kernel);
-  const deps = { ...kernel, accounts, pages, endpoints, resets };
+  const options = kernel.configuration.accounts;
+  const deps = {
+    ...kernel,
+    accounts,
+    profiles,
+    pages,
+    endpoints,
+    resets,
+    mails: addresses?.thirdPartyIds,
+    sendsMail: kernel.configuration.mail.email !== null,
+    canChangePassword: canChangePassword(options),
+    canChangeAddresses: options.enable_3pid_changes,
+  };
   opened.add('authorization server', openAuthorizationServer(deps));
 }
 

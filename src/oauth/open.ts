@@ -6,6 +6,9 @@ import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
+import type { Profiles } from '../profiles/index.ts';
+import type { AccountMails } from './account/account-pages.ts';
+import { accountPageRoutes } from './account/account-routes.ts';
 import { AuthorizationCodes } from './authorization/authorization-codes.ts';
 import { authorizationRoutes } from './authorization/authorization-routes.ts';
 import { BrowserSessions, SignInMarks } from './browser/browser-sessions.ts';
@@ -31,6 +34,15 @@ export interface AuthorizationServerDeps {
   readonly pages: Pages;
   readonly endpoints: Endpoints;
   readonly resets: CrossSigningResets;
+  readonly profiles: Profiles;
+  /** Absent on a server without mail addresses. */
+  readonly mails: AccountMails | undefined;
+  /** Whether users can change their passwords. */
+  readonly canChangePassword: boolean;
+  /** `enable_3pid_changes`. */
+  readonly canChangeAddresses: boolean;
+  /** Whether this server sends mail. */
+  readonly sendsMail: boolean;
 }
 
 /** Registrations of clients, logins that a device begins, and rendezvous sessions, from one address. */
@@ -75,6 +87,15 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
     deviceAuthorizationRoute(grantDeps),
     ...linkRoutes(grantDeps),
     ...signInRoutes({ ...pageDeps, login, marks: new SignInMarks(deps.randomness) }),
+    ...accountPageRoutes({
+      ...deps,
+      slice,
+      browsers,
+      clients,
+      sessions: oauthSessions,
+      canAddAddresses: deps.canChangeAddresses && deps.sendsMail,
+      canRemoveAddresses: deps.canChangeAddresses,
+    }),
     ...rendezvousRoutes({
       earlier: new Rendezvous(deps, earlierLifetime),
       later: new Rendezvous(deps, laterLifetime),
