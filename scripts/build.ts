@@ -1,6 +1,6 @@
 /**
- * Builds dist/: the program and the programs of its threads and processes, each bundled into one file with its
- * libraries. Packages with compiled code stay in node_modules.
+ * Builds dist/: the program and the programs of its threads and processes, each bundled with its libraries into one file and
+ * those that it loads when they are needed. Packages with compiled code stay in node_modules.
  *
  *     node scripts/build.ts [--if-changed] [--output FOLDER]
  *
@@ -8,7 +8,7 @@
  * installation without development dependencies: the server runs from its source files then. The folder is dist/ if none is given.
  */
 import { cpSync, globSync, readFileSync, renameSync, rmSync } from 'node:fs';
-import { dirname, join, relative, resolve, sep } from 'node:path';
+import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Plugin } from 'esbuild';
 import { builtProgram } from '../bin/built-program.js';
@@ -84,18 +84,38 @@ const undiciParts: Plugin = {
   },
 };
 
+/**
+ * Loads `node:http` with `require`: an import reads all its exports, and `http.WebSocket` loads the copy of undici that is part of
+ * Node, which takes 13 MB.
+ */
+const httpWithoutWebSocket: Plugin = {
+  name: 'http-without-web-socket',
+  setup({ onResolve, onLoad }) {
+    const namespace = 'http-without-web-socket';
+    onResolve({ filter: /^(node:)?http$/ }, ({ kind }) =>
+      kind === 'import-statement' ? { path: 'node:http', namespace } : undefined,
+    );
+    onLoad({ filter: /.*/, namespace }, () => ({ contents: "module.exports = require('node:http');" }));
+  },
+};
+
 rmSync(unfinished, { recursive: true, force: true });
 for (const program of programs) {
+  const name = program.replace(/\.ts$/, '');
   await build({
-    entryPoints: [join(source, program)],
-    outfile: join(unfinished, program.replace(/\.ts$/, '.js')),
+    entryPoints: { [basename(name)]: join(source, program) },
+    outdir: join(unfinished, dirname(name)),
+    // What is imported when it is needed becomes a file of its own. It is beside its program, so that addresses relative
+    // to `import.meta.url` hold.
+    splitting: true,
+    chunkNames: `${basename(name)}-[hash]`,
     bundle: true,
     platform: 'node',
     target: 'node24',
     format: 'esm',
     external,
     banner: { js: banner },
-    plugins: [ownAddresses(program), undiciParts],
+    plugins: [ownAddresses(program), undiciParts, httpWithoutWebSocket],
     // The text of the program stays in memory; names stay readable in stack traces.
     minifyWhitespace: true,
     sourcemap: 'linked',
