@@ -1,8 +1,7 @@
 import { type AccountsSlice, accountPageRoutes, hasAccounts } from './accounts/index.ts';
 import { auditedRoutes } from './admin/index.ts';
-import type { AppserviceRegistry } from './appservice-registry/index.ts';
 import { startAdmin } from './composition/admin.ts';
-import { aliasReservations, openRegistry, openServiceTokens } from './composition/appservices.ts';
+import { openAuthenticator, openRegisteredAppservices } from './composition/appservices.ts';
 import { openControl } from './composition/control.ts';
 import { maxEvents, startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
@@ -32,7 +31,6 @@ import type { HearthConfiguration } from './configuration.ts';
 import { WriteCheck } from './kernel/database/index.ts';
 import {
   type Authenticator,
-  acceptTokens,
   createHttpServer,
   type HttpServer,
   healthRouteWith,
@@ -89,13 +87,13 @@ export function createHomeserver(environment: Environment): Homeserver {
         const media = await startMedia(kernel, federation, opened);
         startUrlPreviews(kernel, media, opened);
         const mailTemplates = openMailTemplates(kernel.configuration.mail);
-        const registry = openRegistry(kernel);
+        const appservices = await openRegisteredAppservices(kernel, opened);
         const oauth = openOAuthBeforeUsers(kernel);
         const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
         const pushers = new Pushers({ ...kernel, ...thirdPartyIds.thirdPartyIds });
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         const users = startUsers(kernel, opened, {
-          registry,
+          appservices,
           remoteProfiles: lookups.profiles,
           avatarFiles: media,
           addresses: thirdPartyIds,
@@ -106,11 +104,11 @@ export function createHomeserver(environment: Environment): Homeserver {
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
         const rooms = await startRooms(kernel, users, relationIndex, opened, {
           remoteAliases: lookups.aliases,
-          aliasReservations: aliasReservations(registry),
+          aliasReservations: appservices.aliasReservations,
           otherServers: otherServers(federation),
           openRemoteMemberships: await remoteMemberships(kernel, federation, users),
         });
-        await startEncryption(kernel, users, rooms, federation, opened);
+        const encryption = await startEncryption(kernel, users, rooms, federation, opened);
         opened.add(
           'profile requests',
           openProfileRequests(users.profiles, rooms.engine, kernel.configuration.profiles),
@@ -141,6 +139,7 @@ export function createHomeserver(environment: Environment): Homeserver {
           opened,
         );
         startAuthorizationServer(kernel, { ...users, ...oauth, addresses: thirdPartyIds }, pages, opened);
+        const { sawService } = await appservices.start({ users, rooms, conversations, encryption }, opened);
         await startJobs(kernel, opened);
         reportServer(kernel, rooms.engine);
         rooms.incoming.start();
@@ -155,7 +154,8 @@ export function createHomeserver(environment: Environment): Homeserver {
           ],
         });
         routes = auditedRoutes(opened.routes, kernel.namedLog('admin'));
-        const authenticator = await openAuthenticator(kernel, registry, users.accounts);
+        const { registry } = appservices;
+        const authenticator = await openAuthenticator(kernel, registry, users.accounts, sawService);
         const http = createHttp(kernel, authenticator, federation, routes, pages);
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
@@ -227,16 +227,6 @@ function accountPages(kernel: Kernel, slice: AccountsSlice, pages: Pages): Route
     { slice, pages, randomness, webClient: web_client_location ?? undefined },
     { ...configuration.accounts, server_name: serverName, public_baseurl },
   );
-}
-
-/** Accepts the tokens of application services and of sessions. */
-async function openAuthenticator(
-  kernel: Kernel,
-  registry: AppserviceRegistry,
-  accounts: AccountsSlice,
-): Promise<Authenticator> {
-  if (registry.isEmpty) return acceptTokens([accounts.authenticator]);
-  return acceptTokens([await openServiceTokens(kernel, registry, accounts), accounts.authenticator]);
 }
 
 function createHttp(

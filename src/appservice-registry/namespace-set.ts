@@ -1,4 +1,5 @@
 import { RE2JS } from 're2js';
+import { literalPrefix } from './literal-prefix.ts';
 import type { Namespace } from './registrations/registration.ts';
 
 /**
@@ -6,8 +7,8 @@ import type { Namespace } from './registrations/registration.ts';
  * time, whatever the patterns are.
  */
 export class NamespaceSet {
-  readonly #all: RE2JS | undefined;
-  readonly #exclusive: RE2JS | undefined;
+  readonly #all: Pattern | undefined;
+  readonly #exclusive: Pattern | undefined;
 
   constructor(namespaces: readonly Namespace[]) {
     this.#all = compile(namespaces);
@@ -16,11 +17,11 @@ export class NamespaceSet {
 
   /** Whether an id is in one of the namespaces, which match at its beginning. */
   has(id: string): boolean {
-    return this.#all?.matcher(id).lookingAt() ?? false;
+    return matches(this.#all, id);
   }
 
   hasExclusively(id: string): boolean {
-    return this.#exclusive?.matcher(id).lookingAt() ?? false;
+    return matches(this.#exclusive, id);
   }
 
   get isEmpty(): boolean {
@@ -28,7 +29,21 @@ export class NamespaceSet {
   }
 }
 
-function compile(namespaces: readonly Namespace[]): RE2JS | undefined {
+interface Pattern {
+  /** Every id that matches begins with one of these. */
+  readonly prefixes: readonly string[];
+  readonly compiled: RE2JS;
+}
+
+function compile(namespaces: readonly Namespace[]): Pattern | undefined {
   if (namespaces.length === 0) return undefined;
-  return RE2JS.compile(namespaces.map(({ regex }) => `(?:${regex})`).join('|'));
+  return {
+    prefixes: namespaces.map(({ regex }) => literalPrefix(regex)),
+    compiled: RE2JS.compile(namespaces.map(({ regex }) => `(?:${regex})`).join('|')),
+  };
+}
+
+function matches(pattern: Pattern | undefined, id: string): boolean {
+  if (!pattern?.prefixes.some((prefix) => id.startsWith(prefix))) return false;
+  return pattern.compiled.matcher(id).lookingAt();
 }

@@ -4,52 +4,133 @@ import {
   openAppserviceRegistry,
   ServiceTokens,
 } from '../appservice-registry/index.ts';
+import {
+  type Appservices,
+  openAppservices,
+  openServiceRequests,
+  type ServiceRequests,
+} from '../appservices/index.ts';
+import { type Authenticator, acceptTokens } from '../kernel/http/index.ts';
+import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
 import { MatrixError, type UserId } from '../protocol/index.ts';
-import type { AliasReservations } from '../rooms/index.ts';
+import type { AliasReservations, Rooms } from '../rooms/index.ts';
+import type { Conversations } from './conversations.ts';
+import type { Encryption } from './encryption.ts';
 import type { Kernel } from './kernel.ts';
+import type { OpenedSlices } from './opened-slices.ts';
+import type { Users } from './users.ts';
 
-/** Opens the registered application services. @throws StartFailure for invalid registrations */
-export function openRegistry(kernel: Kernel): AppserviceRegistry {
-  const log = kernel.namedLog('appservices');
-  const { app_service_config_files: files } = kernel.configuration.appservices;
-  return openAppserviceRegistry({ serverName: kernel.serverName, log }, files);
+/** What accounts and rooms need of application services before these are started. */
+export interface RegisteredAppservices {
+  readonly registry: AppserviceRegistry;
+  readonly requests: ServiceRequests;
+  readonly aliasReservations: AliasReservations;
+  /** Starts the rest. */
+  start(parts: AppserviceParts, opened: OpenedSlices): Promise<Appservices>;
 }
 
-/** Aliases of application services. */
-export function aliasReservations(registry: AppserviceRegistry): AliasReservations {
+/** The parts of the server that services follow. */
+export interface AppserviceParts {
+  readonly users: Users;
+  readonly rooms: Rooms;
+  readonly conversations: Conversations;
+  readonly encryption: Encryption;
+}
+
+/** Opens the registered application services. @throws StartFailure for invalid registrations */
+export async function openRegisteredAppservices(
+  kernel: Kernel,
+  opened: OpenedSlices,
+): Promise<RegisteredAppservices> {
+  const { configuration, serverName, database } = kernel;
+  const log = kernel.namedLog('appservices');
+  const options = configuration.appservices;
+  const registry = openAppserviceRegistry({ serverName, log }, options.app_service_config_files);
+  const http = openHttp(kernel);
+  opened.add('requests to application services', { stop: () => http.close() });
+  const requests = await openServiceRequests({ registry, database, http, log, options });
+  let started: Appservices | undefined;
   return {
-    isReservedFrom: (alias, requester) => registry.isAliasReservedFrom(alias, requester),
-    mayDelete: (alias, { appservice }) =>
-      appservice !== undefined && registry.byId(appservice)?.aliases.has(alias) === true,
-    provide: async () => false,
+    registry,
+    requests,
+    aliasReservations: {
+      isReservedFrom: (alias, requester) => registry.isAliasReservedFrom(alias, requester),
+      mayDelete: (alias, { appservice }) =>
+        appservice !== undefined && registry.byId(appservice)?.aliases.has(alias) === true,
+      provide: (alias) => requests.queries.aliasExists(alias),
+      onChange: (roomId) => started?.aliasesChanged(roomId),
+    },
+    async start({ users, rooms, conversations, encryption }, slices) {
+      const { accounts, keyChanges } = users;
+      started = await openAppservices({
+        ...kernel,
+        ...rooms,
+        ...conversations,
+        log,
+        registry,
+        requests,
+        devices: accounts.devices,
+        keyChanges,
+        queues: encryption.queues,
+        keyCounts: encryption.e2ee.counts,
+        aliasesOf: (roomId) => rooms.aliases.of(roomId),
+        userExists: (userId) => accounts.accounts.userExists(userId),
+      });
+      return slices.add('application services', started);
+    },
   };
 }
 
-/** Accepts the tokens of application services; creates the accounts of their senders. */
-export async function openServiceTokens(
+/** Opens requests to services: operators choose their URLs, mostly on the same machine, so that all addresses are allowed. */
+function openHttp({
+  configuration,
+  clock,
+  caches,
+  resolver = systemResolver,
+  authorities,
+}: Kernel): OutboundHttp {
+  return new OutboundHttp({
+    config: { ...configuration.outbound, ip_range_blacklist: [] },
+    clock,
+    caches,
+    name: 'appservice_connection_pools',
+    resolver,
+    tls: authorities && new TlsSettings({ verify: true, authorities }),
+  });
+}
+
+/** Accepts the tokens of application services and of sessions; creates the accounts of the services' senders. */
+export async function openAuthenticator(
   kernel: Kernel,
   registry: AppserviceRegistry,
-  { accounts, devices, sessions, lastSeen, registration }: AccountsSlice,
-): Promise<ServiceTokens> {
+  slice: AccountsSlice,
+  sawService: (serviceId: string) => void,
+): Promise<Authenticator> {
+  if (registry.isEmpty) return acceptTokens([slice.authenticator]);
+  const { accounts, devices, sessions, lastSeen } = slice;
   const reader = new AccountReader(kernel.database);
-  const { track_appservice_user_ips: tracksAddresses } = kernel.configuration.appservices;
   const tokens = new ServiceTokens({
     registry,
     caches: kernel.caches,
     account: (userId) => reader.getUser(userId),
     hasDevice: (userId, deviceId) => devices.exists(userId, deviceId),
-    lastSeen: tracksAddresses ? lastSeen : undefined,
+    lastSeen: kernel.configuration.appservices.track_appservice_user_ips ? lastSeen : undefined,
+    onRequest: sawService,
   });
-  if (registry.isEmpty) return tokens;
   for (const stream of [accounts.accountStream, sessions.sessionStream, devices.deviceListStream]) {
     stream.subscribe(({ userId }: { readonly userId: string }) => tokens.forget(userId));
   }
+  await createSenders(registry, slice);
+  return acceptTokens([tokens, slice.authenticator]);
+}
+
+async function createSenders(registry: AppserviceRegistry, slice: AccountsSlice): Promise<void> {
   for (const { id, sender } of registry.services) {
-    if ((await accounts.getUser(sender)) !== undefined) continue;
-    await registration.create({ userId: sender as UserId, appservice: id }).catch((error: unknown) => {
-      // The id of a user that differs in case only.
+    if ((await slice.accounts.getUser(sender)) !== undefined) continue;
+    const account = { userId: sender as UserId, appservice: id };
+    await slice.registration.create(account).catch((error: unknown) => {
+      // A user whose id differs in case only has taken the name: the service then acts as its other users only.
       if (!(error instanceof MatrixError)) throw error;
     });
   }
-  return tokens;
 }

@@ -1,4 +1,3 @@
-import { thirdPartyNetworkRoutes } from '../appservices/index.ts';
 import { type DelayedEvents, openDelayedEvents } from '../delayed-events/index.ts';
 import { type OpenIdTokens, openOpenId } from '../openid/index.ts';
 import { openNotifications } from '../push/index.ts';
@@ -68,7 +67,6 @@ export async function startMessages(deps: MessageDeps): Promise<Messages> {
   });
   opened.add('notifications', notifications);
   opened.add('calls', { routes: callRoutes(kernel.configuration.accounts, kernel.clock) });
-  opened.add('third-party networks', { routes: thirdPartyNetworkRoutes() });
   const searchDeps = { ...kernel, log: kernel.namedLog('search'), rooms, options: searchOptions };
   opened.add('search', await openSearch(searchDeps));
   return { delayedEvents, openIdTokens, reports: reports.reports };

@@ -16,6 +16,7 @@ import {
   openAccounts,
 } from '../accounts/index.ts';
 import { type AppserviceRegistry, ServiceLogin } from '../appservice-registry/index.ts';
+import type { ServiceRequests } from '../appservices/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
 import { deviceRoutes } from '../devices/index.ts';
@@ -64,8 +65,8 @@ export interface UserSources {
   readonly avatarFiles?: AvatarFiles | undefined;
   /** Mail addresses and phone numbers. */
   readonly addresses?: OpenedThirdPartyIds;
-  /** The application services, which reserve names and log in as their users. */
-  readonly registry?: AppserviceRegistry;
+  /** Application services reserve names, log in as their users, and create users that are asked for. */
+  readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
   /** For requests to the CAPTCHA service and to identity providers. */
   readonly http?: OutboundHttp;
@@ -77,7 +78,7 @@ export interface UserSources {
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
-  { remoteProfiles, avatarFiles, addresses, oauth, http, registry, browsers }: UserSources = {},
+  { remoteProfiles, avatarFiles, addresses, oauth, http, appservices, browsers }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -87,6 +88,7 @@ export function startUsers(
   const { pushRules } = opened.add('push rules', openPushRules(kernel));
   const notices = noticesUserOf(kernel);
   const reader = new AccountReader(kernel.database);
+  const registry = appservices?.registry;
   const isServer = (userId: string) => userId === notices?.userId;
   const computed = new Map([['m.push_rules', (userId: string) => pushRules.content(userId)]]);
   const { accountData, tags, ignoredUsers, invitePermissions } = opened.add(
@@ -101,6 +103,7 @@ export function startUsers(
       remote: remoteProfiles,
       serverUserProfile: (userId) => (isServer(userId) ? notices?.profile : undefined),
       avatarFiles,
+      provideUser: appservices && ((userId) => appservices.requests.queries.userExists(userId)),
       onChange: async (writer, userId) => {
         await membershipJobs.profileChanged(writer, userId);
         await userIndexJobs.profileChanged(writer, userId);

@@ -62,7 +62,7 @@ oidc_providers: [{ idp_id: one, idp_name: One, issuer: "https://one.example.org/
     assert.deepEqual(
       warningsOf(
         'retention: { enabled: false, allowed_lifetime_min: 1d }\nopentracing: { enabled: false }\nreport_stats: false\n' +
-          'app_service_config_files: []\ncas_config: { enabled: false }\nlimit_usage_by_mau: false\n',
+          'cas_config: { enabled: false }\nlimit_usage_by_mau: false\n',
       ),
       [],
     );

@@ -132,13 +132,6 @@ export const features: readonly Feature[] = [
     isHarmless: true,
   },
   {
-    name: 'application services',
-    options: ['app_service_config_files', 'track_appservice_user_ips', 'use_appservice_legacy_authorization'],
-    switches: ['app_service_config_files'],
-    consequence:
-      'bridges and bots that are registered in these files receive no events and cannot act as users',
-  },
-  {
     name: 'tracking of puppeted users',
     options: ['track_puppeted_user_ips'],
     consequence: 'addresses of administrators who act as other users are not recorded',

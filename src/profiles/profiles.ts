@@ -54,6 +54,8 @@ export interface ProfilesDeps {
    */
   readonly serverUserProfile?: (userId: string) => JsonObject | undefined;
   readonly avatarFiles?: AvatarFiles | undefined;
+  /** Asks application services to create a user. @returns whether one has done so */
+  readonly provideUser?: ((userId: string) => Promise<boolean>) | undefined;
   /** Runs in every transaction that changes a profile, to update copies of it. */
   readonly onChange?: (writer: AnyWriter, userId: string) => Promise<void>;
   /** Waits, at most some seconds, for the jobs that `onChange` has scheduled. */
@@ -89,7 +91,7 @@ export class Profiles implements AccountLifecycle {
       if (this.#deps.remote === undefined) throw profileNotFound();
       return this.#deps.remote.fetch(userId, field);
     }
-    if (userId.includes('\0') || !(await this.#exists(userId))) throw profileNotFound();
+    if (userId.includes('\0') || !(await this.#existsOrProvided(userId))) throw profileNotFound();
     const profile = await this.read(userId);
     if (field === undefined) return profile;
     return fieldOf(profile, field);
@@ -197,6 +199,12 @@ export class Profiles implements AccountLifecycle {
 
   async #exists(userId: string): Promise<boolean> {
     return this.#deps.serverUserProfile?.(userId) !== undefined || this.#deps.accounts.userExists(userId);
+  }
+
+  /** Asks application services for a user who does not exist. */
+  async #existsOrProvided(userId: string): Promise<boolean> {
+    if (await this.#exists(userId)) return true;
+    return (await this.#deps.provideUser?.(userId)) === true && this.#exists(userId);
   }
 
   #isLocal(userId: string): boolean {

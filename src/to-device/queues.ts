@@ -6,6 +6,7 @@ import {
   deleteUpTo,
   insertMessages,
   oldestPosition,
+  readAddresses,
   readMessages,
   type StoredMessage,
 } from './store.ts';
@@ -115,6 +116,11 @@ export class MessageQueues {
     const count = syncBatchSize(messages);
     const end = count < rows.length ? rows[count - 1]?.position : endOf(rows, limit);
     return { messages: messages.slice(0, count), position: end ?? upTo };
+  }
+
+  /** Returns the addresses and positions of messages that arrived in `(after, upTo]` and are still queued, in order. */
+  addressesBetween(after: number, upTo: number): Promise<(DeviceAddress & { readonly position: number })[]> {
+    return readAddresses(this.#database.reader<ToDeviceTables>(), after, upTo);
   }
 
   /** Reports without a query that the queue is empty. False means unknown. */

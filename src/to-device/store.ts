@@ -49,6 +49,21 @@ export async function readMessages(
     .execute();
 }
 
+/** Returns the devices of all messages in `(after, upTo]`. */
+export async function readAddresses(
+  reader: Reader<ToDeviceTables>,
+  after: number,
+  upTo: number,
+): Promise<{ userId: string; deviceId: string; position: number }[]> {
+  return reader
+    .selectFrom('to_device_messages')
+    .select(['user_id as userId', 'device_id as deviceId', 'position'])
+    .where('position', '>', after)
+    .where('position', '<=', upTo)
+    .orderBy('position')
+    .execute();
+}
+
 /** Returns the position of the oldest message of a device; `undefined` without messages. */
 export async function oldestPosition(
   reader: Reader<ToDeviceTables>,

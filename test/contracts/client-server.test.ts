@@ -11,14 +11,6 @@ import { startTestServer, type TestServer } from '../support/servers/server.ts';
 const notServed: Readonly<Record<string, readonly string[]>> = {
   'mail addresses and phone numbers of accounts': [],
   'single sign-on and OAuth 2.0': ['getAuthMetadata', 'redirectToIdP', 'redirectToSSO'],
-  'application services': [
-    'getProtocolMetadata',
-    'pingAppservice',
-    'queryLocationByAlias',
-    'queryLocationByProtocol',
-    'queryUserByID',
-    'queryUserByProtocol',
-  ],
   // This server is not a policy server; an operator who runs one serves the file elsewhere.
   'policy servers': ['getWellknownPolicy'],
 };

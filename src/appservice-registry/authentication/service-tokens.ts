@@ -21,6 +21,8 @@ export interface ServiceTokensDeps {
   readonly hasDevice: (userId: string, deviceId: string) => Promise<boolean>;
   /** Records the visits of users of services; absent: they are not recorded. */
   readonly lastSeen: Pick<LastSeen, 'record'> | undefined;
+  /** Called with the id of the service for each request: the service is up. */
+  readonly onRequest?: (serviceId: string) => void;
 }
 
 /** Accepts the `as_token` of services, who act as themselves or as one of their users (`user_id`, `device_id`). */
@@ -48,6 +50,7 @@ export class ServiceTokens implements TokenKind {
   authenticate(token: string, context: AuthenticationContext): Requester | undefined | Promise<Requester> {
     const service = this.#deps.registry.byToken(token);
     if (!service) return undefined;
+    this.#deps.onRequest?.(service.id);
     const userId = context.assertedUserId ?? service.sender;
     const cached = this.#requesters.get(keyOf(service, userId, context.assertedDeviceId));
     return cached ? this.#admit(cached, context) : this.#load(service, userId, context);

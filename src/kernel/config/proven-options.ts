@@ -282,6 +282,7 @@ export const provenOptions: readonly string[] = [
   'federation_rr_transactions_per_room_per_second',
   'app_service_config_files',
   'track_appservice_user_ips',
+  'use_appservice_legacy_authorization',
   'server_notices.system_mxid_localpart',
   'server_notices.system_mxid_display_name',
   'server_notices.system_mxid_avatar_url',

@@ -35,6 +35,8 @@ export interface AliasReservations {
   mayDelete(alias: string, requester: AliasRequester): boolean;
   /** Asks application services to create the room of an alias that does not exist. @returns whether one has done so */
   provide(alias: string): Promise<boolean>;
+  /** Called after the aliases of a room have changed. */
+  onChange(roomId: string): void;
 }
 
 /** The user who creates or deletes an alias. */
@@ -49,6 +51,7 @@ const noReservations: AliasReservations = {
   isReservedFrom: () => false,
   mayDelete: () => false,
   provide: async () => false,
+  onChange: () => undefined,
 };
 
 /** Allows every alias and every publication. */
@@ -206,6 +209,7 @@ export class RoomAliases {
       return (result.numInsertedOrUpdatedRows ?? 0n) > 0n;
     });
     if (!created) throw inUse(alias);
+    this.#reservations.onChange(roomId);
   }
 
   /**
@@ -219,7 +223,9 @@ export class RoomAliases {
     if (parts.serverName !== this.#serverName) throw invalidParam('The alias belongs to another server');
     const head = await this.#engine.heads.get(roomId);
     if (!head) throw notFound('Unknown room');
-    if (this.#options.require_membership_for_aliases && head.membership(userId) !== 'join') {
+    const needsMembership =
+      this.#options.require_membership_for_aliases && requester.appservice === undefined;
+    if (needsMembership && head.membership(userId) !== 'join') {
       throw forbidden('You are not in this room');
     }
     const full = await this.checkNew(requester, parts.localpart, roomId).catch(asConflict);
@@ -235,6 +241,7 @@ export class RoomAliases {
         .where('room_id', '=', roomId)
         .execute();
     });
+    for (const changed of [roomId, toRoomId]) this.#reservations.onChange(changed);
   }
 
   /**
@@ -261,6 +268,7 @@ export class RoomAliases {
     await this.#database.transaction<RoomTables, void>(async (writer) => {
       await writer.deleteFrom('room_aliases').where('alias', '=', alias).execute();
     });
+    this.#reservations.onChange(row.room_id);
     await this.#removeFromCanonicalAlias(userId, row.room_id, alias);
   }
 

@@ -22,7 +22,9 @@ export interface ServiceResponse {
   readonly body: unknown;
 }
 
-export type Respond = (request: ServiceRequest) => ServiceResponse | Promise<ServiceResponse> | undefined;
+export type Respond = (
+  request: ServiceRequest,
+) => ServiceResponse | undefined | Promise<ServiceResponse | undefined>;
 
 /** Members of a registration file that differ from those of the tests. */
 export type RegistrationMembers = Readonly<Record<string, unknown>>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { it } from 'node:test';
-import { serverDatabases } from '../../test/support/databases/databases.ts';
-import { startTestServer } from '../../test/support/servers/server.ts';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { startTestServer } from '../../../test/support/servers/server.ts';
 
 it('GET /thirdparty/protocols answers {} to users of a server without application services', async () => {
   const [database] = serverDatabases(import.meta.url);

@@ -1,0 +1,27 @@
+/** Characters with a meaning in regular expressions. */
+const special = new Set('\\^$.|?*+()[]{}');
+
+/** Characters that make the one before them optional or repeated. */
+const quantifiers = new Set('?*+{');
+
+/**
+ * Returns the text with which everything begins that a pattern matches; empty where that is not obvious. Comparing it first
+ * spares most matches.
+ */
+export function literalPrefix(pattern: string): string {
+  if (pattern.includes('|')) return '';
+  let text = '';
+  for (let at = pattern.startsWith('^') ? 1 : 0; at < pattern.length; at++) {
+    let character = pattern[at]!;
+    if (character === '\\') {
+      const escaped = pattern[at + 1];
+      // Letters and digits after a backslash are classes and assertions.
+      if (escaped === undefined || !special.has(escaped)) return text;
+      character = escaped;
+      at++;
+    } else if (special.has(character)) return text;
+    if (quantifiers.has(pattern[at + 1] ?? '')) return text;
+    text += character;
+  }
+  return text;
+}

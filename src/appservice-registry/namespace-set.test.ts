@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { literalPrefix } from './literal-prefix.ts';
+import { NamespaceSet } from './namespace-set.ts';
+
+describe('NamespaceSet', () => {
+  it('matches at the beginning of an id, with any of its patterns', () => {
+    const set = new NamespaceSet([
+      { regex: '@irc_.*', exclusive: false },
+      { regex: '^@xmpp\\.[a-z]+:test$', exclusive: true },
+      { regex: '@(a|b)_', exclusive: true },
+    ]);
+    const found = [
+      '@irc_x:test',
+      '@xmpp.ann:test',
+      '@xmpp.ann:test2',
+      '@xmppxann:test',
+      'x@irc_x',
+      '@b_x:test',
+    ];
+    assert.deepEqual(
+      found.map((id) => [set.has(id), set.hasExclusively(id)]),
+      [
+        [true, false],
+        [true, true],
+        [false, false],
+        [false, false],
+        [false, false],
+        [true, true],
+      ],
+    );
+  });
+
+  it('compares the literal text with which a pattern begins first', () => {
+    for (const [pattern, prefix] of [
+      ['^@irc_.*:example\\.org$', '@irc_'],
+      ['@irc\\.x', '@irc.x'],
+      ['@ircs?_', '@irc'],
+      ['@irc_|@xmpp_', ''],
+      ['@\\w+', '@'],
+      ['(?i)@irc', ''],
+      ['@irc\\.?x', '@irc'],
+    ] as const) {
+      assert.equal(literalPrefix(pattern), prefix, pattern);
+    }
+  });
+
+  it('matches hostile patterns in linear time', () => {
+    const set = new NamespaceSet([{ regex: '@(a+)+$', exclusive: true }]);
+    assert.equal(set.has(`@${'a'.repeat(50_000)}!`), false);
+  });
+});

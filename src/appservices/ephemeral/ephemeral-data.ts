@@ -1,0 +1,112 @@
+import type { Appservice } from '../../appservice-registry/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { type Presence, type PresenceFact, statusContent } from '../../presence/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { Receipt, Receipts } from '../../receipts/index.ts';
+import type { Typing } from '../../typing/index.ts';
+import type { RoomInterest } from '../interest/room-interest.ts';
+
+export interface EphemeralDataDeps {
+  readonly services: readonly Appservice[];
+  readonly rooms: RoomInterest;
+  readonly typing: Pick<Typing, 'typingStream' | 'inRoom'>;
+  readonly receipts: Pick<Receipts, 'receiptStream'>;
+  readonly presence: Pick<Presence, 'presenceStream'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called with the services for which there is new data. */
+  readonly onData: (services: Iterable<Appservice>) => void;
+}
+
+/** Maximum number of items for a service that is down or slow; older ones are dropped. */
+const maxItems = 1_000;
+
+/** Milliseconds after which an item that could not be sent is dropped: it no longer says what is the case. */
+const maxAge = 60_000;
+
+interface Item {
+  readonly data: JsonObject;
+  readonly at: number;
+}
+
+/**
+ * Typing, receipts and presence for services that asked for them (`receive_ephemeral`), in memory. A later item replaces an
+ * earlier one about the same.
+ */
+export class EphemeralData {
+  readonly #deps: EphemeralDataDeps;
+  /** By service, then by what an item is about. */
+  readonly #items = new Map<string, Map<string, Item>>();
+  #working: Promise<void> = Promise.resolve();
+
+  constructor(deps: EphemeralDataDeps) {
+    this.#deps = deps;
+    if (!deps.services.some(({ registration }) => registration.receivesEphemeral)) return;
+    deps.typing.typingStream.subscribe(({ roomId }) => this.#work(() => this.#typing(roomId)));
+    deps.receipts.receiptStream.subscribe((receipt) => this.#work(() => this.#receipt(receipt)));
+    deps.presence.presenceStream.subscribe((fact) => this.#work(() => this.#presence(fact)));
+  }
+
+  /** Returns and forgets the data for a service. */
+  take(serviceId: string): readonly JsonObject[] {
+    const items = this.#items.get(serviceId);
+    if (!items) return [];
+    this.#items.delete(serviceId);
+    const oldest = this.#deps.clock.monotonic() - maxAge;
+    return [...items.values()].flatMap(({ data, at }) => (at >= oldest ? [data] : []));
+  }
+
+  /** Resolves when all facts so far are handled. */
+  idle(): Promise<void> {
+    return this.#working;
+  }
+
+  #work(task: () => Promise<void>): void {
+    this.#working = this.#working
+      .then(task)
+      .catch((error: unknown) =>
+        this.#deps.log.error({ err: error }, 'Ephemeral data was not sent to application services'),
+      );
+  }
+
+  async #typing(roomId: string): Promise<void> {
+    const content = { user_ids: this.#deps.typing.inRoom(roomId) };
+    await this.#add(roomId, `typing ${roomId}`, { type: 'm.typing', room_id: roomId, content });
+  }
+
+  async #receipt({ roomId, userId, type, threadId, eventId, ts }: Receipt): Promise<void> {
+    if (type !== 'm.read') return;
+    const seen = { ts, ...(threadId !== undefined && { thread_id: threadId }) };
+    const content = { [eventId]: { [type]: { [userId]: seen } } };
+    const about = `receipt ${roomId} ${userId} ${threadId ?? ''}`;
+    await this.#add(roomId, about, { type: 'm.receipt', room_id: roomId, content });
+  }
+
+  async #presence({ changes, rooms }: PresenceFact): Promise<void> {
+    for (const [roomId, users] of rooms) {
+      for (const userId of users) {
+        const status = changes.get(userId);
+        if (!status) continue;
+        const content = statusContent(status, this.#deps.clock.now());
+        await this.#add(roomId, `presence ${userId}`, { type: 'm.presence', sender: userId, content });
+      }
+    }
+  }
+
+  async #add(roomId: string, about: string, data: JsonObject): Promise<void> {
+    const found = (await this.#deps.rooms.of(roomId)).filter(
+      ({ registration }) => registration.receivesEphemeral,
+    );
+    if (found.length === 0) return;
+    for (const { id } of found) {
+      const items = this.#items.get(id) ?? new Map<string, Item>();
+      this.#items.set(id, items);
+      items.delete(about);
+      items.set(about, { data, at: this.#deps.clock.monotonic() });
+      const [oldest] = items.keys();
+      if (items.size > maxItems && oldest !== undefined) items.delete(oldest);
+    }
+    this.#deps.onData(found);
+  }
+}

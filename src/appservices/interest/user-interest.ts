@@ -1,0 +1,33 @@
+import type { Appservice } from '../../appservice-registry/index.ts';
+import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
+import { serverOfUser } from '../../protocol/index.ts';
+
+const none: readonly Appservice[] = [];
+
+/** Which services have a local user in their namespaces. Each user is matched once. */
+export class UserInterest {
+  readonly #services: readonly Appservice[];
+  readonly #serverName: string;
+  readonly #cache: Cache<string, readonly Appservice[]>;
+
+  constructor(services: readonly Appservice[], serverName: string, caches: CacheRegistry) {
+    this.#services = services;
+    this.#serverName = serverName;
+    this.#cache = caches.create('appservices_of_users', {
+      size: services.length === 0 ? 1 : 50_000,
+      maxBytes: 4 * MiB,
+      sizeOf: (found, userId) => userId.length * 2 + found.length * 8 + 40,
+    });
+  }
+
+  /** Returns the services whose sender the user is, or in whose namespaces; none for users of other servers. */
+  of(userId: string): readonly Appservice[] {
+    if (serverOfUser(userId) !== this.#serverName) return none;
+    const cached = this.#cache.get(userId);
+    if (cached) return cached;
+    const matching = this.#services.filter((service) => service.mayActAs(userId));
+    const found = matching.length === 0 ? none : matching;
+    this.#cache.set(userId, found);
+    return found;
+  }
+}

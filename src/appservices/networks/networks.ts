@@ -1,0 +1,143 @@
+import type { Appservice } from '../../appservice-registry/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { isJsonObject, type JsonObject, type JsonValue, notFound } from '../../protocol/index.ts';
+import type { ServiceClient } from '../requests/service-client.ts';
+
+export interface NetworksDeps {
+  readonly services: readonly Appservice[];
+  readonly client: ServiceClient;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Milliseconds for which a client's request waits for the responses of services. */
+const timeout = 10_000;
+
+/** Milliseconds for which the description of a protocol is cached. */
+const cachedFor = 3_600_000;
+
+/** Maximum number of users or locations in a response. */
+const maxFound = 1_000;
+
+type Kind = 'user' | 'location';
+
+/** The member that identifies a found user or location. */
+const idMember: Readonly<Record<Kind, string>> = { user: 'userid', location: 'alias' };
+
+/** Third-party networks, which services bridge. Source: client-server API, "Third-party networks". */
+export class Networks {
+  readonly #deps: NetworksDeps;
+  readonly #described = new Map<string, { readonly protocol: JsonObject; readonly until: number }>();
+
+  constructor(deps: NetworksDeps) {
+    this.#deps = deps;
+  }
+
+  /** The protocols of all services, by name; those that no service describes are left out. */
+  async protocols(): Promise<JsonObject> {
+    const names = new Set(this.#deps.services.flatMap(({ registration }) => registration.protocols));
+    const found = await Promise.all(
+      Array.from(names, async (name) => [name, await this.#describe(name)] as const),
+    );
+    return Object.fromEntries(found.flatMap(([name, protocol]) => (protocol ? [[name, protocol]] : [])));
+  }
+
+  /** @throws MatrixError M_NOT_FOUND */
+  async protocol(name: string): Promise<JsonObject> {
+    const protocol = await this.#describe(name);
+    if (!protocol) throw notFound('Unknown protocol');
+    return protocol;
+  }
+
+  /**
+   * Searches a network.
+   * @param query fields of the protocol
+   * @throws MatrixError M_NOT_FOUND for an unknown protocol
+   */
+  async search(kind: Kind, protocol: string, query: string): Promise<JsonObject[]> {
+    const services = this.#servicesOf(protocol);
+    if (services.length === 0) throw notFound('Unknown protocol');
+    return this.#find(kind, services, `${kind}/${encodeURIComponent(protocol)}`, query);
+  }
+
+  /** Returns what stands behind a user id or an alias in the networks. */
+  async reverse(kind: Kind, id: string): Promise<JsonObject[]> {
+    const services = this.#deps.services.filter((service) =>
+      kind === 'user' ? service.mayActAs(id) : service.aliases.has(id),
+    );
+    return this.#find(kind, services, kind, `${idMember[kind]}=${encodeURIComponent(id)}`);
+  }
+
+  #servicesOf(protocol: string): Appservice[] {
+    return this.#deps.services.filter(({ registration }) => registration.protocols.includes(protocol));
+  }
+
+  async #find(
+    kind: Kind,
+    services: readonly Appservice[],
+    path: string,
+    query: string,
+  ): Promise<JsonObject[]> {
+    const full = query === '' ? path : `${path}?${query}`;
+    const answers = await Promise.all(services.map((service) => this.#get(service, full)));
+    const isComplete = (entry: JsonValue): entry is JsonObject =>
+      isJsonObject(entry) &&
+      typeof entry[idMember[kind]] === 'string' &&
+      typeof entry['protocol'] === 'string' &&
+      isJsonObject(entry['fields']);
+    return answers
+      .flatMap((answer) => (Array.isArray(answer) ? answer.filter(isComplete) : []))
+      .slice(0, maxFound);
+  }
+
+  /** Describes a protocol, with the instances of all services; `undefined` when no service does. */
+  async #describe(name: string): Promise<JsonObject | undefined> {
+    const now = this.#deps.clock.monotonic();
+    const cached = this.#described.get(name);
+    if (cached && cached.until > now) return cached.protocol;
+    const answers = await Promise.all(
+      this.#servicesOf(name).map(async (service) => {
+        const answer = await this.#get(service, `protocol/${encodeURIComponent(name)}`);
+        return answer !== undefined && isJsonObject(answer) ? withInstanceIds(answer, service.id) : undefined;
+      }),
+    );
+    const [first, ...others] = answers.filter((answer) => answer !== undefined);
+    if (!first) return undefined;
+    const instances = [first, ...others].flatMap((answer) => answer.instances);
+    const protocol = { ...first, instances };
+    this.#described.set(name, { protocol, until: now + cachedFor });
+    return protocol;
+  }
+
+  async #get(service: Appservice, path: string): Promise<JsonValue | undefined> {
+    if (service.registration.url === undefined) return undefined;
+    const { client, log } = this.#deps;
+    try {
+      const request = { method: 'GET', path: `/_proto/app/v1/thirdparty/${path}`, timeout } as const;
+      const { status, json } = await client.send(service, request);
+      return status === 200 ? json : undefined;
+    } catch (error) {
+      log.warn({ err: error, service: service.id, path }, 'The application service did not answer a query');
+      return undefined;
+    }
+  }
+}
+
+/** Adds to each instance of a protocol the id by which clients ask for its room list (`third_party_instance_id`). */
+function withInstanceIds(protocol: JsonObject, serviceId: string): JsonObject & { instances: JsonObject[] } {
+  const { instances: given, ...rest } = protocol;
+  const instances = Array.isArray(given) ? given.filter(isJsonObject) : [];
+  return {
+    user_fields: [],
+    location_fields: [],
+    icon: '',
+    field_types: {},
+    ...rest,
+    instances: instances.map((instance) => ({
+      fields: {},
+      ...instance,
+      instance_id: `${serviceId}|${String(instance['network_id'] ?? '')}`,
+    })),
+  };
+}

@@ -1,0 +1,94 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import type { Networks } from './networks.ts';
+
+const paths = (path: string) => [
+  `/_proto/client/v3/thirdparty/${path}`,
+  `/_proto/client/r0/thirdparty/${path}`,
+];
+
+const found = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Object({}) }));
+
+/** Parameters that belong to the client's request and are not fields of a network. */
+const ownParameters = ['access_token', 'user_id', 'device_id', 'org.matrix.msc3202.device_id'];
+
+/** Client-server API, "Third-party networks". */
+export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
+  return [
+    route(
+      {
+        operationId: 'getProtocols',
+        method: 'GET',
+        path: ['/_proto/client/v3/thirdparty/protocols', '/_proto/client/r0/thirdparty/protocols'],
+        auth: 'user',
+        response: Type.Record(Type.String(), Type.Object({})),
+      },
+      () => networks.protocols(),
+    ),
+    route(
+      {
+        operationId: 'getProtocolMetadata',
+        method: 'GET',
+        path: [
+          '/_proto/client/v3/thirdparty/protocol/:protocol',
+          '/_proto/client/r0/thirdparty/protocol/:protocol',
+        ],
+        auth: 'user',
+        response: Type.Object({}),
+      },
+      ({ params }) => networks.protocol(params.protocol),
+    ),
+    route(
+      {
+        operationId: 'queryLocationByProtocol',
+        method: 'GET',
+        path: [
+          '/_proto/client/v3/thirdparty/location/:protocol',
+          '/_proto/client/r0/thirdparty/location/:protocol',
+        ],
+        auth: 'user',
+        response: found,
+      },
+      ({ params, url }) => networks.search('location', params.protocol, fieldsIn(url)),
+    ),
+    route(
+      {
+        operationId: 'queryUserByProtocol',
+        method: 'GET',
+        path: ['/_proto/client/v3/thirdparty/user/:protocol', '/_proto/client/r0/thirdparty/user/:protocol'],
+        auth: 'user',
+        response: found,
+      },
+      ({ params, url }) => networks.search('user', params.protocol, fieldsIn(url)),
+    ),
+    route(
+      {
+        operationId: 'queryLocationByAlias',
+        method: 'GET',
+        path: paths('location'),
+        auth: 'user',
+        query: Type.Object({ alias: Type.String() }),
+        response: found,
+      },
+      ({ query }) => networks.reverse('location', query.alias),
+    ),
+    route(
+      {
+        operationId: 'queryUserByID',
+        method: 'GET',
+        path: paths('user'),
+        auth: 'user',
+        query: Type.Object({ userid: Type.String() }),
+        response: found,
+      },
+      ({ query }) => networks.reverse('user', query.userid),
+    ),
+  ];
+}
+
+/** Returns the fields of the network in a query, which the service knows. */
+function fieldsIn(url: string): string {
+  const fields = new URLSearchParams(url.split('?', 2)[1] ?? '');
+  for (const name of ownParameters) fields.delete(name);
+  return fields.toString();
+}

@@ -1,0 +1,110 @@
+import type { AppserviceRegistry } from '../appservice-registry/index.ts';
+import type { CacheRegistry } from '../kernel/caches/index.ts';
+import type { Clock } from '../kernel/clock.ts';
+import type { Database } from '../kernel/database/index.ts';
+import type { Route } from '../kernel/http/index.ts';
+import type { Logger } from '../kernel/observability/index.ts';
+import type { StreamReader } from '../kernel/streams/index.ts';
+import type { RoomReader } from '../room-engine/index.ts';
+import { EphemeralData, type EphemeralDataDeps } from './ephemeral/ephemeral-data.ts';
+import { RoomInterest } from './interest/room-interest.ts';
+import { UserInterest } from './interest/user-interest.ts';
+import { Networks } from './networks/networks.ts';
+import { thirdPartyNetworkRoutes } from './networks/routes.ts';
+import { FactBuffer, type FactSources } from './outbox/fact-buffer.ts';
+import { FanOut } from './outbox/fan-out.ts';
+import type { StoredFactsDeps } from './outbox/stored-facts.ts';
+import type { ServiceRequests } from './requests/open.ts';
+import { pingRoute } from './requests/ping-route.ts';
+import { AppserviceSender } from './sending/appservice-sender.ts';
+import type { ComposeDeps } from './sending/compose.ts';
+import type { ServiceQueueDeps } from './sending/service-queue.ts';
+
+export interface AppservicesDeps {
+  readonly registry: AppserviceRegistry;
+  readonly requests: ServiceRequests;
+  readonly serverName: string;
+  readonly database: Database;
+  readonly streams: StreamReader;
+  readonly caches: CacheRegistry;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly engine: RoomReader;
+  readonly clientEvents: ComposeDeps['clientEvents'];
+  readonly keyCounts: ComposeDeps['keyCounts'];
+  readonly queues: FactSources['queues'] & StoredFactsDeps['queues'] & ServiceQueueDeps['queues'];
+  readonly devices: FactSources['devices'] & StoredFactsDeps['devices'];
+  readonly keyChanges: FactSources['keyChanges'];
+  readonly typing: EphemeralDataDeps['typing'];
+  readonly receipts: EphemeralDataDeps['receipts'];
+  readonly presence: EphemeralDataDeps['presence'];
+  /** Returns the local aliases of a room. */
+  readonly aliasesOf: (roomId: string) => Promise<readonly string[]>;
+  readonly userExists: (userId: string) => Promise<boolean>;
+}
+
+export interface Appservices {
+  readonly routes: readonly Route[];
+  /** Absent without services. */
+  readonly sender: AppserviceSender | undefined;
+  /** To be called after the aliases of a room have changed. */
+  aliasesChanged(roomId: string): void;
+  /** To be called after a request of a service. */
+  sawService(serviceId: string): void;
+  stop(): Promise<void>;
+}
+
+/** Opens the requests to and about services, and starts to send them what they have to receive. */
+export async function openAppservices(deps: AppservicesDeps): Promise<Appservices> {
+  const { registry, requests, clock, log } = deps;
+  const { services } = registry;
+  const routes = (onAnswer: (serviceId: string) => void) => [
+    ...thirdPartyNetworkRoutes(new Networks({ services, client: requests.client, clock, log })),
+    pingRoute({ registry, client: requests.client, clock, onAnswer }),
+  ];
+  if (registry.isEmpty) {
+    const nothing = () => undefined;
+    return {
+      routes: routes(nothing),
+      sender: undefined,
+      aliasesChanged: nothing,
+      sawService: nothing,
+      stop: async () => {},
+    };
+  }
+  const { sender, rooms } = openSending(deps);
+  await sender.start();
+  const sawService = (serviceId: string) => sender.retryNow(serviceId);
+  return {
+    routes: routes(sawService),
+    sender,
+    aliasesChanged: (roomId) => rooms.forget(roomId),
+    sawService,
+    stop: () => sender.stop(),
+  };
+}
+
+function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: RoomInterest } {
+  const { registry, requests, engine, caches, serverName, streams, userExists, log } = deps;
+  const { services } = registry;
+  const users = new UserInterest(services, serverName, caches);
+  const rooms = new RoomInterest({ ...deps, services, users, heads: engine.heads });
+  const ephemeral = new EphemeralData({ ...deps, services, rooms, onData: (found) => sender.wake(found) });
+  const onMember = (userId: string) =>
+    void userExists(userId)
+      .then((exists) => exists || requests.queries.userExists(userId))
+      .catch((error: unknown) => log.error({ err: error, userId }, 'A user of a service was not looked up'));
+  const fanOut = new FanOut({
+    ...deps,
+    users,
+    rooms,
+    buffer: new FactBuffer(deps, streams, users),
+    userRooms: engine.userRooms,
+    onMember,
+    onEntries: (found) => sender.wake(found),
+  });
+  const client = requests.client;
+  const takeEphemeral = (serviceId: string) => ephemeral.take(serviceId);
+  const sender = new AppserviceSender({ ...deps, client, takeEphemeral }, fanOut);
+  return { sender, rooms };
+}

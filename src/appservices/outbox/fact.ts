@@ -1,0 +1,31 @@
+import type { StoredEvent } from '../../room-engine/index.ts';
+
+/** A fact that services may have to receive, from one of the streams. */
+export type Fact =
+  | {
+      readonly kind: 'event';
+      readonly position: number;
+      readonly stored: StoredEvent;
+      /** Changes of memberships in the room, by this event or by the state resolution that it caused. */
+      readonly memberships: readonly MembershipStep[];
+    }
+  /** Only memberships changed, for instance because the state of a room was completed. */
+  | {
+      readonly kind: 'memberships';
+      readonly position: number;
+      readonly roomId: string;
+      readonly memberships: readonly MembershipStep[];
+    }
+  | {
+      readonly kind: 'to-device' | 'key counts';
+      readonly position: number;
+      readonly userId: string;
+      readonly deviceId: string;
+    }
+  | { readonly kind: 'device list'; readonly position: number; readonly userId: string };
+
+export interface MembershipStep {
+  readonly userId: string;
+  readonly wasJoined: boolean;
+  readonly isJoined: boolean;
+}

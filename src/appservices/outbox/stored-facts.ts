@@ -1,0 +1,52 @@
+import type { Devices } from '../../devices/index.ts';
+import { isHidden, type RoomReader } from '../../room-engine/index.ts';
+import type { MessageQueues } from '../../to-device/index.ts';
+import type { UserInterest } from '../interest/user-interest.ts';
+import type { Fact } from './fact.ts';
+
+export interface StoredFactsDeps {
+  readonly engine: Pick<RoomReader, 'events'>;
+  readonly devices: Pick<Devices, 'changedSince'>;
+  readonly queues: Pick<MessageQueues, 'addressesBetween'>;
+  readonly users: UserInterest;
+}
+
+/** Number of events read at a time. */
+const pageSize = 500;
+
+/** Reads from the database what happened in `(after, upTo]`, after a restart. Changes of keys are not stored. */
+export async function* storedFacts(
+  { engine, devices, queues, users }: StoredFactsDeps,
+  after: number,
+  upTo: number,
+): AsyncGenerator<Fact[]> {
+  for (let from = after; from < upTo; ) {
+    const events = await engine.events.between(from, upTo, pageSize);
+    const last = events.length < pageSize ? upTo : (events.at(-1)?.stream ?? upTo);
+    const facts: Fact[] = events
+      .filter((stored) => !isHidden(stored))
+      .map((stored) => ({
+        kind: 'event',
+        position: stored.stream!,
+        stored,
+        memberships: membershipsOf(stored),
+      }));
+    for (const { userId, deviceId, position } of await queues.addressesBetween(from, last)) {
+      if (users.of(userId).length > 0) facts.push({ kind: 'to-device', position, userId, deviceId });
+    }
+    for (const userId of await devices.changedSince(from, last)) {
+      facts.push({ kind: 'device list', position: last, userId });
+    }
+    yield facts.sort((a, b) => a.position - b.position);
+    from = last;
+  }
+}
+
+type Stored = Awaited<ReturnType<RoomReader['events']['between']>>[number];
+
+/** The membership that the event sets. A user who is not joined after it is taken for one who was joined before. */
+function membershipsOf({ event: { type, stateKey, content } }: Stored) {
+  if (type !== 'm.room.member' || stateKey === undefined) return [];
+  const isJoined = content['membership'] === 'join';
+  return [{ userId: stateKey, wasJoined: !isJoined, isJoined }];
+}

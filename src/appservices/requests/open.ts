@@ -1,0 +1,43 @@
+import type { AppserviceRegistry } from '../../appservice-registry/index.ts';
+import type { Database } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { OutboundHttp } from '../../kernel/outbound/index.ts';
+import { readQueues, writeSpelling } from '../store.ts';
+import type { AppserviceTables } from '../tables.ts';
+import { isSpelling, type Spelling } from './paths.ts';
+import { Queries } from './queries.ts';
+import { ServiceClient } from './service-client.ts';
+
+export interface ServiceRequestsDeps {
+  readonly registry: AppserviceRegistry;
+  readonly database: Database;
+  /** Reaches all addresses: operators choose the URLs of services. */
+  readonly http: Pick<OutboundHttp, 'fetch'>;
+  readonly log: Logger;
+  readonly options: { readonly use_appservice_legacy_authorization: boolean };
+}
+
+export interface ServiceRequests {
+  readonly client: ServiceClient;
+  readonly queries: Queries;
+}
+
+/** Opens requests to services, which exist before rooms are open. */
+export async function openServiceRequests(deps: ServiceRequestsDeps): Promise<ServiceRequests> {
+  const { registry, database, http, log, options } = deps;
+  const rows = registry.isEmpty ? [] : await readQueues(database.reader<AppserviceTables>());
+  const spellings = new Map<string, Spelling>();
+  for (const { service_id, spelling } of rows) if (isSpelling(spelling)) spellings.set(service_id, spelling);
+  const store = (serviceId: string, spelling: Spelling) =>
+    database.transaction<AppserviceTables, void>((writer) => writeSpelling(writer, serviceId, spelling));
+  const client = new ServiceClient({
+    http,
+    spellings,
+    onSpelling: (serviceId, spelling) =>
+      void store(serviceId, spelling).catch((error: unknown) =>
+        log.warn({ err: error, service: serviceId }, 'The paths of an application service were not stored'),
+      ),
+    sendsTokenInQuery: options.use_appservice_legacy_authorization,
+  });
+  return { client, queries: new Queries({ services: registry.services, client, log }) };
+}

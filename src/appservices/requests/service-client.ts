@@ -1,0 +1,104 @@
+import type { Appservice } from '../../appservice-registry/index.ts';
+import type { FetchedResponse, OutboundHttp } from '../../kernel/outbound/index.ts';
+import { isJsonObject, type JsonValue } from '../../protocol/index.ts';
+import { type Spelling, spell, spellingsToTry } from './paths.ts';
+
+export interface ServiceRequest {
+  readonly method: 'GET' | 'PUT' | 'POST';
+  /** Path and query in the documents' spelling. */
+  readonly path: string;
+  /** JSON. */
+  readonly body?: string;
+  /** Milliseconds. */
+  readonly timeout: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface ServiceAnswer {
+  readonly status: number;
+  readonly text: string;
+  /** The body; `undefined` when it is not JSON. */
+  readonly json: JsonValue | undefined;
+}
+
+/** A service that receives no requests (`url: null`). */
+export class NoUrl extends Error {}
+
+export interface ServiceClientDeps {
+  readonly http: Pick<OutboundHttp, 'fetch'>;
+  /** Which paths each service serves, by its id; updated when it is learned. */
+  readonly spellings: Map<string, Spelling>;
+  /** Stores which paths a service serves. */
+  readonly onSpelling: (serviceId: string, spelling: Spelling) => void;
+  /** Sends the token in the query as well (`use_appservice_legacy_authorization`). */
+  readonly sendsTokenInQuery: boolean;
+}
+
+/** Maximum bytes of a response. */
+const maxBody = 4 * 1024 * 1024;
+
+/** Sends requests to application services, and learns which paths each of them serves. */
+export class ServiceClient {
+  readonly #deps: ServiceClientDeps;
+
+  constructor(deps: ServiceClientDeps) {
+    this.#deps = deps;
+  }
+
+  /** @throws OutboundError without a complete response; NoUrl */
+  async send(service: Appservice, request: ServiceRequest): Promise<ServiceAnswer> {
+    const { spellings, onSpelling } = this.#deps;
+    const known = spellings.get(service.id);
+    let first: ServiceAnswer | undefined;
+    for (const spelling of spellingsToTry(known)) {
+      const answer = await this.#attempt(service, request, spelling);
+      if (!isUnrecognized(answer)) {
+        if (known !== spelling && answer.status < 300) {
+          spellings.set(service.id, spelling);
+          onSpelling(service.id, spelling);
+        }
+        return answer;
+      }
+      first ??= answer;
+    }
+    return first!;
+  }
+
+  async #attempt(
+    { registration, id }: Appservice,
+    { method, path, body, timeout, signal }: ServiceRequest,
+    spelling: Spelling,
+  ): Promise<ServiceAnswer> {
+    if (registration.url === undefined) throw new NoUrl(`The application service '${id}' has no URL`);
+    const url = new URL(registration.url + spell(path, spelling));
+    if (this.#deps.sendsTokenInQuery) url.searchParams.set('access_token', registration.hsToken);
+    const response = await this.#deps.http.fetch(url, {
+      method,
+      headers: {
+        authorization: `Bearer ${registration.hsToken}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body }),
+      timeout,
+      maxBody,
+      signal,
+    });
+    return answerOf(response);
+  }
+}
+
+function answerOf({ status, body }: FetchedResponse): ServiceAnswer {
+  const text = body.toString();
+  try {
+    return { status, text, json: JSON.parse(text) as JsonValue };
+  } catch {
+    return { status, text, json: undefined };
+  }
+}
+
+/** Whether the service does not know the path: M_UNRECOGNIZED, or a 404 or 405 that is not a Matrix error. */
+function isUnrecognized({ status, json }: ServiceAnswer): boolean {
+  if (status !== 404 && status !== 405) return false;
+  const errcode = isJsonObject(json) ? json['errcode'] : undefined;
+  return typeof errcode !== 'string' || errcode === 'M_UNRECOGNIZED';
+}

@@ -1,0 +1,73 @@
+import type { Appservice, AppserviceRegistry } from '../../appservice-registry/index.ts';
+import { type Database, writerFor } from '../../kernel/database/index.ts';
+import { Follower, type StreamReader } from '../../kernel/streams/index.ts';
+import type { FanOut } from '../outbox/fan-out.ts';
+import { deleteOutboxOfOthers, readQueues, servicesWithEntries } from '../store.ts';
+import type { AppserviceTables } from '../tables.ts';
+import { ServiceQueue, type ServiceQueueDeps } from './service-queue.ts';
+
+export interface AppserviceSenderDeps extends ServiceQueueDeps {
+  readonly registry: AppserviceRegistry;
+  readonly streams: StreamReader;
+  readonly database: Database;
+}
+
+/** Follows the streams and sends each service what it has to receive. Services do not wait for each other. */
+export class AppserviceSender {
+  readonly #deps: AppserviceSenderDeps;
+  readonly #queues = new Map<string, ServiceQueue>();
+  readonly #follower: Follower;
+
+  /** @param fanOut writes the outbox */
+  constructor(deps: AppserviceSenderDeps, fanOut: Pick<FanOut, 'follow'>) {
+    this.#deps = deps;
+    this.#follower = new Follower(deps, {
+      name: 'appservices',
+      follow: (after, upTo) => fanOut.follow(after, upTo),
+    });
+  }
+
+  /** Starts to send, first what is pending since the last stop. */
+  async start(): Promise<void> {
+    const { database, registry } = this.#deps;
+    const reader = database.reader<AppserviceTables>();
+    const stored = new Map((await readQueues(reader)).map((row) => [row.service_id, row]));
+    const receiving = registry.services.filter(({ registration }) => registration.url !== undefined);
+    for (const service of receiving) {
+      this.#queues.set(service.id, new ServiceQueue(service, this.#deps, stored.get(service.id)));
+    }
+    const withEntries = await servicesWithEntries(reader);
+    if (withEntries.some((id) => !this.#queues.has(id))) {
+      const ids = [...this.#queues.keys()];
+      await database.transaction<AppserviceTables, void>((writer) =>
+        deleteOutboxOfOthers(writerFor<AppserviceTables>(writer), ids),
+      );
+    }
+    for (const queue of this.#queues.values()) queue.wake();
+    await this.#follower.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.#follower.stop();
+    await Promise.all(this.#queues.values().map((queue) => queue.stop()));
+  }
+
+  /** Sends what services have to receive. */
+  wake(services: Iterable<Appservice>): void {
+    for (const { id } of services) this.#queues.get(id)?.wake();
+  }
+
+  /** Ends the backoff of a service, after a sign of life. */
+  retryNow(serviceId: string): void {
+    this.#queues.get(serviceId)?.retryNow();
+  }
+
+  isFailing(serviceId: string): boolean {
+    return this.#queues.get(serviceId)?.isFailing === true;
+  }
+
+  /** Resolves when all facts so far are in the outbox. */
+  caughtUp(): Promise<void> {
+    return this.#follower.caughtUp();
+  }
+}

@@ -1,0 +1,93 @@
+import type { Appservice } from '../../appservice-registry/index.ts';
+import type { KeyCounts } from '../../e2ee/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { isHidden, type RoomReader } from '../../room-engine/index.ts';
+import type { ClientEvents } from '../../rooms/index.ts';
+import type { MessageQueues } from '../../to-device/index.ts';
+import type { OutboxRow } from '../store.ts';
+import { splitDevice } from './device-subject.ts';
+import { transactionBody } from './transaction-body.ts';
+
+export interface ComposeDeps {
+  readonly engine: Pick<RoomReader, 'events'>;
+  readonly clientEvents: Pick<ClientEvents, 'render'>;
+  readonly queues: Pick<MessageQueues, 'pending'>;
+  readonly keyCounts: Pick<KeyCounts, 'get'>;
+}
+
+/**
+ * Composes a transaction of entries of the outbox, in their order.
+ * @returns undefined when nothing of them exists any more
+ */
+export async function composeTransaction(
+  deps: ComposeDeps,
+  service: Appservice,
+  rows: readonly OutboxRow[],
+  ephemeral: readonly JsonObject[],
+): Promise<string | undefined> {
+  const events = await eventsOf(deps, service, rows);
+  const toDevice = await messagesOf(deps, rows);
+  const changedLists = [...new Set(subjectsOf(rows, 'device list'))];
+  const devices = service.registration.receivesDeviceChanges
+    ? new Set([...subjectsOf(rows, 'key counts'), ...subjectsOf(rows, 'to-device')])
+    : [];
+  const counts = await countsOf(deps, devices);
+  if (events.length + toDevice.length + changedLists.length + ephemeral.length + counts.size === 0)
+    return undefined;
+  return transactionBody({
+    events,
+    ephemeral,
+    toDevice,
+    changedLists,
+    oneTimeKeyCounts: byUser(counts, ({ oneTimeKeyCounts }) => oneTimeKeyCounts),
+    unusedFallbackKeyTypes: byUser(counts, ({ unusedFallbackKeyTypes }) => unusedFallbackKeyTypes),
+  });
+}
+
+const subjectsOf = (rows: readonly OutboxRow[], kind: OutboxRow['kind']) =>
+  rows.filter((row) => row.kind === kind).map(({ subject }) => subject);
+
+async function eventsOf(
+  { engine, clientEvents }: ComposeDeps,
+  { sender }: Appservice,
+  rows: readonly OutboxRow[],
+): Promise<JsonObject[]> {
+  const nids = rows.filter(({ kind }) => kind === 'event').map((row) => row.event_nid);
+  if (nids.length === 0) return [];
+  const stored = await engine.events.getMany(nids);
+  const found = nids.flatMap((nid) => stored.get(nid) ?? []).filter((event) => !isHidden(event));
+  const visible = found.map((event) => ({ stored: event, membership: undefined }));
+  return clientEvents.render(visible, { userId: sender, deviceId: undefined });
+}
+
+/** Messages as in `to_device` of transactions: with the user and the device that they are for. */
+async function messagesOf({ queues }: ComposeDeps, rows: readonly OutboxRow[]): Promise<JsonObject[]> {
+  const messages: JsonObject[] = [];
+  for (const { kind, subject, position } of rows) {
+    if (kind !== 'to-device') continue;
+    const [userId, deviceId] = splitDevice(subject);
+    const range = { after: position - 1, upTo: position, limit: 1 };
+    const [message] = (await queues.pending(userId, deviceId, range)).messages;
+    if (message === undefined) continue;
+    messages.push({ ...(JSON.parse(message) as JsonObject), to_user_id: userId, to_device_id: deviceId });
+  }
+  return messages;
+}
+
+type Counts = Awaited<ReturnType<KeyCounts['get']>>;
+
+async function countsOf({ keyCounts }: ComposeDeps, devices: Iterable<string>): Promise<Map<string, Counts>> {
+  const counts = new Map<string, Counts>();
+  for (const device of devices) counts.set(device, await keyCounts.get(...splitDevice(device)));
+  return counts;
+}
+
+function byUser(counts: ReadonlyMap<string, Counts>, read: (counts: Counts) => unknown): JsonObject {
+  const users: Record<string, Record<string, unknown>> = {};
+  for (const [device, found] of counts) {
+    const [userId, deviceId] = splitDevice(device);
+    users[userId] ??= {};
+    users[userId][deviceId] = read(found);
+  }
+  return users as JsonObject;
+}

@@ -1,0 +1,160 @@
+import type { Appservice } from '../../appservice-registry/index.ts';
+import { type Clock, sleep } from '../../kernel/clock.ts';
+import { type Database, writerFor } from '../../kernel/database/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { MessageQueues } from '../../to-device/index.ts';
+import type { ServiceClient } from '../requests/service-client.ts';
+import { deleteOutboxUpTo, readOutbox, writeTransaction } from '../store.ts';
+import type { AppserviceTables } from '../tables.ts';
+import { type ComposeDeps, composeTransaction } from './compose.ts';
+import { acknowledgeMessages } from './sent-messages.ts';
+
+export interface ServiceQueueDeps extends ComposeDeps {
+  readonly queues: Pick<MessageQueues, 'pending' | 'acknowledge'>;
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly client: ServiceClient;
+  /** Returns and forgets the ephemeral data that a service has to receive. */
+  readonly takeEphemeral: (serviceId: string) => readonly JsonObject[];
+}
+
+/** Entries in one transaction. */
+const maxEntries = 100;
+
+/** Milliseconds for which a service may process a transaction. */
+const timeout = 60_000;
+
+/** Milliseconds before a transaction is sent again: first and longest. */
+const [minBackoff, maxBackoff] = [1_000, 5 * 60_000];
+
+/** A transaction that the service has not accepted. */
+interface PendingTransaction {
+  readonly id: number;
+  readonly body: string;
+}
+
+/**
+ * Sends transactions to one service, one at a time and in order. A transaction is stored before it is sent, and is sent with
+ * the same id and content until the service accepts it, also after a restart. While a service is down, its entries wait in
+ * the outbox.
+ */
+export class ServiceQueue {
+  readonly service: Appservice;
+  readonly #deps: ServiceQueueDeps;
+  readonly #stopping = new AbortController();
+  #hurry = new AbortController();
+  #lastId: number;
+  #pending: PendingTransaction | undefined;
+  /** Set when the stored transaction was accepted and is still stored. */
+  #isAcceptedUnsaved = false;
+  #running: Promise<void> | undefined;
+  #isWoken = false;
+  #isFailing = false;
+
+  /** @param stored the last transaction, from before the start */
+  constructor(
+    service: Appservice,
+    deps: ServiceQueueDeps,
+    stored: { readonly txn_id: number; readonly body: string | null } | undefined,
+  ) {
+    this.service = service;
+    this.#deps = deps;
+    this.#lastId = stored?.txn_id ?? 0;
+    if (stored?.body) this.#pending = { id: stored.txn_id, body: stored.body };
+  }
+
+  /** Whether the service did not accept the last attempt. */
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
+  /** Sends what there is to send. */
+  wake(): void {
+    if (this.#stopping.signal.aborted) return;
+    this.#isWoken = true;
+    this.#running ??= this.#run().finally(() => {
+      this.#running = undefined;
+      if (this.#isWoken) this.wake();
+    });
+  }
+
+  /** Ends the backoff, after a sign of life of the service. */
+  retryNow(): void {
+    if (this.#isFailing) this.#hurry.abort();
+  }
+
+  /** Aborts the transaction in flight; it is sent again after the next start. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#hurry.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    let backoff = minBackoff;
+    while (this.#isWoken && !this.#stopping.signal.aborted) {
+      this.#isWoken = false;
+      try {
+        while (!this.#stopping.signal.aborted) {
+          this.#pending ??= await this.#compose();
+          if (!this.#pending) break;
+          await this.#send(this.#pending);
+          this.#pending = undefined;
+          this.#isAcceptedUnsaved = true;
+          backoff = minBackoff;
+        }
+      } catch (error) {
+        if (this.#stopping.signal.aborted) return;
+        this.#report(error);
+        this.#hurry = new AbortController();
+        await sleep(this.#deps.clock, backoff, this.#hurry.signal);
+        backoff = Math.min(backoff * 2, maxBackoff);
+        this.#isWoken = true;
+      }
+    }
+  }
+
+  /** Stores the next transaction; when there is none, stores that the last one was accepted. */
+  async #compose(): Promise<PendingTransaction | undefined> {
+    const { database, takeEphemeral } = this.#deps;
+    const { id: serviceId } = this.service;
+    for (;;) {
+      const rows = await readOutbox(database.reader<AppserviceTables>(), serviceId, maxEntries);
+      const last = rows.at(-1);
+      const body = await composeTransaction(this.#deps, this.service, rows, takeEphemeral(serviceId));
+      if (body === undefined && !last && !this.#isAcceptedUnsaved) return undefined;
+      const id = body === undefined ? this.#lastId : this.#lastId + 1;
+      await database.transaction<AppserviceTables, void>(async (anyWriter) => {
+        const writer = writerFor<AppserviceTables>(anyWriter);
+        await writeTransaction(writer, serviceId, id, body ?? null);
+        if (last) await deleteOutboxUpTo(writer, serviceId, last.position);
+      });
+      this.#isAcceptedUnsaved = false;
+      this.#lastId = id;
+      await acknowledgeMessages(this.#deps.queues, this.service, rows);
+      if (body !== undefined) return { id, body };
+      if (!last) return undefined;
+    }
+  }
+
+  async #send({ id, body }: PendingTransaction): Promise<void> {
+    const path = `/_proto/app/v1/transactions/${id}`;
+    const { signal } = this.#stopping;
+    const answer = await this.#deps.client.send(this.service, { method: 'PUT', path, body, timeout, signal });
+    if (answer.status < 200 || answer.status >= 300) {
+      throw new Error(`It answered ${answer.status}: ${answer.text.slice(0, 200)}`);
+    }
+    if (this.#isFailing) this.#deps.log.info({ service: this.service.id }, 'The application service is back');
+    this.#isFailing = false;
+  }
+
+  #report(error: unknown): void {
+    const { log } = this.#deps;
+    const about = { err: error, service: this.service.id, transaction: this.#pending?.id };
+    if (this.#isFailing) log.debug(about, 'The application service still accepts no transactions');
+    else log.warn(about, 'The application service did not accept a transaction, which is sent again later');
+    this.#isFailing = true;
+  }
+}

@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { ApplicationService } from '../../../test/support/other-servers/application-service.ts';
+import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`transactions to application services (${database})`, () => {
+    let irc: ApplicationService;
+    let xmpp: ApplicationService;
+    let server: TestServer;
+    let anna: TestUser;
+    before(async () => {
+      irc = await ApplicationService.start('irc');
+      xmpp = await ApplicationService.start('xmpp', {
+        receive_ephemeral: true,
+        'org.matrix.msc3202': true,
+      });
+      server = await startTestServer({
+        database,
+        config: { appservices: { app_service_config_files: [irc.file, xmpp.file] } },
+      });
+      anna = await server.register('anna');
+    });
+    after(async () => {
+      await server?.stop();
+      await irc.stop();
+      await xmpp.stop();
+    });
+
+    const v3 = '/_matrix/client/v3';
+    const call = async (method: string, path: string, token: string, body?: unknown, userId?: string) => {
+      const query = userId === undefined ? {} : { user_id: userId };
+      const answer = await server.api(method, `${v3}${path}`, {
+        token,
+        query,
+        ...(body !== undefined && { body }),
+      });
+      assert.ok(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.raw}`);
+      return answer.body;
+    };
+    const puppet = async (service: ApplicationService, name: string) => {
+      const body = {
+        type: 'm.login.application_service',
+        username: `${service.id}_${name}`,
+        inhibit_login: true,
+      };
+      await call('POST', '/register', service.token, body);
+      return `@${service.id}_${name}:test`;
+    };
+    const createRoom = async (body: object = {}) =>
+      String((await call('POST', '/createRoom', anna.token, { preset: 'public_chat', ...body }))['room_id']);
+    const join = (service: ApplicationService, userId: string, roomId: string) =>
+      call('POST', `/join/${roomId}`, service.token, {}, userId);
+    let count = 0;
+    const say = async (roomId: string, text: string) => {
+      const path = `/rooms/${roomId}/send/m.room.message/${++count}`;
+      return String((await call('PUT', path, anna.token, { msgtype: 'm.text', body: text }))['event_id']);
+    };
+    const textsOf = (service: ApplicationService) =>
+      service.events.filter(({ type }) => type === 'm.room.message').map(({ content }) => content.body);
+
+    it('contain the events of rooms with a user of the service, in order, once each and authorized by the hs_token', async () => {
+      const user = await puppet(irc, 'ann');
+      const roomId = await createRoom();
+      await say(roomId, 'before the join');
+      await join(irc, user, roomId);
+      const texts = Array.from({ length: 20 }, (_, index) => `message ${index}`);
+      for (const text of texts) await say(roomId, text);
+      await irc.until(() => textsOf(irc).length >= texts.length);
+      assert.deepEqual(textsOf(irc), texts);
+      const [joined] = irc.events;
+      assert.deepEqual(
+        [joined.type, joined.state_key, joined.room_id, joined.content.membership],
+        ['m.room.member', user, roomId, 'join'],
+      );
+      assert.equal(typeof joined.unsigned.age, 'number');
+      const ids = irc.transactions.map(({ path }) => Number(path.split('/').at(-1)));
+      assert.deepEqual(
+        ids,
+        ids.map((_, index) => index + 1),
+      );
+      for (const { authorization, query, path } of irc.transactions) {
+        assert.deepEqual([authorization, query.get('access_token')], [`Bearer ${irc.hsToken}`, null]);
+        assert.match(path, /^\/_matrix\/app\/v1\/transactions\//);
+      }
+      assert.deepEqual(xmpp.events, [], 'a service without users in the room');
+    });
+
+    it('contain invites of users of the service, and end when the last one leaves', async () => {
+      const user = await puppet(irc, 'bea');
+      const roomId = await createRoom();
+      await call('POST', `/rooms/${roomId}/invite`, anna.token, { user_id: user });
+      await irc.until(() => irc.events.some(({ state_key }) => state_key === user));
+      await join(irc, user, roomId);
+      await say(roomId, 'while joined');
+      await call('POST', `/rooms/${roomId}/leave`, irc.token, {}, user);
+      await say(roomId, 'after the leave');
+      const other = await createRoom();
+      await join(irc, user, other);
+      await say(other, 'elsewhere');
+      await irc.until(() => textsOf(irc).includes('elsewhere'));
+      const memberships = irc.events
+        .filter(({ state_key, room_id }) => state_key === user && room_id === roomId)
+        .map(({ content }) => content.membership);
+      assert.deepEqual(memberships, ['invite', 'join', 'leave']);
+      assert.ok(textsOf(irc).includes('while joined'));
+      assert.ok(!textsOf(irc).includes('after the leave'));
+    });
+
+    it('contain the events of rooms whose alias is in a namespace of the service', async () => {
+      const roomId = await createRoom();
+      const path = `/directory/room/${encodeURIComponent('#irc_den:test')}`;
+      await say(roomId, 'without an alias');
+      await call('PUT', path, irc.token, { room_id: roomId });
+      await say(roomId, 'with an alias');
+      await irc.until(() => textsOf(irc).includes('with an alias'));
+      assert.ok(!textsOf(irc).includes('without an alias'));
+    });
+
+    it('are repeated with the same id and content until accepted, also after a restart, and do not delay other services', async () => {
+      const roomId = await createRoom();
+      await join(irc, await puppet(irc, 'cid'), roomId);
+      await join(xmpp, await puppet(xmpp, 'cid'), roomId);
+      await say(roomId, 'all is well');
+      await irc.until(() => textsOf(irc).includes('all is well'));
+      let isDown = true;
+      irc.respond = () => (isDown ? { status: 500, body: {} } : undefined);
+      const texts = ['one', 'two', 'three'];
+      await say(roomId, 'one');
+      await irc.until(() => textsOf(irc).includes('one'));
+      await say(roomId, 'two');
+      await say(roomId, 'three');
+      await xmpp.until(() => textsOf(xmpp).includes('three'));
+      await server.restart();
+      const failed = irc.transactions.findLast(({ body }) => JSON.stringify(body).includes('"one"'))!;
+      const attempts = () => irc.transactions.filter(({ path }) => path === failed.path);
+      await irc.until(() => attempts().length >= 2);
+      isDown = false;
+      // Any request of the service is a sign of life, which ends the backoff.
+      await call('GET', '/account/whoami', irc.token);
+      await irc.until(() => textsOf(irc).includes('three'));
+      assert.deepEqual(textsOf(irc).slice(-3), texts);
+      assert.equal(new Set(attempts().map(({ body }) => JSON.stringify(body))).size, 1);
+      const ids = irc.transactions.map(({ path }) => Number(path.split('/').at(-1)));
+      assert.deepEqual(
+        [...ids].sort((a, b) => a - b),
+        ids,
+        'no transaction overtakes another',
+      );
+      irc.respond = () => undefined;
+    });
+
+    it('contain typing, receipts, presence and to-device messages for services with receive_ephemeral', async () => {
+      const user = await puppet(xmpp, 'dan');
+      const roomId = await createRoom();
+      await join(xmpp, user, roomId);
+      const eventId = await say(roomId, 'read me');
+      await call('PUT', `/rooms/${roomId}/typing/${anna.userId}`, anna.token, {
+        typing: true,
+        timeout: 30_000,
+      });
+      await call('POST', `/rooms/${roomId}/receipt/m.read/${eventId}`, anna.token, {});
+      await call('PUT', `/presence/${anna.userId}/status`, anna.token, {
+        presence: 'online',
+        status_msg: 'here',
+      });
+      const ephemeral = () => xmpp.transactions.flatMap(({ body }) => body.ephemeral ?? []);
+      const has = (type: string) => ephemeral().some((item: { type: string }) => item.type === type);
+      await xmpp.until(() => ['m.typing', 'm.receipt', 'm.presence'].every(has));
+      const find = (type: string) => ephemeral().findLast((item: { type: string }) => item.type === type);
+      assert.deepEqual(find('m.typing'), {
+        type: 'm.typing',
+        room_id: roomId,
+        content: { user_ids: [anna.userId] },
+      });
+      assert.equal(find('m.receipt').content[eventId]['m.read'][anna.userId].ts > 0, true);
+      assert.equal(find('m.presence').sender, anna.userId);
+      await call('PUT', '/devices/BRIDGE', xmpp.token, {}, user);
+      await call('PUT', '/sendToDevice/m.custom/1', anna.token, {
+        messages: { [user]: { BRIDGE: { secret: 1 } } },
+      });
+      const messages = () => xmpp.transactions.flatMap(({ body }) => body.to_device ?? []);
+      await xmpp.until(() => messages().length > 0);
+      assert.deepEqual(messages(), [
+        {
+          sender: anna.userId,
+          type: 'm.custom',
+          content: { secret: 1 },
+          to_user_id: user,
+          to_device_id: 'BRIDGE',
+        },
+      ]);
+      const query = { user_id: user, device_id: 'BRIDGE' };
+      const synced = await server.api('GET', `${v3}/sync`, { token: xmpp.token, query });
+      assert.ok(
+        !synced.raw.includes('m.custom'),
+        'messages of users whom the service owns are received once',
+      );
+      assert.ok(irc.transactions.every(({ body }) => !('ephemeral' in body) && !('to_device' in body)));
+    });
+
+    it('contain changed device lists and counts of keys for services with org.matrix.msc3202', async () => {
+      const user = await puppet(xmpp, 'eve');
+      const roomId = await createRoom();
+      await join(xmpp, user, roomId);
+      await call('PUT', '/devices/KEYS', xmpp.token, {}, user);
+      await call('PUT', `/devices/${anna.deviceId}`, anna.token, { display_name: 'New name' });
+      const lists = () =>
+        xmpp.transactions.flatMap(({ body }) => body['org.matrix.msc3202.device_lists']?.changed ?? []);
+      await xmpp.until(() => lists().includes(anna.userId));
+      const upload = { fallback_keys: { 'signed_curve25519:AAAA': { key: 'x'.repeat(43), fallback: true } } };
+      const query = { user_id: user, device_id: 'KEYS' };
+      const uploaded = await server.api('POST', `${v3}/keys/upload`, {
+        token: xmpp.token,
+        query,
+        body: upload,
+      });
+      assert.equal(uploaded.status, 200, uploaded.raw);
+      const counts = () =>
+        xmpp.transactions.findLast(({ body }) => body.device_one_time_keys_count?.[user])?.body;
+      await xmpp.until(() => counts() !== undefined);
+      assert.deepEqual(counts().device_one_time_keys_count, { [user]: { KEYS: { signed_curve25519: 0 } } });
+      assert.deepEqual(counts()['org.matrix.msc3202.device_unused_fallback_key_types'], {
+        [user]: { KEYS: ['signed_curve25519'] },
+      });
+      assert.ok(irc.transactions.every(({ body }) => !('device_lists' in body)));
+    });
+  });
+}

@@ -1,0 +1,29 @@
+/** What an entry of the outbox of a service is about. */
+export type EntryKind = 'event' | 'to-device' | 'device list' | 'key counts';
+
+/** The tables of application services. */
+export interface AppserviceTables {
+  /** What each service has to receive, in the order of positions. */
+  appservice_outbox: {
+    service_id: string;
+    /** Position on the stream. */
+    position: number;
+    kind: EntryKind;
+    /** nid of the event; 0 for other kinds. */
+    event_nid: number;
+    /** A user id, or a user id, a space and a device id; empty for events. */
+    subject: string;
+  };
+  /** The last transaction of each service, and how it is reached. */
+  appservice_queues: {
+    service_id: string;
+    /** Number of the last transaction. */
+    txn_id: number;
+    /** The transaction as JSON until the service has accepted it. */
+    body: string | null;
+    /** Which paths the service serves. */
+    spelling: string | null;
+  };
+  /** One row: the position up to which the outbox is complete. */
+  appservice_progress: { id: number; position: number };
+}
