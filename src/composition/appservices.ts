@@ -46,8 +46,8 @@ export async function openRegisteredAppservices(
   const log = kernel.namedLog('appservices');
   const options = configuration.appservices;
   const registry = openAppserviceRegistry({ serverName, log }, options.app_service_config_files);
-  const http = openHttp(kernel);
-  opened.add('requests to application services', { stop: () => http.close() });
+  const http = registry.isEmpty ? undefined : openHttp(kernel);
+  opened.add('requests to application services', { stop: () => http?.close() });
   const requests = await openServiceRequests({ registry, database, http, log, options });
   let started: Appservices | undefined;
   return {

@@ -36,8 +36,8 @@ export class ServiceTokens implements TokenKind {
   constructor(deps: ServiceTokensDeps) {
     this.#deps = deps;
     this.#requesters = deps.caches.create('appservice_requesters', {
-      size: 10_000,
-      maxBytes: 4096 * KiB,
+      size: 1_000,
+      maxBytes: 512 * KiB,
       sizeOf: () => 500,
       onRemove: ({ userId }, key) => this.#unindex(userId, key),
     });

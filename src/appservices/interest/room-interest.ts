@@ -38,7 +38,7 @@ export class RoomInterest {
     this.#readsAliases = deps.services.some(({ aliases }) => !aliases.isEmpty);
     this.#rooms = deps.caches.create('appservices_of_rooms', {
       size: deps.services.length === 0 ? 1 : 10_000,
-      maxBytes: 8 * MiB,
+      maxBytes: 2 * MiB,
       sizeOf: ({ users }) => users.values().reduce((size, joined) => size + 100 + joined.size * 60, 200),
     });
   }

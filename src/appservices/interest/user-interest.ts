@@ -14,8 +14,8 @@ export class UserInterest {
     this.#services = services;
     this.#serverName = serverName;
     this.#cache = caches.create('appservices_of_users', {
-      size: services.length === 0 ? 1 : 50_000,
-      maxBytes: 4 * MiB,
+      size: services.length === 0 ? 1 : 10_000,
+      maxBytes: MiB,
       sizeOf: (found, userId) => userId.length * 2 + found.length * 8 + 40,
     });
   }

@@ -11,8 +11,8 @@ import { ServiceClient } from './service-client.ts';
 export interface ServiceRequestsDeps {
   readonly registry: AppserviceRegistry;
   readonly database: Database;
-  /** Reaches all addresses: operators choose the URLs of services. */
-  readonly http: Pick<OutboundHttp, 'fetch'>;
+  /** Reaches all addresses, because operators choose the URLs of services; absent without services. */
+  readonly http: Pick<OutboundHttp, 'fetch'> | undefined;
   readonly log: Logger;
   readonly options: { readonly use_appservice_legacy_authorization: boolean };
 }

@@ -25,7 +25,7 @@ export interface ServiceAnswer {
 export class NoUrl extends Error {}
 
 export interface ServiceClientDeps {
-  readonly http: Pick<OutboundHttp, 'fetch'>;
+  readonly http: Pick<OutboundHttp, 'fetch'> | undefined;
   /** Which paths each service serves, by its id; updated when it is learned. */
   readonly spellings: Map<string, Spelling>;
   /** Stores which paths a service serves. */
@@ -69,10 +69,12 @@ export class ServiceClient {
     { method, path, body, timeout, signal }: ServiceRequest,
     spelling: Spelling,
   ): Promise<ServiceAnswer> {
-    if (registration.url === undefined) throw new NoUrl(`The application service '${id}' has no URL`);
+    const { http } = this.#deps;
+    if (registration.url === undefined || !http)
+      throw new NoUrl(`The application service '${id}' has no URL`);
     const url = new URL(registration.url + spell(path, spelling));
     if (this.#deps.sendsTokenInQuery) url.searchParams.set('access_token', registration.hsToken);
-    const response = await this.#deps.http.fetch(url, {
+    const response = await http.fetch(url, {
       method,
       headers: {
         authorization: `Bearer ${registration.hsToken}`,
