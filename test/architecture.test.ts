@@ -79,6 +79,7 @@ const composition = [
 /** The only parts that may import a package. */
 const packageOwners: Readonly<Record<string, readonly string[]>> = {
   '@11ty/nunjucks': ['kernel/templates'],
+  aws4fetch: ['media'],
   cookie: ['kernel/http'],
   'find-my-way': ['kernel/http'],
   htmlparser2: ['url-previews'],

@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError, Option } from 'commander';
 import type { RestoreOptions } from './backup/restore.ts';
 import type { ConfigFlags } from './configuration-files.ts';
 import type { InitOptions } from './init.ts';
+import type { MoveMediaFlags } from './move-media.ts';
 import type { RegisterUserOptions } from './register-user.ts';
 import type { ServeOptions } from './serve.ts';
 
@@ -23,6 +24,7 @@ export function createProgram(): Command {
   addBackup(program);
   addRestore(program);
   addMail(program);
+  addMedia(program);
   return program;
 }
 
@@ -73,6 +75,22 @@ function addRegisterUser(program: Command): void {
     .addHelpText('after', '\nWithout --password-file the password is asked for, or read from a pipe.')
     .action(async (url: string | undefined, options: RegisterUserOptions) =>
       (await import('./register-user.ts')).registerUser(url, options),
+    );
+}
+
+function addMedia(program: Command): void {
+  const media = addCommand(program, 'media').description('Manage stored media.');
+  withConfig(addCommand(media, 'move'))
+    .description('Store the media of this machine at the storage providers, and delete it here.')
+    .option('--keep', 'leave the files on this machine, too')
+    .addHelpText(
+      'after',
+      `
+The server may run. Each file is read back and compared before it is deleted here. After an interruption, call the command
+again: it continues where it was.`,
+    )
+    .action(async (options: MoveMediaFlags) =>
+      (await import('./move-media.ts')).moveMediaToProviders(options),
     );
 }
 

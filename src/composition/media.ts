@@ -1,5 +1,5 @@
 import { errorForClient, MalformedResponse, MediaApi, RemoteError } from '../federation-client/index.ts';
-import { OutboundError } from '../kernel/outbound/index.ts';
+import { OutboundError, OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
 import {
   type MediaRequest,
   type MediaServers,
@@ -21,8 +21,12 @@ export async function startMedia(
 ): Promise<MediaSlice | undefined> {
   const { media: options, rateLimits } = kernel.configuration;
   if (!options.enable_media_repo) return undefined;
+  const http = storageHttp(kernel);
+  opened.add('requests to media storage', { stop: () => http.close() });
   const repository = await openMediaRepository({
     ...kernel,
+    http,
+    environment: process.env,
     log: kernel.namedLog('media'),
     servers: mediaServers(federation),
     limits: {
@@ -35,6 +39,27 @@ export async function startMedia(
     options,
   });
   return opened.add('media', repository);
+}
+
+/** Returns the client for storage providers: any address may be theirs. */
+function storageHttp({
+  configuration,
+  authorities,
+  resolver = systemResolver,
+  clock,
+  caches,
+}: Kernel): OutboundHttp {
+  const config = { ...configuration.outbound, ip_range_blacklist: [], ip_range_whitelist: [] };
+  const tls = authorities && new TlsSettings({ verify: true, authorities });
+  return new OutboundHttp({
+    config,
+    name: 'media_storage_connection_pools',
+    maxPools: 16,
+    tls,
+    clock,
+    caches,
+    resolver,
+  });
 }
 
 /** Redirects that are followed to the URL at which a remote server offers its media. */

@@ -143,11 +143,6 @@ export const features: readonly Feature[] = [
     consequence: 'old messages are not deleted',
   },
   {
-    name: 'media storage providers',
-    options: ['media_storage_providers'],
-    consequence: 'media are stored below media_store_path only',
-  },
-  {
     name: 'modules',
     options: ['modules'],
     consequence: 'these modules are not loaded: what they check, reject or provide does not happen',

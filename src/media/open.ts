@@ -4,17 +4,21 @@ import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
+import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { RateLimiter } from '../kernel/rate-limits/index.ts';
 import { parseMxcUri } from '../protocol/index.ts';
 import type { MediaConfig } from './config.ts';
 import { essenceOf } from './description.ts';
+import { MediaFiles } from './disk/media-files.ts';
 import { MediaStore } from './disk/media-store.ts';
 import { ThumbnailStore } from './disk/thumbnail-store.ts';
 import { LocalMedia } from './local/local-media.ts';
 import { PreviewImages } from './local/preview-images.ts';
 import { MediaAccess } from './moderation/media-access.ts';
 import { MediaModeration } from './moderation/media-moderation.ts';
+import { openProviders } from './providers/open-providers.ts';
+import { ProviderStorage } from './providers/provider-storage.ts';
 import type { MediaServers } from './remote/media-servers.ts';
 import { RemoteMedia } from './remote/remote-media.ts';
 import { MediaRetention } from './retention/media-retention.ts';
@@ -36,6 +40,10 @@ export interface MediaSliceDeps {
   readonly log: Logger;
   readonly serverName: string;
   readonly servers: MediaServers;
+  /** For storage providers, which the operator has chosen: refuses no address. */
+  readonly http: OutboundHttp;
+  /** Environment variables, which may have credentials of storage providers. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   readonly limits: {
     /** Addresses that users create. */
     readonly create: RateLimiter;
@@ -73,12 +81,28 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     randomness,
     maxKept: 2 * options.thumbnail_sizes.length + 64,
   });
-  const thumbnails = new Thumbnails({ ...deps, disk, store, tasks: new ImageTasks(deps) });
+  const providers = await openProviders(options.media_storage_providers, {
+    clock: deps.clock,
+    http: deps.http,
+    environment: deps.environment,
+  });
+  const elsewhere = new ProviderStorage({ ...deps, disk, providers });
+  await database.transaction(async (writer) => {
+    for (const { area, fileId } of disk.swept) await elsewhere.scheduleDeletion(writer, area, [fileId]);
+  });
+  const files = new MediaFiles(disk, elsewhere);
+  const thumbnails = new Thumbnails({ ...deps, files, store, tasks: new ImageTasks(deps) });
   const access = new MediaAccess(deps);
-  const local = new LocalMedia({ ...deps, disk, access, uploaded: (file) => void thumbnails.prepare(file) });
-  const remote = new RemoteMedia({ ...deps, disk, access, limit: limits.remote });
-  const finder = new MediaFinder({ serverName, disk, local, remote, options });
-  const moderation = new MediaModeration({ ...deps, disk, access });
+  const local = new LocalMedia({
+    ...deps,
+    disk,
+    access,
+    elsewhere,
+    uploaded: (file) => void thumbnails.prepare(file),
+  });
+  const remote = new RemoteMedia({ ...deps, files, elsewhere, access, limit: limits.remote });
+  const finder = new MediaFinder({ serverName, files, local, remote, options });
+  const moderation = new MediaModeration({ ...deps, disk, access, elsewhere });
   const previewImages = new PreviewImages({ ...deps, disk, thumbnails, moderation });
   deps.jobs.every('media/delete-preview-images', hour, { run: () => previewImages.deleteOld() });
   const retention = new MediaRetention({ ...deps, moderation });
@@ -88,7 +112,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
       ...uploadRoutes({ local, serverName, createLimit: limits.create, options }),
       ...downloadRoutes(finder),
       ...thumbnailRoutes(finder, thumbnails),
-      ...mediaServerRoutes({ serverName, disk, local, thumbnails, randomness }),
+      ...mediaServerRoutes({ serverName, files, local, thumbnails, randomness }),
     ],
     async describe(mxcUri) {
       const address = parseMxcUri(mxcUri);

@@ -26,7 +26,7 @@ const rowsAtOnce = 500;
 const maxRunning = 50;
 
 /** Milliseconds for which a failure is answered again without a request to the web, and number of remembered ones. */
-const [failureTime, maxFailures] = [5 * 60_000, 2_000];
+const [failureTime, maxFailures] = [5 * 60_000, 1_000];
 
 interface Failure {
   readonly at: number;
@@ -42,7 +42,7 @@ export class UrlPreviews {
   constructor(deps: UrlPreviewsDeps) {
     this.#deps = deps;
     this.#failures = deps.caches.create('url_preview_failures', {
-      maxBytes: maxFailures * 1_000,
+      maxBytes: maxFailures * 400,
       size: maxFailures,
       sizeOf: (_, url) => 2 * url.length + 300,
       isExpired: ({ at }) => deps.clock.now() - at >= failureTime,

@@ -19,7 +19,7 @@ export interface OutboundRequest {
   /** `GET` when absent. */
   readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array | Readable;
   /** Milliseconds for the whole exchange: redirects, and the body to its end. */
   readonly timeout: number;
   /** Maximum bytes of the response body after decompression. */
@@ -47,6 +47,8 @@ export interface OutboundHttpOptions {
   readonly caches: CacheRegistry;
   /** Name of the cache of its connections. */
   readonly name?: string;
+  /** Maximum number of targets to which connections stay open. */
+  readonly maxPools?: number;
   readonly config: OutboundConfig;
   readonly clock: Clock;
   readonly resolver?: Resolver;
@@ -70,6 +72,7 @@ export class OutboundHttp {
     clock,
     caches,
     name = 'connection_pools',
+    maxPools,
     resolver = systemResolver,
     tls,
   }: OutboundHttpOptions) {
@@ -80,7 +83,7 @@ export class OutboundHttp {
       refused: config.ip_range_blacklist,
       allowed: config.ip_range_whitelist,
     });
-    this.#pools = new Pools({ caches, name, resolver, policy, proxies: new Proxies(config) });
+    this.#pools = new Pools({ caches, name, maxPools, resolver, policy, proxies: new Proxies(config) });
   }
 
   /** Sends a request to a URL and reads the response, whatever its status. @throws OutboundError */

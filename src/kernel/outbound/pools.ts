@@ -1,5 +1,5 @@
 import { Pool } from 'undici';
-import { type Cache, type CacheRegistry, MiB } from '../caches/index.ts';
+import type { Cache, CacheRegistry } from '../caches/index.ts';
 import type { AddressPolicy } from './address-policy.ts';
 import { directConnector, tunnelConnector } from './connectors.ts';
 import { type Proxies, proxyAuthorization } from './proxies.ts';
@@ -7,10 +7,13 @@ import type { Resolver } from './resolver.ts';
 import { hostAndPort, type Target } from './target.ts';
 
 /**
- * Maximum number of servers with open connections, maximum connections per server, and milliseconds until an
+ * Default maximum number of servers with open connections, maximum connections per server, and milliseconds until an
  * idle one is closed.
  */
-const [maxPools, connections, keepAliveTimeout] = [1_000, 16, 20_000];
+const [defaultMaxPools, connections, keepAliveTimeout] = [1_000, 16, 20_000];
+
+/** Estimated bytes of a pool. */
+const poolBytes = 4_000;
 
 /** How to send a request to a target: the pool, and the path and further headers to use. */
 export interface PoolRoute {
@@ -20,6 +23,8 @@ export interface PoolRoute {
 }
 
 export interface PoolsDeps {
+  /** Maximum number of pools. */
+  readonly maxPools?: number | undefined;
   readonly caches: CacheRegistry;
   /** Name of the cache. */
   readonly name: string;
@@ -35,10 +40,11 @@ export class Pools {
 
   constructor(deps: PoolsDeps) {
     this.#deps = deps;
+    const { maxPools = defaultMaxPools } = deps;
     this.#pools = deps.caches.create(deps.name, {
       size: maxPools,
-      maxBytes: 4 * MiB,
-      sizeOf: () => 4_000,
+      maxBytes: maxPools * poolBytes,
+      sizeOf: () => poolBytes,
       onRemove: (pool) => void pool.close().catch(() => undefined),
     });
   }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
-import type { MediaArea } from '../media-file.ts';
+import type { MediaArea, MediaFile } from '../media-file.ts';
 import { incoming, parentsOf, placeOf, thumbnailsOf } from './places.ts';
 import { asStorageError, StorageError } from './storage-error.ts';
 
@@ -39,6 +39,8 @@ const leftover = /^(local|remote)\.([A-Za-z]{24})\.(part|placed)$/;
  * all: see decision 0107.
  */
 export class MediaStore {
+  /** Files without rows that the start has deleted. */
+  readonly swept: { readonly area: MediaArea; readonly fileId: string }[] = [];
   readonly #directory: string;
   readonly #randomness: Randomness;
   readonly #log: Logger;
@@ -68,6 +70,7 @@ export class MediaStore {
       if (area === undefined || fileId === undefined) continue;
       if (stage === 'placed' && !(await isKept(area as MediaArea, fileId))) {
         await store.delete(area as MediaArea, fileId);
+        store.swept.push({ area: area as MediaArea, fileId });
       }
       await rm(join(deps.directory, incoming, name), { force: true });
     }
@@ -137,6 +140,39 @@ export class MediaStore {
   /** Streams a file. It is opened at the first read, and closed at the end. */
   read(area: MediaArea, fileId: string): Readable {
     return Readable.from(contentOf(this.#path(area, fileId)), { objectMode: false });
+  }
+
+  /**
+   * Yields the bytes of a file that is missing on the disk, and stores them. The last bytes come only when size and hash
+   * are right; otherwise nothing is stored.
+   * @throws StorageError for other bytes than those that were stored
+   */
+  async *restoring(file: MediaFile, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    const part = this.#incoming(file.area, randomLetters(this.#randomness, fileIdLength), 'part');
+    const handle = await this.#openFile(part, 'wx', 0o640);
+    const hash = createHash('sha256');
+    let [size, held] = [0, new Uint8Array()];
+    try {
+      for await (const chunk of content) {
+        if (held.length > 0) yield held;
+        hash.update(chunk);
+        await writeChunk(handle, chunk);
+        size += chunk.length;
+        held = new Uint8Array(chunk);
+      }
+      if (size !== file.size || hash.digest('hex') !== file.sha256) {
+        const cause = new Error(`a storage provider returned other bytes than those of ${file.fileId}`);
+        this.#log.error({ err: cause }, 'A storage provider returned wrong bytes');
+        throw new StorageError(502, 'The storage of this file is damaged', cause);
+      }
+      await handle.sync();
+      await mkdir(this.#parents(file.area, file.fileId)[1], { recursive: true });
+      await rename(part, this.#path(file.area, file.fileId));
+    } finally {
+      await handle.close();
+      await rm(part, { force: true });
+    }
+    if (held.length > 0) yield held;
   }
 
   /** Deletes a file with its thumbnails. */
@@ -211,14 +247,18 @@ async function writeAll(handle: FileHandle, content: AsyncIterable<Uint8Array>, 
   for await (const chunk of content) {
     hash.update(chunk);
     size += chunk.length;
-    for (let rest = chunk; rest.length > 0; ) {
-      const { bytesWritten } = await handle.write(rest).catch((error: unknown) => {
-        throw asStorageError(error);
-      });
-      rest = rest.subarray(bytesWritten);
-    }
+    await writeChunk(handle, chunk);
   }
   return size;
+}
+
+async function writeChunk(handle: FileHandle, chunk: Uint8Array): Promise<void> {
+  for (let rest = chunk; rest.length > 0; ) {
+    const { bytesWritten } = await handle.write(rest).catch((error: unknown) => {
+      throw asStorageError(error);
+    });
+    rest = rest.subarray(bytesWritten);
+  }
 }
 
 /** A new name is durable only after its directory is synced. */

@@ -7,6 +7,7 @@ import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
 import type { MediaAccess } from '../moderation/media-access.ts';
 import { quarantinedHash } from '../moderation/quarantined-hash.ts';
+import type { ProviderStorage } from '../providers/provider-storage.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
 import { PendingUploads } from './pending-uploads.ts';
@@ -26,6 +27,8 @@ export interface LocalMediaDeps {
   readonly randomness: Randomness;
   readonly disk: MediaStore;
   readonly access: MediaAccess;
+  /** Stores uploads at storage providers. */
+  readonly elsewhere: ProviderStorage;
   /** Receives each uploaded file, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
@@ -148,17 +151,24 @@ export class LocalMedia {
     content: AsyncIterable<Uint8Array>,
     record: (writer: Parameters<typeof store.insertUploaded>[0], file: store.UploadedFile) => Promise<void>,
   ): Promise<void> {
-    const { database, disk, uploaded, options } = this.#deps;
+    const { database, disk, elsewhere, uploaded, options } = this.#deps;
     await this.#quota.check(database.reader(), userId, 0);
     const isAuthenticated = options.enable_authenticated_media;
     const file = await disk.store('local', content, async (stored) => {
-      return database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
-        await this.#quota.check(writer, userId, stored.size);
-        const quarantinedBy = await quarantinedHash(writer, stored.sha256);
-        const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
-        await record(writer, described);
-        return described;
-      });
+      try {
+        await elsewhere.storeNow(stored);
+        return await database.transaction<MediaTables, store.UploadedFile>(async (writer) => {
+          await this.#quota.check(writer, userId, stored.size);
+          const quarantinedBy = await quarantinedHash(writer, stored.sha256);
+          const described = { ...stored, ...description, isAuthenticated, quarantinedBy };
+          await record(writer, described);
+          await elsewhere.schedule(writer, 'local', stored);
+          return described;
+        });
+      } catch (error) {
+        await elsewhere.discard(stored);
+        throw error;
+      }
     });
     if (file.quarantinedBy === undefined) uploaded({ area: 'local', ...file, isQuarantined: false });
   }

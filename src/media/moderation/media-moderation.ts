@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Database, Writer } from '../../kernel/database/index.ts';
 import type { MediaStore } from '../disk/media-store.ts';
 import type { MediaAddress } from '../media-address.ts';
+import type { ProviderStorage } from '../providers/provider-storage.ts';
 import type { MediaTables } from '../tables.ts';
 import type { MediaAccess } from './media-access.ts';
 
@@ -9,6 +10,7 @@ export interface MediaModerationDeps {
   readonly database: Database;
   readonly disk: MediaStore;
   readonly access: MediaAccess;
+  readonly elsewhere: ProviderStorage;
   readonly serverName: string;
 }
 
@@ -195,7 +197,7 @@ export class MediaModeration {
 
   /** Deletes copies of remote media that were not read since a time. @returns how many */
   async purgeRemote(before: number, signal?: AbortSignal): Promise<number> {
-    const { database, disk, access } = this.#deps;
+    const { database, disk, access, elsewhere } = this.#deps;
     await access.flush();
     for (let count = 0; ; ) {
       const rows = await database
@@ -211,6 +213,7 @@ export class MediaModeration {
       await disk.deleteWithRows('remote', ids, () =>
         database.transaction<MediaTables, string[]>(async (writer) => {
           await writer.deleteFrom('remote_media').where('file_id', 'in', ids).execute();
+          await elsewhere.scheduleDeletion(writer, 'remote', ids);
           return ids;
         }),
       );
@@ -222,7 +225,7 @@ export class MediaModeration {
   async #deleteUploads(
     uploads: readonly { readonly media_id: string; readonly file_id: string | null }[],
   ): Promise<string[]> {
-    const { database, disk } = this.#deps;
+    const { database, disk, elsewhere } = this.#deps;
     if (uploads.length === 0) return [];
     const fileIds = uploads.flatMap(({ file_id }) => file_id ?? []);
     const mediaIds = uploads.map(({ media_id }) => media_id);
@@ -235,7 +238,9 @@ export class MediaModeration {
           .returning(['media_id', 'file_id'])
           .execute();
         deleted = rows.map((row) => row.media_id);
-        return rows.flatMap(({ file_id }) => file_id ?? []);
+        const gone = rows.flatMap(({ file_id }) => file_id ?? []);
+        await elsewhere.scheduleDeletion(writer, 'local', gone);
+        return gone;
       }),
     );
     return deleted;

@@ -4,11 +4,12 @@ import { LoadOnce } from '../../kernel/load-once.ts';
 import { OutboundError } from '../../kernel/outbound/index.ts';
 import type { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
-import type { MediaStore } from '../disk/media-store.ts';
+import type { MediaFiles } from '../disk/media-files.ts';
 import { type MediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 import type { MediaAccess } from '../moderation/media-access.ts';
 import { quarantinedHash } from '../moderation/quarantined-hash.ts';
+import type { ProviderStorage } from '../providers/provider-storage.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
 import { fetchMedia } from './fetch-media.ts';
@@ -25,7 +26,9 @@ export interface RemoteMediaOptions {
 export interface RemoteMediaDeps {
   readonly database: Database;
   readonly clock: Clock;
-  readonly disk: MediaStore;
+  readonly files: MediaFiles;
+  /** Stores copies at storage providers. */
+  readonly elsewhere: ProviderStorage;
   readonly access: MediaAccess;
   readonly servers: MediaServers;
   /** Bytes from remote servers, per client address. */
@@ -87,14 +90,15 @@ export class RemoteMedia {
   }
 
   async #findStored(address: MediaAddress): Promise<MediaFile | undefined> {
-    const { database, disk } = this.#deps;
+    const { database, files, elsewhere } = this.#deps;
     const file = await store.readRemote(database.reader(), address);
-    if (file === undefined || (await disk.sizeOf('remote', file.fileId)) === file.size) return file;
+    if (file === undefined || (await files.isOnDisk(file))) return file;
+    if (elsewhere.isUsed && (await files.ensure(file).catch(() => false))) return file;
     // The file is missing on disk: it is downloaded again.
     await database.transaction<MediaTables, void>((writer) =>
       store.deleteRemote(writer, address, file.fileId),
     );
-    await disk.delete('remote', file.fileId);
+    await files.disk.delete('remote', file.fileId);
     return undefined;
   }
 
@@ -152,15 +156,16 @@ export class RemoteMedia {
     { contentType, fileName }: Pick<MediaFile, 'contentType' | 'fileName'>,
     content: AsyncIterable<Uint8Array>,
   ): Promise<MediaFile> {
-    const { database, clock, disk, options } = this.#deps;
+    const { database, clock, files, elsewhere, options } = this.#deps;
     const isAuthenticated = options.enable_authenticated_media;
-    return disk
+    return files.disk
       .store('remote', content, async (stored) => {
         const described = { ...stored, contentType, fileName, isAuthenticated };
         const quarantinedBy = await quarantinedHash(database.reader(), stored.sha256);
-        const isNew = await database.transaction<MediaTables, boolean>((writer) =>
-          store.insertRemote(writer, address, clock.now(), { ...described, quarantinedBy }),
-        );
+        const isNew = await database.transaction<MediaTables, boolean>(async (writer) => {
+          await elsewhere.schedule(writer, 'remote', stored);
+          return store.insertRemote(writer, address, clock.now(), { ...described, quarantinedBy });
+        });
         if (!isNew) throw new AlreadyStored();
         return { area: 'remote' as const, ...described, isQuarantined: quarantinedBy !== undefined };
       })

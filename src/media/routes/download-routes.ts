@@ -42,7 +42,7 @@ function download(finder: MediaFinder, contract: RouteContract): Route {
       address,
       findRequestOf(request, request.query as unknown as Retrieval, isOpen),
     );
-    const content = await contentOf(finder.disk, file);
+    const content = await contentOf(finder.files, file);
     return serveContent(content, { fileName, audience: isOpen ? 'public' : 'private' });
   });
 }

@@ -1,4 +1,4 @@
-import type { MediaStore } from '../disk/media-store.ts';
+import type { MediaFiles } from '../disk/media-files.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress, mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
@@ -6,7 +6,7 @@ import type { RemoteMedia, RemoteMediaRequest } from '../remote/remote-media.ts'
 
 export interface FinderDeps {
   readonly serverName: string;
-  readonly disk: MediaStore;
+  readonly files: MediaFiles;
   readonly local: LocalMedia;
   readonly remote: RemoteMedia;
   readonly options: { readonly enable_authenticated_media: boolean };
@@ -24,8 +24,8 @@ export class MediaFinder {
     this.#deps = deps;
   }
 
-  get disk(): MediaStore {
-    return this.#deps.disk;
+  get files(): MediaFiles {
+    return this.#deps.files;
   }
 
   /**

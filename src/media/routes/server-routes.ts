@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../../kernel/http/index.ts';
 import type { Randomness } from '../../kernel/randomness.ts';
-import type { MediaStore } from '../disk/media-store.ts';
+import type { MediaFiles } from '../disk/media-files.ts';
 import type { LocalMedia } from '../local/local-media.ts';
 import { mediaAddress } from '../media-address.ts';
 import { contentOf, serveMultipart } from '../serving/serve-content.ts';
@@ -17,7 +17,7 @@ const maxTimeout = 5_000;
 
 export interface ServerRouteDeps {
   readonly serverName: string;
-  readonly disk: MediaStore;
+  readonly files: MediaFiles;
   readonly local: LocalMedia;
   readonly thumbnails: Thumbnails;
   readonly randomness: Randomness;
@@ -28,7 +28,7 @@ export interface ServerRouteDeps {
  */
 export function mediaServerRoutes({
   serverName,
-  disk,
+  files,
   local,
   thumbnails,
   randomness,
@@ -47,7 +47,7 @@ export function mediaServerRoutes({
       },
       async ({ params, query: { timeout_ms }, signal }) => {
         const file = await find(params.mediaId, timeout_ms, signal);
-        return serveMultipart(await contentOf(disk, file), randomness);
+        return serveMultipart(await contentOf(files, file), randomness);
       },
     ),
     route(

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { Reply } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
-import type { MediaStore } from '../disk/media-store.ts';
+import type { MediaFiles } from '../disk/media-files.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
 import { contentDisposition } from './content-disposition.ts';
@@ -30,11 +30,17 @@ export interface Content extends MediaDescription {
   read(): Readable;
 }
 
-/** Returns a file as content. @throws MatrixError M_NOT_FOUND when the file is missing on disk */
-export async function contentOf(disk: MediaStore, file: MediaFile): Promise<Content> {
+/**
+ * Returns a file as content, which must be read when it comes from a storage provider.
+ * @throws MatrixError M_NOT_FOUND when the file is missing; M_UNKNOWN (503) when a storage provider fails
+ */
+export async function contentOf(files: MediaFiles, file: MediaFile): Promise<Content> {
   const { area, fileId, contentType, fileName, size } = file;
-  if ((await disk.sizeOf(area, fileId)) !== size) throw mediaNotFound();
-  return { contentType, fileName, size, read: () => disk.read(area, fileId) };
+  if (await files.isOnDisk(file))
+    return { contentType, fileName, size, read: () => files.disk.read(area, fileId) };
+  const restored = await files.restore(file);
+  if (restored === undefined) throw mediaNotFound();
+  return { contentType, fileName, size, read: () => restored };
 }
 
 export interface Serving {

@@ -8,6 +8,7 @@ import { type ManualClock, manualClock } from '../../../test/support/clocks/manu
 import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
+import { MediaFiles } from '../disk/media-files.ts';
 import { MediaStore } from '../disk/media-store.ts';
 import { ThumbnailStore } from '../disk/thumbnail-store.ts';
 import type { MediaFile } from '../media-file.ts';
@@ -51,8 +52,9 @@ describe('Thumbnails that fail', () => {
     disk = await MediaStore.open({ directory, randomness, log }, async () => true);
     const store = await ThumbnailStore.open({ directory, randomness, maxKept: 10 });
     const tasks = new ImageTasks({ clock, log }, relative(import.meta.dirname, join(folder, 'program')));
+    const files = new MediaFiles(disk, { isUsed: false, open: async () => undefined });
     const options = { dynamic_thumbnails: true, thumbnail_sizes: [], max_image_pixels: 1_000_000 };
-    thumbnails = new Thumbnails({ clock, caches: plainCaches(clock), log, disk, store, tasks, options });
+    thumbnails = new Thumbnails({ clock, caches: plainCaches(clock), log, files, store, tasks, options });
   });
   afterEach(() => thumbnails.stop());
 

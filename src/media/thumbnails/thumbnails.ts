@@ -5,7 +5,7 @@ import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { TaskFailure } from '../../kernel/task-processes/index.ts';
 import { limitExceeded, MatrixError, unknown } from '../../protocol/index.ts';
-import type { MediaStore } from '../disk/media-store.ts';
+import type { MediaFiles } from '../disk/media-files.ts';
 import { StorageError } from '../disk/storage-error.ts';
 import type { ThumbnailStore } from '../disk/thumbnail-store.ts';
 import { mediaNotFound } from '../media-address.ts';
@@ -21,7 +21,7 @@ export interface ThumbnailsDeps {
   readonly caches: CacheRegistry;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly disk: MediaStore;
+  readonly files: MediaFiles;
   readonly store: ThumbnailStore;
   readonly tasks: ImageTasks;
   readonly options: ThumbnailOptions & {
@@ -44,7 +44,7 @@ interface Variant {
 }
 
 /** Cached properties of images, and remembered failures. */
-const [maxImages, maxFailures] = [5_000, 5_000];
+const [maxImages, maxFailures] = [4_000, 500];
 
 /** Concurrent requests for thumbnails of one file. */
 const maxWaiting = 50;
@@ -80,13 +80,13 @@ export class Thumbnails {
    * M_UNKNOWN (400) when the file is no readable image; M_LIMIT_EXCEEDED when too many requests wait
    */
   async find(file: MediaFile, asked: ThumbnailRequest): Promise<Content> {
-    const { disk, options } = this.#deps;
-    const whole = await contentOf(disk, file);
+    const { files, options } = this.#deps;
     try {
       const image = await this.#examine(file, 'urgent');
       if (areaOf(image) > options.max_image_pixels) throw tooLarge(file);
       const target = chooseTarget(image, asked, options);
       if (target === undefined && servesAsItIs(image, asked)) {
+        const whole = await contentOf(files, file);
         return { ...whole, contentType: `image/${image.format}`, fileName: `thumbnail.${image.format}` };
       }
       const wanted = target ?? targetOf(image, { ...image, method: 'scale' });
@@ -161,9 +161,10 @@ export class Thumbnails {
 
   /** @returns its size in bytes */
   async #make(file: MediaFile, variant: Variant, urgency: Urgency): Promise<number> {
-    const { disk, store, tasks, options } = this.#deps;
+    const { files, store, tasks, options } = this.#deps;
+    await files.require(file);
     const name = nameOf(variant);
-    const source = disk.pathOf(file.area, file.fileId);
+    const source = files.disk.pathOf(file.area, file.fileId);
     const task = { ...variant, source, maxPixels: Math.max(1, options.max_image_pixels) };
     await this.#try(file, urgency, variant.isAnimated, () =>
       store.store(file, name, (destination) => tasks.make({ ...task, destination }, urgency)),
@@ -185,7 +186,9 @@ export class Thumbnails {
   }
 
   async #examineNow(file: MediaFile, urgency: Urgency): Promise<Image> {
-    const { disk, store, tasks } = this.#deps;
+    const { files, store, tasks } = this.#deps;
+    await files.require(file);
+    const { disk } = files;
     const beginning = await disk.readBeginning(file.area, file.fileId, signatureLength);
     if (formatOf(beginning) === undefined) throw new NoThumbnail('It does not begin like an image');
     const image = await this.#try(file, urgency, false, () =>
@@ -198,8 +201,8 @@ export class Thumbnails {
 
   /** Deletes the thumbnails of a file that was deleted meanwhile. */
   async #forgetIfGone(file: MediaFile): Promise<void> {
-    const { disk, store } = this.#deps;
-    if ((await disk.sizeOf(file.area, file.fileId)) === undefined) await store.delete(file);
+    const { files, store } = this.#deps;
+    if ((await files.disk.sizeOf(file.area, file.fileId)) === undefined) await store.delete(file);
   }
 
   /** Concurrent requests for the same thumbnail share the work. */

@@ -1,0 +1,59 @@
+import { resolve } from 'node:path';
+import { CacheRegistry } from '../kernel/caches/index.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { OutboundHttp } from '../kernel/outbound/index.ts';
+import { type MoveProgress, moveMedia, openProviders } from '../media/index.ts';
+import { type ConfigFlags, configPaths, readConfiguration } from './configuration-files.ts';
+import { CommandFailure } from './failure.ts';
+
+export interface MoveMediaFlags extends ConfigFlags {
+  /** Leaves the files on this machine, too. */
+  readonly keep?: boolean;
+}
+
+/** `hearth media move`: stores the media of this machine at the storage providers. The server may run. */
+export async function moveMediaToProviders(flags: MoveMediaFlags): Promise<void> {
+  const paths = configPaths(flags);
+  if (paths.length === 0) throw new CommandFailure('give the configuration with -c');
+  const { media, outbound, caches } = readConfiguration(paths, { environment: process.env }).values;
+  const registry = new CacheRegistry(systemClock, caches);
+  const config = { ...outbound, ip_range_blacklist: [], ip_range_whitelist: [] };
+  const http = new OutboundHttp({ config, clock: systemClock, caches: registry });
+  try {
+    const list = media.media_storage_providers;
+    const providers = await openProviders(list, { clock: systemClock, http, environment: process.env });
+    if (!providers.some(({ storesLocal, storesRemote }) => storesLocal || storesRemote))
+      throw new CommandFailure(
+        'no provider of media_storage_providers has store_local or store_remote: there is nothing to move',
+      );
+    const directory = resolve(media.media_store_path);
+    const { files, sentBytes } = await moveMedia({
+      directory,
+      providers,
+      keeps: flags.keep === true,
+      report,
+    });
+    if (process.stderr.isTTY) process.stderr.write('\r\u001b[K');
+    const done = flags.keep ? 'stored' : 'moved';
+    process.stdout.write(`${files} files are ${done}; ${sentBytes} bytes were sent.\n`);
+  } catch (error) {
+    if (error instanceof CommandFailure) throw error;
+    const why = error instanceof Error ? error.message : String(error);
+    throw new CommandFailure(`${why}\nNothing is lost: call the command again to continue`);
+  } finally {
+    await http.close();
+    registry.close();
+  }
+}
+
+const barWidth = 30;
+
+/** Draws a progress bar on a terminal. */
+function report({ files, totalFiles, sentBytes }: MoveProgress): void {
+  if (!process.stderr.isTTY || totalFiles === 0) return;
+  const filled = Math.floor((files / totalFiles) * barWidth);
+  const bar = '#'.repeat(filled).padEnd(barWidth, '.');
+  process.stderr.write(
+    `\r[${bar}] ${files} of ${totalFiles} files, ${Math.floor(sentBytes / 1_048_576)} MiB sent\u001b[K`,
+  );
+}

@@ -1,0 +1,93 @@
+import { resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Clock } from '../../kernel/clock.ts';
+import type { OutboundHttp } from '../../kernel/outbound/index.ts';
+import { FileSystemProvider } from './file-system-provider.ts';
+import type { StorageProvider } from './storage-provider.ts';
+
+/** An item of `media_storage_providers`. */
+export interface ProviderOptions {
+  readonly module: string;
+  readonly store_local: boolean;
+  readonly store_remote: boolean;
+  readonly store_synchronous: boolean;
+  readonly config: Readonly<Record<string, unknown>> & { readonly directory: string | null };
+}
+
+/** A provider, and which media it stores. */
+export interface OpenedProvider {
+  /** For logs and jobs. */
+  readonly name: string;
+  readonly provider: StorageProvider;
+  readonly storesLocal: boolean;
+  readonly storesRemote: boolean;
+  readonly isSynchronous: boolean;
+}
+
+export interface ProviderEnvironment {
+  readonly clock: Clock;
+  /** For storage that the operator has chosen: refuses no address. */
+  readonly http: OutboundHttp;
+  /** Environment variables. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Names of the reference server's modules, so that its configurations can be used. */
+const fileSystemModules = new Set([
+  'file_system',
+  'synapse.rest.media.v1.storage_provider.FileStorageProviderBackend',
+]);
+const s3Modules = new Set(['s3', 's3_storage_provider.S3StorageProviderBackend']);
+
+/** Opens the providers of `media_storage_providers`. @throws Error that names the one that cannot be used */
+export async function openProviders(
+  list: readonly ProviderOptions[],
+  environment: ProviderEnvironment,
+): Promise<OpenedProvider[]> {
+  const opened: OpenedProvider[] = [];
+  for (const [index, options] of list.entries()) {
+    const provider = await openProvider(options, environment).catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      throw new Error(`media_storage_providers[${index}]: ${why}`, { cause: error });
+    });
+    opened.push({
+      name: `${index} ${options.module}`,
+      provider,
+      storesLocal: options.store_local,
+      storesRemote: options.store_remote,
+      isSynchronous: options.store_synchronous,
+    });
+  }
+  return opened;
+}
+
+async function openProvider(
+  { module, config }: ProviderOptions,
+  { environment, ...deps }: ProviderEnvironment,
+): Promise<StorageProvider> {
+  if (fileSystemModules.has(module)) {
+    if (config.directory === null) throw new Error('config.directory is needed');
+    return new FileSystemProvider(config.directory);
+  }
+  if (s3Modules.has(module)) {
+    const { S3Provider } = await import('./s3-provider.ts');
+    const { s3Options } = await import('./s3-options.ts');
+    return new S3Provider({ ...deps, options: s3Options(config, environment) });
+  }
+  return openOwnProvider(module, config);
+}
+
+/** Loads a module of the operator: a path of a file, or a package. */
+async function openOwnProvider(module: string, config: ProviderOptions['config']): Promise<StorageProvider> {
+  const isFile = /^[./]/.test(module);
+  const loaded = (await import(isFile ? pathToFileURL(resolve(module)).href : module)) as {
+    default?: unknown;
+  };
+  if (typeof loaded.default !== 'function') throw new Error(`${module} exports no function by default`);
+  const provider = (await loaded.default(config)) as Partial<StorageProvider> | undefined;
+  for (const name of ['store', 'open', 'delete'] as const) {
+    if (typeof provider?.[name] !== 'function')
+      throw new Error(`the storage of ${module} has no method ${name}`);
+  }
+  return provider as StorageProvider;
+}

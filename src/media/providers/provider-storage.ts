@@ -1,0 +1,166 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../kernel/clock.ts';
+import type { AnyWriter, Database } from '../../kernel/database/index.ts';
+import type { Jobs } from '../../kernel/jobs/index.ts';
+import type { Logger } from '../../kernel/observability/index.ts';
+import { unknown } from '../../protocol/index.ts';
+import type { MediaStore, StoredFile } from '../disk/media-store.ts';
+import { placeOf } from '../disk/places.ts';
+import type { MediaArea } from '../media-file.ts';
+import { isFileStored } from '../store.ts';
+import type { OpenedProvider } from './open-providers.ts';
+
+export interface ProviderStorageDeps {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly jobs: Jobs;
+  readonly log: Logger;
+  readonly disk: MediaStore;
+  readonly providers: readonly OpenedProvider[];
+}
+
+/** Kinds of jobs. */
+const [storing, deleting] = ['media/store-in-provider', 'media/delete-in-providers'] as const;
+
+interface Storing {
+  [member: string]: string | number;
+  readonly provider: string;
+  readonly area: MediaArea;
+  readonly fileId: string;
+  readonly size: number;
+  readonly sha256: string;
+}
+
+interface Deleting {
+  [member: string]: string | string[];
+  readonly area: MediaArea;
+  readonly fileIds: string[];
+}
+
+/** Milliseconds between two attempts to store or delete a file, at most; a provider may be away for days. */
+const maxBackoff = 15 * 60_000;
+const backoff = (attempt: number) => Math.min(1_000 * 2 ** attempt, maxBackoff);
+
+/** Returns the path of a file at all providers. */
+export const pathAtProvider = (area: MediaArea, fileId: string) => `${area}/${placeOf(fileId)}`;
+
+/** Stores media at the providers of `media_storage_providers`, and finds what this server does not have. */
+export class ProviderStorage {
+  readonly #deps: ProviderStorageDeps;
+
+  constructor(deps: ProviderStorageDeps) {
+    this.#deps = deps;
+    const { jobs } = deps;
+    jobs.register<Storing>(storing, {
+      run: ({ payload }) => this.#store(payload),
+      backoff,
+      maxAttempts: 1_000,
+    });
+    jobs.register<Deleting>(deleting, {
+      run: ({ payload }) => this.#delete(payload),
+      backoff,
+      maxAttempts: 1_000,
+    });
+  }
+
+  /** Whether files may be stored at a provider. */
+  get isUsed(): boolean {
+    return this.#deps.providers.length > 0;
+  }
+
+  /**
+   * Stores an upload of a local user at the providers with `store_synchronous`.
+   * @throws MatrixError M_UNKNOWN (503) when one of them fails
+   */
+  async storeNow(file: StoredFile): Promise<void> {
+    const { disk, log } = this.#deps;
+    for (const { name, provider } of this.#providersOf('local', true)) {
+      const { fileId, size, sha256 } = file;
+      try {
+        await provider.store(pathAtProvider('local', fileId), {
+          source: disk.pathOf('local', fileId),
+          size,
+          sha256,
+        });
+      } catch (error) {
+        log.error({ err: error, provider: name }, 'An upload was refused, because a storage provider failed');
+        throw unknown('The server cannot store files at the moment', 503);
+      }
+    }
+  }
+
+  /** Deletes an upload that `storeNow` has stored and that was refused afterwards. Failures are only logged. */
+  async discard({ fileId }: StoredFile): Promise<void> {
+    for (const { name, provider } of this.#providersOf('local', true)) {
+      await provider
+        .delete(pathAtProvider('local', fileId))
+        .catch((error: unknown) =>
+          this.#deps.log.warn({ err: error, provider: name, fileId }, 'Failed to delete a refused upload'),
+        );
+    }
+  }
+
+  /** Schedules that a file is stored at the providers that `storeNow` leaves out. */
+  async schedule(writer: AnyWriter, area: MediaArea, { fileId, size, sha256 }: StoredFile): Promise<void> {
+    const { jobs, clock } = this.#deps;
+    for (const { name } of this.#providersOf(area, false)) {
+      const payload: Storing = { provider: name, area, fileId, size, sha256 };
+      await jobs.schedule(writer, { kind: storing, key: `${fileId} ${name}`, payload, runAt: clock.now() });
+    }
+  }
+
+  /** Schedules that files are deleted at all providers. */
+  async scheduleDeletion(writer: AnyWriter, area: MediaArea, fileIds: readonly string[]): Promise<void> {
+    const { jobs, clock } = this.#deps;
+    if (!this.isUsed || fileIds.length === 0) return;
+    const payload: Deleting = { area, fileIds: [...fileIds] };
+    await jobs.schedule(writer, { kind: deleting, payload, runAt: clock.now() });
+  }
+
+  /**
+   * Opens a file at the first provider that has it; `undefined` when none has.
+   * @throws MatrixError M_UNKNOWN (503) when none has it and a provider fails
+   */
+  async open(area: MediaArea, fileId: string): Promise<Readable | undefined> {
+    const { providers, log } = this.#deps;
+    let hasFailed = false;
+    for (const { name, provider } of providers) {
+      try {
+        const content = await provider.open(pathAtProvider(area, fileId));
+        if (content !== undefined) return content;
+      } catch (error) {
+        hasFailed = true;
+        log.error({ err: error, provider: name, fileId }, 'A storage provider failed to return a file');
+      }
+    }
+    if (hasFailed) throw unknown('The storage of this file cannot be reached at the moment', 503);
+    return undefined;
+  }
+
+  #providersOf(area: MediaArea, isSynchronous: boolean): readonly OpenedProvider[] {
+    return this.#deps.providers.filter(
+      (provider) =>
+        (area === 'local' ? provider.storesLocal : provider.storesRemote) &&
+        // Only uploads of local users are waited for.
+        (provider.isSynchronous && area === 'local') === isSynchronous,
+    );
+  }
+
+  async #store({ provider: name, area, fileId, size, sha256 }: Storing): Promise<void> {
+    const { providers, disk, database } = this.#deps;
+    const found = providers.find((provider) => provider.name === name);
+    const isThere = (await disk.sizeOf(area, fileId)) === size;
+    if (found === undefined || !isThere || !(await isFileStored(database.reader(), area, fileId))) return;
+    await found.provider.store(pathAtProvider(area, fileId), {
+      source: disk.pathOf(area, fileId),
+      size,
+      sha256,
+    });
+  }
+
+  async #delete({ area, fileIds }: Deleting): Promise<void> {
+    for (const { provider } of this.#deps.providers) {
+      for (const fileId of fileIds) await provider.delete(pathAtProvider(area, fileId));
+    }
+  }
+}
