@@ -14,7 +14,7 @@ import {
 
 const provider = object({
   module: option(string({ minLength: 1 }), {
-    description: 'The kind of storage, for instance `file_system`.',
+    description: 'The kind of storage: `file_system`, `s3`, or a module of your own: a file or a package.',
     required: true,
   }),
   store_local: option(boolean(), { description: 'Stores uploads of local users.', default: false }),
@@ -33,7 +33,10 @@ const provider = object({
         default: null,
       }),
     }),
-    { description: 'The configuration of the storage. Members that are not listed here are passed to it.' },
+    {
+      description:
+        'The configuration of the storage. Members that are not listed here are passed to it; see the operating guide for those of `s3`.',
+    },
   ),
 });
 
