@@ -95,6 +95,9 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   commander: ['commands'],
   sharp: ['media'],
   'sodium-native': ['kernel/signing'],
+  jose: ['sso'],
+  'openid-client': ['sso'],
+  '@node-saml/node-saml': ['sso'],
 };
 
 /** Uses of time, randomness and the network other than through the interfaces of the kernel. */

@@ -3,6 +3,9 @@ import type { Route } from '../kernel/http/index.ts';
 import type { BrowserLogins } from './browser-logins/browser-logins.ts';
 import type { IdentityProvider } from './browser-logins/identity-provider.ts';
 import type { ProviderSessions } from './external-ids/provider-sessions.ts';
+import { BackchannelLogout } from './oidc/backchannel-logout.ts';
+import { OidcProvider } from './oidc/oidc-provider.ts';
+import { oidcRoutes } from './oidc/oidc-routes.ts';
 import type { SsoDeps, SsoOptions } from './sso-deps.ts';
 
 export interface ProviderDeps extends SsoDeps {
@@ -22,6 +25,17 @@ export interface OpenedProviders {
 }
 
 /** Opens the providers of the configuration. */
-export function openProviders(_deps: ProviderDeps, _options: SsoOptions): OpenedProviders {
-  return { providers: [], loginTypes: [], routes: () => [] };
+export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedProviders {
+  const oidc = options.oidc_providers.map((config) => new OidcProvider(deps, config));
+  const logout = new BackchannelLogout({
+    providers: oidc,
+    sessions: deps.providerSessions,
+    devices: () => deps.accounts().devices,
+    log: deps.log,
+  });
+  return {
+    providers: oidc,
+    loginTypes: [],
+    routes: (logins) => (oidc.length > 0 ? oidcRoutes(logins, logout) : []),
+  };
 }

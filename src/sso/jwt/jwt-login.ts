@@ -1,0 +1,119 @@
+import { createPublicKey, createSecretKey, type KeyObject } from 'node:crypto';
+import {
+  type AccountsSlice,
+  type AuthenticatedUser,
+  activeAccount,
+  type LoginType,
+} from '../../accounts/index.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { StartFailure } from '../../kernel/start-failure.ts';
+import { forbidden, type JsonObject, MatrixError, missingParam } from '../../protocol/index.ts';
+import type { SsoConfig } from '../config.ts';
+
+type JwtConfig = SsoConfig['jwt_config'];
+
+export interface JwtLoginDeps {
+  readonly clock: Clock;
+  readonly serverName: string;
+  readonly accounts: () => Pick<AccountsSlice, 'accounts' | 'registration'>;
+}
+
+/** Both spellings of the type, neither of which the specification defines. */
+export const jwtLoginTypes = ['org.matrix.login.jwt', 'org.proto.login.jwt'] as const;
+
+/** Seconds by which the clock of the issuer may differ. */
+const tolerance = 120;
+
+/** Maximum characters of a token. */
+const maxLength = 16_384;
+
+const invalid = (reason: string) => forbidden(`The token is not valid: ${reason}`);
+
+/** Logs users in with signed tokens of another system, and creates their accounts. */
+export class JwtLogin implements LoginType {
+  readonly type: string;
+  readonly opensSessions = true;
+  readonly #deps: JwtLoginDeps;
+  readonly #config: JwtConfig;
+  readonly #key: KeyObject;
+
+  /** @throws StartFailure when the key does not fit to the algorithm */
+  constructor(deps: JwtLoginDeps, config: JwtConfig, type: (typeof jwtLoginTypes)[number]) {
+    this.type = type;
+    this.#deps = deps;
+    this.#config = config;
+    this.#key = keyOf(config.algorithm ?? '', config.secret ?? '');
+  }
+
+  /** @throws MatrixError M_MISSING_PARAM, M_FORBIDDEN, M_USER_DEACTIVATED, M_USER_LOCKED */
+  async login({ token }: JsonObject): Promise<AuthenticatedUser> {
+    if (typeof token !== 'string') throw missingParam("'token' is missing");
+    if (token.length > maxLength) throw invalid('it is too long');
+    const claims = await this.#verify(token);
+    const name = claims[this.#config.subject_claim ?? 'sub'];
+    if (typeof name !== 'string' || name === '') throw invalid('it names no user');
+    const displayName = this.#config.display_name_claim === null ? undefined : claims[this.#config.display_name_claim];
+    return { userId: await this.#account(name, typeof displayName === 'string' ? displayName : undefined) };
+  }
+
+  async #verify(token: string): Promise<Readonly<Record<string, unknown>>> {
+    const { errors, jwtVerify } = await import('jose');
+    const { algorithm, issuer, audiences } = this.#config;
+    const now = this.#deps.clock.now();
+    try {
+      const { payload } = await jwtVerify(token, this.#key, {
+        // Exactly this algorithm: a token cannot choose another one for the same key.
+        algorithms: [algorithm ?? ''],
+        ...(issuer !== null && { issuer }),
+        ...(audiences !== null && { audience: audiences }),
+        clockTolerance: tolerance,
+        currentDate: new Date(now),
+      });
+      if (audiences === null && payload.aud !== undefined) throw invalid('it is for another audience');
+      if (payload.iat !== undefined && payload.iat > now / 1000 + tolerance) throw invalid('it is from the future');
+      return payload;
+    } catch (error) {
+      if (error instanceof errors.JOSEError) throw invalid(error.message);
+      throw error;
+    }
+  }
+
+  async #account(name: string, displayName: string | undefined): Promise<string> {
+    const { accounts, registration } = this.#deps.accounts();
+    const existing = await accounts.getUser(`@${name}:${this.#deps.serverName}`);
+    const userId = existing?.userId ?? this.#newUserId(name);
+    if (existing === undefined && !(await accounts.isTaken(userId))) {
+      return (await registration.create({ userId, displayName })).userId;
+    }
+    const user = await activeAccount(accounts, userId);
+    if (user.isGuest || user.appservice !== undefined) throw forbidden('This account cannot be used here');
+    return user.userId;
+  }
+
+  #newUserId(name: string) {
+    try {
+      return this.#deps.accounts().registration.userIdFor(name);
+    } catch (error) {
+      if (!(error instanceof MatrixError)) throw error;
+      throw invalid(error.message);
+    }
+  }
+}
+
+/** @throws StartFailure */
+function keyOf(algorithm: string, secret: string): KeyObject {
+  const isSymmetric = /^HS(256|384|512)$/.test(algorithm);
+  const isPem = secret.trimStart().startsWith('-----BEGIN');
+  if (!isSymmetric && !/^([RP]S(256|384|512)|ES(256|384|512)|EdDSA|Ed25519|ML-DSA-(44|65|87))$/.test(algorithm)) {
+    throw new StartFailure(`jwt_config.algorithm: ${algorithm} is not a known signature algorithm`);
+  }
+  if (isSymmetric && isPem) {
+    throw new StartFailure(`jwt_config.secret: a public key cannot be the secret of ${algorithm}, since everyone may know it`);
+  }
+  if (isSymmetric) return createSecretKey(Buffer.from(secret));
+  try {
+    return createPublicKey(secret);
+  } catch (error) {
+    throw new StartFailure(`jwt_config.secret: not a public key in PEM form: ${(error as Error).message}`);
+  }
+}

@@ -1,0 +1,37 @@
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { JWTHeaderParameters } from 'jose';
+import type { ClientAuth } from 'openid-client';
+import type { Clock } from '../../kernel/clock.ts';
+import type { OidcProviderConfig } from '../options/oidc.ts';
+
+/** Seconds that a signed token is valid in place of a secret. */
+const validity = 3600;
+
+/**
+ * Returns how this server authenticates at the token endpoint: by the secret, or by a token that is signed for each request
+ * (as Apple wants it).
+ * @throws Error when the key cannot be used
+ */
+export async function clientAuthentication(config: OidcProviderConfig, clock: Clock): Promise<ClientAuth> {
+  const { ClientSecretBasic, ClientSecretPost, None } = await import('openid-client');
+  if (config.client_auth_method === 'none') return None();
+  const secret = await clientSecret(config, clock);
+  return config.client_auth_method === 'client_secret_post'
+    ? ClientSecretPost(secret)
+    : ClientSecretBasic(secret);
+}
+
+async function clientSecret(
+  { client_id, client_secret, client_secret_jwt_key: key, issuer }: OidcProviderConfig,
+  clock: Clock,
+): Promise<string> {
+  if (key === null) return client_secret ?? '';
+  const { SignJWT } = await import('jose');
+  const pem = key.key ?? readFileSync(key.key_file ?? '', 'utf8');
+  const now = Math.floor(clock.now() / 1000);
+  const claims = { iat: now, exp: now + validity, aud: issuer, sub: client_id, ...key.jwt_payload };
+  return new SignJWT(claims)
+    .setProtectedHeader(key.jwt_header as unknown as JWTHeaderParameters)
+    .sign(createPrivateKey(pem));
+}

@@ -1,0 +1,218 @@
+import type * as OpenidClient from 'openid-client';
+import type { Clock } from '../../kernel/clock.ts';
+import type { OutboundHttp } from '../../kernel/outbound/index.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../../protocol/index.ts';
+import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
+import { LoginFailure } from '../browser-logins/login-failure.ts';
+import type { OidcProviderConfig } from '../options/oidc.ts';
+import { clientAuthentication } from './client-secret.ts';
+import { clockTolerance as tolerance } from './clock-tolerance.ts';
+import { ProviderKeys } from './provider-keys.ts';
+import { MetadataSource, type ProviderMetadata } from './provider-metadata.ts';
+import { ProviderRequests } from './provider-requests.ts';
+import { UserMapping } from './user-mapping.ts';
+
+export interface OidcDeps {
+  readonly http: Pick<OutboundHttp, 'fetch'>;
+  readonly clock: Clock;
+  /** Public URL of this server, ending in a slash. */
+  readonly baseUrl: string;
+}
+
+/** A provider of OpenID Connect, or of plain OAuth 2.0 with a userinfo endpoint. */
+export class OidcProvider implements IdentityProvider {
+  readonly id: string;
+  readonly name: string;
+  readonly icon: string | undefined;
+  readonly brand: string | undefined;
+  readonly config: OidcProviderConfig;
+  readonly mapping: UserMapping;
+  readonly #clock: Clock;
+  readonly #requests: ProviderRequests;
+  readonly #metadata: MetadataSource;
+  readonly #keys: ProviderKeys;
+  readonly #redirectUri: string;
+
+  constructor({ http, clock, baseUrl }: OidcDeps, config: OidcProviderConfig) {
+    this.id = config.idp_id === 'oidc' ? 'oidc' : `oidc-${config.idp_id}`;
+    this.name = config.idp_name ?? 'OIDC';
+    this.icon = config.idp_icon ?? undefined;
+    this.brand = config.idp_brand ?? undefined;
+    this.config = config;
+    this.mapping = new UserMapping(config);
+    this.#clock = clock;
+    this.#requests = new ProviderRequests(http);
+    this.#metadata = new MetadataSource(config, this.#requests, clock);
+    this.#keys = new ProviderKeys(this.#requests, clock);
+    this.#redirectUri = config.redirect_uri ?? `${baseUrl}_synapse/client/oidc/callback`;
+  }
+
+  get allowsRegistration(): boolean {
+    return this.config.enable_registration;
+  }
+
+  get respondsByPost(): boolean {
+    return this.config.additional_authorization_parameters['response_mode'] === 'form_post';
+  }
+
+  async begin(state: string, parameters: URLSearchParams): Promise<{ url: string; secrets: JsonObject }> {
+    const { config } = this;
+    const client = await import('openid-client');
+    const metadata = await this.#reach(() => this.#metadata.read());
+    const nonce = this.#usesOpenid ? client.randomNonce() : null;
+    const verifier = this.#usesPkce(metadata) ? client.randomPKCECodeVerifier() : null;
+    const passedOn = config.passthrough_authorization_parameters.flatMap((name) => {
+      const value = parameters.get(name);
+      return value === null ? [] : [[name, value] as const];
+    });
+    const url = client.buildAuthorizationUrl(await this.#configuration(metadata), {
+      ...config.additional_authorization_parameters,
+      ...Object.fromEntries(passedOn),
+      // Last, so that no other parameter replaces them.
+      redirect_uri: this.#redirectUri,
+      scope: (config.scopes ?? ['openid']).join(' '),
+      state,
+      ...(nonce !== null && { nonce }),
+      ...(verifier !== null && {
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
+        code_challenge_method: 'S256',
+      }),
+    });
+    return { url: url.href, secrets: { nonce, verifier } };
+  }
+
+  /**
+   * Returns the user of an authorization response.
+   * @param response the parameters that the provider has sent with the browser
+   * @throws LoginFailure
+   */
+  async authenticate(response: URLSearchParams, secrets: JsonObject): Promise<RemoteUser> {
+    const refusal = response.get('error');
+    if (refusal !== null) {
+      const reason = response.get('error_description') ?? 'The identity provider has refused the login';
+      throw new LoginFailure(refusal.slice(0, 100), reason.slice(0, 500));
+    }
+    const metadata = await this.#reach(() => this.#metadata.read());
+    const tokens = await this.#exchange(metadata, response, secrets);
+    const idClaims = await this.#idClaims(metadata, tokens.id_token, secrets);
+    const claims = await this.#claims(metadata, tokens.access_token, idClaims);
+    this.mapping.check(claims);
+    const sid = idClaims?.['sid'];
+    return { ...(await this.mapping.user(claims)), sessionId: typeof sid === 'string' ? sid : undefined };
+  }
+
+  /** Returns the claims of a logout token. @throws Error */
+  async verifyLogoutToken(token: string): Promise<JsonObject> {
+    const { jwks_uri: uri, issuer, id_token_signing_alg_values_supported } = await this.#metadata.read();
+    if (uri === undefined) throw new Error('the provider has no keys');
+    const claims = await this.#keys.verify(token, uri, {
+      issuer,
+      audience: this.config.client_id,
+      algorithms: [...id_token_signing_alg_values_supported],
+      requiredClaims: ['iat'],
+      maxTokenAge: '10 minutes',
+    });
+    return claims as JsonObject;
+  }
+
+  get #usesOpenid(): boolean {
+    return (this.config.scopes ?? ['openid']).includes('openid');
+  }
+
+  #usesPkce({ code_challenge_methods_supported: methods }: ProviderMetadata): boolean {
+    const { pkce_method: method } = this.config;
+    return method === 'always' || (method === 'auto' && methods.includes('S256'));
+  }
+
+  async #configuration(metadata: ProviderMetadata): Promise<OpenidClient.Configuration> {
+    const client = await import('openid-client');
+    const { config } = this;
+    const server = { ...metadata } as unknown as OpenidClient.ServerMetadata;
+    const authentication = await clientAuthentication(config, this.#clock);
+    const settings = { [client.clockTolerance]: tolerance } as Partial<OpenidClient.ClientMetadata>;
+    const configuration = new client.Configuration(server, config.client_id, settings, authentication);
+    configuration[client.customFetch] = this.#requests.fetch as OpenidClient.CustomFetch;
+    if (config.skip_verification) client.allowInsecureRequests(configuration);
+    return configuration;
+  }
+
+  /** Exchanges the code. The response must name this provider if it names one, so that no other provider gets the code. */
+  async #exchange(metadata: ProviderMetadata, response: URLSearchParams, { nonce, verifier }: JsonObject) {
+    const client = await import('openid-client');
+    const url = new URL(this.#redirectUri);
+    url.search = response.toString();
+    const state = response.get('state');
+    try {
+      return await client.authorizationCodeGrant(await this.#configuration(metadata), url, {
+        ...(state !== null && { expectedState: state }),
+        ...(typeof nonce === 'string' && { expectedNonce: nonce }),
+        ...(typeof verifier === 'string' && { pkceCodeVerifier: verifier }),
+      });
+    } catch (cause) {
+      throw new LoginFailure('invalid_response', 'The identity provider sent an invalid response', { cause });
+    }
+  }
+
+  /** Returns the claims of the id token, whose signature is verified; `undefined` without one. */
+  async #idClaims(
+    { issuer, jwks_uri: uri, id_token_signing_alg_values_supported }: ProviderMetadata,
+    token: string | undefined,
+    { nonce }: JsonObject,
+  ): Promise<JsonObject | undefined> {
+    if (token === undefined || !this.#usesOpenid) return undefined;
+    try {
+      if (uri === undefined) throw new Error('the provider has no keys');
+      const claims = await this.#keys.verify(token, uri, {
+        issuer,
+        audience: this.config.client_id,
+        algorithms: [...id_token_signing_alg_values_supported],
+      });
+      if (claims['nonce'] !== nonce) throw new Error('another nonce');
+      return claims as JsonObject;
+    } catch (cause) {
+      throw new LoginFailure('invalid_token', 'The identity provider sent an invalid id token', { cause });
+    }
+  }
+
+  async #claims(
+    { userinfo_endpoint: endpoint }: ProviderMetadata,
+    accessToken: string,
+    idClaims: JsonObject | undefined,
+  ): Promise<JsonObject> {
+    const usesUserinfo = this.config.user_profile_method === 'userinfo_endpoint' || !this.#usesOpenid;
+    if (!usesUserinfo && idClaims !== undefined) return idClaims;
+    if (endpoint === undefined) {
+      throw new LoginFailure('fetch_error', 'The identity provider has no userinfo endpoint');
+    }
+    const claims = await this.#reach(() => this.#userinfo(endpoint, accessToken));
+    if (idClaims !== undefined && claims['sub'] !== idClaims['sub']) {
+      throw new LoginFailure('invalid_response', 'The identity provider sent claims about another user');
+    }
+    return claims;
+  }
+
+  async #userinfo(endpoint: string, accessToken: string): Promise<JsonObject> {
+    const { status, contentType, text } = await this.#requests.text(endpoint, accessToken);
+    if (status !== 200) throw new Error(`the userinfo endpoint responded ${status}`);
+    if (contentType === 'application/jwt') {
+      const { jwks_uri: uri, issuer, id_token_signing_alg_values_supported } = await this.#metadata.read();
+      if (uri === undefined) throw new Error('the provider has no keys');
+      const algorithms = [...id_token_signing_alg_values_supported];
+      return (await this.#keys.verify(text, uri, { issuer, algorithms })) as JsonObject;
+    }
+    const claims = parseJson(text);
+    if (!isJsonObject(claims)) throw new Error('the userinfo endpoint sent no JSON object');
+    return claims;
+  }
+
+  /** Turns failures of requests to the provider into the page that says so. */
+  async #reach<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (cause) {
+      if (cause instanceof LoginFailure) throw cause;
+      const message = `The identity provider ${this.name} cannot be used at the moment`;
+      throw new LoginFailure('provider_unavailable', message, { status: 502, cause });
+    }
+  }
+}

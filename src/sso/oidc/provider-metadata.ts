@@ -1,0 +1,91 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import type { OidcProviderConfig } from '../options/oidc.ts';
+import type { ProviderRequests } from './provider-requests.ts';
+
+/** The endpoints and abilities of a provider. */
+export interface ProviderMetadata {
+  readonly issuer: string;
+  readonly authorization_endpoint: string;
+  readonly token_endpoint: string;
+  readonly userinfo_endpoint?: string;
+  readonly jwks_uri?: string;
+  /** Algorithms with which id tokens may be signed. */
+  readonly id_token_signing_alg_values_supported: readonly string[];
+  readonly code_challenge_methods_supported: readonly string[];
+  /** RFC 9207: whether redirects to this server name the provider. */
+  readonly authorization_response_iss_parameter_supported?: boolean;
+}
+
+/** Milliseconds after which the discovery document is read again. */
+const maxAge = 3_600_000;
+
+const endpoints = ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'] as const;
+
+/** Reads and caches the metadata of a provider: its discovery document, and the endpoints of the configuration above it. */
+export class MetadataSource {
+  readonly #config: OidcProviderConfig;
+  readonly #requests: ProviderRequests;
+  readonly #clock: Clock;
+  #known: { readonly metadata: ProviderMetadata; readonly readAt: number } | undefined;
+
+  constructor(config: OidcProviderConfig, requests: ProviderRequests, clock: Clock) {
+    this.#config = config;
+    this.#requests = requests;
+    this.#clock = clock;
+  }
+
+  /** @throws Error when the provider cannot be reached, or its metadata violates the specification */
+  async read(): Promise<ProviderMetadata> {
+    const now = this.#clock.now();
+    if (this.#known !== undefined && now - this.#known.readAt < maxAge) return this.#known.metadata;
+    const metadata = await this.#load();
+    this.#known = { metadata, readAt: now };
+    return metadata;
+  }
+
+  async #load(): Promise<ProviderMetadata> {
+    const config = this.#config;
+    const { issuer, skip_verification: isLenient } = config;
+    const document: JsonObject = config.discover
+      ? await this.#requests.json(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+      : {};
+    if (!isLenient && config.discover && document['issuer'] !== issuer) {
+      throw new Error(`the issuer of the discovery document is not ${issuer}`);
+    }
+    const found = Object.fromEntries(
+      endpoints.flatMap((name) => {
+        const url = config[name] ?? document[name];
+        return typeof url === 'string' ? [[name, url]] : [];
+      }),
+    ) as Partial<Record<(typeof endpoints)[number], string>>;
+    const { authorization_endpoint, token_endpoint } = found;
+    if (authorization_endpoint === undefined || token_endpoint === undefined) {
+      throw new Error('the provider names no authorization endpoint or no token endpoint');
+    }
+    if (!isLenient) {
+      for (const url of [issuer, ...Object.values(found)]) {
+        if (!url.startsWith('https://'))
+          throw new Error(`${url} is not an https:// URL (skip_verification allows it)`);
+      }
+    }
+    return {
+      ...found,
+      issuer,
+      authorization_endpoint,
+      token_endpoint,
+      id_token_signing_alg_values_supported:
+        config.id_token_signing_alg_values_supported ??
+        orElse(texts(document['id_token_signing_alg_values_supported']), ['RS256']),
+      code_challenge_methods_supported: texts(document['code_challenge_methods_supported']),
+      ...(document['authorization_response_iss_parameter_supported'] === true && {
+        authorization_response_iss_parameter_supported: true,
+      }),
+    };
+  }
+}
+
+const texts = (value: unknown): string[] =>
+  Array.isArray(value) ? value.filter((entry): entry is string => typeof entry === 'string') : [];
+
+const orElse = (list: string[], other: string[]) => (list.length > 0 ? list : other);

@@ -1,0 +1,97 @@
+import { compileText, type TextTemplate } from '../../kernel/templates/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { meetsRequirements } from '../attribute-requirements.ts';
+import type { RemoteUser } from '../browser-logins/identity-provider.ts';
+import { LoginFailure } from '../browser-logins/login-failure.ts';
+import type { OidcProviderConfig } from '../options/oidc.ts';
+import { hexEncodedName } from '../user-names.ts';
+
+type Mapping = OidcProviderConfig['user_mapping_provider']['config'];
+
+const filters = {
+  /** The part of a mail address before the `@`. */
+  localpart_from_email: (address: unknown) => String(address).replace(/@[^@]*$/, ''),
+};
+
+/** Maximum characters of a name or of an address. */
+const maxLength = 255;
+
+/** Maps the claims about a user to an account, by the templates of the configuration. */
+export class UserMapping {
+  readonly #config: OidcProviderConfig;
+  #templates: Promise<ReadonlyMap<string, TextTemplate>> | undefined;
+
+  constructor(config: OidcProviderConfig) {
+    this.#config = config;
+  }
+
+  /** Whether account requirements are met. @throws LoginFailure access_denied */
+  check(claims: JsonObject): void {
+    if (!meetsRequirements(claims, this.#config.attribute_requirements)) {
+      throw new LoginFailure('unauthorised', 'You are not allowed to log in here', { status: 403 });
+    }
+  }
+
+  /** Returns the value by which the provider's user is recognised. @throws LoginFailure when it is empty */
+  async subject(claims: JsonObject): Promise<string> {
+    const subject = await this.#render('subject', claims);
+    if (subject === undefined) throw new LoginFailure('mapping_error', 'The provider sent no id of the user');
+    return subject;
+  }
+
+  /** @throws LoginFailure */
+  async user(claims: JsonObject): Promise<Omit<RemoteUser, 'sessionId'>> {
+    const { config } = this.#config.user_mapping_provider;
+    const name = await this.#render('localpart', claims);
+    if (config.localpart_template !== null && name === undefined) {
+      throw new LoginFailure('mapping_error', 'The provider sent no user name');
+    }
+    const localpart = name === undefined ? undefined : hexEncodedName(name);
+    const email = await this.#render('email', claims);
+    const extra = Object.keys(config.extra_attributes);
+    const members = await Promise.all(
+      extra.map(async (key) => [key, (await this.#render(`extra ${key}`, claims)) ?? ''] as const),
+    );
+    return {
+      externalId: await this.subject(claims),
+      localpart,
+      confirmsLocalpart: config.confirm_localpart,
+      existingLocalpart: this.#config.allow_existing_users ? localpart : undefined,
+      displayName: (await this.#render('display name', claims))?.slice(0, maxLength),
+      // An address that the provider has not verified may be of another person.
+      emails:
+        email === undefined || email.length > maxLength || claims['email_verified'] === false ? [] : [email],
+      picture: await this.#render('picture', claims),
+      members: Object.fromEntries(members),
+    };
+  }
+
+  /** Renders a template; `undefined` for an absent one and an empty result. */
+  async #render(name: string, claims: JsonObject): Promise<string | undefined> {
+    this.#templates ??= compileAll(this.#config.user_mapping_provider.config);
+    const template = (await this.#templates).get(name);
+    try {
+      const text = template?.({ user: claims }).trim();
+      return text === '' ? undefined : text;
+    } catch (cause) {
+      throw new LoginFailure('mapping_error', `The template of the ${name} has failed`, { cause });
+    }
+  }
+}
+
+async function compileAll(config: Mapping): Promise<ReadonlyMap<string, TextTemplate>> {
+  const texts: readonly (readonly [string, string | null])[] = [
+    ['subject', ofClaim(config.subject_claim) ?? config.subject_template ?? '{{ user.sub }}'],
+    ['localpart', config.localpart_template],
+    ['display name', config.display_name_template],
+    ['email', config.email_template],
+    ['picture', config.picture_template ?? ofClaim(config.picture_claim)],
+    ...Object.entries(config.extra_attributes).map(([key, text]) => [`extra ${key}`, text] as const),
+  ];
+  const compiled = texts.flatMap(([name, text]) =>
+    text === null ? [] : [compileText(text, filters).then((template) => [name, template] as const)],
+  );
+  return new Map(await Promise.all(compiled));
+}
+
+const ofClaim = (claim: string | null) => (claim === null ? null : `{{ user[${JSON.stringify(claim)}] }}`);
