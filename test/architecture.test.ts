@@ -95,6 +95,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   commander: ['commands'],
   sharp: ['media'],
   'sodium-native': ['kernel/signing'],
+  'fast-xml-parser': ['sso'],
   jose: ['sso'],
   'openid-client': ['sso'],
   '@node-saml/node-saml': ['sso'],

@@ -2,7 +2,11 @@ import type { LoginType } from '../accounts/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { BrowserLogins } from './browser-logins/browser-logins.ts';
 import type { IdentityProvider } from './browser-logins/identity-provider.ts';
+import { CasProvider } from './cas/cas-provider.ts';
+import { casRoutes } from './cas/cas-routes.ts';
+import { SsoLoginType } from './client-logins/sso-login-type.ts';
 import type { ProviderSessions } from './external-ids/provider-sessions.ts';
+import { JwtLogin, jwtLoginTypes } from './jwt/jwt-login.ts';
 import { BackchannelLogout } from './oidc/backchannel-logout.ts';
 import { OidcProvider } from './oidc/oidc-provider.ts';
 import { oidcRoutes } from './oidc/oidc-routes.ts';
@@ -33,9 +37,18 @@ export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedPr
     devices: () => deps.accounts().devices,
     log: deps.log,
   });
+  const cas = options.cas_config.enabled ? [new CasProvider(deps, options.cas_config)] : [];
+  const { jwt_config: jwt } = options;
   return {
-    providers: oidc,
-    loginTypes: [],
-    routes: (logins) => (oidc.length > 0 ? oidcRoutes(logins, logout) : []),
+    providers: [...oidc, ...cas],
+    loginTypes: [
+      // Older clients know this type only.
+      ...(cas.length > 0 ? [new SsoLoginType(cas, () => false, 'm.login.cas')] : []),
+      ...(jwt.enabled ? jwtLoginTypes.map((type) => new JwtLogin(deps, jwt, type)) : []),
+    ],
+    routes: (logins) => [
+      ...(oidc.length > 0 ? oidcRoutes(logins, logout) : []),
+      ...(cas.length > 0 ? casRoutes(logins) : []),
+    ],
   };
 }

@@ -1,26 +1,60 @@
-import { DOMParser } from '@xmldom/xmldom';
+import { XMLParser, XMLValidator } from 'fast-xml-parser';
+
+/** An element of an XML document. Names are without the prefix of their namespace. */
+export interface XmlElement {
+  readonly name: string;
+  readonly attributes: Readonly<Record<string, string>>;
+  readonly children: readonly XmlElement[];
+  /** The text directly in the element, without comments, trimmed. */
+  readonly text: string;
+}
+
+type Node = Readonly<Record<string, unknown>>;
+
+const [attributesKey, textKey] = [':@', '#text'];
+
+const options = {
+  preserveOrder: true,
+  ignoreAttributes: false,
+  attributeNamePrefix: '',
+  removeNSPrefix: true,
+  parseTagValue: false,
+  parseAttributeValue: false,
+  trimValues: false,
+  ignoreDeclaration: true,
+  ignorePiTags: true,
+  htmlEntities: false,
+};
 
 /**
  * Parses an XML document without a document type, so that it has no entities of its own.
  * @returns the root element
  * @throws Error
  */
-export function parseXml(text: string): Element {
+export function parseXml(text: string): XmlElement {
   if (/<!(DOCTYPE|ENTITY)/i.test(text)) throw new Error('XML with a document type is refused');
-  const fail = (message: string) => {
-    throw new Error(message);
-  };
-  const parser = new DOMParser({ errorHandler: { warning: () => undefined, error: fail, fatalError: fail } });
-  const root = parser.parseFromString(text, 'text/xml')?.documentElement;
-  if (!root) throw new Error('no XML document');
-  return root as unknown as Element;
+  const validity = XMLValidator.validate(text);
+  if (validity !== true) throw new Error(`invalid XML: ${validity.err.msg}`);
+  const nodes = new XMLParser(options).parse(text) as readonly Node[];
+  const [root] = elementsOf(nodes);
+  if (root === undefined) throw new Error('no XML document');
+  return root;
 }
 
-/** The child elements of an element. */
-export const childrenOf = (element: Element): Element[] =>
-  Array.from(element.childNodes as unknown as ArrayLike<Node>).filter(
-    (node): node is Element => node.nodeType === 1,
-  );
+/** The child elements of a name. */
+export const childrenOf = (element: XmlElement, name: string): XmlElement[] =>
+  element.children.filter((child) => child.name === name);
 
-/** The text of an element, without comments, trimmed. */
-export const textOf = (element: Element): string => (element.textContent ?? '').trim();
+function elementsOf(nodes: readonly Node[]): XmlElement[] {
+  return nodes.flatMap((node) => {
+    const name = Object.keys(node).find((key) => key !== attributesKey && key !== textKey);
+    if (name === undefined) return [];
+    const inside = node[name] as readonly Node[];
+    const attributes = (node[attributesKey] ?? {}) as Readonly<Record<string, string>>;
+    const text = inside
+      .map((child) => String(child[textKey] ?? ''))
+      .join('')
+      .trim();
+    return [{ name, attributes, children: elementsOf(inside), text }];
+  });
+}

@@ -1,13 +1,17 @@
 import { LoginFailure } from '../browser-logins/login-failure.ts';
+import type { XmlElement } from '../xml.ts';
 
 /** A user whom a CAS server has authenticated. */
 export interface CasUser {
   readonly name: string;
-  /** Attributes with their values; only with protocol version 3, or from servers that send them earlier. */
+  /** Attributes with their values; servers send them with protocol version 3, some earlier. */
   readonly attributes: Readonly<Record<string, readonly string[]>>;
 }
 
-const invalid = (code: string, message: string, cause?: unknown) => new LoginFailure(code, message, { status: 400, cause });
+const refused = () => new LoginFailure('invalid_ticket', 'The CAS server does not accept the ticket');
+
+const invalid = (cause?: unknown) =>
+  new LoginFailure('invalid_response', 'The CAS server sent an invalid response', { cause });
 
 /**
  * Reads the response to a validation of protocol version 1: `yes` and the user name, or `no`.
@@ -15,7 +19,7 @@ const invalid = (code: string, message: string, cause?: unknown) => new LoginFai
  */
 export function readTextResponse(text: string): CasUser {
   const [answer, name] = text.split('\n').map((line) => line.trim());
-  if (answer !== 'yes' || !name) throw invalid('invalid_ticket', 'The CAS server does not accept the ticket');
+  if (answer !== 'yes' || !name) throw refused();
   return { name, attributes: {} };
 }
 
@@ -24,23 +28,22 @@ export function readTextResponse(text: string): CasUser {
  * @throws LoginFailure
  */
 export async function readXmlResponse(text: string): Promise<CasUser> {
-  const { childrenOf, parseXml, textOf } = await import('../xml.ts');
-  let root: Element;
+  const { childrenOf, parseXml } = await import('../xml.ts');
+  let root: XmlElement;
   try {
     root = parseXml(text);
   } catch (cause) {
-    throw invalid('invalid_response', 'The CAS server sent an invalid response', cause);
+    throw invalid(cause);
   }
-  if (root.localName !== 'serviceResponse') throw invalid('invalid_response', 'The CAS server sent an invalid response');
-  const success = childrenOf(root).filter(({ localName }) => localName === 'authenticationSuccess');
-  if (success.length !== 1) throw invalid('invalid_ticket', 'The CAS server does not accept the ticket');
-  const parts = childrenOf(success[0]!);
-  const users = parts.filter(({ localName }) => localName === 'user');
-  const name = users.length === 1 ? textOf(users[0]!) : '';
-  if (name === '') throw invalid('invalid_response', 'The CAS server names no user');
+  if (root.name !== 'serviceResponse') throw invalid();
+  const [success, ...others] = childrenOf(root, 'authenticationSuccess');
+  if (success === undefined || others.length > 0) throw refused();
+  const users = childrenOf(success, 'user');
+  const name = users.length === 1 ? users[0]!.text : '';
+  if (name === '') throw invalid();
   const attributes: Record<string, string[]> = Object.create(null);
-  for (const group of parts.filter(({ localName }) => localName === 'attributes')) {
-    for (const attribute of childrenOf(group)) (attributes[attribute.localName!] ??= []).push(textOf(attribute));
+  for (const attribute of childrenOf(success, 'attributes').flatMap(({ children }) => children)) {
+    attributes[attribute.name] = [...(attributes[attribute.name] ?? []), attribute.text];
   }
   return { name, attributes };
 }

@@ -7,7 +7,7 @@ import {
 } from '../../accounts/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { StartFailure } from '../../kernel/start-failure.ts';
-import { forbidden, type JsonObject, MatrixError, missingParam } from '../../protocol/index.ts';
+import { forbidden, type JsonObject, MatrixError, missingParam, type UserId } from '../../protocol/index.ts';
 import type { SsoConfig } from '../config.ts';
 
 type JwtConfig = SsoConfig['jwt_config'];
@@ -52,7 +52,8 @@ export class JwtLogin implements LoginType {
     const claims = await this.#verify(token);
     const name = claims[this.#config.subject_claim ?? 'sub'];
     if (typeof name !== 'string' || name === '') throw invalid('it names no user');
-    const displayName = this.#config.display_name_claim === null ? undefined : claims[this.#config.display_name_claim];
+    const displayName =
+      this.#config.display_name_claim === null ? undefined : claims[this.#config.display_name_claim];
     return { userId: await this.#account(name, typeof displayName === 'string' ? displayName : undefined) };
   }
 
@@ -70,7 +71,8 @@ export class JwtLogin implements LoginType {
         currentDate: new Date(now),
       });
       if (audiences === null && payload.aud !== undefined) throw invalid('it is for another audience');
-      if (payload.iat !== undefined && payload.iat > now / 1000 + tolerance) throw invalid('it is from the future');
+      if (payload.iat !== undefined && payload.iat > now / 1000 + tolerance)
+        throw invalid('it is from the future');
       return payload;
     } catch (error) {
       if (error instanceof errors.JOSEError) throw invalid(error.message);
@@ -79,18 +81,27 @@ export class JwtLogin implements LoginType {
   }
 
   async #account(name: string, displayName: string | undefined): Promise<string> {
-    const { accounts, registration } = this.#deps.accounts();
+    const { accounts } = this.#deps.accounts();
     const existing = await accounts.getUser(`@${name}:${this.#deps.serverName}`);
-    const userId = existing?.userId ?? this.#newUserId(name);
-    if (existing === undefined && !(await accounts.isTaken(userId))) {
-      return (await registration.create({ userId, displayName })).userId;
-    }
-    const user = await activeAccount(accounts, userId);
+    if (existing === undefined) return this.#create(this.#newUserId(name), displayName);
+    return this.#active(existing.userId);
+  }
+
+  /** Creates an account, unless the name in small letters has one. */
+  async #create(userId: UserId, displayName: string | undefined): Promise<string> {
+    const { accounts, registration } = this.#deps.accounts();
+    if (await accounts.isTaken(userId)) return this.#active(userId);
+    return (await registration.create({ userId, displayName })).userId;
+  }
+
+  /** @throws MatrixError for an account that may not log in, or not in this way */
+  async #active(userId: string): Promise<string> {
+    const user = await activeAccount(this.#deps.accounts().accounts, userId);
     if (user.isGuest || user.appservice !== undefined) throw forbidden('This account cannot be used here');
     return user.userId;
   }
 
-  #newUserId(name: string) {
+  #newUserId(name: string): UserId {
     try {
       return this.#deps.accounts().registration.userIdFor(name);
     } catch (error) {
@@ -104,11 +115,16 @@ export class JwtLogin implements LoginType {
 function keyOf(algorithm: string, secret: string): KeyObject {
   const isSymmetric = /^HS(256|384|512)$/.test(algorithm);
   const isPem = secret.trimStart().startsWith('-----BEGIN');
-  if (!isSymmetric && !/^([RP]S(256|384|512)|ES(256|384|512)|EdDSA|Ed25519|ML-DSA-(44|65|87))$/.test(algorithm)) {
+  if (
+    !isSymmetric &&
+    !/^([RP]S(256|384|512)|ES(256|384|512)|EdDSA|Ed25519|ML-DSA-(44|65|87))$/.test(algorithm)
+  ) {
     throw new StartFailure(`jwt_config.algorithm: ${algorithm} is not a known signature algorithm`);
   }
   if (isSymmetric && isPem) {
-    throw new StartFailure(`jwt_config.secret: a public key cannot be the secret of ${algorithm}, since everyone may know it`);
+    throw new StartFailure(
+      `jwt_config.secret: a public key cannot be the secret of ${algorithm}, since everyone may know it`,
+    );
   }
   if (isSymmetric) return createSecretKey(Buffer.from(secret));
   try {

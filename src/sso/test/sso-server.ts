@@ -3,7 +3,7 @@ import type { OpenDatabase } from '../../../test/support/databases/databases.ts'
 import { sectionDefaults } from '../../../test/support/inputs/section-defaults.ts';
 import type { TestServer, TestServerOptions } from '../../../test/support/servers/server.ts';
 import { startTestServer } from '../../../test/support/servers/server.ts';
-import { sections } from '../../configuration.ts';
+import { ssoSection } from '../config.ts';
 import { type BrowserPage, TestBrowser } from './test-browser.ts';
 
 /** The public URL of the servers of these tests; a test browser sends requests for it to the server. */
@@ -94,4 +94,4 @@ export function tokenIn({ headers, body, status }: BrowserPage): string {
 }
 
 /** The options of single sign-on with all defaults. */
-export const ssoOptions = (given: object) => sectionDefaults(sections.sso, given as never);
+export const ssoOptions = (given: object) => sectionDefaults(ssoSection, given as never);

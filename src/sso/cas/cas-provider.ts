@@ -1,0 +1,105 @@
+import type { OutboundHttp } from '../../kernel/outbound/index.ts';
+import type { JsonObject } from '../../protocol/index.ts';
+import { meetsRequirements } from '../attribute-requirements.ts';
+import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
+import { LoginFailure } from '../browser-logins/login-failure.ts';
+import type { SsoConfig } from '../config.ts';
+import { hexEncodedName } from '../user-names.ts';
+import { type CasUser, readTextResponse, readXmlResponse } from './service-response.ts';
+
+type CasConfig = SsoConfig['cas_config'];
+
+export interface CasDeps {
+  readonly http: Pick<OutboundHttp, 'fetch'>;
+  /** Public URL of this server, ending in a slash. */
+  readonly baseUrl: string;
+}
+
+/** Milliseconds until a CAS server must have answered, and maximum bytes of its answer. */
+const [timeout, maxBody] = [10_000, 256 * 1024];
+
+/** The paths at which each protocol version validates tickets. Without a version it is that of version 2. */
+const validationPaths: Readonly<Record<number, string>> = {
+  1: 'validate',
+  2: 'proxyValidate',
+  3: 'p3/proxyValidate',
+};
+
+/** A server of the Central Authentication Service. Source: CAS protocol 3.0 specification, which includes 1.0 and 2.0. */
+export class CasProvider implements IdentityProvider {
+  readonly id = 'cas';
+  readonly name: string;
+  readonly icon: string | undefined;
+  readonly brand: string | undefined;
+  readonly allowsRegistration: boolean;
+  readonly #http: Pick<OutboundHttp, 'fetch'>;
+  readonly #config: CasConfig;
+  readonly #serverUrl: string;
+  readonly #serviceUrl: string;
+
+  constructor({ http, baseUrl }: CasDeps, config: CasConfig) {
+    this.name = config.idp_name ?? 'CAS';
+    this.icon = config.idp_icon ?? undefined;
+    this.brand = config.idp_brand ?? undefined;
+    this.allowsRegistration = config.enable_registration;
+    this.#http = http;
+    this.#config = config;
+    this.#serverUrl = (config.server_url ?? '').replace(/\/*$/, '/');
+    this.#serviceUrl = `${baseUrl}_matrix/client/r0/login/cas/ticket`;
+  }
+
+  async begin(state: string): Promise<{ url: string; secrets: JsonObject }> {
+    const query = new URLSearchParams({ service: this.#serviceFor(state) });
+    return { url: `${this.#serverUrl}login?${query}`, secrets: {} };
+  }
+
+  /**
+   * Returns the user of a ticket, which the CAS server issues for one login only.
+   * @throws LoginFailure
+   */
+  async authenticate(ticket: string, state: string): Promise<RemoteUser> {
+    const user = await this.#validate(ticket, this.#serviceFor(state));
+    const { displayname_attribute, required_attributes } = this.#config;
+    const requirements = Object.entries(required_attributes).map(([attribute, value]) => ({
+      attribute,
+      value,
+      one_of: null,
+    }));
+    if (!meetsRequirements(user.attributes, requirements)) {
+      throw new LoginFailure('unauthorised', 'You are not allowed to log in here', { status: 403 });
+    }
+    const displayName =
+      displayname_attribute === null ? undefined : user.attributes[displayname_attribute]?.[0];
+    const localpart = this.#localpart(user.name);
+    // The names of CAS are the user names of this server, so that an existing account is that of the user.
+    return { externalId: user.name, localpart, existingLocalpart: localpart, displayName };
+  }
+
+  /** The URL to which the CAS server sends the browser: it contains the state, so that a ticket fits to one login only. */
+  #serviceFor(state: string): string {
+    return `${this.#serviceUrl}?${new URLSearchParams({ session: state })}`;
+  }
+
+  async #validate(ticket: string, service: string): Promise<CasUser> {
+    const version = this.#config.protocol_version ?? 2;
+    const url = new URL(`${this.#serverUrl}${validationPaths[version]}`);
+    url.searchParams.set('ticket', ticket);
+    url.searchParams.set('service', service);
+    let text: string;
+    try {
+      const { status, body } = await this.#http.fetch(url, { timeout, maxBody });
+      if (status !== 200) throw new Error(`status ${status}`);
+      text = body.toString('utf8');
+    } catch (cause) {
+      const message = `The identity provider ${this.name} cannot be used at the moment`;
+      throw new LoginFailure('provider_unavailable', message, { status: 502, cause });
+    }
+    return version === 1 ? readTextResponse(text) : readXmlResponse(text);
+  }
+
+  #localpart(name: string): string {
+    const localpart = hexEncodedName(name);
+    const { allow_numeric_ids, numeric_ids_prefix } = this.#config;
+    return allow_numeric_ids && /^\d+$/.test(localpart) ? `${numeric_ids_prefix}${localpart}` : localpart;
+  }
+}

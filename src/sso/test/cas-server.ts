@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
+
+/** A user of the CAS server. */
+export interface CasAccount {
+  readonly name: string;
+  readonly attributes?: Readonly<Record<string, readonly string[]>>;
+}
+
+/**
+ * A server that speaks versions 1, 2 and 3 of the CAS protocol: logs the user in at once, and issues tickets that are valid
+ * once and for one service URL.
+ */
+export class CasServer {
+  /** The user who logs in next. */
+  user: CasAccount = { name: 'nobody' };
+  /** Paths at which tickets were validated. */
+  readonly validations: string[] = [];
+  /** Replaces the response to a validation. */
+  response: string | undefined;
+  readonly #tickets = new Map<string, { readonly service: string; readonly user: CasAccount }>();
+  readonly #server: LoopbackServer;
+
+  private constructor(server: LoopbackServer) {
+    this.#server = server;
+  }
+
+  static async start(): Promise<CasServer> {
+    let self: CasServer | undefined;
+    const server = await serveOnLoopback((request, response) => {
+      const url = new URL(request.url ?? '/', 'http://cas');
+      const service = url.searchParams.get('service') ?? '';
+      if (url.pathname === '/cas/login') {
+        const target = new URL(service);
+        target.searchParams.set('ticket', self!.issue(service));
+        response.writeHead(302, { location: target.href }).end();
+        return;
+      }
+      self!.validations.push(url.pathname);
+      response.end(
+        self!.response ?? self!.#validate(url.pathname, url.searchParams.get('ticket') ?? '', service),
+      );
+    });
+    self = new CasServer(server);
+    return self;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#server.port}/cas`;
+  }
+
+  /** Issues a ticket for the user. */
+  issue(service: string): string {
+    const ticket = `ST-${randomUUID()}`;
+    this.#tickets.set(ticket, { service, user: this.user });
+    return ticket;
+  }
+
+  stop(): Promise<void> {
+    return this.#server.close();
+  }
+
+  #validate(path: string, ticket: string, service: string): string {
+    const found = this.#tickets.get(ticket);
+    this.#tickets.delete(ticket);
+    const user = found?.service === service ? found.user : undefined;
+    if (path === '/cas/validate') return user ? `yes\n${user.name}\n` : 'no\n\n';
+    const content = user
+      ? `<cas:authenticationSuccess><cas:user>${user.name}</cas:user>${attributesOf(path, user)}</cas:authenticationSuccess>`
+      : '<cas:authenticationFailure code="INVALID_TICKET">not recognized</cas:authenticationFailure>';
+    return `<cas:serviceResponse xmlns:cas="http://www.yale.edu/tp/cas">\n ${content}\n</cas:serviceResponse>`;
+  }
+}
+
+function attributesOf(path: string, { attributes = {} }: CasAccount): string {
+  if (!path.startsWith('/cas/p3/')) return '';
+  const lines = Object.entries(attributes).flatMap(([name, values]) =>
+    values.map((value) => `<cas:${name}>${value}</cas:${name}>`),
+  );
+  return `<cas:attributes>${lines.join('')}</cas:attributes>`;
+}
