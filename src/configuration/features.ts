@@ -97,6 +97,23 @@ export const features: readonly Feature[] = [
     consequence: 'users cannot log in with SAML',
   },
   {
+    name: 'single sign-on by CAS',
+    options: ['cas_config'],
+    switches: ['cas_config.enabled'],
+    consequence: 'users cannot log in with CAS',
+  },
+  {
+    name: 'single sign-on',
+    options: ['sso'],
+    consequence: 'no client is exempt from the confirmation of logins, and logins do not update profiles',
+  },
+  {
+    name: 'login with JSON web tokens',
+    options: ['jwt_config'],
+    switches: ['jwt_config.enabled'],
+    consequence: 'users cannot log in with a JSON web token',
+  },
+  {
     name: 'the authentication service',
     options: ['proto_authentication_service'],
     switches: ['proto_authentication_service.enabled'],

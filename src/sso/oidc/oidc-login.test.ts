@@ -71,6 +71,7 @@ forEachDatabase((open) => {
               attribute_requirements: [
                 { attribute: 'groups', one_of: ['staff', 'admins'] },
                 { attribute: 'preferred_username' },
+                { attribute: 'locale', value: 'de' },
               ],
             }),
             provider('userinfo', idp, {
@@ -234,12 +235,14 @@ forEachDatabase((open) => {
       );
     });
 
-    it('[option: oidc_providers[].attribute_requirements] lets in only users who meet all requirements', async () => {
-      idp.user = { sub: 'u6', preferred_username: 'frank', groups: ['users', 'staff'] };
+    it('[option: oidc_providers[].attribute_requirements[].attribute] [option: oidc_providers[].attribute_requirements[].value] [option: oidc_providers[].attribute_requirements[].one_of] lets in only users who meet all requirements', async () => {
+      idp.user = { sub: 'u6', preferred_username: 'frank', groups: ['users', 'staff'], locale: 'de' };
       assert.equal((await hearth.login('oidc-groups')).status, 303);
-      idp.user = { sub: 'u7', preferred_username: 'gina', groups: ['users'] };
+      idp.user = { sub: 'u7', preferred_username: 'gina', groups: ['users'], locale: 'de' };
       assert.equal((await hearth.login('oidc-groups')).status, 403);
-      idp.user = { sub: 'u8', groups: 'admins' };
+      idp.user = { sub: 'u8', groups: 'admins', locale: 'de' };
+      assert.equal((await hearth.login('oidc-groups')).status, 403);
+      idp.user = { sub: 'u9', preferred_username: 'hugo', groups: 'admins', locale: 'en' };
       assert.equal((await hearth.login('oidc-groups')).status, 403);
     });
 
