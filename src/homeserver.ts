@@ -19,7 +19,7 @@ import { openOAuthBeforeUsers, startAuthorizationServer } from './composition/oa
 import { OpenedSlices } from './composition/opened-slices.ts';
 import { describeOutage, outageForClient, startFailureOf } from './composition/outages.ts';
 import { openMailTemplates, openPages, staticRoutes } from './composition/pages.ts';
-import { startPushers } from './composition/pushers.ts';
+import { openPusherList, startPushers } from './composition/pushers.ts';
 import { startRooms, startRoomUpkeep } from './composition/rooms.ts';
 import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
@@ -41,7 +41,6 @@ import {
 import type { Pages } from './kernel/pages/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
 import { openProfileRequests } from './profiles/index.ts';
-import { Pushers } from './pushers/index.ts';
 import { RelationIndex } from './relations/index.ts';
 import { roomRoutes } from './rooms/index.ts';
 import { welcomeRoute } from './welcome/index.ts';
@@ -90,13 +89,14 @@ export function createHomeserver(environment: Environment): Homeserver {
         const appservices = await openRegisteredAppservices(kernel, opened);
         const oauth = openOAuthBeforeUsers(kernel);
         const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
-        const pushers = new Pushers({ ...kernel, ...thirdPartyIds.thirdPartyIds });
+        const pushers = openPusherList(kernel, thirdPartyIds);
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         const users = startUsers(kernel, opened, {
           appservices,
           remoteProfiles: lookups.profiles,
           avatarFiles: media,
           addresses: thirdPartyIds,
+          pushers,
           oauth,
           http: federation.http,
           browsers: { pages, pictures: media },
@@ -121,7 +121,10 @@ export function createHomeserver(environment: Environment): Homeserver {
         await startServerNotices(kernel, users, rooms, opened);
         const thirdParties = openThirdPartyInvites(kernel, users, rooms, federation, opened);
         const sender = await startFederationTraffic({ kernel, federation, rooms, conversations }, opened);
-        await startPushers({ kernel, pushers, rooms, conversations, federation }, opened);
+        await startPushers(
+          { kernel, pushers, thirdPartyIds, media, rooms, conversations, federation },
+          opened,
+        );
         startAdmin(
           {
             kernel,

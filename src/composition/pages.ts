@@ -5,6 +5,7 @@ import { Pages, pageStaticFiles, pageTemplates, staticFiles } from '../kernel/pa
 import { Templates } from '../kernel/templates/index.ts';
 import { type MailConfig, mailTemplateFolders, mailTemplates } from '../mail/index.ts';
 import { oauthTemplates } from '../oauth/index.ts';
+import { pusherTemplates } from '../pushers/index.ts';
 import { ssoTemplates } from '../sso/index.ts';
 import { thirdPartyIdTemplates } from '../third-party-ids/index.ts';
 import { welcomeTemplates } from '../welcome/index.ts';
@@ -16,6 +17,7 @@ export const templateFolders: readonly string[] = [
   accountTemplates,
   mailTemplates,
   thirdPartyIdTemplates,
+  pusherTemplates,
   oauthTemplates,
   ssoTemplates,
 ];

@@ -1,22 +1,42 @@
 import { IpRangeSet } from '../kernel/config/index.ts';
-import { openPushers, type Pushers } from '../pushers/index.ts';
+import type { MediaSlice } from '../media/index.ts';
+import { mailAppId, openPushers, Pushers } from '../pushers/index.ts';
 import type { Rooms } from '../rooms/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import type { OpenedThirdPartyIds } from './third-party-ids.ts';
+import { tokenKeyOf } from './token-key.ts';
 
 interface Deps {
   readonly kernel: Kernel;
   readonly pushers: Pushers;
+  readonly thirdPartyIds: OpenedThirdPartyIds;
+  /** Absent where another process runs the media repository. */
+  readonly media: MediaSlice | undefined;
   readonly rooms: Rooms;
   readonly conversations: Conversations;
   readonly federation: Federation;
 }
 
+/** Opens the list of pushers, before accounts, which subscribe new users. */
+export function openPusherList(
+  kernel: Kernel,
+  { thirdPartyIds: { addresses } }: OpenedThirdPartyIds,
+): Pushers {
+  const pushers = new Pushers({ ...kernel, addresses });
+  addresses.onRemoved((writer, userId, { medium, address }) =>
+    medium === 'email'
+      ? pushers.removeIn(writer, userId, { appId: mailAppId, pushkey: address })
+      : Promise.resolve(),
+  );
+  return pushers;
+}
+
 /** Opens pushers, and starts to send notifications; to be called before jobs are started. */
 export async function startPushers(
-  { kernel, pushers, rooms, conversations, federation }: Deps,
+  { kernel, pushers, thirdPartyIds, media, rooms, conversations, federation }: Deps,
   opened: OpenedSlices,
 ): Promise<void> {
   const { configuration } = kernel;
@@ -29,10 +49,20 @@ export async function startPushers(
     pushers,
     notified: conversations.push.eventNotifications,
     unread: conversations.push.badgeCounts,
+    mailing: mailingOf(kernel, thirdPartyIds, media),
     allowsPlainHttp: plainHttpCheck(configuration.outbound.ip_range_whitelist),
     options: configuration.push.push,
   });
   opened.add('pushers', slice);
+}
+
+function mailingOf(
+  { configuration }: Kernel,
+  { thirdPartyIds: { addresses }, routesDeps }: OpenedThirdPartyIds,
+  avatars: MediaSlice | undefined,
+) {
+  const { mails } = routesDeps;
+  return mails && { ...routesDeps, mails, addresses, avatars, key: tokenKeyOf(configuration) };
 }
 
 /**

@@ -28,6 +28,7 @@ import type { Pages } from '../kernel/pages/index.ts';
 import { OwnedRows } from '../kernel/slices/index.ts';
 import { type AvatarFiles, openProfiles, type Profiles, type RemoteProfiles } from '../profiles/index.ts';
 import { openPushRules, type PushRules } from '../push/index.ts';
+import { type Pushers, subscribingNewUsers } from '../pushers/index.ts';
 import { ErasedUsers } from '../room-engine/index.ts';
 import { AutoJoinJobs, MembershipJobs } from '../rooms/index.ts';
 import { NoticeRoomJobs } from '../server-notices/index.ts';
@@ -65,6 +66,8 @@ export interface UserSources {
   readonly avatarFiles?: AvatarFiles | undefined;
   /** Mail addresses and phone numbers. */
   readonly addresses?: OpenedThirdPartyIds;
+  /** Subscribes new users to mailed notifications. */
+  readonly pushers?: Pushers;
   /** Application services reserve names, log in as their users, and create users that are asked for. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
@@ -78,7 +81,7 @@ export interface UserSources {
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
-  { remoteProfiles, avatarFiles, addresses, oauth, http, appservices, browsers }: UserSources = {},
+  { remoteProfiles, avatarFiles, addresses, pushers, oauth, http, appservices, browsers }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -156,7 +159,7 @@ export function startUsers(
         managesDevices: (id) => registry?.byId(id)?.registration.managesDevices === true,
       },
       ...(addresses && {
-        thirdPartyIds: addresses.thirdPartyIds.addresses,
+        thirdPartyIds: identifiersOf(kernel, addresses, pushers),
       }),
       confirmationElsewhere: oauth?.confirmationElsewhere,
       ...sso?.extensions,
@@ -204,6 +207,17 @@ export function startUsers(
     keyChanges,
     sso,
   };
+}
+
+/** Returns the addresses of accounts as registrations use them. */
+function identifiersOf(
+  { configuration }: Kernel,
+  { thirdPartyIds: { addresses } }: OpenedThirdPartyIds,
+  pushers: Pushers | undefined,
+) {
+  const { email } = configuration.mail;
+  const subscribes = email?.enable_notifs && email.notif_for_new_users;
+  return subscribes && pushers ? subscribingNewUsers(addresses, pushers) : addresses;
 }
 
 function routesOfCapabilities({ configuration }: Kernel, { authMetadata }: Partial<OAuthBeforeUsers> = {}) {

@@ -10,6 +10,14 @@ import type { EmailOptions } from './config.ts';
 import { MailFailure } from './mail-failure.ts';
 import { Smtp, type SmtpDeps } from './smtp.ts';
 
+/** An image that the HTML part of a mail shows. */
+export interface MailImage extends JsonObject {
+  /** Its name in the HTML part: `cid:…`. */
+  readonly cid: string;
+  readonly contentType: string;
+  readonly base64: string;
+}
+
 /** A mail to send. */
 export interface Mail {
   readonly to: string;
@@ -22,6 +30,10 @@ export interface Mail {
   readonly values: JsonObject;
   /** Values of the subject's placeholders, besides `app` and `server_name`. */
   readonly subjectValues?: Readonly<Record<string, string>>;
+  /** Images of the HTML part; parts of the mail. */
+  readonly images?: readonly MailImage[];
+  /** Further headers of the mail. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** When the mail has become useless, in milliseconds since the epoch. */
   readonly expiresAt?: number;
   /** Schedules a job that sends nothing, so that a request takes as long as one that sends a mail. */
@@ -37,6 +49,9 @@ interface Payload extends JsonObject {
   readonly messageId: string;
   readonly expiresAt: number | null;
   readonly isDecoy: boolean;
+  /** Absent in mails of earlier releases. */
+  readonly images?: MailImage[];
+  readonly headers?: Record<string, string>;
 }
 
 export interface MailsDeps extends SmtpDeps {
@@ -84,6 +99,8 @@ export class Mails {
       messageId: `${randomString(randomness, 24)}@${messageIdDomain(serverName)}`,
       expiresAt: mail.expiresAt ?? null,
       isDecoy: mail.isDecoy ?? false,
+      images: [...(mail.images ?? [])],
+      headers: { ...mail.headers },
     };
     await jobs.schedule(writer, { kind: 'mail/send', payload, runAt: clock.now() });
   }
@@ -107,14 +124,15 @@ export class Mails {
 
   async #run({ payload, signal }: JobAttempt<Payload>): Promise<void> {
     const { clock, log } = this.#deps;
-    const { to, subject, messageId, expiresAt } = payload;
+    const { to, subject, messageId, expiresAt, images = [], headers = {} } = payload;
     if (payload.isDecoy || this.#sent.has(messageId)) return;
     if (expiresAt !== null && expiresAt <= clock.now()) {
       log.warn({ messageId }, 'A mail was not sent in time and is dropped');
       return;
     }
     try {
-      await this.smtp.send({ to, subject, messageId, ...(await this.render(payload)) }, signal);
+      const parts = await this.render(payload);
+      await this.smtp.send({ to, subject, messageId, images, headers, ...parts }, signal);
     } catch (error) {
       if (!(error instanceof MailFailure) || !error.isPermanent) throw error;
       log.warn({ err: error, messageId }, 'A mail was rejected by the mail server and is dropped');

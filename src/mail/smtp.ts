@@ -12,6 +12,13 @@ export interface RenderedMail {
   readonly text: string;
   /** Without angle brackets; the same for all attempts to send the mail, so that receivers find duplicates. */
   readonly messageId: string;
+  /** Images of the HTML part by their names in it. */
+  readonly images?: readonly {
+    readonly cid: string;
+    readonly contentType: string;
+    readonly base64: string;
+  }[];
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export interface SmtpDeps {
@@ -57,13 +64,20 @@ export class Smtp {
     this.#transporter ??= this.#open();
     const transporter = await this.#transporter;
     try {
+      const { images = [], headers, ...parts } = mail;
       await transporter.sendMail({
-        ...mail,
+        ...parts,
         from: this.from,
         // An object, so that no part of the address is read as another address.
         to: { name: '', address: mail.to },
         messageId: `<${mail.messageId}>`,
-        headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All' },
+        headers: { 'Auto-Submitted': 'auto-generated', 'X-Auto-Response-Suppress': 'All', ...headers },
+        attachments: images.map(({ cid, contentType, base64 }) => ({
+          cid,
+          contentType,
+          content: Buffer.from(base64, 'base64'),
+          contentDisposition: 'inline',
+        })),
         disableFileAccess: true,
         disableUrlAccess: true,
         ...(signal && { signal }),

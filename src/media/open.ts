@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
@@ -60,6 +61,8 @@ export interface MediaSlice {
   describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
   /** Stores a file of a local user that is in memory. @returns its `mxc://` URI */
   store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
+  /** Returns a square thumbnail of a local picture; `undefined` when it does not exist or is no readable image. */
+  thumbnail(mxcUri: string, size: number): Promise<{ contentType: string; bytes: Buffer } | undefined>;
   readonly moderation: MediaModeration;
   /** Stores images of URL previews. */
   readonly previewImages: PreviewImages;
@@ -125,6 +128,19 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
       })();
       const mediaId = await local.upload(userId, { contentType, fileName: undefined }, content);
       return `mxc://${serverName}/${mediaId}`;
+    },
+    async thumbnail(mxcUri, size) {
+      const address = parseMxcUri(mxcUri);
+      if (address?.serverName !== serverName) return undefined;
+      try {
+        const file = await local.find(address.mediaId, 0, new AbortController().signal);
+        const asked = { width: size, height: size, method: 'crop', isAnimated: false } as const;
+        const content = await thumbnails.find(file, asked);
+        return { contentType: content.contentType, bytes: await buffer(content.read()) };
+      } catch (error) {
+        log.debug({ err: error }, 'No thumbnail of a picture');
+        return undefined;
+      }
     },
     moderation,
     previewImages,

@@ -1,6 +1,11 @@
 /** Pushers: they notify users of events through push gateways and by mail. */
+import { fileURLToPath } from 'node:url';
 
+export { subscribingNewUsers } from './mail/new-users.ts';
 export type { EventNotification, NotifiedUsers, UnreadTotals } from './notified-users.ts';
 export { openPushers, type PusherSliceDeps } from './open.ts';
-export { type Pusher, pusherForClient } from './pusher.ts';
+export { mailAppId, type Pusher, pusherForClient } from './pusher.ts';
 export { Pushers, type PushersDeps } from './pushers.ts';
+
+/** Folder of the mails about missed events, and of the page after the end of a subscription. */
+export const pusherTemplates = fileURLToPath(new URL('./templates', import.meta.url));

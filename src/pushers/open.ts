@@ -1,28 +1,52 @@
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
+import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger, Metrics } from '../kernel/observability/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
+import type { Pages } from '../kernel/pages/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamReader } from '../kernel/streams/index.ts';
+import type { Mails } from '../mail/index.ts';
 import type { Receipts } from '../receipts/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import { Gateways } from './http/gateway.ts';
 import { GatewaySlots } from './http/gateway-slots.ts';
 import { HttpPushers } from './http/http-pushers.ts';
 import { Notifications } from './http/notification.ts';
+import { MailPushers } from './mail/mail-pushers.ts';
+import { NotificationMails } from './mail/notification-mail.ts';
+import type { Avatars } from './mail/pictures.ts';
+import { UnsubscribeLinks } from './mail/unsubscribe-links.ts';
+import { unsubscribeRoutes } from './mail/unsubscribe-routes.ts';
 import { RoomContent } from './names/room-content.ts';
 import type { NotifiedUsers, UnreadTotals } from './notified-users.ts';
 import { openPushMetrics } from './push-metrics.ts';
-import type { Pushers } from './pushers.ts';
-import { readPushersWithPending } from './queue/pending-pushes.ts';
+import type { AddressOwners, Pushers } from './pushers.ts';
+import { readHttpPushersWithPending } from './queue/pending-pushes.ts';
 import { PushQueueing } from './queue/push-queueing.ts';
 import { pusherRoutes } from './routes.ts';
 import type { PusherTables } from './tables.ts';
 
+/** What mailed notifications need. */
+export interface NotificationMailing {
+  readonly mails: Mails;
+  readonly addresses: AddressOwners;
+  /** Shows the page after the end of a subscription. */
+  readonly pages: Pages;
+  readonly serverName: string;
+  /** URL at which clients reach this server, without a slash at its end. */
+  readonly baseUrl: string;
+  /** Signs the links that end subscriptions. */
+  readonly key: Uint8Array;
+  /** Absent where another process runs the media repository. */
+  readonly avatars: Avatars | undefined;
+}
+
 export interface PusherSliceDeps {
   readonly database: Database;
   readonly streams: StreamReader;
+  readonly jobs: Jobs;
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly caches: CacheRegistry;
@@ -34,6 +58,8 @@ export interface PusherSliceDeps {
   readonly pushers: Pushers;
   readonly notified: NotifiedUsers;
   readonly unread: UnreadTotals;
+  /** Absent on a server that sends no mail. */
+  readonly mailing: NotificationMailing | undefined;
   /** Whether a push gateway at this host may be reached without TLS. */
   readonly allowsPlainHttp: (host: string) => boolean;
   readonly options: {
@@ -49,20 +75,27 @@ export async function openPushers(deps: PusherSliceDeps) {
   const { database, engine, receipts, pushers, options } = deps;
   const stopping = new AbortController();
   const rooms = new RoomContent(engine);
+  const notifications = new Notifications({ ...deps, rooms, includeContent: options.include_content });
   const httpPushers = new HttpPushers({
     ...deps,
     gateways: new Gateways(deps.http, new GatewaySlots()),
-    notifications: new Notifications({ ...deps, rooms, includeContent: options.include_content }),
+    notifications,
     metrics: openPushMetrics(deps.metrics),
     stopping: stopping.signal,
   });
+  const { mailing } = deps;
+  const links = mailing && new UnsubscribeLinks(mailing.baseUrl, mailing.key);
+  const mailPushers = openMailPushers(deps, { rooms, notifications, links });
   const queueing = new PushQueueing({
     ...deps,
     jitter: options.jitter_delay,
-    mailAdded: async () => undefined,
+    mailAdded: mailPushers && ((writer, push) => mailPushers.added(writer, push)),
     pushAdded: ({ id }) => httpPushers.kick(id),
   });
-  const routes = pusherRoutes(pushers, deps.allowsPlainHttp);
+  const routes = [
+    ...pusherRoutes(pushers, deps.allowsPlainHttp),
+    ...(mailing && links ? unsubscribeRoutes({ ...mailing, pushers, links }) : []),
+  ];
   await pushers.start();
   if (!options.enabled) return { pushers, queueing, routes, stop: async () => undefined };
   const kickAll = async (userId: string, kick: (id: number) => void) => {
@@ -73,7 +106,7 @@ export async function openPushers(deps: PusherSliceDeps) {
   receipts.receiptStream.subscribe(({ userId }) => {
     if (pushers.users.has(userId)) void kickAll(userId, (id) => httpPushers.updateBadge(id)).catch(report);
   });
-  httpPushers.restore(await readPushersWithPending(database.reader<PusherTables>()));
+  httpPushers.restore(await readHttpPushersWithPending(database.reader<PusherTables>()));
   await queueing.start();
   return {
     pushers,
@@ -85,4 +118,20 @@ export async function openPushers(deps: PusherSliceDeps) {
       await httpPushers.stop();
     },
   };
+}
+
+/** @returns `undefined` on a server that mails no notifications (`email.enable_notifs`) */
+function openMailPushers(
+  deps: PusherSliceDeps,
+  parts: {
+    readonly rooms: RoomContent;
+    readonly notifications: Notifications;
+    readonly links: UnsubscribeLinks | undefined;
+  },
+): MailPushers | undefined {
+  const { mailing } = deps;
+  const { links } = parts;
+  if (!mailing || !links || !mailing.mails.options.enable_notifs || !deps.options.enabled) return undefined;
+  const notificationMails = new NotificationMails({ ...deps, ...mailing, ...parts, links });
+  return new MailPushers({ ...deps, ...mailing, ...parts, notificationMails });
 }

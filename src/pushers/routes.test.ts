@@ -4,7 +4,8 @@ import { serverDatabases } from '../../test/support/databases/databases.ts';
 import type { TestUser } from '../../test/support/servers/server.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import type { TestClient } from '../../test/support/users/test-client.ts';
-import { clientPath, ServerWithPushers } from './test/server-with-pushers.ts';
+import { clientPath } from './test/clients.ts';
+import { ServerWithPushers } from './test/server-with-pushers.ts';
 
 for (const database of serverDatabases(import.meta.filename)) {
   describe(`POST /pushers/set and GET /pushers (${database})`, () => {

@@ -108,7 +108,8 @@ export class HttpPusher {
     const { database, clock } = this.#deps;
     const reader = database.reader<PusherTables>();
     const pusher = await readPusher(reader, this.#id);
-    if (pusher?.kind !== 'http' || !pusher.enabled) return this.#drop();
+    if (pusher?.kind === 'email') return 'done';
+    if (!pusher?.enabled) return this.#drop();
     const now = clock.now();
     if (pusher.retryAt !== undefined && pusher.retryAt > now) return this.#wait(pusher.retryAt - now);
     const [push] = await readPending(reader, this.#id, 1);

@@ -67,7 +67,7 @@ export class Notifications {
     }
     const [room, sender] = await Promise.all([
       this.#deps.rooms.room(push.roomId, pusher.userId),
-      this.#deps.rooms.member(push.roomId, event.sender),
+      this.#deps.rooms.member(push.roomId, event.sender, pusher.userId),
     ]);
     const membership = event.type === 'm.room.member' && event.stateKey !== undefined;
     // A room with one other user is not named, because its name would repeat the sender's.

@@ -63,7 +63,7 @@ export class RoomContent {
     const others = head ? head.memberCount('join') + head.memberCount('invite') - 1 : 1;
     return {
       name,
-      title: name ?? (await this.#namesOfMembers(head, userId, invite?.sender)),
+      title: name ?? (await this.#namesOfMembers(roomId, head, userId, invite?.sender)),
       others: Math.max(0, others),
       avatarUrl: facts.avatarUrl,
       isSpace: facts.roomType === 'm.space',
@@ -73,9 +73,12 @@ export class RoomContent {
     };
   }
 
-  async member(roomId: string, userId: string): Promise<ShownMember> {
+  /** @param viewer whose invite may show the member where the server is not in the room */
+  async member(roomId: string, userId: string, viewer: string): Promise<ShownMember> {
     const head = await this.#engine.heads.get(roomId);
-    const content = await this.#content(head, 'm.room.member', userId);
+    const content =
+      (await this.#content(head, 'm.room.member', userId)) ??
+      (await this.#strippedMember(roomId, userId, viewer));
     const { displayname, avatar_url: avatarUrl } = content ?? {};
     return {
       name: typeof displayname === 'string' && displayname !== '' ? displayname : userId,
@@ -83,15 +86,28 @@ export class RoomContent {
     };
   }
 
-  async #namesOfMembers(head: RoomHead | undefined, userId: string, inviter: string | undefined) {
+  async #strippedMember(roomId: string, userId: string, viewer: string): Promise<JsonObject | undefined> {
+    const room = (await this.#engine.userRooms.of(viewer)).get(roomId);
+    const stripped = room && (await this.#engine.strippedState(viewer, room));
+    const found = stripped?.find((event) => event.type === 'm.room.member' && event.state_key === userId);
+    return found?.content as JsonObject | undefined;
+  }
+
+  async #namesOfMembers(
+    roomId: string,
+    head: RoomHead | undefined,
+    userId: string,
+    inviter: string | undefined,
+  ): Promise<string> {
     const members = Array.from(head?.members ?? [], ([member, membership]) => ({
       userId: member,
       membership,
     }));
     const heroes = selectHeroes(members, userId);
     if (heroes.length === 0 && inviter !== undefined) heroes.push(inviter);
-    const roomId = head?.roomId ?? '';
-    const names = await Promise.all(heroes.map(async (hero) => (await this.member(roomId, hero)).name));
+    const names = await Promise.all(
+      heroes.map(async (hero) => (await this.member(roomId, hero, userId)).name),
+    );
     return names.length === 0 ? 'Empty room' : joinNames(names);
   }
 

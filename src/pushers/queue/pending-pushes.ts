@@ -42,10 +42,15 @@ export async function readPending(
   return rows.map(toPending);
 }
 
-/** The pushers that have pending events. */
-export async function readPushersWithPending(reader: Reader<PusherTables>): Promise<number[]> {
-  const rows = await reader.selectFrom('pending_pushes').select('pusher_id').distinct().execute();
-  return rows.map(({ pusher_id }) => pusher_id);
+/** The pushers of push gateways that have pending events. */
+export async function readHttpPushersWithPending(reader: Reader<PusherTables>): Promise<number[]> {
+  const rows = await reader
+    .selectFrom('pushers')
+    .select('id')
+    .where('kind', '=', 'http')
+    .where('id', 'in', (where) => where.selectFrom('pending_pushes').select('pusher_id'))
+    .execute();
+  return rows.map(({ id }) => id);
 }
 
 /** Adds pending events; those that are pending already stay as they are. */

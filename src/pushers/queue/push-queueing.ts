@@ -22,8 +22,11 @@ export interface PushQueueingDeps {
   readonly notified: NotifiedUsers;
   /** `push.jitter_delay` in milliseconds. */
   readonly jitter: number;
-  /** Runs in the transaction that adds pending events for a pusher that sends mails. */
-  readonly mailAdded: (writer: Writer<PusherTables>, pusher: Pusher, addedAt: number) => Promise<void>;
+  /**
+   * Runs in the transaction that adds a pending event for a pusher that sends mails; absent on a server that mails no
+   * notifications.
+   */
+  readonly mailAdded: ((writer: Writer<PusherTables>, push: PendingPush) => Promise<void>) | undefined;
   /** Runs after the commit, for a pusher that sends to a gateway. */
   readonly pushAdded: (pusher: Pusher) => void;
 }
@@ -96,7 +99,7 @@ export class PushQueueing {
     for (const { event, users } of found) {
       for (const userId of users) {
         for (const pusher of ofUsers.get(userId) ?? []) {
-          if (!pusher.enabled) continue;
+          if (!pusher.enabled || (pusher.kind === 'email' && !this.#deps.mailAdded)) continue;
           concerned.set(pusher.id, pusher);
           pending.push({
             ...placeOf(event),
@@ -109,13 +112,12 @@ export class PushQueueing {
       }
     }
     if (pending.length === 0) return;
-    await this.#store(pending, concerned, addedAt, events.at(-1)?.position ?? 0);
+    await this.#store(pending, concerned, events.at(-1)?.position ?? 0);
   }
 
   async #store(
     pending: readonly PendingPush[],
     concerned: ReadonlyMap<number, Pusher>,
-    addedAt: number,
     position: number,
   ): Promise<void> {
     const { database, mailAdded, pushAdded } = this.#deps;
@@ -130,9 +132,8 @@ export class PushQueueing {
         .values({ id: progressId, position })
         .onConflict((conflict) => conflict.column('id').doUpdateSet({ position }))
         .execute();
-      for (const pusher of concerned.values()) {
-        if (pusher.kind === 'email' && present.has(pusher.id)) await mailAdded(writer, pusher, addedAt);
-      }
+      for (const push of kept)
+        if (concerned.get(push.pusherId)?.kind === 'email') await mailAdded?.(writer, push);
     });
     this.#queued = position;
     for (const pusher of concerned.values()) if (pusher.kind === 'http') pushAdded(pusher);

@@ -1,7 +1,7 @@
 import type { ThirdPartyIdentifiers, ValidatedAddress } from '../../accounts/index.ts';
 import { canonicalAddress } from '../../identity-servers/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
+import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import { invalidParam, MatrixError } from '../../protocol/index.ts';
 import type { PublishedAddresses } from '../publication/published-addresses.ts';
 import type { ThirdPartyIdTables } from '../tables.ts';
@@ -19,12 +19,25 @@ export interface AccountAddressesDeps {
   readonly resetStages: readonly string[];
 }
 
+/** Runs in the transaction that removes an address from an account. */
+export type RemovalHook = (
+  writer: AnyWriter,
+  userId: string,
+  address: { readonly medium: string; readonly address: string },
+) => Promise<void>;
+
 /** The mail addresses and phone numbers of accounts. */
 export class AccountAddresses implements ThirdPartyIdentifiers {
   readonly #deps: AccountAddressesDeps;
+  #removed: RemovalHook = async () => undefined;
 
   constructor(deps: AccountAddressesDeps) {
     this.#deps = deps;
+  }
+
+  /** Sets what runs in the transaction that removes an address from an account. */
+  onRemoved(hook: RemovalHook): void {
+    this.#removed = hook;
   }
 
   resetStages(): readonly string[] {
@@ -81,7 +94,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
   /** Removes an address from an account, which need not have it. */
   async remove(userId: string, medium: string, address: string): Promise<void> {
     await this.#deps.database.transaction<ThirdPartyIdTables, void>((writer) =>
-      deleteAddress(writer, userId, medium, address),
+      this.#remove(writer, userId, { medium, address }),
     );
   }
 
@@ -113,7 +126,7 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
         addresses.some(({ medium, address }) => medium === row.medium && address === row.address);
       const present = await listAddresses(writer, userId);
       for (const row of present) {
-        if (!isWanted(row)) await deleteAddress(writer, userId, row.medium, row.address);
+        if (!isWanted(row)) await this.#remove(writer, userId, row);
       }
       for (const { medium, address, validatedAt } of addresses) {
         const row = { medium, address, user_id: userId, validated_at: validatedAt };
@@ -121,6 +134,15 @@ export class AccountAddresses implements ThirdPartyIdentifiers {
         if (!isFree) throw addressInUse();
       }
     });
+  }
+
+  async #remove(
+    writer: Writer<ThirdPartyIdTables>,
+    userId: string,
+    row: Pick<AddressRow, 'medium' | 'address'>,
+  ): Promise<void> {
+    await deleteAddress(writer, userId, row.medium, row.address);
+    await this.#removed(writer, userId, row);
   }
 
   get #reader() {

@@ -1,0 +1,320 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { testImage } from '../../../test/support/inputs/images.ts';
+import type { ReceivedMail } from '../../../test/support/network/mail-server.ts';
+import type { TestUser } from '../../../test/support/servers/server.ts';
+import { type EmailOverrides, ServerWithMail } from '../../third-party-ids/test/server-with-mail.ts';
+import { Clients, clientPath } from '../test/clients.ts';
+
+const minute = 60_000;
+
+/** A server that mails notifications, and its clients. */
+class MailingServer {
+  readonly at: ServerWithMail;
+  readonly clients: Clients;
+
+  private constructor(at: ServerWithMail) {
+    this.at = at;
+    this.clients = new Clients(at.server);
+  }
+
+  static async start(database: 'sqlite' | 'postgres', email: EmailOverrides, more: object = {}) {
+    return new MailingServer(await ServerWithMail.start(database, {}, { email, ...more }));
+  }
+
+  /** Registers a user who gets mails. */
+  async subscriber(name: string): Promise<TestUser> {
+    const user = await this.at.server.register(name);
+    await this.at.addAddress(user, `${name}@example.org`);
+    await this.subscribe(user, `${name}@example.org`);
+    return user;
+  }
+
+  async subscribe(user: TestUser, address: string): Promise<void> {
+    const body = {
+      kind: 'email',
+      app_id: 'm.email',
+      pushkey: address,
+      app_display_name: 'Email Notifications',
+      device_display_name: address,
+      lang: 'en',
+      data: {},
+    };
+    const { status, raw } = await this.clients.post('/pushers/set', user, body);
+    assert.equal(status, 200, raw);
+  }
+
+  /** The mails about missed events to a user, without those that validated addresses. */
+  mailsTo(name: string): ReceivedMail[] {
+    const mails = this.at.mailServer.received.filter(
+      ({ to, raw }) => to[0] === `${name}@example.org` && /^List-Unsubscribe:/m.test(raw),
+    );
+    // The clock may pass the end of a job's lease while its mail is being sent; then the mail is sent again.
+    return [...new Map(mails.map((mail) => [mail.content.messageId, mail])).values()];
+  }
+
+  /** Advances the clock until a user has got this many mails. @returns the last one */
+  async mailTo(name: string, count = 1, step = minute): Promise<ReceivedMail> {
+    for (let steps = 0; this.mailsTo(name).length < count; steps++) {
+      assert.ok(steps < 400, `no mail to ${name}`);
+      await this.wait(step, step);
+    }
+    return this.mailsTo(name)[count - 1]!;
+  }
+
+  /** Advances the clock in small steps, so that jobs run in between. */
+  async wait(milliseconds: number, step = minute): Promise<void> {
+    for (let waited = 0; waited < milliseconds; waited += step) {
+      this.at.clock.advance(step);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+}
+
+/** The users who get mails. */
+const names = [
+  'bea',
+  'ben',
+  'bob',
+  'bud',
+  'cam',
+  'cas',
+  'cem',
+  'cid',
+  'dan',
+  'eve',
+  'fay',
+  'gus',
+  'hal',
+] as const;
+
+const linkOf = ({ content }: ReceivedMail) => {
+  const header = content.headers.find(({ key }) => key === 'list-unsubscribe')?.value ?? '';
+  return header.slice(1, -1).replaceAll(/\s/g, '');
+};
+
+for (const database of serverDatabases(import.meta.filename)) {
+  describe(`mails about missed events (${database})`, () => {
+    let under: MailingServer;
+    let clients: Clients;
+    let anna: TestUser;
+    before(async () => {
+      under = await MailingServer.start(database, {
+        enable_notifs: true,
+        notif_delay_before_mail: 20 * minute,
+        client_base_url: 'https://app.example.org',
+        subjects: {
+          message_from_person_in_room: 'A %(person)s in %(room)s',
+          message_from_person: 'B %(person)s',
+          messages_from_person: 'C %(person)s',
+          messages_in_room: 'D %(room)s',
+          messages_in_room_and_others: 'E %(room)s',
+          messages_from_person_and_others: 'F %(person)s',
+          invite_from_person_to_room: 'G %(person)s to %(room)s',
+          invite_from_person: 'H %(person)s',
+        },
+      });
+      ({ clients } = under);
+      anna = await under.at.server.register('anna');
+      for (const name of names) users.set(name, await under.subscriber(name));
+    });
+    after(() => under.at.stop());
+
+    /** A user who gets mails. Their addresses were validated before the clock was advanced. */
+    const subscriber = (name: (typeof names)[number]) => users.get(name)!;
+    const users = new Map<string, TestUser>();
+
+    const talk = async (user: TestUser, texts: readonly string[], more: object = {}) => {
+      const roomId = await clients.room(anna, [user], more);
+      for (const text of texts) await clients.say(anna, roomId, text);
+      return roomId;
+    };
+    const named = { name: 'Garden' };
+
+    it('are sent to new users who register with an address, until they remove it [option: email.notif_for_new_users]', async () => {
+      const registered = await register(under, 'ida');
+      const { body } = await clients.get('/pushers', registered);
+      const [pusher] = body['pushers'] as Record<string, unknown>[];
+      assert.deepEqual(
+        [pusher?.['kind'], pusher?.['app_id'], pusher?.['pushkey']],
+        ['email', 'm.email', 'ida@example.org'],
+      );
+      const removal = { medium: 'email', address: 'ida@example.org' };
+      await clients.post('/account/3pid/delete', registered, removal);
+      assert.deepEqual(await clients.pushkeysOf(registered), []);
+    });
+
+    it('have the subject of their kind [option: email.enable_notifs, email.subjects.message_from_person_in_room, email.subjects.message_from_person, email.subjects.messages_from_person, email.subjects.messages_in_room, email.subjects.messages_in_room_and_others, email.subjects.messages_from_person_and_others, email.subjects.invite_from_person_to_room, email.subjects.invite_from_person]', async () => {
+      const addressed = ['bea', 'ben', 'bob', 'bud', 'cam', 'cas', 'cem', 'cid'] as const;
+      const [bea, ben, bob, bud, cam, cas, cem, cid] = addressed.map(subscriber);
+      await talk(bea!, ['one'], named);
+      await talk(ben!, ['one']);
+      await talk(bob!, ['one', 'two']);
+      await talk(bud!, ['one', 'two'], named);
+      await talk(cam!, ['one'], named);
+      await talk(cam!, ['other']);
+      await talk(cas!, ['one']);
+      await talk(cas!, ['other']);
+      await clients.room(anna, [], { ...named, preset: 'private_chat', invite: [cem!.userId] });
+      await clients.room(anna, [], { preset: 'private_chat', invite: [cid!.userId] });
+      const subjects = [];
+      for (const name of addressed) subjects.push((await under.mailTo(name)).content.subject);
+      assert.deepEqual(subjects, [
+        'A anna in Garden',
+        'B anna',
+        'C anna',
+        'D Garden',
+        'E Garden',
+        'F anna',
+        'G anna to Garden',
+        'H anna',
+      ]);
+    });
+
+    it('wait, contain what is unread by then as text and HTML, and link to the client [option: email.notif_delay_before_mail, email.client_base_url]', async () => {
+      const dan = subscriber('dan');
+      const avatar = await uploadAvatar(anna);
+      const sentAt = under.at.clock.now();
+      const roomId = await talk(dan, ['read', 'before'], named);
+      const unread = await clients.say(anna, roomId, 'Is <b>anyone</b> there?');
+      const others = await clients.room(anna, [dan]);
+      const read = await clients.say(anna, others, 'also read');
+      await clients.read(dan, others, read);
+      await clients.read(dan, roomId, await clients.say(dan, roomId, 'my answer'));
+      const later = await clients.say(anna, roomId, 'Are you <i>there</i>?');
+      const { content } = await under.mailTo('dan');
+      assert.ok(under.at.clock.now() - sentAt >= 20 * minute, 'sent too early');
+      const { text = '', html = '', attachments } = content;
+      assert.match(text, /^You have missed messages\n\nGarden\n/);
+      assert.ok(text.includes('my answer') && text.includes('Are you <i>there</i>?'), text);
+      assert.ok(!text.includes('also read') && !text.includes('before') && !text.includes('anyone'), text);
+      const link = `https://app.example.org/#/room/${encodeURIComponent(roomId)}`;
+      assert.ok(text.includes(`${link}\n`), text);
+      assert.ok(html.includes(`href="${link}/${encodeURIComponent(later)}"`), html);
+      assert.ok(html.includes('Are you &lt;i&gt;there&lt;/i&gt;?'), html);
+      assert.ok(!html.includes(encodeURIComponent(unread)));
+      assert.ok(avatar.startsWith('mxc://'));
+      assert.match(html, /<img src="cid:picture0"/);
+      assert.deepEqual(
+        attachments.map(({ contentId, mimeType }) => [contentId, mimeType]),
+        [['<picture0>', 'image/png']],
+      );
+    });
+
+    it('do not contain encrypted messages', async () => {
+      const eve = subscriber('eve');
+      const encryption = { type: 'm.room.encryption', content: { algorithm: 'm.megolm.v1.aes-sha2' } };
+      const roomId = await clients.room(anna, [eve], { initial_state: [encryption] });
+      const secret = { algorithm: 'm.megolm.v1.aes-sha2', ciphertext: 'c2VjcmV0', session_id: 'a' };
+      await clients.send(anna, roomId, secret, 'm.room.encrypted');
+      await clients.say(anna, roomId, 'not encrypted');
+      const { raw, content } = await under.mailTo('eve');
+      assert.ok(!raw.includes('c2VjcmV0') && !raw.includes('not encrypted'), raw);
+      assert.match(content.text ?? '', /Encrypted message/);
+    });
+
+    it('are sent once for a conversation, again after 10 minutes, and then after a day', async () => {
+      const roomId = await talk(subscriber('fay'), ['one', 'two', 'three'], named);
+      await under.mailTo('fay');
+      const first = under.at.clock.now();
+      await clients.say(anna, roomId, 'four');
+      const second = await under.mailTo('fay', 2);
+      assert.ok(under.at.clock.now() - first >= 20 * minute);
+      assert.match(second.content.text ?? '', /four/);
+      const at = under.at.clock.now();
+      await clients.say(anna, roomId, 'five');
+      await clients.say(anna, roomId, 'six');
+      await under.wait(3 * 60 * minute, 10 * minute);
+      assert.equal(under.mailsTo('fay').length, 2);
+      const third = await under.mailTo('fay', 3, 10 * minute);
+      assert.ok(under.at.clock.now() - at >= 23 * 60 * minute);
+      assert.match(third.content.text ?? '', /five\n[\s\S]*six/);
+    });
+
+    it('end with one click on their link, and with the button of a mail program', async () => {
+      const gus = subscriber('gus');
+      const roomId = await talk(gus, ['one']);
+      const mail = await under.mailTo('gus');
+      const link = linkOf(mail);
+      assert.ok((mail.content.html ?? '').replaceAll('&amp;', '&').includes(link));
+      assert.ok((mail.content.text ?? '').includes(link));
+      assert.match(mail.raw, /^List-Unsubscribe-Post: List-Unsubscribe=One-Click/m);
+      const forged = new URL(link);
+      forged.searchParams.set('pushkey', 'eve@example.org');
+      assert.equal((await under.at.open(forged.href)).status, 403);
+      assert.deepEqual(await clients.pushkeysOf(gus), ['gus@example.org']);
+      const opened = await under.at.open(link);
+      assert.equal(opened.status, 200, opened.text);
+      assert.match(opened.text, /You are unsubscribed/);
+      assert.deepEqual(await clients.pushkeysOf(gus), []);
+      await under.subscribe(gus, 'gus@example.org');
+      const { pathname, search } = new URL(link);
+      const response = await fetch(under.at.server.baseUrl + pathname + search, {
+        method: 'POST',
+        body: new URLSearchParams({ 'List-Unsubscribe': 'One-Click' }),
+      });
+      assert.equal(response.status, 200, await response.text());
+      assert.deepEqual(await clients.pushkeysOf(gus), []);
+      await clients.say(anna, roomId, 'two');
+      await under.wait(60 * minute);
+      assert.equal(under.mailsTo('gus').length, 1);
+    });
+
+    it('are sent after a restart that interrupts their wait', async () => {
+      const hal = subscriber('hal');
+      await talk(hal, ['one']);
+      await under.wait(2 * minute);
+      await under.at.server.restart();
+      assert.match((await under.mailTo('hal')).content.text ?? '', /one/);
+    });
+
+    const uploadAvatar = async (user: TestUser): Promise<string> => {
+      const response = await fetch(`${under.at.server.baseUrl}/_matrix/media/v3/upload`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${user.token}`, 'content-type': 'image/png' },
+        body: await testImage(64, 64),
+      });
+      const { content_uri } = (await response.json()) as { content_uri: string };
+      const path = clientPath(`/profile/${encodeURIComponent(user.userId)}/avatar_url`);
+      await under.at.server.api('PUT', path, { token: user.token, body: { avatar_url: content_uri } });
+      // Made before the clock is advanced, which would end the task that makes it.
+      const thumbnail = `/_matrix/client/v1/media/thumbnail/${content_uri.slice('mxc://'.length)}`;
+      const query = { width: '96', height: '96', method: 'crop' };
+      await under.at.server.api('GET', thumbnail, { token: user.token, query });
+      return content_uri;
+    };
+  });
+
+  describe(`a server with enable_notifs: false (${database})`, () => {
+    let under: MailingServer;
+    after(() => under.at.stop());
+
+    it('stores subscriptions and mails nothing, and subscribes no new users [option: email.enable_notifs]', async () => {
+      under = await MailingServer.start(database, { enable_notifs: false });
+      const anna = await under.at.server.register('anna');
+      const ben = await under.subscriber('ben');
+      const roomId = await under.clients.room(anna, [ben]);
+      await under.clients.say(anna, roomId, 'one');
+      await under.wait(30 * minute);
+      assert.deepEqual(under.mailsTo('ben'), []);
+      assert.deepEqual(await under.clients.pushkeysOf(ben), ['ben@example.org']);
+      assert.deepEqual(await under.clients.pushkeysOf(await register(under, 'cora')), []);
+    });
+  });
+}
+
+/** Registers a user with a validated mail address. */
+async function register({ at }: MailingServer, username: string): Promise<TestUser> {
+  const threepid_creds = await at.validate('register', `${username}@example.org`, username);
+  const body = { username, password: 'correct horse' };
+  const { session } = (await at.post('/register', body)).body;
+  const auth = { type: 'm.login.email.identity', threepid_creds, session };
+  const answer = await at.post('/register', { ...body, auth });
+  assert.equal(answer.status, 200, answer.raw);
+  return {
+    userId: String(answer.body['user_id']),
+    deviceId: String(answer.body['device_id']),
+    token: String(answer.body['access_token']),
+  };
+}

@@ -1,0 +1,59 @@
+import type { Writer } from '../../kernel/database/index.ts';
+import type { PusherTables } from '../tables.ts';
+
+type Throttle = Pick<PusherTables['mail_throttles'], 'sent_at' | 'pause' | 'newest_at'>;
+
+const [minute, hour] = [60_000, 3_600_000];
+
+/**
+ * How long a room causes no further mail after one that contains it: first 10 minutes, then, while the conversation
+ * goes on, a day; 10 minutes again after 12 hours without events that notify. A mail contains what is pending in all
+ * rooms. The constants are those of the reference server (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`,
+ * `THROTTLE_MAX_MS` and `THROTTLE_RESET_AFTER_MS` in `synapse/push/emailpusher.py`); it lengthens the pause with each
+ * event of a mail, this server once with each mail.
+ */
+const [firstPause, pauseFactor, maxPause, resetAfter] = [10 * minute, 144, 24 * hour, 12 * hour];
+
+/** The earliest time of the next mail that a room causes, in milliseconds since the epoch. */
+export const roomReadyAt = (throttle: Throttle | undefined): number =>
+  throttle ? throttle.sent_at + throttle.pause : 0;
+
+/**
+ * Returns the throttle of a room after a mail that contains it.
+ * @param addedAt when the oldest and the newest of its events in the mail became pending
+ */
+export function throttleAfter(
+  before: Throttle | undefined,
+  now: number,
+  addedAt: { readonly oldest: number; readonly newest: number },
+): Throttle {
+  const isReset = !before || addedAt.oldest - before.newest_at > resetAfter;
+  const pause = isReset ? firstPause : Math.min(before.pause * pauseFactor, maxPause);
+  return { sent_at: now, pause, newest_at: addedAt.newest };
+}
+
+/** The throttles of a pusher by room id. */
+export async function readThrottles(
+  reader: Pick<Writer<PusherTables>, 'selectFrom'>,
+  pusherId: number,
+): Promise<Map<string, Throttle>> {
+  const rows = await reader
+    .selectFrom('mail_throttles')
+    .selectAll()
+    .where('pusher_id', '=', pusherId)
+    .execute();
+  return new Map(rows.map((row) => [row.room_id, row]));
+}
+
+export async function writeThrottle(
+  writer: Writer<PusherTables>,
+  key: { readonly pusherId: number; readonly userId: string; readonly roomId: string },
+  throttle: Throttle,
+): Promise<void> {
+  const { pusherId: pusher_id, userId: user_id, roomId: room_id } = key;
+  await writer
+    .insertInto('mail_throttles')
+    .values({ pusher_id, user_id, room_id, ...throttle })
+    .onConflict((conflict) => conflict.columns(['pusher_id', 'room_id']).doUpdateSet(throttle))
+    .execute();
+}

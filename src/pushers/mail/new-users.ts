@@ -1,0 +1,41 @@
+import type { ThirdPartyIdentifiers } from '../../accounts/index.ts';
+import { mailAppId, type PusherSettings } from '../pusher.ts';
+import type { Pushers } from '../pushers.ts';
+
+/** The pusher by which the server itself subscribes a user. */
+const subscription = (address: string): PusherSettings => ({
+  kind: 'email',
+  appId: mailAppId,
+  pushkey: address,
+  appDisplayName: 'Email Notifications',
+  deviceDisplayName: address,
+  profileTag: undefined,
+  lang: 'en',
+  data: {},
+  enabled: true,
+});
+
+/**
+ * Subscribes users who register with a mail address to mailed notifications, in the transaction that adds the address to
+ * the new account (`email.notif_for_new_users`).
+ * @param identifiers as registrations use them
+ */
+export function subscribingNewUsers(
+  identifiers: ThirdPartyIdentifiers,
+  pushers: Pushers,
+): ThirdPartyIdentifiers {
+  return {
+    resetStages: () => identifiers.resetStages(),
+    findUser: (medium, address) => identifiers.findUser(medium, address),
+    phoneNumber: (country, number) => identifiers.phoneNumber(country, number),
+    isAllowed: (medium, address) => identifiers.isAllowed(medium, address),
+    endValidations: (writer, address) => identifiers.endValidations(writer, address),
+    unpublishAll: (userId, server) => identifiers.unpublishAll(userId, server),
+    async bind(writer, userId, address) {
+      await identifiers.bind(writer, userId, address);
+      if (address.medium !== 'email') return;
+      // Without a device: the subscription does not end with the session of the registration.
+      await pushers.setIn(writer, { userId, deviceId: undefined }, subscription(address.address), false);
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import type { MailImage } from '../../mail/index.ts';
+
+/** Reads small versions of pictures of this server; declared here, supplied at composition. */
+export interface Avatars {
+  /** @returns `undefined` for pictures that are not stored here or cannot be read */
+  thumbnail(mxcUri: string, size: number): Promise<{ contentType: string; bytes: Buffer } | undefined>;
+}
+
+/** How a mail shows a room or a user. */
+export interface Picture extends Readonly<Record<string, string | null>> {
+  /** Names the image in the mail; null when there is none. */
+  readonly image: string | null;
+  /** Shown instead of a missing image, in a color that depends on the id. */
+  readonly initial: string;
+  readonly color: string;
+}
+
+/** Bounds the images of a mail, and their pixels in width and height and bytes. */
+const [maxImages, size, maxBytes] = [20, 96, 32_768];
+
+/** Dark enough for white letters. */
+const colors = ['#b45309', '#0f766e', '#4338ca', '#be123c', '#15803d', '#7e22ce'] as const;
+
+/**
+ * Collects the pictures of one mail. They are parts of the mail, since mail programs have no access token with which
+ * they could load them.
+ */
+export class Pictures {
+  readonly images: MailImage[] = [];
+  readonly #avatars: Avatars | undefined;
+  readonly #known = new Map<string, string | null>();
+
+  constructor(avatars: Avatars | undefined) {
+    this.#avatars = avatars;
+  }
+
+  /** @param id of the room or the user */
+  async of(id: string, name: string, avatarUrl: string | undefined): Promise<Picture> {
+    const letters = name.replace(/^[@#!+]/u, '');
+    const initial = (Array.from(letters)[0] ?? '?').toUpperCase();
+    let sum = 0;
+    for (const letter of id) sum += letter.codePointAt(0) ?? 0;
+    const image = avatarUrl === undefined ? null : await this.#image(avatarUrl);
+    return { image, initial, color: colors[sum % colors.length]! };
+  }
+
+  async #image(avatarUrl: string): Promise<string | null> {
+    const known = this.#known.get(avatarUrl);
+    if (known !== undefined || this.images.length >= maxImages) return known ?? null;
+    const found = await this.#avatars?.thumbnail(avatarUrl, size);
+    const isFit = found !== undefined && found.bytes.length <= maxBytes;
+    const cid = isFit ? `picture${this.images.length}` : null;
+    this.#known.set(avatarUrl, cid);
+    if (isFit && cid !== null) {
+      const { contentType, bytes } = found;
+      this.images.push({ cid, contentType, base64: bytes.toString('base64') });
+    }
+    return cid;
+  }
+}

@@ -1,0 +1,39 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { Pusher } from '../pusher.ts';
+
+type Subscription = Pick<Pusher, 'userId' | 'appId' | 'pushkey'>;
+
+/** The path of links that end a subscription, in the `/_synapse` spelling. */
+export const unsubscribePath = '/_synapse/client/unsubscribe';
+
+/** Makes and checks the links that end a subscription without a login: they are signed, and valid for one pusher. */
+export class UnsubscribeLinks {
+  readonly #baseUrl: string;
+  readonly #key: Uint8Array;
+
+  /**
+   * @param baseUrl at which clients reach this server, without a slash at its end
+   * @param key signs the links: `macaroon_secret_key`
+   */
+  constructor(baseUrl: string, key: Uint8Array) {
+    this.#baseUrl = baseUrl;
+    this.#key = key;
+  }
+
+  of(subscription: Subscription): string {
+    const { userId: user_id, appId: app_id, pushkey } = subscription;
+    const query = new URLSearchParams({ user_id, app_id, pushkey, token: this.#sign(subscription) });
+    return `${this.#baseUrl}${unsubscribePath}?${query}`;
+  }
+
+  /** Whether a token is the one of the subscription's link. */
+  isValid(subscription: Subscription, token: string): boolean {
+    const [given, expected] = [Buffer.from(token), Buffer.from(this.#sign(subscription))];
+    return given.length === expected.length && timingSafeEqual(given, expected);
+  }
+
+  #sign({ userId, appId, pushkey }: Subscription): string {
+    const text = JSON.stringify(['unsubscribe', userId, appId, pushkey]);
+    return createHmac('sha256', this.#key).update(text).digest('base64url');
+  }
+}

@@ -1,0 +1,53 @@
+import { Type } from 'typebox';
+import { type Reply, type Route, route, toDocumentsSpelling } from '../../kernel/http/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import { forbidden } from '../../protocol/index.ts';
+import type { Pushers } from '../pushers.ts';
+import { type UnsubscribeLinks, unsubscribePath } from './unsubscribe-links.ts';
+
+export interface UnsubscribeRoutesDeps {
+  readonly pushers: Pushers;
+  readonly links: UnsubscribeLinks;
+  readonly pages: Pages;
+  readonly serverName: string;
+}
+
+const parameters = Type.Object({
+  user_id: Type.String({ maxLength: 255 }),
+  app_id: Type.String({ maxLength: 64 }),
+  pushkey: Type.String({ maxLength: 512 }),
+  token: Type.String({ maxLength: 255 }),
+});
+
+type Parameters = Readonly<Record<'user_id' | 'app_id' | 'pushkey' | 'token', string>>;
+
+/**
+ * The links that end mailed notifications with one click: `GET` for a user who opens the link of a mail, `POST` for the
+ * button of a mail program, as its `List-Unsubscribe` headers say. Source: RFC 8058.
+ */
+export function unsubscribeRoutes({ pushers, links, pages, serverName }: UnsubscribeRoutesDeps): Route[] {
+  const contract = {
+    path: toDocumentsSpelling(unsubscribePath),
+    auth: 'none',
+    errors: 'page',
+    query: parameters,
+  } as const;
+  const unsubscribe = async (given: Parameters): Promise<Reply> => {
+    const { user_id: userId, app_id: appId, pushkey, token } = given;
+    if (!links.isValid({ userId, appId, pushkey }, token)) throw forbidden('This link is not valid');
+    await pushers.remove(userId, { appId, pushkey });
+    return pages.page('unsubscribed.html', { address: pushkey, server_name: serverName });
+  };
+  return [
+    route({ ...contract, method: 'GET' }, ({ query }) => unsubscribe(query)),
+    route(
+      {
+        ...contract,
+        method: 'POST',
+        bodyMode: 'form',
+        body: Type.Object({ 'List-Unsubscribe': Type.Optional(Type.String({ maxLength: 255 })) }),
+      },
+      ({ query }) => unsubscribe(query),
+    ),
+  ];
+}
