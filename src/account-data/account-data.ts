@@ -61,9 +61,17 @@ export class AccountData {
 
   /** Returns the stored content; `undefined` when there is none, or it was deleted. */
   async find(key: AccountDataKey): Promise<JsonObject | undefined> {
+    return (await this.findWithPosition(key)).content;
+  }
+
+  /** Like `find`, with the stream position of the last change, which may be a deletion; 0 when there was none. */
+  async findWithPosition(
+    key: AccountDataKey,
+  ): Promise<{ readonly content: JsonObject | undefined; readonly position: number }> {
     checkType(key.type);
     const entry = await readEntry(this.#deps.database.reader<AccountDataTables>(), key);
-    return entry && isDeleted(entry.content) ? undefined : entry?.content;
+    const content = entry && isDeleted(entry.content) ? undefined : entry?.content;
+    return { content, position: entry?.position ?? 0 };
   }
 
   /**

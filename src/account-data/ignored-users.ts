@@ -1,8 +1,11 @@
-import type { CacheRegistry } from '../kernel/caches/index.ts';
+import { type CacheRegistry, MiB } from '../kernel/caches/index.ts';
 import { whenReady } from '../kernel/when-ready.ts';
 import { isJsonObject, type JsonObject } from '../protocol/index.ts';
 import type { AccountData } from './account-data.ts';
 import { ParsedAccountData } from './parsed-account-data.ts';
+
+/** Bounds the cached lists: push rules look at those of all local members of a room. */
+const maxBytes = 5 * MiB;
 
 /**
  * The users whom each user ignores: their account data `m.ignored_user_list`. Source: client-server API,
@@ -12,7 +15,7 @@ export class IgnoredUsers {
   readonly #lists: ParsedAccountData<ReadonlySet<string>>;
 
   constructor(accountData: AccountData, caches: CacheRegistry) {
-    this.#lists = new ParsedAccountData(accountData, caches, 'm.ignored_user_list', ignoredIn);
+    this.#lists = new ParsedAccountData(accountData, caches, 'm.ignored_user_list', ignoredIn, maxBytes);
   }
 
   /**
@@ -21,6 +24,11 @@ export class IgnoredUsers {
    */
   of(userId: string): ReadonlySet<string> | Promise<ReadonlySet<string>> {
     return whenReady(this.#lists.of(userId), (list) => withoutSelf(list, userId));
+  }
+
+  /** Returns the stream position at which the user's list changed last, 0 if never; at once when it is cached. */
+  changedAt(userId: string): number | Promise<number> {
+    return this.#lists.changedAt(userId);
   }
 }
 

@@ -8,6 +8,8 @@ const maxCachedUsers = 40_000;
 
 interface Parsed<T> {
   readonly value: T;
+  /** Stream position of the last change; 0 if it was never set. */
+  readonly position: number;
   /** Estimated bytes. */
   readonly bytes: number;
 }
@@ -20,19 +22,23 @@ export class ParsedAccountData<T> {
   readonly #values: Cache<string, Parsed<T>>;
   readonly #loading = new LoadOnce<string, Parsed<T>>();
 
-  /** @param parse must accept any content; gets an empty object when there is none */
+  /**
+   * @param parse must accept any content; gets an empty object when there is none
+   * @param maxBytes of the cache
+   */
   constructor(
     accountData: AccountData,
     caches: CacheRegistry,
     type: string,
     parse: (content: JsonObject) => T,
+    maxBytes = 2 * MiB,
   ) {
     this.#accountData = accountData;
     this.#type = type;
     this.#parse = parse;
     this.#values = caches.create<string, Parsed<T>>(`account_data ${type}`, {
       size: maxCachedUsers,
-      maxBytes: 5 * MiB,
+      maxBytes,
       sizeOf: ({ bytes }) => bytes,
     });
     accountData.accountDataStream.subscribe((fact) => {
@@ -46,14 +52,23 @@ export class ParsedAccountData<T> {
   /** Returns at once when it is in memory. */
   of(userId: string): T | Promise<T> {
     const known = this.#values.get(userId);
-    if (known) return known.value;
+    return known ? known.value : this.#read(userId).then(({ value }) => value);
+  }
+
+  /** Returns the stream position of the last change, 0 if there was none; at once when it is in memory. */
+  changedAt(userId: string): number | Promise<number> {
+    const known = this.#values.get(userId);
+    return known ? known.position : this.#read(userId).then(({ position }) => position);
+  }
+
+  #read(userId: string): Promise<Parsed<T>> {
     const keep = (parsed: Parsed<T>) => this.#values.set(userId, parsed);
-    return this.#loading.run(userId, () => this.#load(userId), keep).then(({ value }) => value);
+    return this.#loading.run(userId, () => this.#load(userId), keep);
   }
 
   async #load(userId: string): Promise<Parsed<T>> {
     const key = { userId, roomId: undefined, type: this.#type };
-    const content = (await this.#accountData.find(key)) ?? {};
-    return { value: this.#parse(content), bytes: sizeOfJson(content) };
+    const { content = {}, position } = await this.#accountData.findWithPosition(key);
+    return { value: this.#parse(content), position, bytes: sizeOfJson(content) };
   }
 }

@@ -54,6 +54,7 @@ export async function startConversations(
   const { threads } = opened.add('thread subscriptions', openThreadSubscriptions(deps));
   const unread = openUnread({
     ...deps,
+    ignored: users.ignoredUsers,
     receipts,
     rules: users.pushRules,
     threads: threads.followed,

@@ -26,5 +26,21 @@ forEachDatabase((open) => {
       await under.leave(bob, invited);
       assert.deepEqual(await both(), [0, 0]);
     });
+
+    it('loads only the rooms with unread events after a restart', async () => {
+      const { under, read, badge } = await openUnread(open);
+      const rooms: string[] = [];
+      for (let count = 0; count < 12; count++) {
+        const roomId = await under.room(alice, bob);
+        rooms.push(roomId);
+        await read(bob, roomId, await under.say(alice, roomId, 'read'));
+      }
+      await under.say(alice, rooms[3]!, 'unread');
+      assert.equal(await badge(bob), 1);
+      const again = await under.restart(open);
+      assert.equal(await unreadOver(again).badge(bob), 1);
+      const loaded = rooms.filter((roomId) => again.engine.heads.peek(roomId) !== undefined);
+      assert.deepEqual(loaded, [rooms[3]]);
+    });
   });
 });

@@ -1,9 +1,11 @@
 import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
+import { mapConcurrently } from '../../kernel/map-concurrently.ts';
 import type { StreamReader } from '../../kernel/streams/index.ts';
 import type { Receipts } from '../../receipts/index.ts';
 import type { RoomReader, UserRoom } from '../../room-engine/index.ts';
 import type { InvitePolicy } from '../../rooms/index.ts';
+import type { PushEvaluation } from '../evaluation/push-evaluation.ts';
 import type { UnreadCounts } from '../unread/tally.ts';
 import type { Unread } from '../unread/unread.ts';
 
@@ -11,7 +13,8 @@ export interface BadgeCountsDeps {
   readonly caches: CacheRegistry;
   readonly streams: StreamReader;
   readonly engine: RoomReader;
-  readonly receipts: Pick<Receipts, 'receiptStream'>;
+  readonly receipts: Receipts;
+  readonly evaluation: PushEvaluation;
   readonly unread: Unread;
   /** The users' permissions for invites. */
   readonly invitePolicy: InvitePolicy;
@@ -29,12 +32,17 @@ interface Badge {
   changed: Set<string>;
 }
 
+const newBadge = (): Badge => ({ upTo: -1, rooms: new Map(), changed: new Set() });
+
+/** Number of rooms that are counted at the same time. */
+const roomsAtOnce = 8;
+
 /** Bounds the users whose unread rooms are cached. */
 const maxUsers = 20_000;
 
 /**
  * Counts what is unread in all rooms of a user, for the number that apps show at their icon. Only rooms with newer
- * events or receipts are counted again.
+ * events or receipts are counted again, and all when the user has changed their push rules or ignored users.
  */
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;
@@ -44,7 +52,7 @@ export class BadgeCounts {
     this.#deps = deps;
     this.#badges = deps.caches.create('badges', {
       size: maxUsers,
-      maxBytes: 2 * MiB,
+      maxBytes: MiB,
       sizeOf: ({ rooms }) => 200 + 80 * rooms.size,
     });
     deps.receipts.receiptStream.subscribe(({ userId, roomId }) => {
@@ -61,34 +69,59 @@ export class BadgeCounts {
   }
 
   async #count(userId: string): Promise<number> {
-    const { engine, streams, unread, countsRooms } = this.#deps;
-    const rooms = await engine.userRooms.of(userId);
-    const badge = this.#badges.get(userId) ?? { upTo: -1, rooms: new Map(), changed: new Set() };
+    const { engine, streams, evaluation } = this.#deps;
+    const rooms = [...(await engine.userRooms.of(userId)).values()];
+    const changedAt = await evaluation.members.settingsChangedAt(userId);
+    const cached = this.#badges.get(userId);
+    const badge = cached && cached.upTo >= changedAt ? cached : newBadge();
     const { changed } = badge;
     const upTo = streams.current;
     badge.changed = new Set();
+    // Receipts that arrive from now on are noted in it.
+    this.#badges.set(userId, badge);
     try {
-      let total = 0;
-      for (const room of rooms.values()) {
-        const { roomId, membership } = room;
-        if (membership === 'invite') total += (await this.#isShown(userId, room)) ? 1 : 0;
-        if (membership !== 'join') continue;
-        if (changed.has(roomId) || unread.newestEventOf(roomId) > badge.upTo) {
-          const counts = unread.counts(userId, roomId, upTo);
-          const count = sumOf(counts instanceof Promise ? await counts : counts);
-          if (count === 0) badge.rooms.delete(roomId);
-          else badge.rooms.set(roomId, count);
-        }
-        const count = badge.rooms.get(roomId) ?? 0;
-        total += countsRooms ? Math.min(1, count) : count;
-      }
-      badge.upTo = upTo;
-      this.#badges.set(userId, badge);
-      return total;
+      await this.#recount(userId, badge, this.#outdated(rooms, badge, changed), upTo);
     } catch (error) {
       for (const roomId of changed) badge.changed.add(roomId);
       throw error;
     }
+    badge.upTo = upTo;
+    this.#badges.remeasure(userId);
+    let total = 0;
+    for (const room of rooms) {
+      if (room.membership === 'invite') total += (await this.#isShown(userId, room)) ? 1 : 0;
+      if (room.membership === 'join') total += this.#worth(badge.rooms.get(room.roomId) ?? 0);
+    }
+    return total;
+  }
+
+  #worth(count: number): number {
+    return this.#deps.countsRooms ? Math.min(1, count) : count;
+  }
+
+  /** Returns the joined rooms with events since the badge was counted, or with a receipt of the user. */
+  #outdated(rooms: readonly UserRoom[], badge: Badge, changed: ReadonlySet<string>): UserRoom[] {
+    const { unread } = this.#deps;
+    return rooms.filter(
+      ({ roomId, membership }) =>
+        membership === 'join' && (changed.has(roomId) || unread.newestEventOf(roomId) > badge.upTo),
+    );
+  }
+
+  /** Counts rooms again. Rooms in which the user has read all events are not loaded. */
+  async #recount(userId: string, { rooms }: Badge, outdated: readonly UserRoom[], upTo: number) {
+    const { engine, receipts, unread } = this.#deps;
+    const isFew = outdated.length <= roomsAtOnce;
+    const newest = isFew
+      ? undefined
+      : await engine.events.newestPositions(outdated.map((room) => room.roomNid));
+    await mapConcurrently(outdated, roomsAtOnce, async ({ roomId, roomNid }) => {
+      const { room: read } = await receipts.readUpTo(userId, roomId);
+      const isRead = newest !== undefined && (newest.get(roomNid) ?? 0) <= read;
+      const count = isRead ? 0 : sumOf(await unread.counts(userId, roomId, upTo));
+      if (count === 0) rooms.delete(roomId);
+      else rooms.set(roomId, count);
+    });
   }
 
   async #isShown(userId: string, { eventNid }: UserRoom): Promise<boolean> {

@@ -3,12 +3,18 @@ import { allReady, whenReady } from '../../kernel/when-ready.ts';
 import { type CompiledRuleset, type PushMember, relationOf } from '../../protocol/index.ts';
 import type { ReadUpTo, Receipts } from '../../receipts/index.ts';
 import type { IgnoredUserLists, RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.ts';
-import type { PushRules } from '../rules/push-rules.ts';
+import type { DatedRules, PushRules } from '../rules/push-rules.ts';
 
 /** The threads that users follow, by the events with which they begin; declared here, supplied at composition. */
 export interface FollowedThreads {
   /** Returns at once when they are in memory. */
   in(userId: string, roomId: string): ReadonlySet<string> | Promise<ReadonlySet<string>>;
+}
+
+/** The ignored users of each user, and when the list changed last; supplied at composition. */
+export interface DatedIgnoredUsers extends IgnoredUserLists {
+  /** Returns a position on the stream, 0 if the list was never changed; at once when it is in memory. */
+  changedAt(userId: string): number | Promise<number>;
 }
 
 /** A user in a room, with the data that decide which events notify them. */
@@ -19,6 +25,8 @@ export interface NotifiedMember {
   readonly read: ReadUpTo;
   /** Users whose events never notify the user. */
   readonly ignored: ReadonlySet<string>;
+  /** The position at which the user's push rules or ignored users changed last; 0 if never. */
+  readonly settingsChangedAt: number;
 }
 
 export interface NotifiedMembersDeps {
@@ -26,7 +34,7 @@ export interface NotifiedMembersDeps {
   readonly engine: RoomReader;
   readonly receipts: Receipts;
   readonly rules: PushRules;
-  readonly ignored: IgnoredUserLists;
+  readonly ignored: DatedIgnoredUsers;
   readonly threads: FollowedThreads;
 }
 
@@ -41,7 +49,7 @@ export class NotifiedMembers {
   constructor(deps: NotifiedMembersDeps) {
     this.#deps = deps;
     this.#displayNames = deps.caches.create('display_names_of_members', {
-      maxBytes: 4 * MiB,
+      maxBytes: 3 * MiB,
       sizeOf: (name) => 2 * name.length,
     });
   }
@@ -50,17 +58,32 @@ export class NotifiedMembers {
   of(head: RoomHead, userId: string): NotifiedMember | Promise<NotifiedMember> {
     const { receipts, rules, ignored, threads } = this.#deps;
     const { roomId } = head;
-    const inputs = allReady<[CompiledRuleset, ReadUpTo, Ids, string | undefined, Ids]>([
+    const inputs = allReady<[DatedRules, ReadUpTo, Ids, number, string | undefined, Ids]>([
       rules.compiled(userId),
       receipts.readUpTo(userId, roomId),
       ignored.of(userId),
+      ignored.changedAt(userId),
       this.#displayName(head, userId),
       threads.in(userId, roomId),
     ]);
-    return whenReady(inputs, ([compiled, read, ignoredUsers, displayName, followedThreads]) => {
-      const member = { userId, displayName, followedThreads };
-      return { head, member, rules: compiled, read, ignored: ignoredUsers };
-    });
+    return whenReady(
+      inputs,
+      ([{ compiled, position }, read, ignoredUsers, ignoredAt, displayName, followedThreads]) => {
+        const member = { userId, displayName, followedThreads };
+        const settingsChangedAt = Math.max(position, ignoredAt);
+        return { head, member, rules: compiled, read, ignored: ignoredUsers, settingsChangedAt };
+      },
+    );
+  }
+
+  /**
+   * Returns the position at which the user's push rules or ignored users changed last; 0 if never. Returns at once when
+   * it is in memory.
+   */
+  settingsChangedAt(userId: string): number | Promise<number> {
+    const { rules, ignored } = this.#deps;
+    const positions = allReady<[number, number]>([rules.changedAt(userId), ignored.changedAt(userId)]);
+    return whenReady(positions, ([ofRules, ofIgnored]) => Math.max(ofRules, ofIgnored));
   }
 
   #displayName(head: RoomHead, userId: string): string | undefined | Promise<string | undefined> {

@@ -26,12 +26,16 @@ export interface PushRulesDeps {
   readonly caches: CacheRegistry;
 }
 
-/** The rules of a user in memory. */
-interface Known {
-  readonly rules: UserPushRules;
+/** The rules of a user, compiled for evaluation. */
+export interface DatedRules {
   readonly compiled: CompiledRuleset;
   /** The position of the last change; 0 if never. */
   readonly position: number;
+}
+
+/** The rules of a user in memory. */
+interface Known extends DatedRules {
+  readonly rules: UserPushRules;
 }
 
 /** Bounds the users whose rules are cached; users without changes share one ruleset. */
@@ -74,14 +78,14 @@ export class PushRules {
     return position > after && position <= upTo;
   }
 
-  /** Returns the position at which a user's rules changed last; 0 if never. */
-  async changedAt(userId: string): Promise<number> {
-    return (await this.#of(userId)).position;
+  /** Returns the position at which a user's rules changed last, 0 if never; at once when they are in memory. */
+  changedAt(userId: string): number | Promise<number> {
+    return whenReady(this.#of(userId), ({ position }) => position);
   }
 
-  /** Returns the compiled rules of a user; at once when they are in memory. */
-  compiled(userId: string): CompiledRuleset | Promise<CompiledRuleset> {
-    return whenReady(this.#of(userId), ({ compiled }) => compiled);
+  /** Returns the compiled rules of a user, and when they changed last; at once when they are in memory. */
+  compiled(userId: string): DatedRules | Promise<DatedRules> {
+    return this.#of(userId);
   }
 
   /**

@@ -1,16 +1,17 @@
 import type { OpenDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
+import { accountDataMigrations } from '../../account-data/index.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { Receipts, receiptMigrations } from '../../receipts/index.ts';
-
 import { openUnread as openUnreadSlice, PushRules, pushMigrations, type UnreadSliceDeps } from '../index.ts';
+import { Notifications } from '../notifications/notifications.ts';
 
 const nowhere = { find: async () => undefined, set: async () => undefined };
 
 /** Makes all users ignore these users. */
 export function ignoring(...userIds: string[]) {
   const ignored = new Set(userIds);
-  return { of: () => ignored };
+  return { of: () => ignored, changedAt: () => 0 };
 }
 
 type Tuning = Partial<Omit<UnreadSliceDeps, 'options'> & UnreadSliceDeps['options']>;
@@ -24,7 +25,7 @@ export function unreadOver(
   const caches = more.caches ?? under.caches;
   const receipts = new Receipts({ caches, database, streams, clock, engine, markers: nowhere });
   const rules = new PushRules({ database, streams, caches });
-  const { unread, badgeCounts, eventNotifications } = openUnreadSlice({
+  const opened = openUnreadSlice({
     database,
     streams,
     caches,
@@ -39,6 +40,9 @@ export function unreadOver(
     options: { enabled, group_unread_count_by_room },
     ...more,
   });
+  const { unread, badgeCounts, eventNotifications, evaluation } = opened;
+  const invitePolicy = more.invitePolicy ?? { decide: async () => 'allow' as const };
+  const notifications = new Notifications({ ...under.rooms, streams, evaluation, invitePolicy });
   /** Returns notification and highlight counts of the room, then of the main timeline, then of threads. */
   const counts = async (userId: string, roomId: string) => {
     const { threads, ...main } = await unread.counts(userId, roomId, streams.current);
@@ -60,12 +64,16 @@ export function unreadOver(
     const notifications = await eventNotifications.of(stored, userIds);
     return [...notifications].map(([userId, { highlight }]) => `${userId}${highlight ? '!' : ''}`).sort();
   };
-  return { unread, receipts, rules, counts, badge, notified, read };
+  return { unread, notifications, receipts, rules, counts, badge, notified, read };
 }
 
 /** Opens a room of Alice, Bob and Carol, with `Unread` over it. */
 export async function openUnread(open: OpenDatabase, more: Tuning = {}) {
-  const under = await RoomsUnderTest.open(open, [...receiptMigrations, ...pushMigrations]);
+  const under = await RoomsUnderTest.open(open, [
+    ...receiptMigrations,
+    ...pushMigrations,
+    ...accountDataMigrations,
+  ]);
   const roomId = await under.room(alice, bob, carol);
   return { under, roomId, ...unreadOver(under, more) };
 }

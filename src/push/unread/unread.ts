@@ -12,7 +12,7 @@ import type { PushEvaluation } from '../evaluation/push-evaluation.ts';
 import type { PushTables } from '../tables.ts';
 import { Evaluation } from './evaluation.ts';
 import { readTally } from './store.ts';
-import { nothingUnread, type Tally, type UnreadCounts } from './tally.ts';
+import { nothingUnread, Tally, type UnreadCounts } from './tally.ts';
 import { TallySaver } from './tally-saver.ts';
 
 export interface UnreadDeps {
@@ -95,8 +95,10 @@ export class Unread {
     await this.#saver.stop();
   }
 
-  #isCurrent(tally: Tally, roomId: string, upTo: number): boolean {
-    return tally.upTo >= Math.min(upTo, this.#lastEvents.of(roomId));
+  #isCurrent({ upTo: tallied }: Tally, userId: string, roomId: string, upTo: number): boolean {
+    if (tallied < Math.min(upTo, this.#lastEvents.of(roomId))) return false;
+    const changedAt = this.#deps.evaluation.members.settingsChangedAt(userId);
+    return typeof changedAt === 'number' && tallied >= changedAt;
   }
 
   #countsIn(head: RoomHead, userId: string, upTo: number): UnreadCounts | Promise<UnreadCounts> {
@@ -111,7 +113,7 @@ export class Unread {
   #tallyUpTo(userId: string, head: RoomHead, upTo: number): Tally | Promise<Tally> {
     const key = keyOf(userId, head.roomId);
     const tally = this.#tallies.get(key);
-    if (tally && this.#isCurrent(tally, head.roomId, upTo)) return tally;
+    if (tally && this.#isCurrent(tally, userId, head.roomId, upTo)) return tally;
     const other = this.#evaluating.get(key);
     // The caller that started the other evaluation gets its error.
     if (other) return other.catch(() => undefined).then(() => this.#tallyUpTo(userId, head, upTo));
@@ -135,7 +137,9 @@ export class Unread {
       known ?? readTally(database.reader<PushTables>(), userId, roomId),
       evaluation.members.of(head, userId),
     ]);
-    return whenReady(inputs, ([tally, member]) => {
+    return whenReady(inputs, ([found, member]) => {
+      // Other rules, or another list of ignored users: all unread events are evaluated again.
+      const tally = found.upTo >= member.settingsChangedAt ? found : new Tally(0, []);
       if (tally.upTo >= upTo) {
         this.#tallies.set(key, tally);
         return tally;

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import fc from 'fast-check';
+import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
+import { openAccountData } from '../../account-data/index.ts';
+import { deleteRule, putRule, setRuleEnabled } from '../../protocol/index.ts';
+import {
+  isReadByReceipt,
+  type ModelEvent,
+  type ModelUser,
+  modelCounts,
+  newModelUser,
+  verdictOf,
+} from '../test/notification-model.ts';
+import { openUnread, unreadOver } from '../test/unread-under-test.ts';
+
+interface Step {
+  readonly what:
+    | 'say'
+    | 'notice'
+    | 'mention'
+    | 'reply'
+    | 'react'
+    | 'edit'
+    | 'redact'
+    | 'read'
+    | 'rejoin'
+    | 'ask'
+    | 'rules'
+    | 'keyword'
+    | 'ignore';
+  readonly who: string;
+  /** Chooses among the events that were sent. */
+  readonly pick: number;
+  readonly threaded: boolean;
+}
+
+const script = fc.array(
+  fc.record<Step>({
+    what: fc.constantFrom(
+      'say',
+      'say',
+      'notice',
+      'mention',
+      'reply',
+      'react',
+      'edit',
+      'redact',
+      'read',
+      'read',
+      'rejoin',
+      'ask',
+      'ask',
+      'rules',
+      'keyword',
+      'ignore',
+    ),
+    who: fc.constantFrom(alice, alice, bob, carol),
+    pick: fc.nat(1000),
+    threaded: fc.boolean(),
+  }),
+  { minLength: 10, maxLength: 40 },
+);
+
+const mentioned = [bob, carol];
+
+/** Opens unread counts over real account data, which holds the ignored users. */
+async function openSetting(open: Parameters<typeof openUnread>[0]) {
+  const { under } = await openUnread(open);
+  const { database, streams, caches } = under;
+  const { accountData, ignoredUsers } = openAccountData({ database, streams, caches }, () => false);
+  return { under, accountData, ignoredUsers, ...unreadOver(under, { ignored: ignoredUsers }) };
+}
+
+type Setting = Awaited<ReturnType<typeof openSetting>>;
+
+/** Plays scripts in a room, on the server and in the model. */
+class Play {
+  readonly events: ModelEvent[] = [];
+  readonly users = new Map([alice, bob, carol].map((userId) => [userId, newModelUser(userId)]));
+  readonly roomId: string;
+  readonly #setting: Setting;
+
+  private constructor(setting: Setting, roomId: string) {
+    this.#setting = setting;
+    this.roomId = roomId;
+  }
+
+  static async begin(setting: Setting): Promise<Play> {
+    const play = new Play(setting, await setting.under.room(alice, bob, carol));
+    for (const user of play.users.values()) {
+      await play.#setRules(user, true, false);
+      await play.#setIgnored(user);
+    }
+    return play;
+  }
+
+  async step({ what, who, pick, threaded }: Step): Promise<void> {
+    const { under, counts, read } = this.#setting;
+    const { roomId } = this;
+    const user = this.users.get(who)!;
+    const picked = pick % Math.max(1, this.events.length);
+    const target = this.events[picked];
+    const body = threaded ? 'some cake' : 'hello';
+    const mentions = { 'm.mentions': { user_ids: mentioned } };
+    if (what === 'ask') await counts(who, roomId);
+    else if (what === 'say') this.#add(await under.say(who, roomId, body), who, { hasKeyword: threaded });
+    else if (what === 'notice') {
+      const content = { msgtype: 'm.notice', body };
+      this.#add(await under.send(who, roomId, 'm.room.message', content), who, { kind: 'notice' });
+    } else if (what === 'mention') {
+      const more = { mentions: mentioned, hasKeyword: threaded };
+      this.#add(await under.say(who, roomId, body, mentions), who, more);
+    } else if (what === 'rules') await this.#setRules(user, !user.isNotifiedOfMessages, user.hasKeyword);
+    else if (what === 'keyword') await this.#setRules(user, user.isNotifiedOfMessages, !user.hasKeyword);
+    else if (what === 'ignore') {
+      const other = who === alice ? carol : alice;
+      if (!user.ignored.delete(other)) user.ignored.add(other);
+      await this.#setIgnored(user);
+    } else if (what === 'rejoin' && who !== alice) {
+      await under.leave(who, roomId);
+      await under.join(who, roomId);
+      user.joinedAt = this.events.length;
+    } else if (!target) return;
+    else if (what === 'reply' && target.thread === 'main' && target.kind === 'message') {
+      this.#add(await under.reply(who, roomId, target.id), who, { thread: target.id });
+    } else if (what === 'react') {
+      const relation = { rel_type: 'm.annotation', event_id: target.id, key: `+${this.events.length}` };
+      const id = await under.send(who, roomId, 'm.reaction', { 'm.relates_to': relation });
+      this.#add(id, who, { kind: 'reaction', thread: target.thread });
+    } else if (what === 'edit') {
+      const relation = { 'm.relates_to': { rel_type: 'm.replace', event_id: target.id } };
+      const more = { ...relation, ...(threaded && mentions), 'm.new_content': { msgtype: 'm.text', body } };
+      const id = await under.say(who, roomId, `* ${body}`, more);
+      const thread = target.thread;
+      this.#add(id, who, { kind: 'edit', thread, ...(threaded && { mentions: mentioned }) });
+    } else if (what === 'redact' && target.kind !== 'redaction') {
+      this.#add(await under.redact(target.sender, roomId, target.id), target.sender, { kind: 'redaction' });
+      target.isRedacted = true;
+    } else if (what === 'read') {
+      const thread = threaded ? target.thread : undefined;
+      if (await read(who, roomId, target.id, thread).then(always, isForbidden)) return;
+      const key = thread ?? 'room';
+      user.read.set(key, Math.max(user.read.get(key) ?? -1, picked));
+    }
+  }
+
+  #add(id: string, sender: string, more: Partial<ModelEvent>): void {
+    const plain = { kind: 'message', thread: 'main', mentions: [], hasKeyword: false } as const;
+    this.events.push({ id, sender, isRedacted: false, ...plain, ...more });
+  }
+
+  async #setRules(user: ModelUser, messages: boolean, keyword: boolean): Promise<void> {
+    const { rules } = this.#setting;
+    user.isNotifiedOfMessages = messages;
+    user.hasKeyword = keyword;
+    const own = (await rules.rulesetOf(user.userId)).content.some((rule) => rule.rule_id === 'cake');
+    await rules.change(user.userId, (stored) => {
+      const changed = setRuleEnabled(stored, 'underride', '.m.rule.message', messages);
+      const actions = ['notify', { set_tweak: 'highlight' }];
+      if (keyword) return putRule(changed, 'content', 'cake', { pattern: 'cake', actions });
+      return own ? deleteRule(changed, 'content', 'cake') : changed;
+    });
+  }
+
+  async #setIgnored({ userId, ignored }: ModelUser): Promise<void> {
+    const key = { userId, roomId: undefined, type: 'm.ignored_user_list' };
+    const users = Object.fromEntries([...ignored].map((other) => [other, {}]));
+    await this.#setting.accountData.set(key, { ignored_users: users });
+  }
+}
+
+const always = () => false;
+
+/** Whether a receipt was refused because the user may not see the event, from before their join. */
+function isForbidden(error: unknown): boolean {
+  if ((error as { errcode?: string }).errcode !== 'M_FORBIDDEN') throw error;
+  return true;
+}
+
+forEachDatabase((open) => {
+  describe('push rules in a conversation', () => {
+    it('give the counts, the notifications and the list of a model, at whatever times clients ask', async () => {
+      const setting = await openSetting(open);
+      const { counts, notified, notifications, badge } = setting;
+      await fc.assert(
+        fc.asyncProperty(script, async (steps) => {
+          const play = await Play.begin(setting);
+          const { roomId, events, users } = play;
+          for (const step of steps) {
+            const before = events.length;
+            await play.step(step);
+            if (events.length === before) continue;
+            const event = events.at(-1)!;
+            const expected = [...users.values()]
+              .filter((user) => verdictOf(event, user) !== 'nothing')
+              .map((user) => `${user.userId}${verdictOf(event, user) === 'highlight' ? '!' : ''}`);
+            assert.deepEqual(await notified(event.id, ...users.keys()), expected.sort(), 'notified');
+          }
+          const fresh = unreadOver(setting.under, { ignored: setting.ignoredUsers });
+          for (const user of users.values()) {
+            const expected = modelCounts(events, user);
+            assert.equal(await counts(user.userId, roomId), expected, `counts of ${user.userId}`);
+            assert.equal(await fresh.counts(user.userId, roomId), expected, 'counts after a restart');
+            assert.equal(await badge(user.userId), await fresh.badge(user.userId), 'badges');
+            for (const onlyHighlights of [false, true]) {
+              const viewer = { userId: user.userId, deviceId: 'DEVICE' };
+              const page = await notifications.page(viewer, { from: undefined, limit: 100, onlyHighlights });
+              const listed = page.notifications
+                .filter(
+                  ({ room_id, event }) =>
+                    room_id === roomId && (event as unknown as Sent).type !== 'm.room.member',
+                )
+                .map(({ event, read }) => [(event as unknown as Sent).event_id, read]);
+              const wanted = events
+                .map((event, index) => ({ event, index, verdict: verdictOf(event, user) }))
+                .filter(({ index }) => index >= user.joinedAt)
+                .filter(({ verdict }) => verdict === 'highlight' || (verdict === 'notify' && !onlyHighlights))
+                .map(({ event, index }) => [event.id, isReadByReceipt(index, event, user)])
+                .reverse();
+              assert.deepEqual(listed, wanted, `notifications of ${user.userId}`);
+            }
+          }
+        }),
+        { numRuns: 20 },
+      );
+    });
+  });
+});
+
+interface Sent {
+  readonly event_id: string;
+  readonly type: string;
+}

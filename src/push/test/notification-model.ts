@@ -1,0 +1,75 @@
+/** A message or another event of the model, in the order of the timeline. */
+export interface ModelEvent {
+  readonly id: string;
+  readonly sender: string;
+  /** The root of its thread; `main` on the main timeline. */
+  readonly thread: string;
+  readonly kind: 'message' | 'notice' | 'reaction' | 'edit' | 'redaction';
+  readonly mentions: readonly string[];
+  readonly hasKeyword: boolean;
+  isRedacted: boolean;
+}
+
+/** What the model knows of a user. Positions are indexes of events. */
+export interface ModelUser {
+  readonly userId: string;
+  /** Events before this one are from before the user's last join. */
+  joinedAt: number;
+  /** The last event that a receipt covers: for all threads with the key `room`, otherwise by thread. */
+  readonly read: Map<string, number>;
+  readonly ignored: Set<string>;
+  /** Whether the default rule for messages is enabled, and whether a rule highlights messages with the keyword. */
+  isNotifiedOfMessages: boolean;
+  hasKeyword: boolean;
+}
+
+export const newModelUser = (userId: string): ModelUser => ({
+  userId,
+  joinedAt: 0,
+  read: new Map(),
+  ignored: new Set(),
+  isNotifiedOfMessages: true,
+  hasKeyword: false,
+});
+
+/** Returns whether an event notifies a user by their present rules, written from the specification's words. */
+export function verdictOf(event: ModelEvent, user: ModelUser): 'nothing' | 'notify' | 'highlight' {
+  const { sender, kind, mentions, hasKeyword, isRedacted } = event;
+  if (sender === user.userId || isRedacted || user.ignored.has(sender)) return 'nothing';
+  if (kind === 'notice' || kind === 'redaction') return 'nothing';
+  if (mentions.includes(user.userId)) return 'highlight';
+  if (kind === 'reaction' || kind === 'edit') return 'nothing';
+  if (hasKeyword && user.hasKeyword) return 'highlight';
+  return user.isNotifiedOfMessages ? 'notify' : 'nothing';
+}
+
+/** Returns whether receipts of a user cover the event at an index. */
+export const isReadByReceipt = (index: number, { thread }: ModelEvent, { read }: ModelUser): boolean =>
+  index <= Math.max(read.get('room') ?? -1, read.get(thread) ?? -1);
+
+/** Returns notification and highlight counts of the room, then of the main timeline, then of threads, as text. */
+export function modelCounts(events: readonly ModelEvent[], user: ModelUser): string {
+  const counts = new Map([['main', [0, 0]]]);
+  const room = [0, 0];
+  for (const [index, event] of events.entries()) {
+    if (index < user.joinedAt || isReadByReceipt(index, event, user)) continue;
+    const hasAnswered = events
+      .slice(index)
+      .some(
+        (later) =>
+          later.sender === user.userId && later.thread === event.thread && later.kind !== 'redaction',
+      );
+    const verdict = verdictOf(event, user);
+    if (hasAnswered || verdict === 'nothing') continue;
+    const count = counts.get(event.thread) ?? [0, 0];
+    counts.set(event.thread, count);
+    for (const each of [room, count]) {
+      each[0]!++;
+      if (verdict === 'highlight') each[1]!++;
+    }
+  }
+  const { main, ...threads } = Object.fromEntries(
+    [...counts].map(([name, count]) => [name, count.join('/')]),
+  );
+  return [room.join('/'), main, ...Object.values(threads).sort()].join(' ');
+}
