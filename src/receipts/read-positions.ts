@@ -16,7 +16,7 @@ export class ReadPositions {
   constructor(load: (userId: string, roomId: string) => Promise<Receipt[]>, caches: CacheRegistry) {
     this.#known = caches.create('read_positions', {
       size: maxCached,
-      maxBytes: 10 * MiB,
+      maxBytes: 8 * MiB,
       sizeOf: ({ size }) => 120 + 80 * size,
     });
     this.#load = load;

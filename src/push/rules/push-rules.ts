@@ -54,7 +54,7 @@ export class PushRules {
     this.#deps = deps;
     this.#known = deps.caches.create('push_rules_by_user', {
       size: maxCachedUsers,
-      maxBytes: 12 * MiB,
+      maxBytes: 10 * MiB,
       // The rules, and what is compiled from them.
       sizeOf: ({ rules }) => (rules === NO_USER_RULES ? 100 : 4 * sizeOfJson(rules)),
     });
