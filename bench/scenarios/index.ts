@@ -1,4 +1,5 @@
 import type { Scenario } from '../scenario.ts';
+import { appservices } from './appservices.ts';
 import { coldStart } from './cold-start.ts';
 import { delivery } from './delivery.ts';
 import { idleSync } from './idle-sync.ts';
@@ -22,5 +23,6 @@ export const scenarios: readonly Scenario[] = [
   storage,
   stateResolution,
   push,
+  appservices,
   memory,
 ];

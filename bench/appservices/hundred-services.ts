@@ -1,0 +1,140 @@
+/**
+ * Measures the processor time of finding the application services that get an event: 100 services with three namespaces
+ * each, and a room of 10,000 local members. With `--json`, prints the figures for the bench.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { Appservice } from '../../src/appservice-registry/index.ts';
+import { RoomInterest } from '../../src/appservices/interest/room-interest.ts';
+import { UserInterest } from '../../src/appservices/interest/user-interest.ts';
+import { appserviceMigrations } from '../../src/appservices/migrations.ts';
+import { FactBuffer } from '../../src/appservices/outbox/fact-buffer.ts';
+import { FanOut } from '../../src/appservices/outbox/fan-out.ts';
+import type { DeviceListChange } from '../../src/devices/index.ts';
+import { DeviceKeyChanges } from '../../src/e2ee/index.ts';
+import { CacheRegistry, cachesSection } from '../../src/kernel/caches/index.ts';
+import { type Migration, migrate, openDatabase } from '../../src/kernel/database/index.ts';
+import { jsonFacts, Stream } from '../../src/kernel/streams/index.ts';
+import type { DeviceAddress } from '../../src/to-device/index.ts';
+import type { OpenDatabase } from '../../test/support/databases/databases.ts';
+import { sectionDefaults } from '../../test/support/inputs/section-defaults.ts';
+import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
+
+const [serviceCount, memberCount, eventCount, width] = [100, 10_000, 500, 100];
+
+/** CPU microseconds: of the first event, which reads all members, and per event while none and while all services are interested. */
+interface Figures {
+  readonly first: number;
+  readonly none: number;
+  readonly all: number;
+}
+
+const services = Array.from(
+  { length: serviceCount },
+  (_, number) =>
+    new Appservice(
+      {
+        id: `bridge${number}`,
+        url: 'http://127.0.0.1:1',
+        asToken: `as${number}`,
+        hsToken: `hs${number}`,
+        senderLocalpart: `bridge${number}bot`,
+        users: [
+          { regex: `^@bridge${number}_.*:test$`, exclusive: true },
+          { regex: `^@bridge${number}bot:test$`, exclusive: true },
+        ],
+        aliases: [{ regex: `^#bridge${number}_.*:test$`, exclusive: true }],
+        rooms: [],
+        rateLimited: false,
+        receivesEphemeral: false,
+        receivesDeviceChanges: false,
+        managesDevices: false,
+        protocols: [],
+      },
+      'test',
+    ),
+);
+
+async function measure(directory: string): Promise<Figures> {
+  const under = await RoomsUnderTest.open(openerIn(directory), [...appserviceMigrations]);
+  const { database, streams, clock, engine, rooms } = under;
+  const caches = new CacheRegistry(clock, sectionDefaults(cachesSection));
+  const users = new UserInterest(services, 'test', caches);
+  const interest = new RoomInterest({
+    services,
+    users,
+    heads: engine.heads,
+    caches,
+    aliasesOf: (id) => rooms.aliases.of(id),
+  });
+  const sources = {
+    engine,
+    queues: { toDeviceStream: new Stream<DeviceAddress>('to_device', jsonFacts()) },
+    devices: { deviceListStream: new Stream<DeviceListChange>('device_lists', jsonFacts()) },
+    keyChanges: new DeviceKeyChanges(),
+  };
+  const roomId = await under.room(alice);
+  const joinAll = async (members: readonly string[]) => {
+    for (let start = 0; start < members.length; start += width) {
+      await Promise.all(members.slice(start, start + width).map((userId) => under.join(userId, roomId)));
+    }
+  };
+  await joinAll(Array.from({ length: memberCount }, (_, index) => `@member${index}:test`));
+  const fanOut = new FanOut({
+    database,
+    users,
+    rooms: interest,
+    buffer: new FactBuffer(sources, streams, users),
+    engine,
+    userRooms: engine.userRooms,
+    devices: { changedSince: async () => [] },
+    queues: { addressesBetween: async () => [] },
+    onMember: () => undefined,
+    onEntries: () => undefined,
+  });
+  let followed = streams.current;
+  const cpuOf = async (count: number) => {
+    for (let number = 0; number < count; number++) await under.say(alice, roomId, `Message ${number}`);
+    const before = process.cpuUsage();
+    await fanOut.follow(followed, streams.current);
+    const { user, system } = process.cpuUsage(before);
+    followed = streams.current;
+    return (user + system) / count;
+  };
+  const first = await cpuOf(1);
+  const none = await cpuOf(eventCount);
+  await joinAll(services.map(({ sender }) => sender));
+  await fanOut.follow(followed, streams.current);
+  followed = streams.current;
+  const all = await cpuOf(eventCount);
+  const { entries } = await database
+    .reader<{ appservice_outbox: { position: number } }>()
+    .selectFrom('appservice_outbox')
+    .select(({ fn }) => fn.countAll<number>().as('entries'))
+    .executeTakeFirstOrThrow();
+  if (entries < eventCount * serviceCount) throw new Error(`Only ${entries} entries were written`);
+  await engine.close();
+  await database.close();
+  return { first, none, all };
+}
+
+function openerIn(directory: string): OpenDatabase {
+  const open = async (migrations: readonly Migration[] = []) => {
+    const options = { kind: 'sqlite', path: join(directory, 'appservices.db') } as const;
+    const database = await openDatabase(options, { log: pino({ enabled: false }) });
+    await migrate(database, migrations);
+    return database;
+  };
+  return open as OpenDatabase;
+}
+
+const directory = await mkdtemp(join(tmpdir(), 'hearth-appservices-'));
+try {
+  const figures = await measure(directory);
+  if (process.argv.includes('--json')) console.log(JSON.stringify(figures));
+  else console.table(figures);
+} finally {
+  await rm(directory, { recursive: true, force: true });
+}

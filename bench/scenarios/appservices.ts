@@ -1,0 +1,38 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { ofHearth } from '../goals.ts';
+import type { Scenario } from '../scenario.ts';
+
+const program = fileURLToPath(new URL('../appservices/hundred-services.ts', import.meta.url));
+
+/** The bench of application services in its own process; the server beside it is idle. */
+export const appservices: Scenario<undefined> = {
+  name: 'appservices',
+  targets: ['hearth'],
+  prepare: async () => undefined,
+  loads: [
+    {
+      name: 'appservices',
+      title: '100 application services, events in a room of 10,000 local members',
+      operation: 'programs',
+      runsOnce: true,
+      goals: [
+        ofHearth('CPU us per event that no service gets', { atMost: 20 }, ({ figures }) => figures['none']),
+        ofHearth(
+          'CPU us per event that all 100 services get',
+          { atMost: 2_000 },
+          ({ figures }) => figures['all'],
+        ),
+        ofHearth('CPU us for the first event of the room', {}, ({ figures }) => figures['first']),
+      ],
+      async run() {
+        const startedAt = performance.now();
+        const { stdout } = await promisify(execFile)(process.execPath, [program, '--json']);
+        const seconds = (performance.now() - startedAt) / 1000;
+        return { operations: 1, seconds, latencies: [seconds * 1000], figures: JSON.parse(stdout) };
+      },
+    },
+  ],
+  dispose() {},
+};
