@@ -67,6 +67,7 @@ const facts: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
       }),
     }),
     record({ kind: fc.constant('pruned'), eventNids: fc.array(fc.nat()) }),
+    record({ kind: fc.constant('pruned'), eventNids: fc.array(fc.nat()), roomId: text }),
     record({ kind: fc.constant('purged'), roomId: text, roomNid: fc.nat() }),
   ),
   thread_subscriptions: record(user),

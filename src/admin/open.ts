@@ -10,7 +10,7 @@ import type { MediaModeration } from '../media/index.ts';
 import type { Profiles } from '../profiles/index.ts';
 import type { Pushers } from '../pushers/index.ts';
 import type { Reports } from '../reports/index.ts';
-import type { DummyEvents, RoomDeletion, Rooms, UserRedaction } from '../rooms/index.ts';
+import type { DummyEvents, HistoryPurge, RoomDeletion, Rooms, UserRedaction } from '../rooms/index.ts';
 import type { ExternalIds } from '../sso/index.ts';
 import type { AccountAddresses } from '../third-party-ids/index.ts';
 import { DestinationList } from './federation/destination-list.ts';
@@ -32,6 +32,7 @@ import { blockRoutes } from './rooms/block-routes.ts';
 import { deletionRoutes } from './rooms/deletion-routes.ts';
 import { fetchEventRoute } from './rooms/fetch-event-route.ts';
 import { hierarchyRoute } from './rooms/hierarchy-route.ts';
+import { historyPurgeRoutes } from './rooms/history-purge-routes.ts';
 import { historyRoutes } from './rooms/history-routes.ts';
 import { KnownRooms } from './rooms/known-rooms.ts';
 import { rightsRoutes } from './rooms/rights-routes.ts';
@@ -70,6 +71,7 @@ export interface AdminDeps {
   readonly jobs: Jobs;
   readonly rooms: Rooms;
   readonly deletion: RoomDeletion;
+  readonly historyPurge: HistoryPurge;
   readonly userRedaction: UserRedaction;
   readonly dummyEvents: DummyEvents;
   /** Absent where another process runs the media repository. */
@@ -145,6 +147,7 @@ function routesOfRooms(deps: AdminDeps, users: LocalUsers, cursors: PageCursors)
     roomListRoute(list, cursors),
     ...roomRoutes({ ...rooms, rooms: known, list }),
     ...historyRoutes(rooms, known),
+    ...historyPurgeRoutes(deps.historyPurge, known),
     hierarchyRoute(deps.hierarchy, known),
     ...blockRoutes(rooms.blocked),
     ...deletionRoutes({ ...deps, blocked: rooms.blocked, rooms: known, users }),

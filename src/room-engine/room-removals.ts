@@ -5,8 +5,8 @@ import type { UserRoom } from './membership/user-room.ts';
 export type RoomRemoval =
   /** A user has forgotten a room, which they had left. */
   | { readonly kind: 'forgotten'; readonly userId: string; readonly room: UserRoom }
-  /** Events are deleted, or the original content of redacted events is. */
-  | { readonly kind: 'pruned'; readonly eventNids: readonly number[] }
+  /** Events are deleted, or the original content of redacted events is. `roomId`: they are events of this room, which stays. */
+  | { readonly kind: 'pruned'; readonly eventNids: readonly number[]; readonly roomId?: string }
   /** A room is deleted: it is unknown from here on. */
   | { readonly kind: 'purged'; readonly roomId: string; readonly roomNid: number };
 

@@ -71,6 +71,7 @@ export class RoomWriter extends RoomReader {
     });
     const heads = new WritableHeads(stores.storedHeads, groups, deps.caches);
     super(deps, stores, stateKeys, heads);
+    stores.removals.subscribe((removal) => heads.followRemoval(removal));
     this.stateKeys = stateKeys;
     this.checks = new EventChecks(deps.eventChecks?.(this) ?? []);
     this.policies = new PolicyServers({

@@ -19,6 +19,7 @@ export { MembershipJobs } from './membership/membership-jobs.ts';
 export { type LeaveCheck, type LocalUsers, Memberships } from './membership/memberships.ts';
 export { type OpenRemoteMemberships, openRooms, type RoomsDeps } from './open.ts';
 export { PublishedRooms } from './published-rooms.ts';
+export { HistoryPurge } from './purge/history-purge.ts';
 export { RoomPurge } from './purge/room-purge.ts';
 export { openReadingRooms, type ReadingRooms } from './reading-rooms.ts';
 export { UserRedaction, type UserRedactionStatus } from './redactions/user-redaction.ts';

@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
+import type { Randomness } from '../kernel/randomness.ts';
 import type { RoomRows } from '../kernel/slices/index.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import { registerTransactionCleanup } from '../room-engine/index.ts';
@@ -11,6 +12,7 @@ import type { RoomsConfig } from './config.ts';
 import { DummyEvents } from './dummy-events/dummy-events.ts';
 import { runMembershipJobs } from './membership/run-membership-jobs.ts';
 import { ForgottenRooms } from './purge/forgotten-rooms.ts';
+import { HistoryPurge } from './purge/history-purge.ts';
 import { RoomPurge } from './purge/room-purge.ts';
 import { RedactionRetention } from './redactions/redaction-retention.ts';
 import type { Rooms } from './rooms.ts';
@@ -22,6 +24,7 @@ export interface RoomUpkeepDeps {
   readonly streams: StreamWriter;
   readonly clock: Clock;
   readonly jobs: Jobs;
+  readonly randomness: Randomness;
   readonly log: Logger;
   readonly serverName: string;
   readonly rooms: Rooms;
@@ -37,6 +40,7 @@ export interface RoomUpkeepDeps {
 /** The background work on rooms that administrators can start. */
 export interface RoomUpkeep {
   readonly purge: RoomPurge;
+  readonly historyPurge: HistoryPurge;
   readonly dummyEvents: DummyEvents;
   stop(): Promise<void>;
 }
@@ -54,6 +58,7 @@ export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> 
   new RedactionRetention({ ...shared, period: options.redaction_retention_period });
   const dummyEvents = new DummyEvents({ ...shared, threshold: options.dummy_events_threshold });
   const purge = new RoomPurge({ ...shared, rows });
+  const historyPurge = new HistoryPurge(shared);
   new ForgottenRooms({ ...shared, purge, period: options.forgotten_room_retention_period });
   const settings = new SettingsTransfer({
     ...shared,
@@ -61,5 +66,5 @@ export async function openRoomUpkeep(deps: RoomUpkeepDeps): Promise<RoomUpkeep> 
     moveListing: (from, to) => rooms.upgrades.moveListing(from, to),
   });
   await settings.start();
-  return { purge, dummyEvents, stop: () => settings.stop() };
+  return { purge, historyPurge, dummyEvents, stop: () => settings.stop() };
 }

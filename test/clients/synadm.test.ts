@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { after, before, test } from './bounded-test.ts';
+import { eventually } from './eventually.ts';
 import { HearthProcess, registrationSecret } from './hearth-process.ts';
 
 const run = promisify(execFile);
@@ -191,6 +192,44 @@ test('synadm: media', async () => {
   assert.deepEqual(deleted, { deleted_media: [idOf(two)], total: 1 });
   assert.equal((await ask('media', 'delete', '--before-days', '1'))['total'], 0);
   assert.deepEqual(await ask('media', 'purge', '--before-days', '1'), { deleted: 0 });
+});
+
+test('synadm: purges of history', async () => {
+  const fred = await register('fred');
+  const created = await api('POST', '/_matrix/client/v3/createRoom', {}, fred);
+  const roomId = String(created['room_id']);
+  const path = `/_matrix/client/v3/rooms/${encodeURIComponent(roomId)}`;
+  const say = async (body: string) =>
+    String(
+      (await api('PUT', `${path}/send/m.room.message/${body}`, { msgtype: 'm.text', body }, fred))[
+        'event_id'
+      ],
+    );
+  const [old, bound] = [await say('old'), await say('bound')];
+  const { purge_id: id } = await ask(
+    'history',
+    'purge',
+    roomId,
+    '--before-event-id',
+    bound,
+    '--delete-local',
+  );
+  await eventually('the end of the purge', async () => {
+    return (await ask('history', 'purge-status', String(id)))['status'] === 'complete';
+  });
+  const { chunk } = await api('GET', `${path}/messages?dir=b&limit=100`, undefined, fred);
+  const ids = (chunk as readonly { event_id: string }[]).map(({ event_id }) => event_id);
+  assert.deepEqual([ids.includes(old), ids.includes(bound)], [false, true]);
+  // The newest event stays in any case.
+  const { purge_id: second } = await ask(
+    'history',
+    'purge',
+    roomId,
+    '--before',
+    '2100-01-01',
+    '--delete-local',
+  );
+  assert.equal(typeof second, 'string');
 });
 
 test('synadm: registration tokens', async () => {

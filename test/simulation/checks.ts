@@ -22,6 +22,7 @@ export async function pendingWork(
     (select count(*) from destination_rooms) as catch_up_rooms,
     (select count(*) from federation_outbox) as outbox_edus,
     (select count(*) from unannounced_devices) as unannounced_devices,
+    (select count(*) from jobs where kind = 'rooms/tell-leave' and state = 'waiting') as pending_leaves,
     (select count(*) from remote_device_lists where stale = 1) as stale_device_lists`.execute(reader);
   const { pendingPdus, destinations } = run.sender.status;
   const partial = (await canBeCompleted(server, roomId, servers)) ? 1 : 0;

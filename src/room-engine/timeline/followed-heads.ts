@@ -48,8 +48,10 @@ export class FollowedHeads implements HeadReader {
     this.#cache.remeasure(roomId);
   }
 
-  /** Drops the head of a deleted room. */
+  /** Drops the head of a deleted room, and deleted events of a room that stays. */
   followRemoval(removal: RoomRemoval): void {
+    if (removal.kind === 'pruned' && removal.roomId !== undefined)
+      this.#cache.peek(removal.roomId)?.forgetEvents(new Set(removal.eventNids));
     if (removal.kind !== 'purged') return;
     this.#missed.get(removal.roomId)?.push('deleted');
     this.#cache.delete(removal.roomId);

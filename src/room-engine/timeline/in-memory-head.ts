@@ -145,6 +145,14 @@ export abstract class InMemoryHead implements RoomHead {
     else this.#recent[index] = stored;
   }
 
+  /** Drops deleted events from `recent`. */
+  forgetEvents(nids: ReadonlySet<number>): void {
+    for (let index = this.#recent.length; index-- > 0; ) {
+      if (nids.has(this.#recent[index]!.nid)) this.#recent.splice(index, 1);
+    }
+    this.#dropRecent(0);
+  }
+
   /** Marks the copies of an event in `recent` as redacted, or, with `undefined`, as not redacted. */
   markRedacted(nid: number, by: number | undefined): void {
     for (const stored of this.#recent) if (stored.nid === nid) stored.redactedBy = by;

@@ -1,6 +1,7 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { RoomVersion } from '../../protocol/index.ts';
+import type { RoomRemoval } from '../room-removals.ts';
 import { GroupChain } from '../state/group-chain.ts';
 import type { StateGroups } from '../state/state-groups.ts';
 import { isStorableText } from './event-to-send.ts';
@@ -97,6 +98,12 @@ export class WritableHeads implements HeadReader {
   /** Undoes `block`: the head is loaded again if the room still exists. */
   unblock(roomId: string): void {
     this.#retired.delete(roomId);
+  }
+
+  /** Drops deleted events of a room that stays from the head. */
+  followRemoval(removal: RoomRemoval): void {
+    if (removal.kind === 'pruned' && removal.roomId !== undefined)
+      this.peek(removal.roomId)?.forgetEvents(new Set(removal.eventNids));
   }
 
   /** Measures a head again for the size of the cache. */

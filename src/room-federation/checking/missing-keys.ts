@@ -4,8 +4,11 @@ import type { Clock } from '../../kernel/clock.ts';
 /** Milliseconds since the first failed look-up for which a key is waited for: two hours. */
 export const keyWait = 2 * 60 * 60_000;
 
-/** Milliseconds after the last failed look-up for which a missing key is remembered, and how many keys are. */
-const [rememberedFor, maxKeys] = [24 * 60 * 60_000, 20_000];
+/** Milliseconds after the last failed look-up for which a missing key is remembered. */
+const rememberedFor = 24 * 60 * 60_000;
+
+/** Missing keys that are remembered, and estimated bytes of one. */
+const [maxKeys, keyBytes] = [5_000, 200];
 
 interface MissingKey {
   /** Milliseconds since the epoch, like `lastAt`: the first and the last failed look-up. */
@@ -26,6 +29,8 @@ export class MissingKeys {
     this.#clock = clock;
     this.#keys = caches.create('missing_server_keys', {
       size: maxKeys,
+      maxBytes: maxKeys * keyBytes,
+      sizeOf: () => keyBytes,
       isExpired: ({ lastAt }) => lastAt + rememberedFor <= clock.now(),
     });
   }

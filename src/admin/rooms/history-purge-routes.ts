@@ -1,0 +1,59 @@
+import { Type } from 'typebox';
+import { type Route, route } from '../../kernel/http/index.ts';
+import { notFound } from '../../protocol/index.ts';
+import type { HistoryPurge } from '../../rooms/index.ts';
+import { checkRoomId, type KnownRooms } from './known-rooms.ts';
+
+const path = '/_server/admin/v1/purge_history/:roomId';
+const response = Type.Object({ purge_id: Type.String() });
+const options = { delete_local_events: Type.Optional(Type.Boolean()) };
+
+/** Deletes old messages of rooms, and shows how far that is. */
+export function historyPurgeRoutes(purge: HistoryPurge, rooms: KnownRooms): Route[] {
+  const schedule = async (
+    roomId: string,
+    bound: { readonly eventId?: string | undefined; readonly ts?: number | undefined },
+    deleteLocalEvents = false,
+  ) => {
+    checkRoomId(roomId);
+    return { purge_id: await purge.schedule(await rooms.get(roomId), { ...bound, deleteLocalEvents }) };
+  };
+  return [
+    route(
+      { method: 'POST', path: `${path}/:eventId`, auth: 'admin', body: Type.Object(options), response },
+      ({ params: { roomId, eventId }, body }) => schedule(roomId, { eventId }, body.delete_local_events),
+    ),
+    route(
+      {
+        method: 'POST',
+        path,
+        auth: 'admin',
+        body: Type.Object({
+          ...options,
+          purge_up_to_event_id: Type.Optional(Type.String()),
+          purge_up_to_ts: Type.Optional(Type.Integer()),
+        }),
+        response,
+      },
+      ({ params: { roomId }, body }) =>
+        schedule(
+          roomId,
+          { eventId: body.purge_up_to_event_id, ts: body.purge_up_to_ts },
+          body.delete_local_events,
+        ),
+    ),
+    route(
+      {
+        method: 'GET',
+        path: '/_server/admin/v1/purge_history_status/:purgeId',
+        auth: 'admin',
+        response: Type.Object({ status: Type.String(), error: Type.Optional(Type.String()) }),
+      },
+      async ({ params: { purgeId } }) => {
+        const found = purgeId.includes('\0') ? undefined : await purge.status(purgeId);
+        if (found === undefined) throw notFound(`purge id '${purgeId}' not found`);
+        return { status: found.status, ...(found.error !== undefined && { error: found.error }) };
+      },
+    ),
+  ];
+}
