@@ -40,6 +40,7 @@ import {
 } from './kernel/http/index.ts';
 import type { Pages } from './kernel/pages/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
+import { withoutLocalLogins } from './oauth/index.ts';
 import { openProfileRequests } from './profiles/index.ts';
 import { RelationIndex } from './relations/index.ts';
 import { roomRoutes } from './rooms/index.ts';
@@ -87,7 +88,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         startUrlPreviews(kernel, media, opened);
         const mailTemplates = openMailTemplates(kernel.configuration.mail);
         const appservices = await openRegisteredAppservices(kernel, opened);
-        const oauth = openOAuthBeforeUsers(kernel);
+        const oauth = openOAuthBeforeUsers(kernel, opened);
         const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
         const pushers = openPusherList(kernel, thirdPartyIds);
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
@@ -156,7 +157,8 @@ export function createHomeserver(environment: Environment): Homeserver {
             ...federationReadRoutes(kernel, { users, rooms, directory, openIdTokens }),
           ],
         });
-        routes = auditedRoutes(opened.routes, kernel.namedLog('admin'));
+        const served = oauth.service ? withoutLocalLogins(opened.routes) : opened.routes;
+        routes = auditedRoutes(served, kernel.namedLog('admin'));
         const { registry } = appservices;
         const authenticator = await openAuthenticator(kernel, registry, users.accounts, sawService);
         const http = createHttp(kernel, authenticator, federation, routes, pages);

@@ -53,6 +53,7 @@ export type { NewRegistrationToken, RegistrationTokens } from './registration-to
 export type { RegistrationToken, TokenLimits } from './registration-tokens/token-store.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions, TokenOwner } from './sessions/sessions.ts';
+export type { IntrospectedToken, TokenIntrospection } from './sessions/token-introspection.ts';
 export type { AccountTables } from './tables.ts';
 export {
   noThirdPartyIdentifiers,

@@ -41,6 +41,7 @@ import { registrationRoutes, sharedSecretRoutes } from './routes/registration-ro
 import { SessionAuthenticator } from './sessions/session-authenticator.ts';
 import { SessionCache } from './sessions/session-cache.ts';
 import { Sessions } from './sessions/sessions.ts';
+import type { TokenIntrospection } from './sessions/token-introspection.ts';
 import { noThirdPartyIdentifiers, type ThirdPartyIdentifiers } from './third-party-identifiers.ts';
 import type { UsernameReservations } from './usernames.ts';
 
@@ -75,6 +76,8 @@ export interface AccountExtensions {
   /** Flows, besides the password, by which a logged-in user can confirm an action. */
   readonly confirmation?: (userId: string) => Promise<Flows>;
   readonly loginTypes?: readonly LoginType[];
+  /** Asks an authentication service about access tokens; absent when this server issues them. */
+  readonly introspection?: TokenIntrospection | undefined;
   /** Confirms actions of sessions that cannot use interactive authentication. */
   readonly confirmationElsewhere?: ConfirmationElsewhere | undefined;
   /** Logins through a browser. */
@@ -159,7 +162,15 @@ export function openAccounts(
     consents,
     registrationTokens,
     tokenValidity: tokenValidityRoute({ registrationTokens, limiter: limits.tokenValidity }, options),
-    authenticator: new SessionAuthenticator({ ...core, cache }, options),
+    authenticator: new SessionAuthenticator(
+      {
+        ...core,
+        cache,
+        introspection: extensions.introspection,
+        hasDevice: (userId, deviceId) => devices.exists(userId, deviceId),
+      },
+      options,
+    ),
     reauthenticator,
     loginTokens,
     loginTokenRoutes: loginTokenRoutes(

@@ -11,11 +11,13 @@ export type AuthMetadata = () => Promise<JsonObject>;
 export interface CapabilityRoutesDeps {
   readonly served: ServedFeatures;
   readonly authMetadata?: AuthMetadata | undefined;
+  /** Returns what `/.well-known` says about the authorization server, for clients of an earlier MSC2965. */
+  readonly authentication?: (() => Promise<JsonObject>) | undefined;
 }
 
 /** Routes that tell clients and servers what this server is and supports. */
 export function capabilityRoutes(
-  { served, authMetadata }: CapabilityRoutesDeps,
+  { served, authMetadata, authentication }: CapabilityRoutesDeps,
   options: CapabilityOptions & WellKnownOptions & FeatureOptions,
 ): Route[] {
   return [
@@ -31,7 +33,7 @@ export function capabilityRoutes(
       ({ requester }) => ({ capabilities: capabilitiesOf(requester, options, served) }),
     ),
     authMetadataRoute(authMetadata),
-    fileRoute({ operationId: 'getWellknown', path: '/.well-known/proto/client' }, clientWellKnown(options)),
+    clientWellKnownRoute(clientWellKnown(options), authentication),
     fileRoute(
       { operationId: 'getWellknownSupport', path: '/.well-known/proto/support' },
       supportWellKnown(options),
@@ -74,6 +76,19 @@ function authMetadataRoute(authMetadata: AuthMetadata | undefined): Route {
       return authMetadata();
     },
   );
+}
+
+/** The file for clients names the authorization server too, unless that does not answer just then. */
+function clientWellKnownRoute(
+  content: JsonObject | undefined,
+  authentication: (() => Promise<JsonObject>) | undefined,
+): Route {
+  const contract = { operationId: 'getWellknown', path: '/.well-known/proto/client' } as const;
+  if (content === undefined || authentication === undefined) return fileRoute(contract, content);
+  return route({ ...contract, method: 'GET', auth: 'none' }, async () => {
+    const found = await authentication().catch(() => undefined);
+    return found === undefined ? content : { ...content, 'org.matrix.msc2965.authentication': found };
+  });
 }
 
 function fileRoute(

@@ -1,16 +1,20 @@
 import { type AccountsSlice, type ConfirmationElsewhere, canChangePassword } from '../accounts/index.ts';
 import type { AuthMetadata } from '../capabilities/index.ts';
+import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import {
+  AuthenticationService,
   authMetadata,
   ConfirmationOnPage,
   CrossSigningResets,
   Endpoints,
   isOAuthSession,
   openAuthorizationServer,
+  openDelegatedAuthentication,
   pagePaths,
 } from '../oauth/index.ts';
 import type { Profiles } from '../profiles/index.ts';
+import type { JsonObject } from '../protocol/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
@@ -21,12 +25,17 @@ export interface OAuthBeforeUsers {
   /** Absent while no authorization server is in use. */
   readonly confirmationElsewhere?: ConfirmationElsewhere;
   readonly authMetadata?: AuthMetadata;
+  /** The service that authenticates users in place of this server. */
+  readonly service?: AuthenticationService;
 }
 
 /** Opens the parts of OAuth 2.0 that accounts use. */
-export function openOAuthBeforeUsers(kernel: Kernel): OAuthBeforeUsers {
+export function openOAuthBeforeUsers(kernel: Kernel, opened: OpenedSlices): OAuthBeforeUsers {
   const { configuration, database } = kernel;
   const resets = new CrossSigningResets(kernel);
+  if (configuration.accounts.proto_authentication_service.enabled) {
+    return withService(kernel, resets, openService(kernel, opened));
+  }
   if (!configuration.oauth.oauth2.enabled) return { resets };
   const endpoints = endpointsOf(kernel);
   const accountUrl = endpoints.url(pagePaths.account);
@@ -42,21 +51,65 @@ export function openOAuthBeforeUsers(kernel: Kernel): OAuthBeforeUsers {
   };
 }
 
+/** Returns what accounts use of an authentication service that others run. */
+function withService(
+  kernel: Kernel,
+  resets: CrossSigningResets,
+  service: AuthenticationService,
+): OAuthBeforeUsers {
+  return {
+    resets,
+    service,
+    confirmationElsewhere: new ConfirmationOnPage({
+      ...kernel,
+      resets,
+      appliesTo: async () => true,
+      accountUrl: () => service.accountUrl(),
+    }),
+    authMetadata: () => service.metadata(),
+  };
+}
+
+/** Opens the connection to the authentication service, which may be at a private address. */
+function openService(kernel: Kernel, opened: OpenedSlices): AuthenticationService {
+  const { authorities, clock, caches, configuration, resolver = systemResolver } = kernel;
+  const { endpoint, force_http2: http2, secret } = configuration.accounts.proto_authentication_service;
+  const http = new OutboundHttp({
+    caches,
+    clock,
+    resolver,
+    name: 'authentication_service_pools',
+    config: { ...configuration.outbound, ip_range_blacklist: [] },
+    tls: authorities && new TlsSettings({ verify: true, authorities }),
+    http2,
+    maxServers: 8,
+  });
+  opened.add('authentication service', { stop: () => http.close() });
+  const log = kernel.namedLog('authentication_service');
+  return new AuthenticationService({ ...kernel, http, log }, { endpoint, secret: secret ?? '' });
+}
+
 /** The slices that the authorization server uses. */
 export interface AuthorizationServerParts {
   readonly accounts: AccountsSlice;
   readonly profiles: Profiles;
   readonly resets: CrossSigningResets;
+  readonly service?: AuthenticationService | undefined;
   readonly addresses: OpenedThirdPartyIds | undefined;
 }
 
-/** Opens the authorization server if it is enabled; to be called before jobs are started. */
+/** Opens the authorization server, or what one that others run needs, if one is enabled; to be called before jobs are started. */
 export function startAuthorizationServer(
   kernel: Kernel,
-  { accounts, profiles, resets, addresses }: AuthorizationServerParts,
+  { accounts, profiles, resets, service, addresses }: AuthorizationServerParts,
   pages: Pages,
   opened: OpenedSlices,
 ): void {
+  if (service !== undefined) {
+    const delegated = { service, slice: accounts, profiles, mails: addresses?.thirdPartyIds, resets };
+    opened.add('authentication by a service', openDelegatedAuthentication(delegated));
+    return;
+  }
   if (!kernel.configuration.oauth.oauth2.enabled) return;
   const endpoints = endpointsOf(kernel);
   const options = kernel.configuration.accounts;
@@ -77,3 +130,9 @@ export function startAuthorizationServer(
 
 const endpointsOf = ({ configuration, serverName }: Kernel) =>
   new Endpoints(configuration.server.public_baseurl, serverName);
+
+/** Returns what `/.well-known` says about an authorization server. Source: MSC2965 of 2022. */
+export async function authenticationOf(authMetadata: AuthMetadata): Promise<JsonObject> {
+  const { issuer = null, account_management_uri: account = null } = await authMetadata();
+  return { issuer, account };
+}

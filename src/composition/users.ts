@@ -37,7 +37,7 @@ import type { PictureStore, SsoSlice } from '../sso/index.ts';
 import { thirdPartyIdRoutes } from '../third-party-ids/index.ts';
 import type { Kernel } from './kernel.ts';
 import { noticesUserOf } from './notices-user.ts';
-import type { OAuthBeforeUsers } from './oauth.ts';
+import { authenticationOf, type OAuthBeforeUsers } from './oauth.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import { startSso } from './sso.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
@@ -161,6 +161,7 @@ export function startUsers(
       ...(addresses && {
         thirdPartyIds: identifiersOf(kernel, addresses, pushers),
       }),
+      introspection: oauth?.service,
       confirmationElsewhere: oauth?.confirmationElsewhere,
       ...sso?.extensions,
       loginTypes: [
@@ -220,21 +221,37 @@ function identifiersOf(
   return subscribes && pushers ? subscribingNewUsers(addresses, pushers) : addresses;
 }
 
-function routesOfCapabilities({ configuration }: Kernel, { authMetadata }: Partial<OAuthBeforeUsers> = {}) {
+function routesOfCapabilities(
+  { configuration }: Kernel,
+  { authMetadata, service }: Partial<OAuthBeforeUsers> = {},
+) {
   const served = {
-    thirdPartyIdChanges: configuration.accounts.enable_3pid_changes,
-    loginTokens: configuration.accounts.login_via_existing_session.enabled,
+    thirdPartyIdChanges: configuration.accounts.enable_3pid_changes && service === undefined,
+    loginTokens: configuration.accounts.login_via_existing_session.enabled && service === undefined,
     locking: true,
     suspension: true,
     delayedEvents: maxScheduled,
   };
   const { accounts, oauth, profiles, rooms, server } = configuration;
-  const features = { qr_code_login: oauth.oauth2.enabled };
+  const features = { qr_code_login: oauth.oauth2.enabled && service === undefined };
   return capabilityRoutes(
-    { served, authMetadata },
-    { ...accounts, ...profiles, ...rooms, ...server, ...features },
+    { served, authMetadata, authentication: authMetadata && (() => authenticationOf(authMetadata)) },
+    {
+      ...accounts,
+      ...profiles,
+      ...rooms,
+      ...server,
+      ...features,
+      ...(service && { password_config: noPasswords(accounts) }),
+    },
   );
 }
+
+/** Passwords are not changed here while an authentication service authenticates users. */
+const noPasswords = ({ password_config }: Kernel['configuration']['accounts']) => ({
+  ...password_config,
+  enabled: false as const,
+});
 
 function limitsOf({ configuration, limiter }: Kernel) {
   const { rc_registration, rc_registration_token_validity, rc_login } = configuration.rateLimits;

@@ -96,12 +96,6 @@ export const features: readonly Feature[] = [
     consequence: 'users cannot log in with a JSON web token',
   },
   {
-    name: 'the authentication service',
-    options: ['proto_authentication_service'],
-    switches: ['proto_authentication_service.enabled'],
-    consequence: 'logins are not delegated to it, and its access tokens are refused',
-  },
-  {
     name: 'login via an existing session',
     options: ['login_via_existing_session'],
     switches: ['login_via_existing_session.enabled'],

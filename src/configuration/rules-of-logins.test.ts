@@ -5,6 +5,14 @@ const provider = 'idp_id: a, issuer: "https://a.org", client_id: c';
 
 const cases: RuleCase[] = [
   {
+    rule: 'refuses an authorization server of its own beside an authentication service',
+    invalid: 'oauth2: {enabled: true}\nproto_authentication_service: {enabled: true, secret: s}',
+    kind: 'error',
+    path: 'oauth2.enabled',
+    message: /excludes proto_authentication_service/,
+    valid: 'oauth2: {enabled: true}',
+  },
+  {
     rule: 'refuses two providers with the same id',
     invalid: `oidc_providers: [{${provider}, client_secret: s}, {${provider}, client_secret: s}]`,
     kind: 'error',

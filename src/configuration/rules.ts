@@ -50,6 +50,15 @@ const metricsListener: Rule<HearthConfiguration> = ({ http, observability }, vie
   view.warn(path ?? `listeners[${listener}].type`, 'serves nothing unless enable_metrics is on');
 };
 
+const oneAuthorizationServer: Rule<HearthConfiguration> = ({ accounts, oauth }, view) => {
+  if (oauth.oauth2.enabled && accounts.proto_authentication_service.enabled) {
+    view.error(
+      'oauth2.enabled',
+      'excludes proto_authentication_service.enabled: there is one authorization server',
+    );
+  }
+};
+
 /** Rules between options of different sections. */
 export const configurationRules: readonly Rule<HearthConfiguration>[] = [
   consentResource,
@@ -58,6 +67,7 @@ export const configurationRules: readonly Rule<HearthConfiguration>[] = [
   avatars,
   proxiedPreviews,
   metricsListener,
+  oneAuthorizationServer,
 ];
 
 function resourcePath(listeners: HearthConfiguration['http']['listeners'], name: string): string | undefined {

@@ -18,7 +18,8 @@ import { clientRegistrationRoute } from './clients/registration-route.ts';
 import type { CrossSigningResets } from './cross-signing-resets.ts';
 import { deviceAuthorizationRoute, linkRoutes } from './device-grant/device-grant-routes.ts';
 import { DeviceGrants } from './device-grant/device-grants.ts';
-import type { Endpoints } from './endpoints.ts';
+import { issuerRoute, resetFallbackRoute } from './discovery-routes.ts';
+import { type Endpoints, pagePaths } from './endpoints.ts';
 import { Rendezvous } from './rendezvous/rendezvous.ts';
 import { rendezvousRoutes } from './rendezvous/rendezvous-routes.ts';
 import { OAuthSessions } from './tokens/oauth-sessions.ts';
@@ -80,7 +81,10 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
     beginLimiter: limiter(addressRate),
     codeLimiter: limiter(codeRate),
   };
+  const accountUrl = endpoints.url(pagePaths.account);
   const routes: Route[] = [
+    resetFallbackRoute(async () => accountUrl),
+    issuerRoute(async () => endpoints.issuer),
     clientRegistrationRoute(clients, limiter(addressRate)),
     ...authorizationRoutes({ ...pageDeps, codes }),
     ...tokenRoutes({ clients, codes, deviceGrants: grants, sessions: oauthSessions, accounts }),

@@ -1,7 +1,7 @@
 import { OAuthError } from './oauth-error.ts';
 
 /** Scopes with full access to the client-server API; the second is the spelling of MSC2967. */
-const apiScopes: readonly string[] = [
+export const apiScopes: readonly string[] = [
   'urn:matrix:client:api:*',
   'urn:matrix:org.matrix.msc2967.client:api:*',
 ];
@@ -26,16 +26,12 @@ export interface GrantedScope {
  */
 export function grantScope(requested: string): GrantedScope {
   const tokens = [...new Set(requested.split(' ').filter((token) => token !== ''))];
-  const devices = new Set<string>();
-  for (const token of tokens) {
-    const prefix = devicePrefixes.find((one) => token.startsWith(one));
-    if (prefix !== undefined) devices.add(token.slice(prefix.length));
-  }
+  const devices = deviceIdsIn(tokens);
   const [deviceId = ''] = devices;
   if (!tokens.some((token) => apiScopes.includes(token))) {
     throw new OAuthError('invalid_scope', 'The scope must contain urn:matrix:client:api:*');
   }
-  if (devices.size !== 1 || !devicePattern.test(deviceId)) {
+  if (devices.length !== 1 || !devicePattern.test(deviceId)) {
     throw new OAuthError(
       'invalid_scope',
       'The scope must contain exactly one urn:matrix:client:device:<device_id>',
@@ -46,4 +42,14 @@ export function grantScope(requested: string): GrantedScope {
       token === 'openid' || apiScopes.includes(token) || devicePrefixes.some((one) => token.startsWith(one)),
   );
   return { deviceId, text: granted.join(' ') };
+}
+
+/** The device ids that a scope contains, each once. */
+export function deviceIdsIn(tokens: readonly string[]): string[] {
+  const devices = new Set<string>();
+  for (const token of tokens) {
+    const prefix = devicePrefixes.find((one) => token.startsWith(one));
+    if (prefix !== undefined) devices.add(token.slice(prefix.length));
+  }
+  return [...devices];
 }

@@ -117,6 +117,10 @@ export const sessionOptions = {
           default: 'http://localhost:8080',
         },
       ),
+      force_http2: option(boolean(), {
+        description: 'Sends requests to the service by HTTP/2 only, also without TLS.',
+        default: false,
+      }),
       secret: option(nullable(string({ minLength: 1 })), {
         description: 'The secret that this server and the service present to each other.',
         default: null,

@@ -5,11 +5,13 @@ import type { AuthenticationContext, Authenticator, Requester } from '../../kern
 import type { MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { AccountTables } from '../tables.ts';
+import { readUser } from '../user-store.ts';
 import type { Session, SessionCache } from './session-cache.ts';
 import type { Sessions } from './sessions.ts';
 import { expiredToken, lockedAccount, unknownToken } from './token-errors.ts';
+import type { TokenIntrospection } from './token-introspection.ts';
 import { type AccessTokenRow, findAccessToken } from './token-store.ts';
-import { hashAccessToken } from './tokens.ts';
+import { hashAccessToken, idOfForeignToken } from './tokens.ts';
 
 export interface SessionAuthenticatorDeps {
   readonly database: Database;
@@ -19,6 +21,10 @@ export interface SessionAuthenticatorDeps {
   readonly lastSeen: LastSeen;
   /** Signs the access tokens of guests. */
   readonly tokenKey: Uint8Array;
+  /** Whether a user has a device. */
+  readonly hasDevice: (userId: string, deviceId: string) => Promise<boolean>;
+  /** Set when an authentication service issues the access tokens. */
+  readonly introspection?: TokenIntrospection | undefined;
   /**
    * Set while the server is disabled (`hs_disabled`). Administrators are exempt, and all users may log out.
    */
@@ -45,8 +51,12 @@ export class SessionAuthenticator implements Authenticator {
    */
   authenticate(token: string, context: AuthenticationContext): Requester | Promise<Requester> {
     if (token.length > maxTokenLength) throw unknownToken('Unknown access token');
-    const session = this.#deps.cache.get(token);
-    return session ? this.#admit(session, context) : this.#load(token, context);
+    const { cache, clock, introspection } = this.#deps;
+    const session = cache.get(token);
+    if (session !== undefined && (session.usableUntil ?? Number.POSITIVE_INFINITY) > clock.now()) {
+      return this.#admit(session, context);
+    }
+    return introspection ? this.#introspect(introspection, token, context) : this.#load(token, context);
   }
 
   #admit(session: Session, context: AuthenticationContext): Requester {
@@ -63,6 +73,43 @@ export class SessionAuthenticator implements Authenticator {
     if (administrator === undefined || this.#tracksPuppets)
       lastSeen.record({ userId, deviceId, ip, userAgent });
     return session.requester;
+  }
+
+  /** Finds the session of a token of the authentication service. @throws as `authenticate`; MatrixError 503 */
+  async #introspect(
+    introspection: TokenIntrospection,
+    token: string,
+    context: AuthenticationContext,
+  ): Promise<Requester> {
+    const { cache, clock, database } = this.#deps;
+    const { generation } = cache;
+    const found = await introspection.introspect(token);
+    if (found === undefined) throw unknownToken('Unknown access token');
+    const { userId, deviceId, isAdmin, usableUntil } = found;
+    const user = await readUser(database.reader<AccountTables>(), userId);
+    if (user === undefined || user.isDeactivated) throw unknownToken('Unknown access token');
+    // The service deletes the device when a session ends, before its answers about the token change here.
+    if (deviceId !== undefined && !(await this.#deps.hasDevice(userId, deviceId))) {
+      throw unknownToken('The session has ended');
+    }
+    const session: Session = {
+      requester: Object.freeze({
+        userId,
+        deviceId,
+        isGuest: false,
+        isAdmin,
+        isSuspended: user.isSuspended,
+        isShadowBanned: user.isShadowBanned,
+        appservice: undefined,
+        tokenId: idOfForeignToken(token),
+      }),
+      isLocked: user.isLocked,
+      expiresAt: undefined,
+      usableUntil,
+    };
+    const requester = this.#admit(session, context);
+    cache.put(token, session, generation, clock.now());
+    return requester;
   }
 
   async #load(token: string, context: AuthenticationContext): Promise<Requester> {

@@ -9,6 +9,8 @@ export interface Session {
   readonly administrator?: string | undefined;
   /** Milliseconds since the epoch; `undefined` when it does not expire. */
   readonly expiresAt: number | undefined;
+  /** Milliseconds since the epoch at which it is read again; `undefined`: when the user's sessions change. */
+  readonly usableUntil?: number | undefined;
 }
 
 /** Default maximum number of cached sessions, enough for those in concurrent use on a large server. */

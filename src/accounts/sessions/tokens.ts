@@ -39,3 +39,7 @@ function randomId(randomness: Randomness): number {
   const bytes = randomness.bytes(6);
   return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6) + 1;
 }
+
+/** Identifies a token that an authentication service has issued, by a positive number of 48 bits. */
+export const idOfForeignToken = (secret: string): number =>
+  Number.parseInt(hash('sha256', secret, 'hex').slice(0, 12), 16) + 1;

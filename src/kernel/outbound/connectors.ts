@@ -17,8 +17,18 @@ const connectTimeout = 10_000;
 const autoSelectFamilyAttemptTimeout = 1_000;
 
 /** Returns a connector that connects to the target itself, at an address that the policy allows. */
-export function directConnector(target: Endpoint, resolver: Resolver, policy: AddressPolicy): Connector {
-  const connect = buildConnector({ ...optionsOf(target), lookup: guardedLookup(resolver, policy) });
+export function directConnector(
+  target: Endpoint,
+  resolver: Resolver,
+  policy: AddressPolicy,
+  http2 = false,
+): Connector {
+  const protocol = http2 ? { allowH2: true, preferH2: true, useH2c: target.tls === undefined } : {};
+  const connect = buildConnector({
+    ...optionsOf(target),
+    ...protocol,
+    lookup: guardedLookup(resolver, policy),
+  });
   return (_asked, callback) => {
     if (isIP(target.host) !== 0 && !policy.allows(target.host)) callback(refusedAddress(target.host), null);
     else connect(endpointOf(target), callback);
@@ -40,7 +50,7 @@ export function tunnelConnector(target: Endpoint, proxy: URL): Connector {
 }
 
 /**
- * HTTP/1.1 only: requests to one server are few at a time, and a second protocol would double the attack
+ * HTTP/1.1 only, unless an operator wants HTTP/2 for a service: requests to one server are few at a time, and a second protocol would double the attack
  * surface.
  */
 function optionsOf({ tls }: Endpoint) {

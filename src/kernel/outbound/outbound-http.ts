@@ -54,6 +54,8 @@ export interface OutboundHttpOptions {
   readonly resolver?: Resolver;
   /** For requests without `tls`; by default the certificate authorities of the machine. */
   readonly tls?: TlsSettings | undefined;
+  /** Sends requests by HTTP/2, also without TLS. By default they are sent by HTTP/1.1. */
+  readonly http2?: boolean;
 }
 
 /**
@@ -75,6 +77,7 @@ export class OutboundHttp {
     maxPools,
     resolver = systemResolver,
     tls,
+    http2 = false,
   }: OutboundHttpOptions) {
     this.#clock = clock;
     this.#tls = tls ?? new TlsSettings({ verify: true });
@@ -83,7 +86,15 @@ export class OutboundHttp {
       refused: config.ip_range_blacklist,
       allowed: config.ip_range_whitelist,
     });
-    this.#pools = new Pools({ caches, name, maxPools, resolver, policy, proxies: new Proxies(config) });
+    this.#pools = new Pools({
+      caches,
+      name,
+      resolver,
+      policy,
+      proxies: new Proxies(config),
+      http2,
+      maxPools,
+    });
   }
 
   /** Sends a request to a URL and reads the response, whatever its status. @throws OutboundError */

@@ -31,6 +31,8 @@ export interface PoolsDeps {
   readonly resolver: Resolver;
   readonly policy: AddressPolicy;
   readonly proxies: Proxies;
+  /** Whether requests are sent by HTTP/2. */
+  readonly http2: boolean;
 }
 
 /** Keeps connections open for reuse, by target and TLS settings. */
@@ -53,8 +55,8 @@ export class Pools {
   routeTo(target: Target): PoolRoute {
     const proxy = this.#deps.proxies.for(target.tls !== undefined, target.host);
     if (proxy === undefined) {
-      const { resolver, policy } = this.#deps;
-      const pool = this.#pool(target, keyOf(target), () => directConnector(target, resolver, policy));
+      const { resolver, policy, http2 } = this.#deps;
+      const pool = this.#pool(target, keyOf(target), () => directConnector(target, resolver, policy, http2));
       return { pool, path: target.path, headers: {} };
     }
     if (target.tls !== undefined) {
@@ -91,7 +93,8 @@ export class Pools {
         new Pool(origin, {
           connections,
           keepAliveTimeout,
-          allowH2: false,
+          allowH2: this.#deps.http2,
+          ...(this.#deps.http2 && tls === undefined && { useH2c: true }),
           connect: connector(),
           headersTimeout: 0,
           bodyTimeout: 0,

@@ -11,7 +11,7 @@ const impliedResources: Partial<Record<ResourceName, readonly ResourceName[]>> =
 
 /** Path prefixes of each resource, in the documents' spelling. A prefix ends at a path segment. */
 const prefixes: Record<ResourceName, readonly string[]> = {
-  client: ['/', '/_proto/client', '/_server/client', '/_server/admin', '/.well-known/proto'],
+  client: ['/', '/_proto/client', '/_server/client', '/_server/admin', '/_server/mas', '/.well-known/proto'],
   consent: ['/_proto/consent'],
   federation: ['/_proto/federation', '/.well-known/proto/server'],
   keys: ['/_proto/key'],

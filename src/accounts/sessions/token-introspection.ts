@@ -1,0 +1,18 @@
+/** What an authentication service says about a valid access token. */
+export interface IntrospectedToken {
+  readonly userId: string;
+  readonly deviceId: string | undefined;
+  /** Whether the token has the rights of a server administrator. */
+  readonly isAdmin: boolean;
+  /** Milliseconds since the epoch until which the answer may be used. */
+  readonly usableUntil: number;
+}
+
+/** Asks an authentication service about access tokens, in place of the database. */
+export interface TokenIntrospection {
+  /**
+   * @returns `undefined` for a token that is not valid
+   * @throws MatrixError 503 when the service does not answer
+   */
+  introspect(token: string): Promise<IntrospectedToken | undefined>;
+}

@@ -1,0 +1,331 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forServerDatabases } from '../../../test/support/databases/databases.ts';
+import { ScriptedAuthenticationService } from '../../../test/support/other-servers/authentication-service.ts';
+import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { ClientIdentity } from '../../../test/support/users/client-device.ts';
+
+const secret = 'the shared secret';
+const apiScope = 'urn:matrix:client:api:*';
+
+forServerDatabases(import.meta.url, (open) => {
+  describe('a server with an authentication service', () => {
+    let service: ScriptedAuthenticationService;
+    let server: TestServer;
+    let clock: ManualClock;
+    let count = 0;
+    before(async () => {
+      service = await ScriptedAuthenticationService.start();
+      clock = manualClock();
+      server = await startTestServer({
+        database: open.kind,
+        clock,
+        config: {
+          accounts: {
+            enable_3pid_changes: true,
+            proto_authentication_service: { enabled: true, endpoint: service.endpoint, secret },
+          },
+          server: { public_baseurl: 'https://test/' },
+        },
+      });
+    });
+    afterEach(() => {
+      service.status = 200;
+      service.asked.length = 0;
+    });
+    after(async () => {
+      await server.stop();
+      await service.stop();
+    });
+
+    const provision = (method: string, path: string, body?: object, token = secret) =>
+      server.api(method, `/_synapse/mas/${path}`, { token, ...(body && { body }) });
+    const whoami = async (token: string) => {
+      const { status, body } = await server.api('GET', '/_matrix/client/v3/account/whoami', { token });
+      return status === 200 ? [body['user_id'], body['device_id']] : [status, body['errcode']];
+    };
+    /** Makes a user with a device and a token, as the service does. */
+    async function newUser(scope = ''): Promise<{ localpart: string; token: string; userId: string }> {
+      const localpart = `user${count++}`;
+      const token = `mat_${localpart}`;
+      assert.equal((await provision('POST', 'provision_user', { localpart })).status, 201);
+      await provision('POST', 'upsert_device', { localpart, device_id: 'PHONE', display_name: 'Phone' });
+      const device = 'urn:matrix:client:device:PHONE';
+      service.tokens.set(token, {
+        active: true,
+        scope: `openid ${apiScope} ${device} ${scope}`,
+        username: localpart,
+        expires_in: 300,
+      });
+      return { localpart, token, userId: `@${localpart}:test` };
+    }
+
+    it('accepts the access tokens of the service [option: proto_authentication_service.enabled] [option: proto_authentication_service.endpoint] [option: proto_authentication_service.secret]', async () => {
+      const { token, userId } = await newUser();
+      assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+      const { authorization, supportsDeviceId } = service.asked[0]!;
+      assert.deepEqual([authorization, supportsDeviceId], [`Bearer ${secret}`, '1']);
+      assert.deepEqual(await whoami('unknown'), [401, 'M_UNKNOWN_TOKEN']);
+    });
+
+    it('asks about a token once in two minutes, once for concurrent requests, and again when it has expired', async () => {
+      const { token, userId } = await newUser();
+      await Promise.all([1, 2, 3].map(() => whoami(token)));
+      await whoami(token);
+      assert.equal(service.asked.length, 1);
+      service.tokens.set(token, { active: false });
+      await clock.advance(119_000);
+      assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+      await clock.advance(1_000);
+      assert.deepEqual(await whoami(token), [401, 'M_UNKNOWN_TOKEN']);
+      await whoami(token);
+      assert.equal(service.asked.length, 2, 'refusals are cached too');
+
+      const short = await newUser();
+      service.tokens.set(short.token, { ...service.tokens.get(short.token), expires_in: 10 });
+      await whoami(short.token);
+      await clock.advance(10_000);
+      await whoami(short.token);
+      assert.equal(service.asked.length, 4);
+    });
+
+    it('refuses a token at once when its device, or its user, is deleted or locked', async () => {
+      const [one, other] = [await newUser(), await newUser()];
+      await whoami(one.token);
+      const gone = await provision('POST', 'delete_device', { localpart: one.localpart, device_id: 'PHONE' });
+      assert.equal(gone.status, 204);
+      assert.deepEqual(await whoami(one.token), [401, 'M_UNKNOWN_TOKEN']);
+      await whoami(other.token);
+      await provision('POST', 'provision_user', { localpart: other.localpart, locked: true });
+      assert.deepEqual(await whoami(other.token), [401, 'M_USER_LOCKED']);
+      await provision('POST', 'provision_user', { localpart: other.localpart, locked: false });
+      assert.deepEqual(await whoami(other.token), [other.userId, 'PHONE']);
+      await provision('POST', 'delete_user', { localpart: other.localpart, erase: false });
+      assert.deepEqual(await whoami(other.token), [401, 'M_UNKNOWN_TOKEN']);
+    });
+
+    it('refuses answers without access to the API, without a user or with several devices', async () => {
+      const { localpart } = await newUser();
+      const answer = async (more: Record<string, unknown>) => {
+        const token = `mat_${count++}`;
+        service.tokens.set(token, { active: true, scope: apiScope, username: localpart, ...more });
+        return whoami(token);
+      };
+      assert.deepEqual(await answer({ scope: 'openid' }), [401, 'M_UNKNOWN_TOKEN']);
+      assert.deepEqual(await answer({ username: 'nobody' }), [401, 'M_UNKNOWN_TOKEN']);
+      assert.deepEqual(await answer({ username: undefined }), [500, 'M_UNKNOWN']);
+      const two = `${apiScope} urn:matrix:client:device:A urn:matrix:client:device:B`;
+      assert.deepEqual(await answer({ scope: two }), [500, 'M_UNKNOWN']);
+      const unstable = 'urn:matrix:org.matrix.msc2967.client:';
+      const scope = `${unstable}api:* ${unstable}device:PHONE`;
+      assert.deepEqual(await answer({ scope }), [`@${localpart}:test`, 'PHONE']);
+      assert.deepEqual(await answer({ device_id: 'PHONE' }), [`@${localpart}:test`, 'PHONE']);
+    });
+
+    it('answers 503 while the service does not, and does not cache that', async () => {
+      const { token, userId } = await newUser();
+      service.status = 500;
+      assert.deepEqual(await whoami(token), [503, 'M_UNKNOWN']);
+      service.status = 200;
+      assert.deepEqual(await whoami(token), [userId, 'PHONE']);
+    });
+
+    it('gives tokens with the scope of administrators the rights of one', async () => {
+      const [admin, user] = [await newUser('urn:synapse:admin:*'), await newUser()];
+      const list = ({ token }: { token: string }) => server.api('GET', '/_synapse/admin/v2/users', { token });
+      assert.deepEqual([(await list(admin)).status, (await list(user)).status], [200, 403]);
+    });
+
+    it('serves the metadata of the service, also while it does not answer', async () => {
+      const metadata = () => server.api('GET', '/_matrix/client/v1/auth_metadata');
+      assert.equal((await metadata()).body['issuer'], 'https://auth.example/');
+      const reads = service.metadataReads;
+      await metadata();
+      assert.equal(service.metadataReads, reads);
+      await clock.advance(600_000);
+      service.status = 500;
+      assert.equal((await metadata()).body['issuer'], 'https://auth.example/');
+      assert.equal(service.metadataReads, reads + 1);
+      const issuer = await server.api('GET', '/_matrix/client/unstable/org.matrix.msc2965/auth_issuer');
+      assert.deepEqual(issuer.body, { issuer: 'https://auth.example/' });
+      const { body } = await server.api('GET', '/.well-known/matrix/client');
+      assert.deepEqual(body['org.matrix.msc2965.authentication'], {
+        issuer: 'https://auth.example/',
+        account: 'https://auth.example/account',
+      });
+    });
+
+    it('serves no local logins, registrations and changes of passwords', async () => {
+      const { token } = await newUser('urn:synapse:admin:*');
+      for (const [method, path] of [
+        ['GET', '/_matrix/client/v3/login'],
+        ['POST', '/_matrix/client/v3/login'],
+        ['POST', '/_matrix/client/v3/refresh'],
+        ['POST', '/_matrix/client/v3/logout'],
+        ['POST', '/_matrix/client/v3/logout/all'],
+        ['POST', '/_matrix/client/v3/register'],
+        ['POST', '/_matrix/client/v3/account/password'],
+        ['POST', '/_matrix/client/v3/account/deactivate'],
+        ['POST', '/_matrix/client/v3/account/3pid/add'],
+        ['POST', '/_matrix/client/v3/account/3pid/email/requestToken'],
+        ['DELETE', '/_matrix/client/v3/devices/PHONE'],
+        ['POST', '/_matrix/client/v3/delete_devices'],
+        ['GET', '/_synapse/client/register'],
+        ['GET', '/_synapse/client/oauth2/authorize'],
+        ['GET', '/_synapse/admin/v1/register'],
+        ['GET', '/_synapse/admin/v1/registration_tokens'],
+        ['POST', '/_synapse/admin/v1/reset_password/@user:test'],
+      ] as const) {
+        const body = method === 'GET' ? {} : { body: { devices: [] } };
+        const answer = await server.api(method, path, { token, ...body });
+        assert.deepEqual([answer.status, answer.body['errcode']], [404, 'M_UNRECOGNIZED'], path);
+      }
+      const { body } = await server.api('GET', '/_matrix/client/v3/capabilities', { token });
+      const capabilities = body['capabilities'] as Record<string, { enabled: boolean }>;
+      for (const name of ['m.change_password', 'm.3pid_changes', 'm.get_login_token']) {
+        assert.equal(capabilities[name]!.enabled, false, name);
+      }
+    });
+
+    it('lets clients replace cross-signing keys once after the service has allowed it', async () => {
+      const { token, userId, localpart } = await newUser();
+      const upload = () => {
+        const body = new ClientIdentity(userId).keys();
+        return server.api('POST', '/_matrix/client/v3/keys/device_signing/upload', { token, body });
+      };
+      assert.equal((await upload()).status, 200);
+      const asked = await upload();
+      const url = 'https://auth.example/account?action=org.matrix.cross_signing_reset';
+      assert.deepEqual((asked.body['params'] as Record<string, unknown>)['m.oauth'], { url });
+      const fallback = await fetch(
+        `${server.baseUrl}/_matrix/client/v3/auth/m.oauth/fallback/web?session=${asked.body['session']}`,
+        { redirect: 'manual' },
+      );
+      assert.equal(fallback.headers.get('location'), url);
+      await provision('POST', 'allow_cross_signing_reset', { localpart });
+      assert.deepEqual([(await upload()).status, (await upload()).status], [200, 401]);
+    });
+
+    describe('its endpoints for the service', () => {
+      it('are for requests with the secret only', async () => {
+        const { token, localpart } = await newUser('urn:synapse:admin:*');
+        for (const wrong of [token, '', 'the shared secre']) {
+          const answer = await provision('GET', `query_user?localpart=${localpart}`, undefined, wrong);
+          assert.deepEqual([answer.status, answer.body['errcode']], [403, 'M_FORBIDDEN']);
+        }
+        assert.deepEqual(await whoami(secret), [401, 'M_UNKNOWN_TOKEN']);
+      });
+
+      it('create, change and describe users', async () => {
+        const localpart = 'provisioned';
+        const free = () => provision('GET', `is_localpart_available?localpart=${localpart}`);
+        assert.equal((await free()).status, 200);
+        const created = await provision('POST', 'provision_user', {
+          localpart,
+          set_displayname: 'Provisioned',
+          set_emails: ['a@example.org'],
+        });
+        assert.equal(created.status, 201);
+        const taken = await free();
+        assert.deepEqual([taken.status, taken.body['errcode']], [400, 'M_USER_IN_USE']);
+        const query = async () => (await provision('GET', `query_user?localpart=${localpart}`)).body;
+        assert.deepEqual(await query(), {
+          user_id: '@provisioned:test',
+          display_name: 'Provisioned',
+          avatar_url: null,
+          is_suspended: false,
+          is_deactivated: false,
+        });
+        await provision('POST', 'set_displayname', { localpart, displayname: 'Changed' });
+        assert.equal((await query())['display_name'], 'Changed');
+        await provision('POST', 'unset_displayname', { localpart });
+        assert.equal((await query())['display_name'], null);
+        const set = { localpart, set_displayname: 'Again', set_emails: ['b@example.org'] };
+        assert.equal((await provision('POST', 'provision_user', set)).status, 200);
+        const avatar = { localpart, set_avatar_url: 'mxc://test/picture', unset_displayname: true };
+        await provision('POST', 'provision_user', avatar);
+        assert.deepEqual(
+          [(await query())['display_name'], (await query())['avatar_url']],
+          [null, 'mxc://test/picture'],
+        );
+        const both = await provision('POST', 'provision_user', { ...set, unset_emails: true });
+        assert.deepEqual([both.status, both.body['errcode']], [400, 'M_INVALID_PARAM']);
+        await provision('POST', 'delete_user', { localpart, erase: true });
+        assert.equal((await query())['is_deactivated'], true);
+        await provision('POST', 'reactivate_user', { localpart });
+        assert.equal((await query())['is_deactivated'], false);
+        const unknown = await provision('GET', 'query_user?localpart=unknown');
+        assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
+      });
+
+      it('replace the mail addresses of a user', async () => {
+        const { localpart, token } = await newUser();
+        const addresses = async () => {
+          const { body } = await server.api('GET', '/_matrix/client/v3/account/3pid', { token });
+          return (body['threepids'] as { address: string }[]).map(({ address }) => address).sort();
+        };
+        await provision('POST', 'provision_user', {
+          localpart,
+          set_emails: ['c@example.org', 'D@example.org'],
+        });
+        assert.deepEqual(await addresses(), ['c@example.org', 'd@example.org']);
+        await provision('POST', 'provision_user', { localpart, set_emails: ['d@example.org'] });
+        assert.deepEqual(await addresses(), ['d@example.org']);
+        await provision('POST', 'provision_user', { localpart, unset_emails: true });
+        assert.deepEqual(await addresses(), []);
+      });
+
+      it('create, rename, delete and synchronize devices', async () => {
+        const { localpart, token } = await newUser();
+        const devices = async () => {
+          const { body } = await server.api('GET', '/_matrix/client/v3/devices', { token });
+          return (body['devices'] as { device_id: string; display_name: string | null }[]).map(
+            ({ device_id, display_name }) => [device_id, display_name],
+          );
+        };
+        const device = { localpart, device_id: 'TABLET' };
+        assert.equal((await provision('POST', 'upsert_device', device)).status, 201);
+        assert.equal((await provision('POST', 'upsert_device', device)).status, 200);
+        await provision('POST', 'update_device_display_name', { ...device, display_name: 'Tablet' });
+        assert.deepEqual(await devices(), [
+          ['PHONE', 'Phone'],
+          ['TABLET', 'Tablet'],
+        ]);
+        await provision('POST', 'sync_devices', { localpart, devices: ['PHONE', 'NEW'] });
+        assert.deepEqual(await devices(), [
+          ['NEW', null],
+          ['PHONE', 'Phone'],
+        ]);
+      });
+    });
+  });
+
+  describe('an authentication service with force_http2', () => {
+    it('gets requests by HTTP/2 [option: proto_authentication_service.force_http2]', async () => {
+      const service = await ScriptedAuthenticationService.start('http2');
+      const server = await startTestServer({
+        database: open.kind,
+        config: {
+          accounts: {
+            proto_authentication_service: {
+              enabled: true,
+              endpoint: service.endpoint,
+              secret,
+              force_http2: true,
+            },
+          },
+        },
+      });
+      const { body } = await server.api('GET', '/_matrix/client/v1/auth_metadata');
+      assert.equal(body['issuer'], 'https://auth.example/');
+      await server.api('GET', '/_matrix/client/v3/account/whoami', { token: 'unknown' });
+      assert.deepEqual(
+        service.asked.map(({ httpVersion }) => httpVersion),
+        ['2.0'],
+      );
+      await server.stop();
+      await service.stop();
+    });
+  });
+});

@@ -1,0 +1,27 @@
+import type { AccountsSlice } from '../../accounts/index.ts';
+import type { Profiles } from '../../profiles/index.ts';
+import type { AccountMails } from '../account/account-pages.ts';
+import type { CrossSigningResets } from '../cross-signing-resets.ts';
+import { issuerRoute, resetFallbackRoute } from '../discovery-routes.ts';
+import type { AuthenticationService } from './authentication-service.ts';
+import { provisioningRoutes } from './provisioning-routes.ts';
+
+export interface DelegatedDeps {
+  readonly service: AuthenticationService;
+  readonly slice: AccountsSlice;
+  readonly profiles: Profiles;
+  readonly mails: AccountMails | undefined;
+  readonly resets: CrossSigningResets;
+}
+
+/** Opens what an authentication service that others run needs of this server. */
+export function openDelegatedAuthentication(deps: DelegatedDeps) {
+  const { service } = deps;
+  return {
+    routes: [
+      ...provisioningRoutes(deps),
+      resetFallbackRoute(() => service.accountUrl()),
+      issuerRoute(async () => String((await service.metadata())['issuer'])),
+    ],
+  };
+}

@@ -1,0 +1,81 @@
+import { createServer as createServerOfHttp1, type Server as Http1Server } from 'node:http';
+import { createServer as createServerOfHttp2, type Http2Server, type Http2ServerRequest } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+
+/** A question about a token, as the service receives it. */
+export interface Introspection {
+  readonly token: string;
+  readonly authorization: string | undefined;
+  readonly supportsDeviceId: string | undefined;
+  readonly httpVersion: string;
+}
+
+/** A scripted authentication service: it answers questions about tokens and about itself as a test says. */
+export class ScriptedAuthenticationService {
+  /** Answers by token; other tokens are not active. */
+  readonly tokens = new Map<string, Record<string, unknown>>();
+  /** Questions about tokens, in order. */
+  readonly asked: Introspection[] = [];
+  /** Number of times that the metadata were read. */
+  metadataReads = 0;
+  /** Status of all responses; with 200 it answers. */
+  status = 200;
+  readonly #server: Http1Server | Http2Server;
+
+  private constructor(server: Http1Server | Http2Server) {
+    this.#server = server;
+  }
+
+  /** @param protocol `http2` accepts HTTP/2 only, without TLS */
+  static async start(protocol: 'http1' | 'http2' = 'http1'): Promise<ScriptedAuthenticationService> {
+    const server = protocol === 'http1' ? createServerOfHttp1() : createServerOfHttp2();
+    const service = new ScriptedAuthenticationService(server);
+    (server as Http2Server).on('request', (request, response) => {
+      void service.#answer(request).then(({ status, body }) => {
+        response.writeHead(status, { 'content-type': 'application/json' });
+        response.end(JSON.stringify(body));
+      });
+    });
+    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', () => resolve()));
+    return service;
+  }
+
+  get endpoint(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/`;
+  }
+
+  async stop(): Promise<void> {
+    if ('closeAllConnections' in this.#server) this.#server.closeAllConnections();
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+  }
+
+  async #answer(request: Http2ServerRequest): Promise<{ status: number; body: object }> {
+    const body = await text(request);
+    if (request.url === '/.well-known/openid-configuration') {
+      this.metadataReads += 1;
+      return { status: this.status, body: this.#metadata() };
+    }
+    if (request.url !== '/oauth2/introspect') return { status: 404, body: {} };
+    const token = new URLSearchParams(body).get('token') ?? '';
+    const { authorization, 'x-mas-supports-device-id': supports } = request.headers;
+    const supportsDeviceId = supports === undefined ? undefined : String(supports);
+    this.asked.push({ token, authorization, supportsDeviceId, httpVersion: request.httpVersion });
+    return { status: this.status, body: this.tokens.get(token) ?? { active: false } };
+  }
+
+  #metadata(): object {
+    return {
+      issuer: 'https://auth.example/',
+      authorization_endpoint: 'https://auth.example/authorize',
+      token_endpoint: 'https://auth.example/oauth2/token',
+      revocation_endpoint: 'https://auth.example/oauth2/revoke',
+      registration_endpoint: 'https://auth.example/oauth2/registration',
+      response_types_supported: ['code'],
+      grant_types_supported: ['authorization_code', 'refresh_token'],
+      response_modes_supported: ['query', 'fragment'],
+      code_challenge_methods_supported: ['S256'],
+      account_management_uri: 'https://auth.example/account',
+    };
+  }
+}
