@@ -2,6 +2,7 @@ import type { LastSeen } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import type { AuthenticationContext, Authenticator, Requester } from '../../kernel/http/index.ts';
+import { LoadOnce } from '../../kernel/load-once.ts';
 import type { MatrixError } from '../../protocol/index.ts';
 import type { AccountOptions } from '../account-options.ts';
 import type { AccountTables } from '../tables.ts';
@@ -39,6 +40,8 @@ export class SessionAuthenticator implements Authenticator {
   readonly #deps: SessionAuthenticatorDeps;
 
   readonly #tracksPuppets: boolean;
+  /** By access token. */
+  readonly #introspecting = new LoadOnce<string, Session>();
 
   constructor(deps: SessionAuthenticatorDeps, options: Pick<AccountOptions, 'track_puppeted_user_ips'>) {
     this.#deps = deps;
@@ -56,7 +59,9 @@ export class SessionAuthenticator implements Authenticator {
     if (session !== undefined && (session.usableUntil ?? Number.POSITIVE_INFINITY) > clock.now()) {
       return this.#admit(session, context);
     }
-    return introspection ? this.#introspect(introspection, token, context) : this.#load(token, context);
+    if (introspection === undefined) return this.#load(token, context);
+    const found = this.#introspecting.run(token, () => this.#introspect(introspection, token));
+    return found.then((one) => this.#admit(one, context));
   }
 
   #admit(session: Session, context: AuthenticationContext): Requester {
@@ -75,12 +80,11 @@ export class SessionAuthenticator implements Authenticator {
     return session.requester;
   }
 
-  /** Finds the session of a token of the authentication service. @throws as `authenticate`; MatrixError 503 */
-  async #introspect(
-    introspection: TokenIntrospection,
-    token: string,
-    context: AuthenticationContext,
-  ): Promise<Requester> {
+  /**
+   * Finds the session of a token of the authentication service; concurrent requests share a question.
+   * @throws MatrixError M_UNKNOWN_TOKEN; 503 when the service does not answer
+   */
+  async #introspect(introspection: TokenIntrospection, token: string): Promise<Session> {
     const { cache, clock, database } = this.#deps;
     const { generation } = cache;
     const found = await introspection.introspect(token);
@@ -92,14 +96,15 @@ export class SessionAuthenticator implements Authenticator {
     if (deviceId !== undefined && !(await this.#deps.hasDevice(userId, deviceId))) {
       throw unknownToken('The session has ended');
     }
+    const { isSuspended, isShadowBanned } = user;
     const session: Session = {
       requester: Object.freeze({
         userId,
         deviceId,
         isGuest: false,
         isAdmin,
-        isSuspended: user.isSuspended,
-        isShadowBanned: user.isShadowBanned,
+        isSuspended,
+        isShadowBanned,
         appservice: undefined,
         tokenId: idOfForeignToken(token),
       }),
@@ -107,9 +112,8 @@ export class SessionAuthenticator implements Authenticator {
       expiresAt: undefined,
       usableUntil,
     };
-    const requester = this.#admit(session, context);
     cache.put(token, session, generation, clock.now());
-    return requester;
+    return session;
   }
 
   async #load(token: string, context: AuthenticationContext): Promise<Requester> {

@@ -38,7 +38,6 @@ const hashOf = (token: string) => hash('sha256', token, 'base64url');
 export class AuthenticationService implements TokenIntrospection {
   readonly #deps: AuthenticationServiceDeps;
   readonly #options: AuthenticationServiceOptions;
-  readonly #asking = new LoadOnce<string, IntrospectedToken | undefined>();
   /** Tokens that are not valid, by digest, with the time until which they are not asked about again. */
   readonly #refused: Cache<string, number>;
   readonly #reading = new LoadOnce<'metadata', JsonObject>();
@@ -55,19 +54,16 @@ export class AuthenticationService implements TokenIntrospection {
   }
 
   /**
-   * Returns what the service says about an access token; `undefined` when it is not valid. Concurrent requests with one
-   * token share a question.
+   * Returns what the service says about an access token; `undefined` when it is not valid.
    * @throws MatrixError 503 when the service does not answer
    */
   async introspect(token: string): Promise<IntrospectedToken | undefined> {
     const key = hashOf(token);
     const now = this.#deps.clock.now();
     if ((this.#refused.get(key) ?? 0) > now) return undefined;
-    return this.#asking.run(key, async () => {
-      const found = await this.#ask(token);
-      if (found === undefined) this.#refused.set(key, this.#deps.clock.now() + tokenAge);
-      return found;
-    });
+    const found = await this.#ask(token);
+    if (found === undefined) this.#refused.set(key, this.#deps.clock.now() + tokenAge);
+    return found;
   }
 
   /**

@@ -6,7 +6,7 @@ import { ScriptedAuthenticationService } from '../../../test/support/other-serve
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
 
-const secret = 'the shared secret';
+const secret = 'the-shared-secret';
 const apiScope = 'urn:matrix:client:api:*';
 
 forServerDatabases(import.meta.url, (open) => {
@@ -210,7 +210,7 @@ forServerDatabases(import.meta.url, (open) => {
     describe('its endpoints for the service', () => {
       it('are for requests with the secret only', async () => {
         const { token, localpart } = await newUser('urn:synapse:admin:*');
-        for (const wrong of [token, '', 'the shared secre']) {
+        for (const wrong of [token, '', 'the-shared-secre']) {
           const answer = await provision('GET', `query_user?localpart=${localpart}`, undefined, wrong);
           assert.deepEqual([answer.status, answer.body['errcode']], [403, 'M_FORBIDDEN']);
         }
