@@ -1,4 +1,3 @@
-import { Type } from 'typebox';
 import { type Route, redirect, route } from '../kernel/http/index.ts';
 
 /**
@@ -15,7 +14,6 @@ export function resetFallbackRoute(accountUrl: () => Promise<string>): Route {
       ],
       auth: 'none',
       errors: 'page',
-      query: Type.Object({}),
     },
     async () => redirect(`${await accountUrl()}?action=org.matrix.cross_signing_reset`),
   );
