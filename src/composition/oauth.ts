@@ -82,7 +82,7 @@ function openService(kernel: Kernel, opened: OpenedSlices): AuthenticationServic
     config: { ...configuration.outbound, ip_range_blacklist: [] },
     tls: authorities && new TlsSettings({ verify: true, authorities }),
     http2,
-    maxServers: 8,
+    maxPools: 8,
   });
   opened.add('authentication service', { stop: () => http.close() });
   const log = kernel.namedLog('authentication_service');
