@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, afterEach, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { ScriptedAuthenticationService } from '../../../test/support/other-servers/authentication-service.ts';
 import { startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
 import { ClientIdentity } from '../../../test/support/users/client-device.ts';
-import { loadConfigurationSources } from '../../configuration/load.ts';
 
 const secret = 'the-shared-secret';
 const apiScope = 'urn:matrix:client:api:*';
@@ -302,19 +298,6 @@ forServerDatabases(import.meta.url, (open) => {
           ['PHONE', 'Phone'],
         ]);
       });
-    });
-  });
-
-  describe('the secret of an authentication service', () => {
-    it('is read from a file, which is read once at the start [option: proto_authentication_service.secret_path]', () => {
-      const folder = mkdtempSync(join(tmpdir(), 'hearth-secret-'));
-      writeFileSync(join(folder, 'secret'), `${secret}\n`);
-      const text = 'server_name: test\nmatrix_authentication_service: {enabled: true, secret_path: secret}\n';
-      const source = { file: 'homeserver.yaml', text };
-      const { values, errors } = loadConfigurationSources([source], { environment: {}, directory: folder });
-      assert.deepEqual(errors, []);
-      assert.equal(values.accounts.proto_authentication_service.secret, secret);
-      rmSync(folder, { recursive: true });
     });
   });
 
