@@ -17,6 +17,8 @@ const enc = encodeURIComponent;
 /** Tables that may name a deleted device, with the reason. */
 const tablesThatMayName: Readonly<Record<string, string>> = {
   announced_device_lists: 'the last device list update sent to other servers, which may be the deletion',
+  oauth_codes: 'authorization codes, which expire after five minutes',
+  oauth_device_grants: 'logins that a device has begun, which expire after some minutes',
   user_ips: 'addresses of the user, until `user_ips_max_age` or a deactivation deletes them',
 };
 
@@ -108,6 +110,24 @@ for (const database of serverDatabases(import.meta.url)) {
       const lists = { all: { ranges: [[0, 9]], required_state: [], timeline_limit: 1 } };
       await call(device, 'POST', slidingSync, { lists, conn_id: 'c' }, { timeout: '0' });
       await call(device, 'GET', '/sync', undefined, { timeout: '0' });
+      await call(device, 'POST', '/pushers/set', {
+        app_id: 'im.example',
+        app_display_name: 'Example',
+        device_display_name: `The phone of ${device.deviceId}`,
+        pushkey: `key of ${device.deviceId}`,
+        kind: 'http',
+        lang: 'en',
+        data: { url: 'https://push.example/_matrix/push/v1/notify' },
+      });
+      await addLoginRows({ user_id: device.userId, device_id: device.deviceId });
+    }
+
+    /** Adds the rows of a device that was logged in by OAuth 2.0 and by an identity provider. */
+    async function addLoginRows(device: { user_id: string; device_id: string }): Promise<void> {
+      const hash = `hash of ${device.device_id}`;
+      await contents.insert('oauth_sessions', { ...device, client_id: 'client', scope: 'scope' });
+      await contents.insert('oauth_exchanged_tokens', { ...device, hash, exchanged_at: clock.now() });
+      await contents.insert('provider_sessions', { ...device, auth_provider: 'oidc', external_id: 'id' });
     }
 
     /** Gives a user a dehydrated device. */

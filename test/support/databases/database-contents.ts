@@ -4,11 +4,13 @@ import type { DatabaseOptions } from '../../../src/kernel/database/index.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Reads the database of a running server over a connection of its own, as an external tool does. */
+/** The database of a running server, over a connection of its own, as an external tool uses it. */
 export interface DatabaseContents {
   /** Returns the column names of all tables, by table. */
   columns(): Promise<ReadonlyMap<string, readonly string[]>>;
   rows(table: string): Promise<readonly Row[]>;
+  /** Adds a row. @param row by column; all values are texts and numbers */
+  insert(table: string, row: Readonly<Record<string, string | number>>): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -32,6 +34,18 @@ function sqliteContents(path: string): DatabaseContents {
       return grouped(found);
     },
     rows: async (table) => all(`select * from "${table}"`),
+    async insert(table, row) {
+      const writable = new DatabaseSync(path, { timeout: 5_000 });
+      const names = Object.keys(row);
+      try {
+        const values = names.map(() => '?').join(', ');
+        writable
+          .prepare(`insert into "${table}" (${names.join(', ')}) values (${values})`)
+          .run(...Object.values(row));
+      } finally {
+        writable.close();
+      }
+    },
     close: async () => database.close(),
   };
 }
@@ -52,6 +66,14 @@ async function postgresContents(
       return grouped(found);
     },
     rows: (table) => all(`select * from "${table}"`),
+    async insert(table, row) {
+      const names = Object.keys(row);
+      const values = names.map((_, index) => `$${index + 1}`).join(', ');
+      await client.query(
+        `insert into "${table}" (${names.join(', ')}) values (${values})`,
+        Object.values(row),
+      );
+    },
     close: () => client.end(),
   };
 }
