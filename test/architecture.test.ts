@@ -91,7 +91,7 @@ const packageOwners: Readonly<Record<string, readonly string[]>> = {
   pino: ['kernel/observability'],
   'prom-client': ['kernel/observability'],
   undici: ['kernel/outbound', 'commands'],
-  yaml: ['kernel/config', 'configuration', 'commands'],
+  yaml: ['kernel/config', 'configuration', 'commands', 'sso'],
   commander: ['commands'],
   sharp: ['media'],
   'sodium-native': ['kernel/signing'],

@@ -10,6 +10,9 @@ import { JwtLogin, jwtLoginTypes } from './jwt/jwt-login.ts';
 import { BackchannelLogout } from './oidc/backchannel-logout.ts';
 import { OidcProvider } from './oidc/oidc-provider.ts';
 import { oidcRoutes } from './oidc/oidc-routes.ts';
+import { SamlProvider } from './saml/saml-provider.ts';
+import { samlRoutes } from './saml/saml-routes.ts';
+import { serviceProviderOf } from './saml/service-provider-config.ts';
 import type { SsoDeps, SsoOptions } from './sso-deps.ts';
 
 export interface ProviderDeps extends SsoDeps {
@@ -38,9 +41,14 @@ export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedPr
     log: deps.log,
   });
   const cas = options.cas_config.enabled ? [new CasProvider(deps, options.cas_config)] : [];
-  const { jwt_config: jwt } = options;
+  const { jwt_config: jwt, saml2_config: samlOptions } = options;
+  const serviceProvider = samlOptions === null ? undefined : serviceProviderOf(samlOptions);
+  const saml =
+    samlOptions !== null && serviceProvider !== undefined
+      ? [new SamlProvider(deps, samlOptions, serviceProvider)]
+      : [];
   return {
-    providers: [...oidc, ...cas],
+    providers: [...oidc, ...saml, ...cas],
     loginTypes: [
       // Older clients know this type only.
       ...(cas.length > 0 ? [new SsoLoginType(cas, () => false, 'm.login.cas')] : []),
@@ -49,6 +57,7 @@ export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedPr
     routes: (logins) => [
       ...(oidc.length > 0 ? oidcRoutes(logins, logout) : []),
       ...(cas.length > 0 ? casRoutes(logins) : []),
+      ...saml.flatMap((provider) => samlRoutes(provider, logins, deps.pages)),
     ],
   };
 }

@@ -114,6 +114,18 @@ export class BrowserLogins {
     });
   }
 
+  /** Whether the browser has begun the login and not finished it. */
+  hasBegun(request: BrowserRequest, state: string): boolean {
+    return this.#deps.sessions.find(state, browserOf(request)) !== undefined;
+  }
+
+  /** Begins a login of the browser again, with other parameters for the provider. @throws as `begin` */
+  async restart(request: BrowserRequest, state: string, parameters: URLSearchParams): Promise<Reply> {
+    const session = this.#deps.sessions.take(state, browserOf(request));
+    if (session === undefined) throw unknownLogin();
+    return this.begin(request, { ...session, parameters });
+  }
+
   /** Logs in a user whom a provider has authenticated although no login has begun here. */
   respondUnsolicited(
     request: BrowserRequest,

@@ -1,0 +1,55 @@
+import { childrenOf, parseXml, type XmlElement } from '../xml.ts';
+
+/** An identity provider, as its metadata describes it. */
+export interface SamlIdentityProvider {
+  readonly entityId: string;
+  readonly name: string;
+  /** URL of single sign-on with the binding HTTP-Redirect. */
+  readonly singleSignOn: string;
+  /** Certificates of the keys that sign responses, in PEM form. */
+  readonly certificates: readonly string[];
+}
+
+const redirectBinding = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
+
+/**
+ * Returns the identity providers of a metadata document: an entity, or a list of entities. Others are left out.
+ * @throws Error when the document is not valid
+ */
+export function readMetadata(text: string): SamlIdentityProvider[] {
+  return entitiesOf(parseXml(text)).flatMap((entity) => {
+    const entityId = entity.attributes['entityID'];
+    const [descriptor] = childrenOf(entity, 'IDPSSODescriptor');
+    if (entityId === undefined || descriptor === undefined) return [];
+    const endpoint = childrenOf(descriptor, 'SingleSignOnService').find(
+      ({ attributes }) => attributes['Binding'] === redirectBinding,
+    );
+    const singleSignOn = endpoint?.attributes['Location'];
+    const certificates = signingCertificates(descriptor);
+    if (singleSignOn === undefined || certificates.length === 0) return [];
+    return [{ entityId, name: nameOf(entity) ?? entityId, singleSignOn, certificates }];
+  });
+}
+
+const entitiesOf = (root: XmlElement): XmlElement[] =>
+  root.name === 'EntityDescriptor' ? [root] : root.children.flatMap(entitiesOf);
+
+function signingCertificates(descriptor: XmlElement): string[] {
+  return childrenOf(descriptor, 'KeyDescriptor')
+    .filter(({ attributes }) => attributes['use'] === undefined || attributes['use'] === 'signing')
+    .flatMap((key) => descendants(key, 'X509Certificate'))
+    .map(({ text }) => pemOf(text.replace(/\s+/g, '')));
+}
+
+const descendants = (element: XmlElement, name: string): XmlElement[] =>
+  element.children.flatMap((child) => [...(child.name === name ? [child] : []), ...descendants(child, name)]);
+
+const pemOf = (base64: string) =>
+  `-----BEGIN CERTIFICATE-----\n${base64.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
+
+function nameOf(entity: XmlElement): string | undefined {
+  const [name] = childrenOf(entity, 'Organization').flatMap((organization) =>
+    childrenOf(organization, 'OrganizationDisplayName'),
+  );
+  return name?.text || undefined;
+}

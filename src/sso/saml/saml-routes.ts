@@ -1,0 +1,74 @@
+import { Type } from 'typebox';
+import { Reply, type Route, route } from '../../kernel/http/index.ts';
+import type { Pages } from '../../kernel/pages/index.ts';
+import type { BrowserLogins } from '../browser-logins/browser-logins.ts';
+import { LoginFailure } from '../browser-logins/login-failure.ts';
+import { clientLogin } from '../client-logins/client-continuation.ts';
+import { readRedirectUrl } from '../client-logins/redirect-url.ts';
+import { SamlProvider } from './saml-provider.ts';
+
+/** Maximum bytes of the form with a response: those with many groups are long. */
+const maxResponse = 512 * 1024;
+
+/** Routes of logins with SAML: metadata, the location to which responses are sent, and the choice of a provider. */
+export function samlRoutes(saml: SamlProvider, logins: BrowserLogins, pages: Pages): Route[] {
+  const page = { auth: 'none', errors: 'page' } as const;
+  return [
+    route(
+      { ...page, method: 'GET', path: '/_server/client/saml2/metadata.xml' },
+      async () => new Reply(200, await saml.metadata(), { 'Content-Type': 'application/samlmetadata+xml' }),
+    ),
+    route(
+      {
+        ...page,
+        method: 'POST',
+        path: '/_server/client/saml2/authn_response',
+        bodyMode: 'form',
+        bodyLimit: maxResponse,
+        body: Type.Object({
+          SAMLResponse: Type.String({ maxLength: maxResponse }),
+          RelayState: Type.String({ default: '', maxLength: 2000 }),
+        }),
+      },
+      async (request) => {
+        const { SAMLResponse: response, RelayState: relayState } = request.body;
+        if (saml.allowsUnsolicited && !logins.hasBegun(request, relayState)) {
+          try {
+            readRedirectUrl(relayState);
+            const remote = await saml.authenticateUnsolicited(response);
+            const login = { provider: saml.id, kind: clientLogin, data: { redirectUrl: relayState } };
+            return await logins.respondUnsolicited(request, login, remote);
+          } catch (error) {
+            return logins.failed(error);
+          }
+        }
+        return logins.respond(request, relayState, async (provider, secrets) => {
+          if (!(provider instanceof SamlProvider)) {
+            throw new LoginFailure('invalid_response', 'This login was begun with another provider');
+          }
+          return provider.authenticate(response, secrets);
+        });
+      },
+    ),
+    route(
+      {
+        ...page,
+        method: 'GET',
+        path: '/_server/client/saml2/pick_idp',
+        query: Type.Object({ session: Type.String({ maxLength: 255 }), idp: Type.Optional(Type.String()) }),
+      },
+      async (request) => {
+        const { session, idp } = request.query;
+        try {
+          if (idp !== undefined) {
+            return await logins.restart(request, session, new URLSearchParams({ saml_idp: idp }));
+          }
+          const providers = await saml.choices();
+          return await pages.page('saml_idp_picker.html', { session, providers });
+        } catch (error) {
+          return logins.failed(error);
+        }
+      },
+    ),
+  ];
+}

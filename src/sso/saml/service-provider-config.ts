@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs';
+import { isAbsolute, resolve } from 'node:path';
+import { parse } from 'yaml';
+import { StartFailure } from '../../kernel/start-failure.ts';
+import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
+import type { SsoConfig } from '../config.ts';
+
+/** The used members of `sp_config`, in the format of pysaml2. */
+export interface ServiceProviderConfig {
+  /** Files with the metadata of identity providers. */
+  readonly local: readonly string[];
+  /** URLs of such metadata. */
+  readonly remote: readonly string[];
+  /** Seconds by which clocks may differ. */
+  readonly acceptedTimeDiff: number;
+  /** Whether logins may begin at an identity provider. */
+  readonly allowUnsolicited: boolean;
+  /** By default the URL of this server's metadata. */
+  readonly entityId: string | undefined;
+  /** The key that signs requests and decrypts assertions, in PEM form. */
+  readonly privateKey: string | undefined;
+  readonly certificate: string | undefined;
+}
+
+/**
+ * Returns `sp_config`, or what the file at `config_path` contains; `undefined` when neither is given.
+ * @throws StartFailure when the file cannot be used
+ */
+export function serviceProviderOf({
+  sp_config: given,
+  config_path: path,
+}: NonNullable<SsoConfig['saml2_config']>): JsonObject | undefined {
+  if (given !== null) return given as unknown as JsonObject;
+  if (path === null) return undefined;
+  try {
+    const content: unknown = parse(readFileSync(path, 'utf8'));
+    if (!isJsonObject(content as JsonValue)) throw new Error('it contains no mapping');
+    return content as JsonObject;
+  } catch (error) {
+    throw new StartFailure(`saml2_config.config_path: cannot use ${path}: ${(error as Error).message}`);
+  }
+}
+
+/** @throws Error when a file cannot be read */
+export function readServiceProvider(given: JsonObject): ServiceProviderConfig {
+  const metadata = memberOf(given, 'metadata');
+  const sp = memberOf(memberOf(given, 'service'), 'sp');
+  const fileOf = (name: string) =>
+    typeof given[name] === 'string' ? readFileSync(given[name], 'utf8') : undefined;
+  const remote = listOf(metadata['remote']).map((entry) => (isJsonObject(entry) ? entry['url'] : entry));
+  return {
+    local: listOf(metadata['local'])
+      .filter((path) => typeof path === 'string')
+      .map(absolute),
+    remote: remote.filter((url) => typeof url === 'string'),
+    acceptedTimeDiff: Number(given['accepted_time_diff'] ?? 0),
+    allowUnsolicited: sp['allow_unsolicited'] === true,
+    entityId: typeof given['entityid'] === 'string' ? given['entityid'] : undefined,
+    privateKey: fileOf('key_file'),
+    certificate: fileOf('cert_file'),
+  };
+}
+
+const memberOf = (object: JsonObject, name: string): JsonObject => {
+  const value = object[name];
+  return isJsonObject(value) ? value : {};
+};
+
+const listOf = (value: JsonValue | undefined): readonly JsonValue[] => (Array.isArray(value) ? value : []);
+
+const absolute = (path: string) => (isAbsolute(path) ? path : resolve(path));
