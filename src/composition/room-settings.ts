@@ -1,14 +1,5 @@
-import {
-  isJsonObject,
-  type JsonObject,
-  type JsonValue,
-  putRule,
-  type UserPushRules,
-} from '../protocol/index.ts';
+import { copyRoomRules, isJsonObject, type JsonObject, type JsonValue } from '../protocol/index.ts';
 import type { Users } from './users.ts';
-
-/** Kinds of push rules that clients name after a room: notifications for the room, and muting it. */
-const kinds = ['room', 'override'] as const;
 
 /**
  * Copies a user's tags and push rules from one room to another, and marks the other as direct chat if the
@@ -25,29 +16,12 @@ export async function transferSettings(
       if (isJsonObject(info)) await tags.set(userId, to, tag, info);
     }
   }
-  const present = await pushRules.rulesetOf(userId);
-  if (kinds.some((kind) => present[kind].some(({ rule_id: ruleId }) => ruleId === from))) {
-    await pushRules.change(userId, (rules) => withRulesFor(rules, from, to));
+  const rules = await pushRules.userRulesOf(userId);
+  if (copyRoomRules(rules, from, to) !== rules) {
+    await pushRules.change(userId, (present) => copyRoomRules(present, from, to));
   }
   const direct = { userId, roomId: undefined, type: 'm.direct' };
   await accountData.update(direct, (content) => withDirectRoom(content ?? {}, from, to));
-}
-
-function withRulesFor(rules: UserPushRules, from: string, to: string): UserPushRules {
-  let changed = rules;
-  for (const kind of kinds) {
-    const rule = rules.rules[kind].find(({ rule_id: ruleId }) => ruleId === from);
-    if (!rule || rules.rules[kind].some(({ rule_id: ruleId }) => ruleId === to)) continue;
-    const { actions, conditions } = rule;
-    const body = JSON.stringify(kind === 'room' ? { actions } : { actions, conditions });
-    changed = putRule(
-      changed,
-      kind,
-      to,
-      JSON.parse(body.replaceAll(JSON.stringify(from), JSON.stringify(to))),
-    );
-  }
-  return changed;
 }
 
 /** Returns `m.direct` with the new room; `undefined` when the old room is no direct chat. */

@@ -1,4 +1,5 @@
 export { type CompiledRuleset, compileUserRules } from './compile.ts';
+export { copyRoomRules } from './copy-room-rules.ts';
 export {
   deleteRule,
   findRule,

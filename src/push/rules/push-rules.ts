@@ -66,6 +66,11 @@ export class PushRules {
     return effectiveRuleset(userId, (await this.#of(userId)).rules);
   }
 
+  /** Returns what a user has changed: their own rules, and their changes to default rules. */
+  async userRulesOf(userId: string): Promise<UserPushRules> {
+    return (await this.#of(userId)).rules;
+  }
+
   /** Returns the content of a user's `m.push_rules` account data. */
   async content(userId: string): Promise<JsonObject> {
     // A ruleset is JSON; only its type is narrower.

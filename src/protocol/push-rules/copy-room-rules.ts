@@ -1,0 +1,37 @@
+import type { JsonObject } from '../json.ts';
+import { putRule } from './edit-rules.ts';
+import type { UserRuleKind } from './push-rule.ts';
+import { type UserPushRule, type UserPushRules, userRulesOf } from './user-rules.ts';
+
+/** Kinds of rules that concern single rooms: named after a room, or with a condition about it. */
+const kinds: readonly UserRuleKind[] = ['override', 'room', 'underride'];
+
+/** Whether a rule is about a room only: its id is the room's, or one of its conditions compares `room_id`. */
+const isAbout = ({ rule_id: ruleId, conditions = [] }: UserPushRule, roomId: string): boolean =>
+  ruleId === roomId || conditions.some(({ key, pattern }) => key === 'room_id' && pattern === roomId);
+
+/**
+ * Returns the rules with a copy of each enabled rule about the room `from`, about the room `to`. The order stays, and
+ * a rule that exists already is not replaced. A copy has the id of its original, with the room `to` instead of `from` or
+ * added to it.
+ */
+export function copyRoomRules(stored: UserPushRules, from: string, to: string): UserPushRules {
+  let copied = stored;
+  for (const kind of kinds) {
+    for (const rule of userRulesOf(stored, kind).toReversed()) {
+      const ruleId = rule.rule_id.includes(from)
+        ? rule.rule_id.replaceAll(from, to)
+        : `${rule.rule_id} ${to}`;
+      if (!rule.enabled || !isAbout(rule, from)) continue;
+      if (userRulesOf(copied, kind).some((present) => present.rule_id === ruleId)) continue;
+      const body = JSON.stringify({ actions: rule.actions, conditions: rule.conditions });
+      copied = putRule(
+        copied,
+        kind,
+        ruleId,
+        JSON.parse(body.replaceAll(JSON.stringify(from), JSON.stringify(to))) as JsonObject,
+      );
+    }
+  }
+  return copied;
+}
