@@ -1,26 +1,27 @@
-import { type AccountsSlice, accountPageRoutes, hasAccounts } from './accounts/index.ts';
+import { type AccountsSlice, hasAccounts } from './accounts/index.ts';
 import { auditedRoutes } from './admin/index.ts';
 import { startAdmin } from './composition/admin.ts';
 import { openAuthenticator, openRegisteredAppservices } from './composition/appservices.ts';
 import { openControl } from './composition/control.ts';
-import { maxEvents, startConversations } from './composition/conversations.ts';
+import { startConversations } from './composition/conversations.ts';
 import { startDirectories } from './composition/directories.ts';
 import { startEncryption } from './composition/encryption.ts';
 import { type Federation, startFederation } from './composition/federation.ts';
-import { federationReadRoutes, openRemoteLookups } from './composition/federation-queries.ts';
+import { openRemoteLookups } from './composition/federation-queries.ts';
 import { otherServers } from './composition/federation-rooms.ts';
 import { startFederationTraffic } from './composition/federation-traffic.ts';
-import { handshakeRoutes, remoteMemberships } from './composition/handshakes.ts';
+import { remoteMemberships } from './composition/handshakes.ts';
 import { type Environment, type Kernel, openKernel, optionsOf } from './composition/kernel.ts';
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { reportServer } from './composition/metrics.ts';
 import { openOAuthBeforeUsers, startAuthorizationServer } from './composition/oauth.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
-import { describeOutage, outageForClient, startFailureOf } from './composition/outages.ts';
-import { openMailTemplates, openPages, staticRoutes } from './composition/pages.ts';
+import { outageForClient, startFailureOf } from './composition/outages.ts';
+import { openMailTemplates, openPages } from './composition/pages.ts';
 import { openPusherList, startPushers } from './composition/pushers.ts';
 import { startRooms, startRoomUpkeep } from './composition/rooms.ts';
+import { startRoutes } from './composition/routes.ts';
 import { startServerNotices } from './composition/server-notices.ts';
 import { Shutdown } from './composition/shutdown.ts';
 import { startThirdPartyIds } from './composition/third-party-ids.ts';
@@ -28,14 +29,11 @@ import { openThirdPartyInvites } from './composition/third-party-invites.ts';
 import { startUrlPreviews } from './composition/url-previews.ts';
 import { startUsers } from './composition/users.ts';
 import type { HearthConfiguration } from './configuration.ts';
-import { WriteCheck } from './kernel/database/index.ts';
 import {
   type Authenticator,
   createHttpServer,
   type HttpServer,
-  healthRouteWith,
   listenersOf,
-  metricsRoute,
   type Route,
 } from './kernel/http/index.ts';
 import type { Pages } from './kernel/pages/index.ts';
@@ -43,8 +41,6 @@ import { ServerLimiter } from './kernel/rate-limits/index.ts';
 import { withoutLocalLogins } from './oauth/index.ts';
 import { openProfileRequests } from './profiles/index.ts';
 import { RelationIndex } from './relations/index.ts';
-import { roomRoutes } from './rooms/index.ts';
-import { welcomeRoute } from './welcome/index.ts';
 
 export type { Environment } from './composition/kernel.ts';
 
@@ -144,19 +140,14 @@ export function createHomeserver(environment: Environment): Homeserver {
         );
         startAuthorizationServer(kernel, { ...users, ...oauth, addresses: thirdPartyIds }, pages, opened);
         const { sawService } = await appservices.start({ users, rooms, conversations, encryption }, opened);
-        await startJobs(kernel, opened);
+        opened.add('jobs', kernel.jobs);
+        await startRoutes(
+          kernel,
+          { pages, users, rooms, directory, openIdTokens, delayedEvents, thirdParties },
+          opened,
+        );
+        await opened.start();
         reportServer(kernel, rooms.engine);
-        rooms.incoming.start();
-        await rooms.completion.start();
-        opened.add('routes over several slices', {
-          routes: [
-            ...ownRoutes(kernel, pages),
-            ...accountPages(kernel, users.accounts, pages),
-            ...roomRoutes(rooms, maxEvents(kernel), delayedEvents, thirdParties.inviting),
-            ...(await handshakeRoutes(kernel, rooms, thirdParties)),
-            ...federationReadRoutes(kernel, { users, rooms, directory, openIdTokens }),
-          ],
-        });
         const served = oauth.service ? withoutLocalLogins(opened.routes) : opened.routes;
         routes = auditedRoutes(served, kernel.namedLog('admin'));
         const { registry } = appservices;
@@ -188,12 +179,6 @@ export function createHomeserver(environment: Environment): Homeserver {
   };
 }
 
-/** Starts jobs; to be called after all slices have registered theirs. */
-async function startJobs({ jobs }: Kernel, opened: OpenedSlices): Promise<void> {
-  opened.add('jobs', { stop: () => jobs.stop() });
-  await jobs.start();
-}
-
 /** Starts the debugging console, whose code is loaded only if it is enabled. */
 async function startManhole(kernel: Kernel, accounts: AccountsSlice, opened: OpenedSlices): Promise<void> {
   const { process, http } = kernel.configuration;
@@ -201,37 +186,6 @@ async function startManhole(kernel: Kernel, accounts: AccountsSlice, opened: Ope
   const { openManhole } = await import('./composition/manhole.ts');
   const manhole = await openManhole(kernel.configuration, { kernel, accounts }, kernel.log);
   opened.add('manhole', { stop: () => manhole?.close() });
-}
-
-function ownRoutes({ configuration, metrics, serverName, database, clock }: Kernel, pages: Pages): Route[] {
-  const { web_client_location } = configuration.server;
-  const writing = new WriteCheck(database, clock);
-  return [
-    healthRouteWith(async () => {
-      const error = await writing.error();
-      return error === undefined ? undefined : `Cannot write: ${describeOutage(error)}`;
-    }),
-    welcomeRoute(
-      {
-        serverName,
-        webClientLocation: web_client_location ?? undefined,
-        openRegistration: configuration.accounts.enable_registration,
-        hasAccounts: () => hasAccounts(database),
-      },
-      pages,
-    ),
-    ...staticRoutes,
-    ...(metrics ? [metricsRoute(metrics)] : []),
-  ];
-}
-
-function accountPages(kernel: Kernel, slice: AccountsSlice, pages: Pages): Route[] {
-  const { configuration, randomness, serverName } = kernel;
-  const { public_baseurl, web_client_location } = configuration.server;
-  return accountPageRoutes(
-    { slice, pages, randomness, webClient: web_client_location ?? undefined },
-    { ...configuration.accounts, server_name: serverName, public_baseurl },
-  );
 }
 
 function createHttp(

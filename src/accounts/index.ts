@@ -40,7 +40,6 @@ export {
   type AccountsEnvironment,
   type AccountsSlice,
   type AccountsSliceOptions,
-  accountRoutes,
   openAccounts,
 } from './open.ts';
 export { accountPageRoutes, accountTemplates } from './pages/account-pages.ts';

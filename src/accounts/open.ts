@@ -1,4 +1,4 @@
-import { type DeviceCleanup, Devices, LastSeen } from '../devices/index.ts';
+import { type DeviceCleanup, Devices, deviceRoutes, LastSeen } from '../devices/index.ts';
 import type { CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
@@ -89,7 +89,10 @@ export interface AccountExtensions {
   readonly wellKnown?: JsonObject | undefined;
 }
 
+/** The services of accounts, with what they add to the server. */
 export type AccountsSlice = ReturnType<typeof openAccounts>;
+
+type AccountServices = ReturnType<typeof openServices>;
 
 const noReservations: UsernameReservations = { isReservedFrom: () => false };
 
@@ -98,6 +101,21 @@ export function openAccounts(
   environment: AccountsEnvironment,
   options: AccountsSliceOptions,
   extensions: AccountExtensions = {},
+) {
+  const services = openServices(environment, options, extensions);
+  const { accounts, devices, sessions, lastSeen } = services;
+  return {
+    ...services,
+    routes: routesOf(services),
+    streams: [accounts.accountStream, sessions.sessionStream, devices.deviceListStream] as const,
+    stop: () => lastSeen.flush(),
+  };
+}
+
+function openServices(
+  environment: AccountsEnvironment,
+  options: AccountsSliceOptions,
+  extensions: AccountExtensions,
 ) {
   const { limits } = environment;
   const cache = new SessionCache(environment.caches);
@@ -191,11 +209,7 @@ export function openAccounts(
   };
 }
 
-/**
- * Routes for accounts and sessions; the device routes are `deviceRoutes(slice.devices,
- * slice.reauthenticator)`.
- */
-export function accountRoutes(slice: AccountsSlice): Route[] {
+function routesOf(slice: AccountServices): Route[] {
   return [
     ...registrationRoutes(slice.registration),
     slice.tokenValidity,
@@ -205,5 +219,6 @@ export function accountRoutes(slice: AccountsSlice): Route[] {
     ...sessionRoutes(slice),
     ...accountManagementRoutes(slice),
     ...lockingRoutes(slice.accounts, slice.serverName),
+    ...deviceRoutes(slice.devices, slice.reauthenticator),
   ];
 }

@@ -16,6 +16,8 @@ export interface OpenedSlice {
   readonly eventChecks?: OpenEventChecks;
   /** Streams whose facts a process that only reads needs. */
   readonly streams?: readonly AnyStream[];
+  /** Begins its work in the background; called when all slices are opened. */
+  start?(): void | Promise<void>;
   /** Stops it, before the slices that were opened earlier stop. */
   stop?(): unknown;
 }
@@ -34,6 +36,11 @@ export class OpenedSlices {
     this.#slices.push(slice);
     if (slice.stop) this.#shutdown.add(name, () => slice.stop?.());
     return slice;
+  }
+
+  /** Starts the slices in the order in which they were opened. */
+  async start(): Promise<void> {
+    for (const slice of this.#slices) await slice.start?.();
   }
 
   get routes(): Route[] {

@@ -8,7 +8,6 @@ import {
 import {
   AccountReader,
   type AccountsSlice,
-  accountRoutes,
   challengeRate,
   isFirstAccount,
   limitOverrideRoutes,
@@ -19,7 +18,6 @@ import { type AppserviceRegistry, ServiceLogin } from '../appservice-registry/in
 import type { ServiceRequests } from '../appservices/index.ts';
 import { capabilityRoutes, clientWellKnown } from '../capabilities/index.ts';
 import { maxScheduled } from '../delayed-events/index.ts';
-import { deviceRoutes } from '../devices/index.ts';
 import { UserIndexJobs } from '../directory/index.ts';
 import { DeviceKeyChanges } from '../e2ee/index.ts';
 import { type Filters, openFilters } from '../filters/index.ts';
@@ -180,21 +178,11 @@ export function startUsers(
   }
   if (sso) opened.add('single sign-on', { routes: sso.routes });
   opened.add('capabilities', { routes: routesOfCapabilities(kernel, oauth) });
-  opened.add('accounts', {
-    routes: [
-      ...accountRoutes(accounts),
-      ...limitOverrideRoutes(accounts.accounts, kernel.limitOverrides, serverName),
-      ...deviceRoutes(accounts.devices, accounts.reauthenticator),
-    ],
-    streams: [
-      erasedUsers.stream,
-      accounts.accounts.accountStream,
-      accounts.sessions.sessionStream,
-      accounts.devices.deviceListStream,
-      keyChanges.keyStream,
-    ],
-    stop: () => accounts.lastSeen.flush(),
+  opened.add('rate limits of users', {
+    routes: limitOverrideRoutes(accounts.accounts, kernel.limitOverrides, serverName),
   });
+  opened.add('erased users and changes of keys', { streams: [erasedUsers.stream, keyChanges.keyStream] });
+  opened.add('accounts', accounts);
   return {
     accounts,
     profiles,

@@ -216,6 +216,10 @@ export async function openRooms(deps: RoomsDeps): Promise<Rooms> {
     serverAcls,
     incoming,
     completion,
+    async start() {
+      incoming.start();
+      await completion.start();
+    },
     async stop() {
       const completed = completion.close();
       await incoming.close();

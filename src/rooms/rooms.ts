@@ -33,6 +33,8 @@ export interface Rooms extends ReadingRooms {
   readonly incoming: Incoming;
   /** Completes the state of rooms that were joined with partial state. */
   readonly completion: StateCompletion;
+  /** Continues the processing of received PDUs, and the completion of states, that a stop has interrupted. */
+  start(): Promise<void>;
   /** Stops the processing of received PDUs, and waits until every added event is written. */
   stop(): Promise<void>;
 }

@@ -194,10 +194,8 @@ export class ServerProcess implements Disk, Client, Host {
     trimOutboxHourly(kernel.jobs, kernel);
     shutdown.add('federation sender', () => sender.stop());
     await sender.start();
-    shutdown.add('jobs', () => kernel.jobs.stop());
-    await kernel.jobs.start();
-    rooms.incoming.start();
-    await rooms.completion.start();
+    opened.add('jobs', kernel.jobs);
+    await opened.start();
     const access = new RoomAccess({ ...rooms, serverName: kernel.serverName });
     const { history, state } = openServing(rooms.engine, kernel.database);
     const listener = createRouter(

@@ -4,12 +4,11 @@ import {
   type AccountsSlice,
   type AccountsSliceOptions,
   accountMigrations,
-  accountRoutes,
   challengeRate,
   Housekeeping,
   openAccounts,
 } from '../../../src/accounts/index.ts';
-import { deviceMigrations, deviceRoutes } from '../../../src/devices/index.ts';
+import { deviceMigrations } from '../../../src/devices/index.ts';
 import type { CacheRegistry } from '../../../src/kernel/caches/index.ts';
 import type { Database, Migration } from '../../../src/kernel/database/index.ts';
 import { createHttpServer, type HttpServer, type Route } from '../../../src/kernel/http/index.ts';
@@ -156,11 +155,7 @@ export class AccountsServer {
           requestIdHeader: undefined,
         },
       ],
-      routes: [
-        ...accountRoutes(slice),
-        ...deviceRoutes(slice.devices, slice.reauthenticator),
-        ...((await setup.routes?.(slice, environment)) ?? []),
-      ],
+      routes: [...slice.routes, ...((await setup.routes?.(slice, environment)) ?? [])],
       authenticator: slice.authenticator,
       log: silentLogger,
       clock,
