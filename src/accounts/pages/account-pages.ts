@@ -24,7 +24,12 @@ export interface AccountPagesDeps {
 
 type Options = Pick<
   AccountOptions,
-  'server_name' | 'public_baseurl' | 'user_consent' | 'registration_requires_token' | 'password_config'
+  | 'server_name'
+  | 'public_baseurl'
+  | 'user_consent'
+  | 'registration_requires_token'
+  | 'registrations_require_3pid'
+  | 'password_config'
 >;
 
 /** Pages about accounts for browsers: stages of interactive authentication, registration and login. */

@@ -25,6 +25,7 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
           password: Type.String(),
           password_again: text,
           token: text,
+          email: text,
         }),
       },
       (request) => {
@@ -37,9 +38,9 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
         ...contract,
         method: 'GET',
         path: `${path}/continue`,
-        query: Type.Object({ session: Type.String() }),
+        query: Type.Object({ session: Type.String(), with: text }),
       },
-      ({ query, ip }) => pages.next(query.session, ip),
+      ({ query, ip }) => pages.next({ session: query.session, withMail: query.with === 'email', ip }),
     ),
     route(
       {
@@ -47,9 +48,11 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
         method: 'POST',
         path: `${path}/continue`,
         bodyMode: 'form',
+        query: Type.Object({ with: text }),
         body: Type.Object({ session: Type.String() }),
       },
-      ({ body, ip }) => pages.submit(textFields(body), ip),
+      ({ body, query, ip }) =>
+        pages.submit(textFields(body), { session: body.session, withMail: query.with === 'email', ip }),
     ),
   ];
 }

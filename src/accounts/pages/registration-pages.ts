@@ -19,7 +19,10 @@ export interface RegistrationPagesDeps {
   readonly webClient: string | undefined;
 }
 
-type Options = Pick<AccountOptions, 'server_name' | 'registration_requires_token' | 'password_config'>;
+type Options = Pick<
+  AccountOptions,
+  'server_name' | 'registration_requires_token' | 'registrations_require_3pid' | 'password_config'
+>;
 
 /** What the registration form contains. */
 export interface RegistrationForm {
@@ -27,12 +30,26 @@ export interface RegistrationForm {
   readonly password: string;
   readonly password_again: string;
   readonly token: string;
+  /** Empty unless the user adds a mail address that the registration does not require. */
+  readonly email: string;
 }
 
-const tokenStage = 'm.login.registration_token';
+const [tokenStage, mailStage] = ['m.login.registration_token', 'm.login.email.identity'] as const;
 
-/** URL of the page that continues a registration, relative to the form. */
-const continuation = (session: string) => `register/continue?session=${encodeURIComponent(session)}`;
+/** A registration that continues after the form. */
+export interface ContinuedRegistration {
+  readonly session: string;
+  /** Whether the user adds a mail address that the registration does not require. */
+  readonly withMail: boolean;
+  readonly ip: string;
+}
+
+/** URL of the page that continues a registration, relative to its own. */
+const continuation = ({ session, withMail }: Omit<ContinuedRegistration, 'ip'>) =>
+  `${formUrl(withMail)}${withMail ? '&' : '?'}session=${encodeURIComponent(session)}`;
+
+/** URL to which the forms of stages are sent, relative to the page that continues a registration. */
+const formUrl = (withMail: boolean) => (withMail ? 'continue?with=email' : 'continue');
 
 /** Lets users without a client create an account in a browser, by the same steps as a client. */
 export class RegistrationPages {
@@ -57,7 +74,8 @@ export class RegistrationPages {
   /** Begins a registration. */
   async begin(form: RegistrationForm, ip: string): Promise<Reply> {
     const { username, password, token } = form;
-    const filled = { username, token };
+    const email = this.#offersMail ? form.email.trim() : '';
+    const filled = { username, token, email };
     if (password !== form.password_again) {
       return this.#form({ ...filled, field: 'password', error: 'The passwords are not the same' }, 400);
     }
@@ -66,39 +84,52 @@ export class RegistrationPages {
       const body = { username, password, inhibit_login: true, ...auth };
       return this.#registered(await this.#deps.registration.register(body, { ip }));
     } catch (error) {
-      if (error instanceof Challenge && !error.isFailure) {
-        return redirect(continuation(error.body.session), 303);
-      }
+      if (error instanceof Challenge && !error.isFailure) return this.#begun(error.body, email, ip);
       if (!(error instanceof MatrixError)) throw error;
       const { status, errcode, message } = error;
       return this.#form({ ...filled, field: fieldOf(errcode), error: message }, status);
     }
   }
 
+  /** Sends the mail for an optional address at once, unless other stages come first. */
+  async #begun(challenge: ChallengeBody, email: string, ip: string): Promise<Reply> {
+    const { session } = challenge;
+    const withMail = email !== '';
+    if (nextStage(challenge, withMail) === mailStage && withMail) {
+      const stage = { type: mailStage, session, ip, url: `register/${formUrl(withMail)}` };
+      const page = await this.#deps.stagePages.submit(stage, { email });
+      if (page !== undefined) return page;
+    }
+    return redirect(`register/${continuation({ session, withMail })}`, 303);
+  }
+
   /** Shows the next stage of a registration, or that it is complete. */
-  async next(session: string, ip: string): Promise<Reply> {
+  async next({ session, withMail, ip }: ContinuedRegistration): Promise<Reply> {
     for (;;) {
       const remaining = await this.#remaining(session, ip);
       if ('userId' in remaining) return this.#registered(remaining);
-      const type = nextStage(remaining);
+      const type = nextStage(remaining, withMail);
       if (type === undefined) throw new MatrixError(500, 'M_UNKNOWN', 'No stage of the registration remains');
       if (type !== 'm.login.dummy') {
-        return this.#deps.stagePages.show({ type, session, ip, url: 'continue' });
+        return this.#deps.stagePages.show({ type, session, ip, url: formUrl(withMail) });
       }
       await this.#deps.browserStages.attempt(session, type, {}, ip);
     }
   }
 
   /** Attempts the next stage of a registration with the submitted fields. */
-  async submit(fields: Readonly<Record<string, string>>, ip: string): Promise<Reply> {
-    const session = fields['session'] ?? '';
+  async submit(
+    fields: Readonly<Record<string, string>>,
+    { session, withMail, ip }: ContinuedRegistration,
+  ): Promise<Reply> {
     const remaining = await this.#remaining(session, ip);
-    const type = 'userId' in remaining ? undefined : nextStage(remaining);
+    const type = 'userId' in remaining ? undefined : nextStage(remaining, withMail);
     if (type !== undefined) {
-      const page = await this.#deps.stagePages.submit({ type, session, ip, url: 'continue' }, fields);
+      const stage = { type, session, ip, url: formUrl(withMail) };
+      const page = await this.#deps.stagePages.submit(stage, fields);
       if (page !== undefined) return page;
     }
-    return redirect(`continue?session=${encodeURIComponent(session)}`, 303);
+    return redirect(continuation({ session, withMail }), 303);
   }
 
   /** Carries out the registration if it is complete. @returns the account, or what remains */
@@ -120,6 +151,12 @@ export class RegistrationPages {
     });
   }
 
+  /** Whether the form has a field for a mail address: where it is not required, and so has a page of its own. */
+  get #offersMail(): boolean {
+    const isRequired = this.#options.registrations_require_3pid.includes('email');
+    return !isRequired && this.#deps.registration.offers(mailStage);
+  }
+
   #form(values: Readonly<Record<string, unknown>>, status = 200): Promise<Reply> {
     const { server_name, registration_requires_token, password_config } = this.#options;
     return this.#deps.pages.page(
@@ -127,6 +164,7 @@ export class RegistrationPages {
       {
         server_name,
         needs_token: registration_requires_token,
+        offers_mail: this.#offersMail,
         password_rules: passwordRules(password_config.policy),
         ...values,
       },
@@ -135,9 +173,15 @@ export class RegistrationPages {
   }
 }
 
-/** The first remaining stage of the flow in which the fewest stages remain. */
-function nextStage({ flows, completed }: ChallengeBody): string | undefined {
-  const remaining = flows.map(({ stages }) => stages.filter((stage) => !completed.includes(stage)));
+/**
+ * The first remaining stage of the flow in which the fewest stages remain.
+ * @param withMail prefers flows that prove a mail address
+ */
+function nextStage({ flows, completed }: ChallengeBody, withMail: boolean): string | undefined {
+  const proving = flows.filter(({ stages }) => stages.includes(mailStage));
+  const remaining = (withMail && proving.length > 0 ? proving : flows).map(({ stages }) =>
+    stages.filter((stage) => !completed.includes(stage)),
+  );
   return remaining.toSorted((one, other) => one.length - other.length)[0]?.[0];
 }
 

@@ -107,6 +107,11 @@ export class Registration {
     return this.#deps.disabledError === undefined && this.#allowedFlows().length > 0;
   }
 
+  /** Whether users can choose a flow with this stage. */
+  offers(stage: string): boolean {
+    return this.#allowedFlows().some((flow) => flow.includes(stage));
+  }
+
   /**
    * Registers a user who completes one of the flows.
    * @throws Challenge with the flows; MatrixError M_FORBIDDEN when registration is off, M_USER_IN_USE,
