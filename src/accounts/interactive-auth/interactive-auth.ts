@@ -87,8 +87,7 @@ export class InteractiveAuth {
     if (!isJsonObject(auth)) throw badJson("'auth' must be an object");
     const resumed = await this.#resume(request, parameters, auth['session'] ?? undefined, row);
     const type = auth['type'];
-    // A client names the stage also after the user has completed it in a browser.
-    const isAttempt = typeof type === 'string' && !resumed.completed.has(type);
+    const isAttempt = typeof type === 'string' && !(resumed.completed.has(type) && provesNothing(auth));
     const progress = isAttempt ? await this.#attempt(request, resumed, type, auth) : resumed;
     if (!request.flows.some((stages) => stages.every((stage) => progress.completed.has(stage)))) {
       throw await this.#challenge(request, progress);
@@ -223,6 +222,10 @@ function checkOperation(row: SessionRow, { operation, requester }: InteractiveAu
     throw forbidden('This authentication session is for another operation');
   }
 }
+
+/** Whether a client only names a stage, as it does when the user has completed it in a browser. */
+const provesNothing = (auth: JsonObject) =>
+  Object.keys(auth).every((member) => member === 'type' || member === 'session');
 
 /** A request may leave out the parameters of its session. */
 const isSameBody = (row: SessionRow, parameters: JsonObject) =>
