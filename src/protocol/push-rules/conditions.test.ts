@@ -200,6 +200,11 @@ describe('compileCondition', () => {
     {},
     { kind: 'constructor' },
     { kind: 'org.example.unknown', key: 'type', pattern: '*' },
+    // No room version has extensible events, the only feature that MSC3931 knows.
+    {
+      kind: 'org.matrix.msc3931.room_version_supports',
+      feature: 'org.matrix.msc3932.extensible_events',
+    },
     { kind: 'event_match', key: 'type' },
     { kind: 'event_match', pattern: '*' },
     { kind: 'event_match', key: ['type'], pattern: '*' },
