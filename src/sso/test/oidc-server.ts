@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { JWK } from 'jose';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { decodeJwt, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import Provider, { type ClientMetadata, type Configuration } from 'oidc-provider';
 import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
 
@@ -15,6 +15,8 @@ export class OidcServer {
   /** Query strings of the authorization requests, and the headers and bodies of token requests. */
   readonly authorizations: URLSearchParams[] = [];
   readonly tokenRequests: { readonly authorization: string | undefined; readonly body: string }[] = [];
+  /** Ids of the sessions in id tokens, in order. */
+  readonly sessionIds: string[] = [];
   /** Changes the responses of a path below the issuer: returns a JSON value, or `undefined` for the real response. */
   replace: (path: string, real: Record<string, unknown>) => unknown = () => undefined;
   readonly #server: LoopbackServer;
@@ -111,6 +113,8 @@ export class OidcServer {
       if (isToken) this.tokenRequests.push({ authorization: request.headers.authorization, body });
       const isJson = String(response.getHeader('content-type')).includes('json');
       const real = isJson && chunk ? (JSON.parse(String(chunk)) as Record<string, unknown>) : {};
+      const { id_token: idToken } = real;
+      if (typeof idToken === 'string') this.sessionIds.push(String(decodeJwt(idToken)['sid']));
       const changed = this.replace(url.pathname, real);
       if (changed === undefined) return end(chunk);
       const text = Buffer.from(JSON.stringify(changed));

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { jwtVerify } from 'jose';
+import { type LoopbackServer, serveOnLoopback } from '../../../test/support/network/loopback.ts';
+import { OidcServer } from '../test/oidc-server.ts';
+import { publicUrl, SsoServer, ssoOptions } from '../test/sso-server.ts';
+
+const callback = `${publicUrl}/_synapse/client/oidc/callback`;
+const relay = 'https://relay.client.example/callback';
+/** A PNG image of one pixel. */
+const picture = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+describe('options of OpenID Connect', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-oidc-'));
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  let idp: OidcServer;
+  let images: LoopbackServer;
+  let hearth: SsoServer;
+  before(async () => {
+    writeFileSync(join(folder, 'key.pem'), pem);
+    images = await serveOnLoopback((_request, response) => {
+      response.setHeader('content-type', 'image/png');
+      response.end(picture);
+    });
+    idp = await OidcServer.start(() => [
+      {
+        client_id: 'hearth',
+        client_secret: 'a secret',
+        redirect_uris: [callback, relay],
+        backchannel_logout_uri: `${publicUrl}/_synapse/client/oidc/backchannel_logout`,
+        backchannel_logout_session_required: true,
+      },
+    ]);
+    const provider = (idp_id: string, more: object = {}) => ({
+      idp_id,
+      issuer: idp.issuer,
+      client_id: 'hearth',
+      client_secret: 'a secret',
+      skip_verification: true,
+      user_mapping_provider: { config: { localpart_template: '{{ user.sub }}' } },
+      ...more,
+    });
+    const header = { jwt_header: { alg: 'ES256', kid: 'k' }, jwt_payload: { iss: 'team' } };
+    const signed = { client_secret: null, client_auth_method: 'client_secret_post' };
+    const mapping = (config: object) => ({
+      user_mapping_provider: { config: { localpart_template: '{{ user.sub }}', ...config } },
+    });
+    hearth = await SsoServer.start('sqlite', {
+      sso: ssoOptions({
+        sso: { client_whitelist: ['https://app.client.example/'] },
+        oidc_providers: [
+          provider('oidc', { backchannel_logout_enabled: true, backchannel_logout_ignore_sub: true }),
+          provider('key', { ...signed, client_secret_jwt_key: { key: pem, ...header } }),
+          provider('file', {
+            ...signed,
+            client_secret_jwt_key: { key_file: join(folder, 'key.pem'), ...header },
+          }),
+          provider('algorithms', { id_token_signing_alg_values_supported: ['ES256'] }),
+          provider('keys', {
+            discover: false,
+            authorization_endpoint: `${idp.issuer}/auth`,
+            token_endpoint: `${idp.issuer}/token`,
+            jwks_uri: `${idp.issuer}/jwks`,
+          }),
+          provider('relay', { redirect_uri: relay }),
+          provider('subject', mapping({ subject_template: '{{ user.email }}' })),
+          provider('picture', mapping({ picture_template: '{{ user.picture }}' })),
+          provider('claim', mapping({ picture_claim: 'picture' })),
+        ],
+      } as never),
+    });
+  });
+  after(async () => {
+    await hearth.stop();
+    await idp.stop();
+    await images.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  beforeEach(() => {
+    idp.authorizations.length = 0;
+    idp.tokenRequests.length = 0;
+  });
+  const userOf = async (provider: string) => (await hearth.session(await hearth.login(provider)))['user_id'];
+
+  it('[option: oidc_providers[].client_secret_jwt_key.key] [option: oidc_providers[].client_secret_jwt_key.key_file] [option: oidc_providers[].client_secret_jwt_key.jwt_header.alg] [option: oidc_providers[].client_secret_jwt_key.jwt_payload] signs a token in place of the secret', async () => {
+    for (const provider of ['oidc-key', 'oidc-file']) {
+      idp.user = { sub: provider };
+      // The provider of this test knows the secret `a secret` only.
+      assert.equal((await hearth.login(provider)).status, 400);
+      const token = new URLSearchParams(idp.tokenRequests.at(-1)!.body).get('client_secret')!;
+      const { payload, protectedHeader } = await jwtVerify(token, publicKey, { audience: idp.issuer });
+      assert.deepEqual([protectedHeader.alg, protectedHeader.kid], ['ES256', 'k']);
+      assert.deepEqual([payload.iss, payload.sub], ['team', 'hearth']);
+      assert.ok(payload.exp! > payload.iat!);
+    }
+  });
+
+  it('[option: oidc_providers[].id_token_signing_alg_values_supported] refuses id tokens with other algorithms', async () => {
+    idp.user = { sub: 'algorithms' };
+    const page = await hearth.login('oidc-algorithms');
+    assert.equal(page.status, 400);
+  });
+
+  it('[option: oidc_providers[].jwks_uri] verifies id tokens without discovery', async () => {
+    idp.user = { sub: 'keys' };
+    assert.equal(await userOf('oidc-keys'), '@keys:test');
+  });
+
+  it('[option: oidc_providers[].redirect_uri] lets another page take the response, which calls the callback', async () => {
+    idp.user = { sub: 'relayed' };
+    const browser = hearth.browser();
+    const page = await browser.get(hearth.redirectUrl('oidc-relay'));
+    assert.ok(page.headers.location?.startsWith(`${relay}?`), page.headers.location);
+    const done = await browser.get(`${callback}${new URL(page.headers.location ?? '').search}`);
+    assert.equal((await hearth.session(done))['user_id'], '@relayed:test');
+  });
+
+  it('[option: oidc_providers[].user_mapping_provider.config.subject_template] recognises users by another value', async () => {
+    idp.user = { sub: 'first', email: 'same@mail.example' };
+    assert.equal(await userOf('oidc-subject'), '@first:test');
+    idp.user = { sub: 'second', email: 'same@mail.example' };
+    assert.equal(await userOf('oidc-subject'), '@first:test');
+  });
+
+  it('[option: oidc_providers[].user_mapping_provider.config.picture_template] [option: oidc_providers[].user_mapping_provider.config.picture_claim] uses the picture as avatar', async () => {
+    for (const provider of ['picture', 'claim']) {
+      idp.user = { sub: provider, picture: `http://127.0.0.1:${images.port}/me.png` };
+      assert.equal(await userOf(`oidc-${provider}`), `@${provider}:test`);
+      const { body } = await hearth.server.api('GET', `/_matrix/client/v3/profile/@${provider}:test`);
+      assert.match(String(body['avatar_url']), /^mxc:\/\/test\/\w+$/);
+    }
+  });
+
+  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session of a provider, whatever the subject is; the id oidc stays as it is', async () => {
+    idp.user = { sub: 'leaver' };
+    const session = await hearth.session(await hearth.login('oidc'));
+    const sid = idp.sessionIds.at(-1);
+    const token = await idp.logoutToken('hearth', { sub: 'another', sid });
+    const path = `${publicUrl}/_synapse/client/oidc/backchannel_logout`;
+    assert.equal((await hearth.browser().post(path, { logout_token: token })).status, 200);
+    const who = await hearth.server.api('GET', '/_matrix/client/v3/account/whoami', {
+      token: String(session['access_token']),
+    } as never);
+    assert.equal(who.status, 401);
+  });
+});
