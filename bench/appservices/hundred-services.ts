@@ -86,7 +86,7 @@ async function measure(directory: string): Promise<Figures> {
     database,
     users,
     rooms: interest,
-    buffer: new FactBuffer(sources, streams, users),
+    buffer: new FactBuffer(sources, streams, users, false),
     engine,
     userRooms: engine.userRooms,
     devices: { changedSince: async () => [] },

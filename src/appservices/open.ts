@@ -87,6 +87,7 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
 function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: RoomInterest } {
   const { registry, requests, engine, caches, serverName, streams, userExists, log } = deps;
   const { services } = registry;
+  const tracksDeviceLists = services.some(({ registration }) => registration.receivesDeviceChanges);
   const users = new UserInterest(services, serverName, caches);
   const rooms = new RoomInterest({ ...deps, services, users, heads: engine.heads });
   const ephemeral = new EphemeralData({ ...deps, services, rooms, onData: (found) => sender.wake(found) });
@@ -98,7 +99,7 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
     ...deps,
     users,
     rooms,
-    buffer: new FactBuffer(deps, streams, users),
+    buffer: new FactBuffer(deps, streams, users, tracksDeviceLists),
     userRooms: engine.userRooms,
     onMember,
     onEntries: (found) => sender.wake(found),

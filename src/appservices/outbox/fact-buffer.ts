@@ -23,10 +23,12 @@ export class FactBuffer {
   /** The buffer is complete after this position. */
   #since: number;
 
+  /** @param tracksDeviceLists whether a service receives changes of device lists */
   constructor(
     { engine, queues, devices, keyChanges }: FactSources,
     streams: Pick<StreamReader, 'current'>,
     users: UserInterest,
+    tracksDeviceLists: boolean,
   ) {
     this.#since = streams.current;
     engine.stream.subscribe((fact, position) => this.#add(roomFact(fact, position)));
@@ -36,6 +38,7 @@ export class FactBuffer {
     keyChanges.keyStream.subscribe(({ userId, deviceId }, position) => {
       if (users.of(userId).length > 0) this.#add({ kind: 'key counts', position, userId, deviceId });
     });
+    if (!tracksDeviceLists) return;
     devices.deviceListStream.subscribe(({ userId }, position) =>
       this.#add({ kind: 'device list', position, userId }),
     );

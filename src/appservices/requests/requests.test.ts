@@ -96,6 +96,14 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
+    it('do not record the visits of users of services unless track_appservice_user_ips is set', async () => {
+      const asPia = { token: irc.token, query: { user_id: '@irc_pia:test' } };
+      await call('GET', `${v3}/devices`, asPia);
+      await call('GET', `${v3}/devices`, asPia);
+      const whois = await call('GET', `${v3}/admin/whois/@irc_pia:test`, asPia);
+      assert.doesNotMatch(JSON.stringify(whois), /127\.0\.0\.1/);
+    });
+
     it('learn the paths of a service that serves /_proto or paths without a prefix, and remember them', async () => {
       old.respond = ({ path }) => (path.startsWith('/_proto/') ? undefined : unrecognized);
       const ping = () =>
