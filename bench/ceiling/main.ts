@@ -9,6 +9,7 @@
  */
 import { generateKeyPairSync, hash, sign } from 'node:crypto';
 import Fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
+import { addBareStreams } from './bare-streams.ts';
 import { Journal } from './journal.ts';
 
 const [port, file] = process.argv.slice(2);
@@ -85,4 +86,5 @@ app.put<{ Params: { room: string; type: string }; Body: unknown }>(
 );
 app.get(`${client}/sync`, authenticated, async () => ({}));
 
+addBareStreams(app);
 await app.listen({ host: '127.0.0.1', port: Number(port) });

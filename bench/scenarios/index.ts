@@ -5,6 +5,7 @@ import { delivery } from './delivery.ts';
 import { idleSync } from './idle-sync.ts';
 import { initialSyncs } from './initial-sync.ts';
 import { joins } from './joins.ts';
+import { media } from './media.ts';
 import { memory } from './memory.ts';
 import { push } from './push.ts';
 import { sendsInManyRooms, sendsInOneRoom } from './sends.ts';
@@ -24,5 +25,6 @@ export const scenarios: readonly Scenario[] = [
   stateResolution,
   push,
   appservices,
+  media,
   memory,
 ];
