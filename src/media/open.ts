@@ -28,6 +28,7 @@ import { MediaFinder } from './routes/finder.ts';
 import { mediaServerRoutes } from './routes/server-routes.ts';
 import { thumbnailRoutes } from './routes/thumbnail-routes.ts';
 import { uploadRoutes } from './routes/upload-routes.ts';
+import { streamOf } from './serving/serve-content.ts';
 import { isFileStored } from './store.ts';
 import { ImageTasks } from './thumbnails/image-tasks.ts';
 import { Thumbnails } from './thumbnails/thumbnails.ts';
@@ -124,7 +125,8 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     },
     async store(userId, { contentType, bytes }) {
       const content = (async function* () {
-        yield bytes;
+        // A copy: chunks belong to the store from then on, and the caller may go on using its bytes.
+        yield Buffer.from(bytes);
       })();
       const mediaId = await local.upload(userId, { contentType, fileName: undefined }, content);
       return `mxc://${serverName}/${mediaId}`;
@@ -136,7 +138,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
         const file = await local.find(address.mediaId, 0, new AbortController().signal);
         const asked = { width: size, height: size, method: 'crop', isAnimated: false } as const;
         const content = await thumbnails.find(file, asked);
-        return { contentType: content.contentType, bytes: await buffer(content.read()) };
+        return { contentType: content.contentType, bytes: await buffer(streamOf(content)) };
       } catch (error) {
         log.debug({ err: error }, 'No thumbnail of a picture');
         return undefined;

@@ -15,7 +15,7 @@ import { TestClient } from '../support/users/test-client.ts';
 const allowed = { total: 200, longest: 50, process: 200 };
 
 /** Milliseconds of CPU that each mebibyte of a body may cost: a body above 20 MiB may cost more than `allowed`. */
-const allowedPerMebibyte = 10;
+const allowedPerMebibyte = 5;
 
 /** Returns the allowed cost of a request. Only its total grows with its body, not the time that other requests wait at once. */
 function allowedFor({ body, times = 1 }: DrivenRequest): typeof allowed {

@@ -54,7 +54,7 @@ describe('the cost of a request, of at most 200 ms of CPU and 50 ms at a time,',
     assert.ok(count >= 8, `${count} forms`);
   });
 
-  it('holds for the largest uploads, where each MiB above 20 allows 10 ms of CPU more', async () => {
+  it('holds for the largest uploads, where each MiB above 20 allows 5 ms of CPU more', async () => {
     const count = await drive(function* ({ contract: { bodyMode, bodyLimit = 0 } }) {
       if (bodyMode !== 'stream') return;
       const body = Buffer.alloc(mebibyte, 'x');

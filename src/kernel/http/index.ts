@@ -6,6 +6,7 @@ export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './liste
 export type { ListenerResource, ResourceName } from './listeners/resources.ts';
 export { healthRoute, healthRouteWith } from './monitoring/health.ts';
 export { metricsRoute } from './monitoring/metrics-route.ts';
+export { FilePart, OpenFile } from './open-file.ts';
 export { redirect } from './redirect.ts';
 export { acceptTokens, type TokenKind } from './requests/accept-tokens.ts';
 export type {

@@ -3,6 +3,7 @@ import { pipeline } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { MatrixError } from '../../protocol/index.ts';
+import { FilePart } from './open-file.ts';
 import { Reply } from './routing/route.ts';
 
 const compress = promisify(gzip);
@@ -53,6 +54,7 @@ function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): vo
   }
   if (typeof body === 'string') return sendText(response, status, headers, body, gzipped);
   if (body instanceof Uint8Array) return sendText(response, status, headers, body, gzipped);
+  if (body instanceof FilePart) return sendFile(response, status, headers, body);
   if (isStream(body)) return sendStream(response, status, headers, body);
   return sendText(response, status, headers, JSON.stringify(body), gzipped);
 }
@@ -115,6 +117,18 @@ function withDefaults(head: string[], headers: Headers | undefined): string[] {
 function addHeader(head: string[], name: string, value: string | readonly string[]): void {
   if (typeof value === 'string') head.push(name, value);
   else for (const each of value) head.push(name, each);
+}
+
+function sendFile(
+  response: ServerResponse,
+  status: number,
+  headers: Headers,
+  { file, start, length }: FilePart,
+): Promise<void> {
+  const head = [...corsHeaders];
+  for (const name in headers) addHeader(head, name, headers[name]!);
+  response.writeHead(status, head);
+  return file.send(response, start, length);
 }
 
 /** Resolves when everything is sent or the client has disconnected; rejects when the stream fails. */

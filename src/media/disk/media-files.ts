@@ -21,6 +21,11 @@ export class MediaFiles {
     return (await this.disk.sizeOf(area, fileId)) === size;
   }
 
+  /** Whether a file is on the disk, or may be at a provider. */
+  async mayExist(file: MediaFile): Promise<boolean> {
+    return (await this.isOnDisk(file)) || this.#elsewhere.isUsed;
+  }
+
   /**
    * Opens a file at a provider. While it is read, it is stored on the disk, too. Its last bytes come only when all bytes
    * are those that were stored.

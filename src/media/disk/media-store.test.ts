@@ -67,7 +67,7 @@ describe('MediaStore', () => {
     const { fileId } = stored;
     assert.match(fileId, /^[A-Za-z]{24}$/);
     assert.deepEqual(files(), [`local/${fileId.slice(0, 2)}/${fileId.slice(2, 4)}/${fileId.slice(4)}`]);
-    assert.equal((await buffer(store.read('local', fileId))).toString(), 'one two');
+    assert.equal((await buffer((await store.open('local', fileId))!.stream())).toString(), 'one two');
     assert.equal(await store.sizeOf('local', fileId), 7);
     assert.equal(await store.sizeOf('remote', fileId), undefined);
     await store.delete('local', fileId);
@@ -121,8 +121,8 @@ describe('MediaStore', () => {
     const store = await opened();
     const { fileId } = await store.store('local', pieces('x'.repeat(1_000_000)), async (file) => file);
     for (let count = 0; count < 5; count++) {
-      store.read('local', fileId).destroy();
-      const stream = store.read('local', fileId);
+      (await store.open('local', fileId))!.close();
+      const stream = (await store.open('local', fileId))!.stream();
       for await (const chunk of stream) {
         assert.ok((chunk as Buffer).length > 0);
         break;

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
-import { mkdir, open as openFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import { link, mkdir, open as openFile, readdir, rename, rm, stat, unlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
+import { OpenFile } from '../../kernel/http/index.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import type { MediaArea, MediaFile } from '../media-file.ts';
@@ -15,7 +15,12 @@ export interface StoredFile {
   readonly size: number;
   /** In hexadecimal. */
   readonly sha256: string;
+  /** The first bytes, at most `beginningLength`. */
+  readonly beginning: Uint8Array;
 }
+
+/** Bytes that tell an image from other content. */
+const beginningLength = 16;
 
 export interface MediaStoreDeps {
   /** `media_store_path`. */
@@ -27,6 +32,9 @@ export interface MediaStoreDeps {
 }
 
 const fileIdLength = 24;
+
+/** Letters of an id that name its directories, and number of files after which other ones are used. */
+const [directoryLetters, filesPerDirectory] = [4, 500];
 const areas: readonly MediaArea[] = ['local', 'remote'];
 
 /**
@@ -45,6 +53,8 @@ export class MediaStore {
   readonly #randomness: Randomness;
   readonly #log: Logger;
   readonly #openFile: typeof openFile;
+  #idStart = '';
+  #idsLeft = 0;
 
   private constructor({ directory, randomness, log, openFile: given = openFile }: MediaStoreDeps) {
     this.#directory = directory;
@@ -86,13 +96,13 @@ export class MediaStore {
     content: AsyncIterable<Uint8Array>,
     record: (file: StoredFile) => Promise<T>,
   ): Promise<T> {
-    const fileId = randomLetters(this.#randomness, fileIdLength);
+    const fileId = this.#newFileId();
     const [part, placed] = [this.#incoming(area, fileId, 'part'), this.#incoming(area, fileId, 'placed')];
     try {
       const written = await this.#write(part, content);
       await this.#place(area, fileId, part, placed);
       const result = await record({ fileId, ...written });
-      await rm(placed, { force: true }).catch(() => undefined);
+      await unlink(placed).catch(() => undefined);
       return result;
     } catch (error) {
       // In this order: a marker that remains is checked again at the next start.
@@ -137,9 +147,14 @@ export class MediaStore {
     }
   }
 
-  /** Streams a file. It is opened at the first read, and closed at the end. */
-  read(area: MediaArea, fileId: string): Readable {
-    return Readable.from(contentOf(this.#path(area, fileId)), { objectMode: false });
+  /** Opens a file; `undefined` when it is missing. */
+  async open(area: MediaArea, fileId: string): Promise<OpenFile | undefined> {
+    try {
+      return await OpenFile.open(this.#path(area, fileId));
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+      throw asStorageError(error);
+    }
   }
 
   /**
@@ -191,7 +206,7 @@ export class MediaStore {
     fileIds: readonly string[],
     deleteRows: () => Promise<readonly string[]>,
   ): Promise<void> {
-    for (const fileId of fileIds) await (await openFile(this.#incoming(area, fileId, 'placed'), 'w')).close();
+    for (const fileId of fileIds) await (await openFile(this.#incoming(area, fileId, 'placed'), 'a')).close();
     if (fileIds.length > 0) await syncDirectory(join(this.#directory, incoming));
     for (const fileId of await deleteRows()) await this.delete(area, fileId);
     for (const fileId of fileIds) await rm(this.#incoming(area, fileId, 'placed'), { force: true });
@@ -203,11 +218,11 @@ export class MediaStore {
     });
     const hash = createHash('sha256');
     try {
-      const size = await writeAll(handle, content, hash);
+      const { size, beginning } = await writeAll(handle, content, hash);
       await handle.sync().catch((error: unknown) => {
         throw asStorageError(error);
       });
-      return { size, sha256: hash.digest('hex') };
+      return { size, sha256: hash.digest('hex'), beginning };
     } finally {
       await handle.close();
     }
@@ -215,14 +230,41 @@ export class MediaStore {
 
   async #place(area: MediaArea, fileId: string, part: string, placed: string): Promise<void> {
     try {
-      const [first, second] = this.#parents(area, fileId);
-      await mkdir(second, { recursive: true });
-      await (await openFile(placed, 'wx')).close();
-      await rename(part, this.#path(area, fileId));
-      for (const directory of [second, first, join(this.#directory, area)]) await syncDirectory(directory);
+      await this.#mark(part, placed);
+      const [place, [, second]] = [this.#path(area, fileId), this.#parents(area, fileId)];
+      await rename(part, place).catch(async (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'ENOENT') throw error;
+        await this.#makeParents(area, fileId);
+        await rename(part, place);
+      });
+      await syncDirectory(second);
     } catch (error) {
       throw asStorageError(error);
     }
+  }
+
+  /** Makes the marker of a file. A second link to the file takes fewer calls than a new file. */
+  async #mark(part: string, placed: string): Promise<void> {
+    await link(part, placed).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' || error.code === 'ENOSPC') throw error;
+      // A file system without links.
+      await (await openFile(placed, 'wx')).close();
+    });
+  }
+
+  async #makeParents(area: MediaArea, fileId: string): Promise<void> {
+    const [first, second] = this.#parents(area, fileId);
+    await mkdir(second, { recursive: true });
+    for (const directory of [first, join(this.#directory, area)]) await syncDirectory(directory);
+  }
+
+  /** Returns a random id. Files that are stored one after the other share a directory, which is made once. */
+  #newFileId(): string {
+    if (this.#idsLeft-- <= 0) {
+      this.#idsLeft = filesPerDirectory - 1;
+      this.#idStart = randomLetters(this.#randomness, directoryLetters);
+    }
+    return this.#idStart + randomLetters(this.#randomness, fileIdLength - directoryLetters);
   }
 
   #parents(area: MediaArea, fileId: string): readonly [string, string] {
@@ -241,15 +283,50 @@ export class MediaStore {
 
 type FileHandle = Awaited<ReturnType<typeof openFile>>;
 
-/** @returns the number of bytes written */
-async function writeAll(handle: FileHandle, content: AsyncIterable<Uint8Array>, hash: Hash): Promise<number> {
+/** Writes all chunks, which belong to this function from then on. */
+async function writeAll(
+  handle: FileHandle,
+  content: AsyncIterable<Uint8Array>,
+  hash: Hash,
+): Promise<{ readonly size: number; readonly beginning: Uint8Array }> {
   let size = 0;
+  let beginning = Buffer.alloc(0);
+  let batch: Uint8Array[] = [];
+  let batched = 0;
+  const flush = async () => {
+    const chunks = batch;
+    [batch, batched] = [[], 0];
+    await writeChunks(handle, chunks);
+    for (const chunk of chunks) release(chunk);
+  };
   for await (const chunk of content) {
     hash.update(chunk);
+    if (size < beginningLength)
+      beginning = Buffer.concat([beginning, chunk.subarray(0, beginningLength - size)]);
     size += chunk.length;
-    await writeChunk(handle, chunk);
+    batch.push(chunk);
+    batched += chunk.length;
+    if (batched >= batchBytes) await flush();
   }
-  return size;
+  await flush();
+  return { size, beginning };
+}
+
+/** Bytes that are written at once. */
+const batchBytes = 512 * 1024;
+
+/** Frees the memory of a written chunk at once if it is in a buffer of its own: the collector would run for it often. */
+function release({ buffer, byteLength }: Uint8Array): void {
+  if (buffer instanceof ArrayBuffer && buffer.byteLength === byteLength && byteLength > 0) buffer.transfer(0);
+}
+
+async function writeChunks(handle: FileHandle, chunks: readonly Uint8Array[]): Promise<void> {
+  const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+  if (length === 0) return;
+  const { bytesWritten } = await handle.writev(chunks).catch((error: unknown) => {
+    throw asStorageError(error);
+  });
+  if (bytesWritten < length) await writeChunk(handle, Buffer.concat(chunks).subarray(bytesWritten));
 }
 
 async function writeChunk(handle: FileHandle, chunk: Uint8Array): Promise<void> {
@@ -269,9 +346,4 @@ async function syncDirectory(path: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-async function* contentOf(path: string): AsyncGenerator<Buffer> {
-  const handle = await openFile(path, 'r');
-  yield* handle.createReadStream({ highWaterMark: 256 * 1024 });
 }

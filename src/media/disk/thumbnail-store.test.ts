@@ -35,7 +35,7 @@ describe('ThumbnailStore', () => {
     await store.store(owner, 'a.png', write('first'));
     await store.store(owner, 'b.png', write('second'));
     assert.equal(await store.sizeOf(owner, 'a.png'), 5);
-    assert.equal(await text(store.read(owner, 'b.png')), 'second');
+    assert.equal(await text((await store.open(owner, 'b.png'))!.stream()), 'second');
     assert.equal(await store.sizeOf({ ...owner, area: 'remote' }, 'a.png'), undefined);
     assert.deepEqual(readdirSync(place()).sort(), ['a.png', 'b.png']);
     assert.deepEqual(incoming(), []);
@@ -44,7 +44,7 @@ describe('ThumbnailStore', () => {
   it('stores a complete file when several writers store the same thumbnail', async () => {
     const contents = Array.from({ length: 8 }, (_, index) => String(index).repeat(1_000));
     await Promise.all(contents.map((content) => store.store(owner, 'a.png', write(content))));
-    assert.ok(contents.includes(await text(store.read(owner, 'a.png'))));
+    assert.ok(contents.includes(await text((await store.open(owner, 'a.png'))!.stream())));
     assert.deepEqual(incoming(), []);
   });
 

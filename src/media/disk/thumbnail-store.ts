@@ -1,6 +1,6 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
+import { OpenFile } from '../../kernel/http/index.ts';
 import { type Randomness, randomLetters } from '../../kernel/randomness.ts';
 import type { MediaFile } from '../media-file.ts';
 import { incoming, thumbnailsOf } from './places.ts';
@@ -53,14 +53,9 @@ export class ThumbnailStore {
     return found?.size;
   }
 
-  /** Streams a thumbnail, which is opened at the first read. */
-  read(owner: Owner, name: string): Readable {
-    const path = this.#path(owner, name);
-    async function* content(): AsyncGenerator<Buffer> {
-      const handle = await open(path);
-      yield* handle.createReadStream({ highWaterMark: 256 * 1024 });
-    }
-    return Readable.from(content(), { objectMode: false });
+  /** Opens a thumbnail; `undefined` when it is missing. */
+  open(owner: Owner, name: string): Promise<OpenFile | undefined> {
+    return OpenFile.open(this.#path(owner, name)).catch(ignoreMissing);
   }
 
   /**

@@ -10,6 +10,7 @@ import { quarantinedHash } from '../moderation/quarantined-hash.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
 import * as store from '../store.ts';
 import type { MediaTables } from '../tables.ts';
+import { formatOf } from '../thumbnails/image.ts';
 import { PendingUploads } from './pending-uploads.ts';
 import { type UploadLimit, UploadQuota } from './upload-quota.ts';
 
@@ -29,7 +30,7 @@ export interface LocalMediaDeps {
   readonly access: MediaAccess;
   /** Stores uploads at storage providers. */
   readonly elsewhere: ProviderStorage;
-  /** Receives each uploaded file, once its row is committed. */
+  /** Receives each uploaded file that begins like an image, once its row is committed. */
   readonly uploaded: (file: MediaFile) => void;
   readonly options: LocalMediaOptions;
 }
@@ -170,6 +171,7 @@ export class LocalMedia {
         throw error;
       }
     });
-    if (file.quarantinedBy === undefined) uploaded({ area: 'local', ...file, isQuarantined: false });
+    const mayBeImage = file.quarantinedBy === undefined && formatOf(file.beginning) !== undefined;
+    if (mayBeImage) uploaded({ area: 'local', ...file, isQuarantined: false });
   }
 }

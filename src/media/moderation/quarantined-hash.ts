@@ -6,14 +6,12 @@ export async function quarantinedHash(
   reader: Reader<MediaTables>,
   sha256: string,
 ): Promise<string | undefined> {
-  for (const table of ['local_media', 'remote_media'] as const) {
-    const row = await reader
+  const inTable = (table: 'local_media' | 'remote_media') =>
+    reader
       .selectFrom(table)
       .select('quarantined_by')
       .where('sha256', '=', sha256)
-      .where('quarantined_by', 'is not', null)
-      .executeTakeFirst();
-    if (row?.quarantined_by) return row.quarantined_by;
-  }
-  return undefined;
+      .where('quarantined_by', 'is not', null);
+  const row = await inTable('local_media').unionAll(inTable('remote_media')).limit(1).executeTakeFirst();
+  return row?.quarantined_by ?? undefined;
 }

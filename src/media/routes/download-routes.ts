@@ -42,7 +42,11 @@ function download(finder: MediaFinder, contract: RouteContract): Route {
       address,
       findRequestOf(request, request.query as unknown as Retrieval, isOpen),
     );
-    const content = await contentOf(finder.files, file);
-    return serveContent(content, { fileName, audience: isOpen ? 'public' : 'private' });
+    return serveContent(() => contentOf(finder.files, file), {
+      request,
+      tag: `"${file.sha256}"`,
+      fileName,
+      audience: isOpen ? 'public' : 'private',
+    });
   });
 }

@@ -40,7 +40,15 @@ function thumbnail(finder: MediaFinder, thumbnails: Thumbnails, contract: RouteC
     const query = request.query as unknown as Retrieval & ThumbnailQuery;
     const address = { serverName: serverName!, mediaId: mediaId! };
     const file = await finder.find(address, findRequestOf(request, query, isOpen));
-    const content = await thumbnails.find(file, askedThumbnail(query));
-    return serveContent(content, { audience: isOpen ? 'public' : 'private' });
+    const asked = askedThumbnail(query);
+    const { width, height, method, isAnimated } = asked;
+    return serveContent(() => thumbnails.find(file, asked), {
+      request,
+      tag: `"${file.sha256} ${width}x${height} ${method}${isAnimated ? ' animated' : ''}"`.replaceAll(
+        ' ',
+        '-',
+      ),
+      audience: isOpen ? 'public' : 'private',
+    });
   });
 }

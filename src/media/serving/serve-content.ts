@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
-import { Reply } from '../../kernel/http/index.ts';
+import { FilePart, OpenFile, Reply, type RouteRequest } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import type { MediaFiles } from '../disk/media-files.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
+import { isKnown, rangeOf } from './conditional-requests.ts';
 import { contentDisposition } from './content-disposition.ts';
 
 /**
@@ -22,42 +23,71 @@ const protection: Readonly<Record<string, string>> = {
 /** Content never changes; authenticated media may be cached by the browser only. */
 const cacheFor = (audience: 'public' | 'private') => `${audience}, max-age=86400, immutable`;
 
-/** A file or one of its thumbnails, ready to be served. */
+/** A file or one of its thumbnails, ready to be served. It must be served or closed. */
 export interface Content extends MediaDescription {
   /** Bytes. */
   readonly size: number;
-  /** Streams the bytes; opens the file at the first read. */
-  read(): Readable;
+  /** An open file, or a stream from a storage provider. */
+  readonly body: OpenFile | Readable;
 }
 
+/** Returns the bytes of content as a stream, which must be read or destroyed. */
+export const streamOf = ({ body }: Content): Readable => (body instanceof OpenFile ? body.stream() : body);
+
 /**
- * Returns a file as content, which must be read when it comes from a storage provider.
+ * Opens a file as content.
  * @throws MatrixError M_NOT_FOUND when the file is missing; M_UNKNOWN (503) when a storage provider fails
  */
 export async function contentOf(files: MediaFiles, file: MediaFile): Promise<Content> {
   const { area, fileId, contentType, fileName, size } = file;
-  if (await files.isOnDisk(file))
-    return { contentType, fileName, size, read: () => files.disk.read(area, fileId) };
+  const onDisk = await files.disk.open(area, fileId);
+  if (onDisk?.size === size) return { contentType, fileName, size, body: onDisk };
+  onDisk?.close();
   const restored = await files.restore(file);
   if (restored === undefined) throw mediaNotFound();
-  return { contentType, fileName, size, read: () => restored };
+  return { contentType, fileName, size, body: restored };
 }
 
 export interface Serving {
+  readonly request: Pick<RouteRequest, 'headers'>;
+  /** Identifies the bytes: a strong entity tag with its quotes. */
+  readonly tag: string;
   /** Replaces the name with which it was uploaded. */
   readonly fileName?: string | undefined;
   /** Whether shared caches may store it. */
   readonly audience: 'public' | 'private';
 }
 
-/** Serves content to a client. */
-export function serveContent(content: Content, { fileName = content.fileName, audience }: Serving): Reply {
-  return new Reply(200, content.read(), {
+/**
+ * Serves content to a client: a range of it if the client asks for one, and nothing when the client has it.
+ * @param open is not called when the client has the content
+ */
+export async function serveContent(open: () => Promise<Content>, serving: Serving): Promise<Reply> {
+  const { request, tag, audience } = serving;
+  const common = { ETag: tag, 'Cache-Control': cacheFor(audience) };
+  if (isKnown(request.headers, tag)) return new Reply(304, undefined, common);
+  const content = await open();
+  const { contentType, size, body } = content;
+  const { fileName = content.fileName } = serving;
+  const headers = {
     ...protection,
-    'Content-Type': content.contentType,
-    'Content-Disposition': contentDisposition(content.contentType, fileName),
-    'Content-Length': String(content.size),
-    'Cache-Control': cacheFor(audience),
+    ...common,
+    'Content-Type': contentType,
+    'Content-Disposition': contentDisposition(contentType, fileName),
+  };
+  if (!(body instanceof OpenFile))
+    return new Reply(200, body, { ...headers, 'Content-Length': String(size) });
+  const range = rangeOf(request.headers, size, tag);
+  if (range === 'unsatisfiable') {
+    body.close();
+    return new Reply(416, undefined, { ...common, 'Content-Range': `bytes */${size}` });
+  }
+  const { start, length } = range ?? { start: 0, length: size };
+  return new Reply(range ? 206 : 200, new FilePart(body, start, length), {
+    ...headers,
+    'Accept-Ranges': 'bytes',
+    'Content-Length': String(length),
+    ...(range && { 'Content-Range': `bytes ${start}-${start + length - 1}/${size}` }),
   });
 }
 
@@ -79,9 +109,10 @@ export function serveMultipart(content: Content, randomness: Randomness): Reply 
     '',
   ].join('\r\n');
   const tail = `\r\n--${boundary}--\r\n`;
+  const bytes = streamOf(content);
   async function* parts(): AsyncGenerator<Buffer> {
     yield Buffer.from(head, 'latin1');
-    yield* content.read();
+    yield* bytes;
     yield Buffer.from(tail, 'latin1');
   }
   return new Reply(200, Readable.from(parts(), { objectMode: false }), {

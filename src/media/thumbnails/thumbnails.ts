@@ -1,5 +1,6 @@
 import type { Cache, CacheRegistry } from '../../kernel/caches/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
+import { OpenFile } from '../../kernel/http/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import type { Logger } from '../../kernel/observability/index.ts';
@@ -81,6 +82,7 @@ export class Thumbnails {
    */
   async find(file: MediaFile, asked: ThumbnailRequest): Promise<Content> {
     const { files, options } = this.#deps;
+    if (!(await files.mayExist(file))) throw mediaNotFound();
     try {
       const image = await this.#examine(file, 'urgent');
       if (areaOf(image) > options.max_image_pixels) throw tooLarge(file);
@@ -117,7 +119,8 @@ export class Thumbnails {
       for (const size of options.thumbnail_sizes) {
         const target = targetOf(image, size);
         if (isWhole(image, target) && servesAsItIs(image, { isAnimated: false })) continue;
-        await this.#provide(file, variantOf(image, target, false), 'background');
+        const content = await this.#provide(file, variantOf(image, target, false), 'background');
+        if (content.body instanceof OpenFile) content.body.close();
       }
     } catch (error) {
       if (!(error instanceof NoThumbnail))
@@ -148,15 +151,14 @@ export class Thumbnails {
   async #provide(file: MediaFile, variant: Variant, urgency: Urgency): Promise<Content> {
     const { store } = this.#deps;
     const name = nameOf(variant);
-    const size =
-      (await store.sizeOf(file, name)) ??
-      (await this.#once(`${urgency} ${file.fileId}/${name}`, () => this.#make(file, variant, urgency)));
-    return {
-      contentType: `image/${variant.format}`,
-      fileName: `thumbnail.${variant.format}`,
-      size,
-      read: () => store.read(file, name),
-    };
+    let body = await store.open(file, name);
+    if (body === undefined) {
+      await this.#once(`${urgency} ${file.fileId}/${name}`, () => this.#make(file, variant, urgency));
+      body = await store.open(file, name);
+      if (body === undefined) throw mediaNotFound();
+    }
+    const { format } = variant;
+    return { contentType: `image/${format}`, fileName: `thumbnail.${format}`, size: body.size, body };
   }
 
   /** @returns its size in bytes */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type Readable, Transform } from 'node:stream';
+import { Readable } from 'node:stream';
 import { badJson, tooLarge } from '../../../protocol/index.ts';
 
 /** Whether the request can have a body. */
@@ -51,21 +51,22 @@ export function readBody(
 export function limitBody(request: IncomingMessage, limit: number): Readable {
   if (declaredLength(request) > limit) throw bodyTooLarge(limit);
   let length = 0;
-  const bounded = new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      length += chunk.length;
-      if (length > limit) done(bodyTooLarge(limit));
-      else done(null, chunk);
-    },
-  });
+  const bounded = new Readable({ read: () => void request.resume() });
+  const take = (chunk: Buffer) => {
+    length += chunk.length;
+    if (length > limit) bounded.destroy(bodyTooLarge(limit));
+    else if (!bounded.push(chunk)) request.pause();
+  };
+  request.on('data', take);
+  request.once('end', () => bounded.push(null));
   request.on('error', (error) => bounded.destroy(error));
   // The stream may fail before a reader attaches: avoids an unhandled 'error' event.
   bounded.on('error', () => undefined);
   bounded.once('close', () => {
-    request.unpipe(bounded);
+    request.off('data', take);
     request.resume();
   });
-  return request.pipe(bounded);
+  return bounded;
 }
 
 export const declaredLength = (request: IncomingMessage) => Number(request.headers['content-length'] ?? 0);

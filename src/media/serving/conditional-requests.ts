@@ -1,0 +1,40 @@
+import type { RouteRequest } from '../../kernel/http/index.ts';
+
+type Headers = RouteRequest['headers'];
+
+const textOf = (value: string | string[] | undefined) =>
+  Array.isArray(value) ? value.join(',') : (value ?? '');
+
+/** Whether the client has the content with this tag already. Source: RFC 9110, 13.1.2. */
+export function isKnown(headers: Headers, tag: string): boolean {
+  const given = textOf(headers['if-none-match']);
+  if (given.trim() === '*') return true;
+  return given.split(',').some((one) => one.trim().replace(/^W\//, '') === tag);
+}
+
+export interface ByteRange {
+  readonly start: number;
+  readonly length: number;
+}
+
+/**
+ * Returns the range of bytes that a request asks for; `undefined` when it asks for all, for several ranges, in another
+ * unit, or for a range of other content.
+ * @returns `unsatisfiable` for a range outside of the content
+ * Source: RFC 9110, 14.2.
+ */
+export function rangeOf(
+  headers: Headers,
+  size: number,
+  tag: string,
+): ByteRange | 'unsatisfiable' | undefined {
+  const [, first = '', last = ''] =
+    /^bytes=(\d{0,15})-(\d{0,15})$/.exec(textOf(headers['range']).trim()) ?? [];
+  if (first === '' && last === '') return undefined;
+  const condition = headers['if-range'];
+  if (condition !== undefined && condition !== tag) return undefined;
+  const start = first === '' ? Math.max(0, size - Number(last)) : Number(first);
+  const end = first === '' || last === '' ? size - 1 : Math.min(Number(last), size - 1);
+  if (first !== '' && last !== '' && Number(last) < start) return undefined;
+  return start > end ? 'unsatisfiable' : { start, length: end - start + 1 };
+}
