@@ -441,8 +441,8 @@ const accounts: readonly ExpectedDifference[] = [
     reason: 'MSC3881, which the reference server has switched off by default',
   },
   {
-    requests: ['anna POST /pushers/set (unknown kind)'],
-    at: status,
+    requests: ['anna POST /pushers/set (unknown kind)', 'anna GET /pushers (set)'],
+    at: [...status, 'body.pushers.[0].kind'],
     what: 'A pusher of an unknown kind is refused',
     reason: 'It would never notify its user',
   },
