@@ -15,6 +15,7 @@ import {
 } from '../oauth/index.ts';
 import type { Profiles } from '../profiles/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
+import type { SsoSlice } from '../sso/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
@@ -96,12 +97,13 @@ export interface AuthorizationServerParts {
   readonly resets: CrossSigningResets;
   readonly service?: AuthenticationService | undefined;
   readonly addresses: OpenedThirdPartyIds | undefined;
+  readonly sso: SsoSlice | undefined;
 }
 
 /** Opens the authorization server, or what one that others run needs, if one is enabled; to be called before jobs are started. */
 export function startAuthorizationServer(
   kernel: Kernel,
-  { accounts, profiles, resets, service, addresses }: AuthorizationServerParts,
+  { accounts, profiles, resets, service, addresses, sso }: AuthorizationServerParts,
   pages: Pages,
   opened: OpenedSlices,
 ): void {
@@ -120,6 +122,7 @@ export function startAuthorizationServer(
     pages,
     endpoints,
     resets,
+    sso,
     mails: addresses?.thirdPartyIds,
     sendsMail: kernel.configuration.mail.email !== null,
     canChangePassword: canChangePassword(options),

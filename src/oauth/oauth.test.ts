@@ -217,8 +217,7 @@ forServerDatabases(import.meta.url, (open) => {
       const login = { ...form, username: 'bob', password: 'correct horse' };
       assert.equal((await victim.post('/_synapse/client/oauth2/sign_in', login)).status, 403);
       assert.ok(!victim.cookies.has('hearth'));
-      const { mark: _, ...own } = form;
-      const link = `/_synapse/client/oauth2/sign_in?loginToken=x&mark=${own['form_token']}`;
+      const link = `/_synapse/client/oauth2/sign_in/oidc?mark=${form['form_token']}`;
       assert.equal((await victim.get(link)).status, 403);
 
       const page = await victim.open(client.authorizationUrl('D'));

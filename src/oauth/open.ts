@@ -7,12 +7,13 @@ import type { Pages } from '../kernel/pages/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import type { Profiles } from '../profiles/index.ts';
+import type { SsoSlice } from '../sso/index.ts';
 import type { AccountMails } from './account/account-pages.ts';
 import { accountPageRoutes } from './account/account-routes.ts';
 import { AuthorizationCodes } from './authorization/authorization-codes.ts';
 import { authorizationRoutes } from './authorization/authorization-routes.ts';
 import { BrowserSessions, SignInMarks } from './browser/browser-sessions.ts';
-import { signInRoutes } from './browser/sign-in-routes.ts';
+import { signInContinuation, signInRoutes } from './browser/sign-in-routes.ts';
 import { Clients } from './clients/clients.ts';
 import { clientRegistrationRoute } from './clients/registration-route.ts';
 import type { CrossSigningResets } from './cross-signing-resets.ts';
@@ -44,6 +45,8 @@ export interface AuthorizationServerDeps {
   readonly canChangeAddresses: boolean;
   /** Whether this server sends mail. */
   readonly sendsMail: boolean;
+  /** Logins through identity providers. */
+  readonly sso: Pick<SsoSlice, 'logins' | 'oauthAware'> | undefined;
 }
 
 /** Registrations of clients, logins that a device begins, and rendezvous sessions, from one address. */
@@ -81,6 +84,10 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
     beginLimiter: limiter(addressRate),
     codeLimiter: limiter(codeRate),
   };
+  deps.sso?.logins.addContinuation(signInContinuation(browsers));
+  // Clients that prefer OAuth 2.0 then offer no password, so this is for servers without.
+  if (deps.sso)
+    deps.sso.oauthAware.isPreferred = !login.flows().some(({ type }) => type === 'm.login.password');
   const accountUrl = endpoints.url(pagePaths.account);
   const routes: Route[] = [
     resetFallbackRoute(async () => accountUrl),
@@ -90,7 +97,12 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
     ...tokenRoutes({ clients, codes, deviceGrants: grants, sessions: oauthSessions, accounts }),
     deviceAuthorizationRoute(grantDeps),
     ...linkRoutes(grantDeps),
-    ...signInRoutes({ ...pageDeps, login, marks: new SignInMarks(deps.randomness) }),
+    ...signInRoutes({
+      ...pageDeps,
+      login,
+      logins: deps.sso?.logins,
+      marks: new SignInMarks(deps.randomness),
+    }),
     ...accountPageRoutes({
       ...deps,
       slice,

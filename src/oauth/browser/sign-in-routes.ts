@@ -2,8 +2,9 @@ import { Type } from 'typebox';
 import type { Login } from '../../accounts/index.ts';
 import { type Reply, type Route, redirect, route } from '../../kernel/http/index.ts';
 import type { Pages } from '../../kernel/pages/index.ts';
-import { forbidden, isJsonObject, type JsonObject, MatrixError } from '../../protocol/index.ts';
-import { type Endpoints, pagePaths } from '../endpoints.ts';
+import { forbidden, type JsonObject, MatrixError } from '../../protocol/index.ts';
+import type { BrowserLogins, LoginContinuation } from '../../sso/index.ts';
+import { pagePaths } from '../endpoints.ts';
 import type { BrowserRequest, BrowserSessions, SignInMarks } from './browser-sessions.ts';
 import { requireFormToken, returnPage } from './own-pages.ts';
 
@@ -12,8 +13,9 @@ export interface SignInDeps {
   readonly browsers: BrowserSessions;
   readonly marks: SignInMarks;
   readonly pages: Pages;
-  readonly endpoints: Endpoints;
   readonly serverName: string;
+  /** Logins through identity providers; absent in processes without them. */
+  readonly logins: Pick<BrowserLogins, 'providers' | 'begin'> | undefined;
   /** Whether users can create an account on a page. */
   readonly canRegister: boolean;
 }
@@ -29,16 +31,9 @@ export function signInRoutes(deps: SignInDeps): Route[] {
         ...contract,
         method: 'GET',
         path: pagePaths.signIn,
-        query: Type.Object({ continue: text, user: text, mark: text, loginToken: text }),
+        query: Type.Object({ continue: text, user: text }),
       },
-      async (request) => {
-        const { continue: back, user, mark, loginToken } = request.query;
-        if (loginToken === '') return showForm(deps, request, { back, user });
-        // The mark shows that the user has begun in this browser, and was not sent here by another site.
-        if (!deps.marks.matches(request, mark)) throw forbidden('Signing in was not begun in this browser');
-        const body = { type: 'm.login.token', token: loginToken };
-        return signIn(deps, request, body, back);
-      },
+      (request) => showForm(deps, request, { back: request.query.continue, user: request.query.user }),
     ),
     route(
       {
@@ -62,8 +57,40 @@ export function signInRoutes(deps: SignInDeps): Route[] {
         }
       },
     ),
+    ...(deps.logins === undefined ? [] : [providerRoute(deps, deps.logins)]),
     signOutRoute(deps),
   ];
+}
+
+/** Sends a browser to an identity provider. It comes back to what `signInContinuation` does. */
+function providerRoute({ marks }: SignInDeps, logins: Pick<BrowserLogins, 'begin'>): Route {
+  return route(
+    {
+      method: 'GET',
+      path: `${pagePaths.signIn}/:provider`,
+      auth: 'none',
+      errors: 'page',
+      query: Type.Object({ continue: text, mark: text }),
+    },
+    (request) => {
+      const { continue: back, mark } = request.query;
+      // The mark shows that the user has begun on this page, and was not sent here by another site.
+      if (!marks.matches(request, mark)) throw forbidden('Signing in was not begun in this browser');
+      const data = { continue: returnPage(back) };
+      return logins.begin(request, { provider: request.params.provider, kind: 'oauth', data });
+    },
+  );
+}
+
+/** Signs a user in to the pages of this server after an identity provider has authenticated the user. */
+export function signInContinuation(browsers: BrowserSessions): LoginContinuation {
+  return {
+    kind: 'oauth',
+    async finish({ userId, data }, request) {
+      const cookie = await browsers.open(request, userId);
+      return redirect(returnPage(String(data['continue'])), 303, { 'Set-Cookie': cookie });
+    },
+  };
 }
 
 function signOutRoute({ browsers }: SignInDeps): Route {
@@ -112,36 +139,27 @@ function passwordLogin(name: string, password: string): JsonObject {
 }
 
 async function showForm(
-  { login, marks, pages, endpoints, serverName, canRegister }: SignInDeps,
+  { login, logins, marks, pages, serverName, canRegister }: SignInDeps,
   request: BrowserRequest,
   { back, user, error }: { back: string; user: string; error?: string },
   status = 200,
 ): Promise<Reply> {
   const { formToken, cookie } = marks.mark(request);
   const page = returnPage(back);
-  const flows = login.flows();
-  const here = new URL(endpoints.url(pagePaths.signIn));
-  here.searchParams.set('continue', page);
-  here.searchParams.set('mark', formToken);
-  const redirectUrl = encodeURIComponent(here.href);
+  const query = new URLSearchParams({ continue: page, mark: formToken });
   const values = {
     server_name: serverName,
     form_token: formToken,
     continue: page,
     username: user,
     error,
-    with_password: flows.some(({ type }) => type === 'm.login.password'),
+    with_password: login.flows().some(({ type }) => type === 'm.login.password'),
     can_register: canRegister,
-    providers: providersIn(flows).map(({ id, name }) => ({
+    providers: (logins?.providers ?? []).map(({ id, name }) => ({
       name,
-      url: `/_matrix/client/v3/login/sso/redirect/${encodeURIComponent(String(id))}?redirectUrl=${redirectUrl}`,
+      url: `/_synapse/client/oauth2/sign_in/${encodeURIComponent(id)}?${query}`,
     })),
   };
   const headers = cookie === undefined ? {} : { 'Set-Cookie': cookie };
   return pages.page('oauth_sign_in.html', values, { status, headers });
-}
-
-function providersIn(flows: readonly JsonObject[]): JsonObject[] {
-  const providers = flows.find(({ type }) => type === 'm.login.sso')?.['identity_providers'];
-  return Array.isArray(providers) ? providers.filter(isJsonObject) : [];
 }
