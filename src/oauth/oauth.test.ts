@@ -247,6 +247,24 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(secure.status, 200);
     });
 
+    it('lets a new user register first with prompt=create, and then continues the login', async () => {
+      assert.deepEqual(client.metadata['prompt_values_supported'], ['create']);
+      const browser = new TestBrowser(server);
+      const asked = await browser.get(client.authorizationUrl('NEW', { prompt: 'create' }));
+      const page = await browser.get(locationOf(asked));
+      assert.match(page.text, /<h1>Create an account<\/h1>/);
+      const fields = { username: 'dora', password: 'correct horse', password_again: 'correct horse' };
+      let done = await browser.post('/_synapse/client/register', fields);
+      if (done.status === 303) done = await browser.get(`/_synapse/client/${locationOf(done)}`);
+      const back = /<a class="button" href="([^"]+)">Continue/.exec(done.text)![1]!.replaceAll('&amp;', '&');
+      const signIn = await browser.open(back);
+      const consent = await browser.open(locationOf(await browser.signIn(signIn, 'dora')));
+      assert.match(consent.text, /@dora:test/);
+      const elsewhere = new TestBrowser(server);
+      await elsewhere.get('/_synapse/client/register?continue=https://attacker.example/');
+      assert.equal(elsewhere.cookies.size, 0);
+    });
+
     it('signs a browser out, and all browsers of a user with all sessions', async () => {
       const [browser, other] = [new TestBrowser(server), new TestBrowser(server)];
       const url = client.authorizationUrl('D');

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { type Route, route } from '../../kernel/http/index.ts';
+import { Reply, type Route, type RouteRequest, route, setCookie } from '../../kernel/http/index.ts';
 import { textFields } from './fallback-routes.ts';
 import type { RegistrationPages } from './registration-pages.ts';
 import { requireSameSite } from './same-site.ts';
@@ -7,12 +7,30 @@ import { requireSameSite } from './same-site.ts';
 const path = '/_server/client/register';
 const text = Type.String({ default: '' });
 
+/** Remembers where a user goes on after the registration: to the login of an app, for instance. */
+const backCookie = 'hearth_after_registration';
+
+/** Returns the path of a page of this server on which users log in; `undefined` for anything else. */
+const ownPage = (url: string | undefined): string | undefined =>
+  /^\/_(synapse|server)\/client\/(oauth2\/[a-z_]+|account)(\?[\x21\x23-\x5b\x5d-\x7e]*)?$/.exec(
+    url ?? '',
+  )?.[0];
+
+const backOf = ({ cookies }: Pick<RouteRequest, 'cookies'>) => ownPage(cookies[backCookie]);
+
 /** The registration page, and the pages of the stages that follow. */
 export function registrationPageRoutes(pages: RegistrationPages): Route[] {
   const contract = { auth: 'none', errors: 'page' } as const;
   return [
-    route({ ...contract, method: 'GET', path, query: Type.Object({ token: text }) }, ({ query }) =>
-      pages.show(query.token),
+    route(
+      { ...contract, method: 'GET', path, query: Type.Object({ token: text, continue: text }) },
+      async (request) => {
+        const page = await pages.show(request.query.token);
+        const back = ownPage(request.query.continue);
+        if (back === undefined) return page;
+        const cookie = setCookie(request, backCookie, back, { maxAge: 3_600 });
+        return new Reply(page.status, page.body, { ...page.headers, 'Set-Cookie': cookie });
+      },
     ),
     route(
       {
@@ -30,7 +48,7 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
       },
       (request) => {
         requireSameSite(request.headers);
-        return pages.begin(request.body, request.ip);
+        return pages.begin(request.body, request.ip, backOf(request));
       },
     ),
     route(
@@ -40,7 +58,10 @@ export function registrationPageRoutes(pages: RegistrationPages): Route[] {
         path: `${path}/continue`,
         query: Type.Object({ session: Type.String(), with: text }),
       },
-      ({ query, ip }) => pages.next({ session: query.session, withMail: query.with === 'email', ip }),
+      (request) => {
+        const { session, with: added } = request.query;
+        return pages.next({ session, withMail: added === 'email', ip: request.ip }, backOf(request));
+      },
     ),
     route(
       {

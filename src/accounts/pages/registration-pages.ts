@@ -71,8 +71,8 @@ export class RegistrationPages {
     return this.#form({ token });
   }
 
-  /** Begins a registration. */
-  async begin(form: RegistrationForm, ip: string): Promise<Reply> {
+  /** Begins a registration. @param back page of this server to which the user goes on afterwards */
+  async begin(form: RegistrationForm, ip: string, back?: string): Promise<Reply> {
     const { username, password, token } = form;
     const email = this.#offersMail ? form.email.trim() : '';
     const filled = { username, token, email };
@@ -82,7 +82,7 @@ export class RegistrationPages {
     const auth = this.#options.registration_requires_token ? { auth: { type: tokenStage, token } } : {};
     try {
       const body = { username, password, inhibit_login: true, ...auth };
-      return this.#registered(await this.#deps.registration.register(body, { ip }));
+      return this.#registered(await this.#deps.registration.register(body, { ip }), back);
     } catch (error) {
       if (error instanceof Challenge && !error.isFailure) return this.#begun(error.body, email, ip);
       if (!(error instanceof MatrixError)) throw error;
@@ -103,11 +103,11 @@ export class RegistrationPages {
     return redirect(`register/${continuation({ session, withMail })}`, 303);
   }
 
-  /** Shows the next stage of a registration, or that it is complete. */
-  async next({ session, withMail, ip }: ContinuedRegistration): Promise<Reply> {
+  /** Shows the next stage of a registration, or that it is complete. @param back as in `begin` */
+  async next({ session, withMail, ip }: ContinuedRegistration, back?: string): Promise<Reply> {
     for (;;) {
       const remaining = await this.#remaining(session, ip);
-      if ('userId' in remaining) return this.#registered(remaining);
+      if ('userId' in remaining) return this.#registered(remaining, back);
       const type = nextStage(remaining, withMail);
       if (type === undefined) throw new MatrixError(500, 'M_UNKNOWN', 'No stage of the registration remains');
       if (type !== 'm.login.dummy') {
@@ -142,12 +142,13 @@ export class RegistrationPages {
     }
   }
 
-  #registered({ userId }: Pick<RegistrationResult, 'userId'>): Promise<Reply> {
+  #registered({ userId }: Pick<RegistrationResult, 'userId'>, back: string | undefined): Promise<Reply> {
     const { pages, webClient } = this.#deps;
     return pages.page('registered.html', {
       user_id: userId,
       server_name: this.#options.server_name,
       web_client: webClient,
+      back,
     });
   }
 
