@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
+import { createLogger } from '../kernel/observability/index.ts';
 import {
   answerIn,
   challengeOf,
@@ -15,6 +16,9 @@ import {
 } from './test/oauth-client.ts';
 
 const minute = 60_000;
+
+/** Lines that the server has logged. */
+const lines: string[] = [];
 const authorizePath = '/_synapse/client/oauth2/authorize';
 
 forServerDatabases(import.meta.url, (open) => {
@@ -25,8 +29,10 @@ forServerDatabases(import.meta.url, (open) => {
     let client: OAuthClient;
     before(async () => {
       clock = manualClock();
+      lines.length = 0;
       server = await startTestServer({
         database: open.kind,
+        log: createLogger({ level: 'debug', destination: { write: (line) => void lines.push(line) } }),
         clock,
         config: { oauth: { oauth2: { enabled: true } } },
       });
@@ -278,6 +284,27 @@ forServerDatabases(import.meta.url, (open) => {
       const { token } = await logInWithPassword('bob');
       await server.api('POST', '/_matrix/client/v3/logout/all', { token, body: {} });
       assert.match((await other.open(url)).text, /name="password"/);
+    });
+
+    it('logs neither codes nor tokens, passwords or cookies, also at the level debug', async () => {
+      const browser = new TestBrowser(server);
+      const code = (await client.authorize(browser, { deviceId: 'LOGS' })).get('code')!;
+      const { json } = await client.exchange(code);
+      await client.exchange(code);
+      const begun = (await client.beginOnDevice('TELEVISION')).json;
+      await client.revoke(json['refresh_token']);
+      const secrets = [
+        code,
+        json['access_token'],
+        json['refresh_token'],
+        begun['device_code'],
+        'correct horse',
+      ];
+      const all = lines.join('');
+      assert.ok(lines.length > 0, 'the log is collected');
+      for (const secret of [...secrets, ...browser.cookies.values()]) {
+        assert.ok(!all.includes(String(secret)), String(secret));
+      }
     });
 
     it('keeps logins by password beside OAuth 2.0, with interactive authentication', async () => {
