@@ -9,6 +9,8 @@ describe('redactUrl', () => {
       ['/sync', '/sync'],
       ['/sync?since=s1&access_token=abc&timeout=0', '/sync?since=s1&access_token=<redacted>&timeout=0'],
       ['/login?loginToken=abc', '/login?loginToken=<redacted>'],
+      ['/cas?session=a&ticket=b', '/cas?session=<redacted>&ticket=<redacted>'],
+      ['/oidc?code=a&state=b', '/oidc?code=<redacted>&state=<redacted>'],
       ['/x?%61ccess_token=abc', '/x?%61ccess_token=<redacted>'],
       ['/x?ACCESS_TOKEN=abc', '/x?ACCESS_TOKEN=<redacted>'],
       ['/x?client_secret=a&token=b&sid=c', '/x?client_secret=<redacted>&token=<redacted>&sid=c'],

@@ -8,7 +8,9 @@ const secretParameters: ReadonlySet<string> = new Set([
   'logintoken',
   'password',
   'refresh_token',
+  'session',
   'state',
+  'ticket',
   'token',
 ]);
 
