@@ -117,6 +117,27 @@ describe('MediaStore', () => {
     assert.deepEqual(readdirSync(join(directory, 'incoming')), ['unrelated']);
   });
 
+  it('deletes files at the next start whose rows were deleted just before the process ended', async () => {
+    const store = await opened();
+    const ids: string[] = [];
+    for (let count = 0; count < 3; count++)
+      ids.push((await store.store('local', pieces('text'), async (file) => file)).fileId);
+    const [deleted, kept, other] = ids as [string, string, string];
+    // The process ends when the rows are gone and before the files are.
+    const ended = new Promise<string[]>(() => undefined);
+    let isMarked = false;
+    void store.deleteWithRows('local', [deleted, kept], () => {
+      isMarked = true;
+      return ended;
+    });
+    await eventually('the markers', () => isMarked);
+    const again = await opened(async (_area, fileId) => fileId !== deleted);
+    const sizes = await Promise.all([deleted, kept, other].map((id) => again.sizeOf('local', id)));
+    assert.deepEqual(sizes, [undefined, 4, 4]);
+    assert.deepEqual(again.swept, [{ area: 'local', fileId: deleted }]);
+    assert.deepEqual(readdirSync(join(directory, 'incoming')), []);
+  });
+
   it('closes files after reading, also when the reader stops early', async () => {
     const store = await opened();
     const { fileId } = await store.store('local', pieces('x'.repeat(1_000_000)), async (file) => file);
