@@ -17,6 +17,7 @@ import { startMessages } from './composition/messages.ts';
 import { reportServer } from './composition/metrics.ts';
 import { openOAuthBeforeUsers, startAuthorizationServer } from './composition/oauth.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
+import { openOperatorsHttp } from './composition/operators-http.ts';
 import { outageForClient, startFailureOf } from './composition/outages.ts';
 import { openMailTemplates, openPages } from './composition/pages.ts';
 import { openPusherList, startPushers } from './composition/pushers.ts';
@@ -88,6 +89,8 @@ export function createHomeserver(environment: Environment): Homeserver {
         const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
         const pushers = openPusherList(kernel, thirdPartyIds);
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
+        const loginHttp = openOperatorsHttp(kernel, 'login_connection_pools');
+        opened.add('requests of logins', { stop: () => loginHttp.close() });
         const users = startUsers(kernel, opened, {
           appservices,
           remoteProfiles: lookups.profiles,
@@ -95,7 +98,8 @@ export function createHomeserver(environment: Environment): Homeserver {
           addresses: thirdPartyIds,
           pushers,
           oauth,
-          http: federation.http,
+          http: loginHttp,
+          pictureHttp: federation.http,
           browsers: { pages, pictures: media },
         });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);

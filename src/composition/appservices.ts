@@ -11,13 +11,13 @@ import {
   type ServiceRequests,
 } from '../appservices/index.ts';
 import { type Authenticator, acceptTokens } from '../kernel/http/index.ts';
-import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
 import { MatrixError, type UserId } from '../protocol/index.ts';
 import type { AliasReservations, Rooms } from '../rooms/index.ts';
 import type { Conversations } from './conversations.ts';
 import type { Encryption } from './encryption.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import { openOperatorsHttp } from './operators-http.ts';
 import type { Users } from './users.ts';
 
 /** What accounts and rooms need of application services before these are started. */
@@ -46,7 +46,9 @@ export async function openRegisteredAppservices(
   const log = kernel.namedLog('appservices');
   const options = configuration.appservices;
   const registry = openAppserviceRegistry({ serverName, log }, options.app_service_config_files);
-  const http = registry.isEmpty ? undefined : openHttp(kernel);
+  const http = registry.isEmpty
+    ? undefined
+    : openOperatorsHttp(kernel, 'appservice_connection_pools', { maxPools: 100 });
   opened.add('requests to application services', { stop: () => http?.close() });
   const requests = await openServiceRequests({ registry, database, http, log, options });
   let started: Appservices | undefined;
@@ -79,24 +81,6 @@ export async function openRegisteredAppservices(
       return slices.add('application services', started);
     },
   };
-}
-
-/** Opens requests to services: operators choose their URLs, mostly on the same machine, so that all addresses are allowed. */
-function openHttp({
-  configuration,
-  clock,
-  caches,
-  resolver = systemResolver,
-  authorities,
-}: Kernel): OutboundHttp {
-  return new OutboundHttp({
-    config: { ...configuration.outbound, ip_range_blacklist: [] },
-    clock,
-    caches,
-    name: 'appservice_connection_pools',
-    resolver,
-    tls: authorities && new TlsSettings({ verify: true, authorities }),
-  });
 }
 
 /** Accepts the tokens of application services and of sessions; creates the accounts of the services' senders. */

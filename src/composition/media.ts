@@ -1,5 +1,5 @@
 import { errorForClient, MalformedResponse, MediaApi, RemoteError } from '../federation-client/index.ts';
-import { OutboundError, OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
+import { OutboundError } from '../kernel/outbound/index.ts';
 import {
   type MediaRequest,
   type MediaServers,
@@ -12,6 +12,7 @@ import { MatrixError, unknown } from '../protocol/index.ts';
 import type { Federation } from './federation.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import { openOperatorsHttp } from './operators-http.ts';
 
 /** Opens the media repository. @returns `undefined` where another process runs it */
 export async function startMedia(
@@ -21,7 +22,7 @@ export async function startMedia(
 ): Promise<MediaSlice | undefined> {
   const { media: options, rateLimits } = kernel.configuration;
   if (!options.enable_media_repo) return undefined;
-  const http = storageHttp(kernel);
+  const http = openOperatorsHttp(kernel, 'media_storage_connection_pools');
   opened.add('requests to media storage', { stop: () => http.close() });
   const repository = await openMediaRepository({
     ...kernel,
@@ -39,27 +40,6 @@ export async function startMedia(
     options,
   });
   return opened.add('media', repository);
-}
-
-/** Returns the client for storage providers: any address may be theirs. */
-function storageHttp({
-  configuration,
-  authorities,
-  resolver = systemResolver,
-  clock,
-  caches,
-}: Kernel): OutboundHttp {
-  const config = { ...configuration.outbound, ip_range_blacklist: [], ip_range_whitelist: [] };
-  const tls = authorities && new TlsSettings({ verify: true, authorities });
-  return new OutboundHttp({
-    config,
-    name: 'media_storage_connection_pools',
-    maxPools: 16,
-    tls,
-    clock,
-    caches,
-    resolver,
-  });
 }
 
 /** Redirects that are followed to the URL at which a remote server offers its media. */

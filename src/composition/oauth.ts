@@ -1,6 +1,5 @@
 import { type AccountsSlice, type ConfirmationElsewhere, canChangePassword } from '../accounts/index.ts';
 import type { AuthMetadata } from '../capabilities/index.ts';
-import { OutboundHttp, systemResolver, TlsSettings } from '../kernel/outbound/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import {
   AuthenticationService,
@@ -18,6 +17,7 @@ import type { JsonObject } from '../protocol/index.ts';
 import type { SsoSlice } from '../sso/index.ts';
 import type { Kernel } from './kernel.ts';
 import type { OpenedSlices } from './opened-slices.ts';
+import { openOperatorsHttp } from './operators-http.ts';
 import type { OpenedThirdPartyIds } from './third-party-ids.ts';
 
 /** The parts of OAuth 2.0 that accounts and capabilities use. */
@@ -73,18 +73,8 @@ function withService(
 
 /** Opens the connection to the authentication service, which may be at a private address. */
 function openService(kernel: Kernel, opened: OpenedSlices): AuthenticationService {
-  const { authorities, clock, caches, configuration, resolver = systemResolver } = kernel;
-  const { endpoint, force_http2: http2, secret } = configuration.accounts.proto_authentication_service;
-  const http = new OutboundHttp({
-    caches,
-    clock,
-    resolver,
-    name: 'authentication_service_pools',
-    config: { ...configuration.outbound, ip_range_blacklist: [] },
-    tls: authorities && new TlsSettings({ verify: true, authorities }),
-    http2,
-    maxPools: 8,
-  });
+  const { endpoint, force_http2: http2, secret } = kernel.configuration.accounts.proto_authentication_service;
+  const http = openOperatorsHttp(kernel, 'authentication_service_pools', { http2, maxPools: 8 });
   opened.add('authentication service', { stop: () => http.close() });
   const log = kernel.namedLog('authentication_service');
   return new AuthenticationService({ ...kernel, http, log }, { endpoint, secret: secret ?? '' });

@@ -4,7 +4,10 @@ import type { Kernel } from './kernel.ts';
 /** Opens logins with accounts of other systems, before accounts, which offer them. */
 export function startSso(
   kernel: Kernel,
-  deps: Pick<SsoDeps, 'http' | 'pages' | 'pictures' | 'profiles' | 'thirdPartyIds' | 'accounts'>,
+  deps: Pick<
+    SsoDeps,
+    'http' | 'pictureHttp' | 'pages' | 'pictures' | 'profiles' | 'thirdPartyIds' | 'accounts'
+  >,
 ): SsoSlice {
   const { configuration, limiter, serverName } = kernel;
   const { accounts, profiles, rateLimits, server, sso } = configuration;

@@ -69,8 +69,10 @@ export interface UserSources {
   /** Application services reserve names, log in as their users, and create users that are asked for. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
-  /** For requests to the CAPTCHA service and to identity providers. */
+  /** For requests to the CAPTCHA service and to identity providers, which the configuration names. */
   readonly http?: OutboundHttp;
+  /** For pictures whose URLs come from identity providers and their users. */
+  readonly pictureHttp?: OutboundHttp;
   /** For logins through browsers. */
   readonly browsers?: { readonly pages: Pages; readonly pictures: PictureStore | undefined };
 }
@@ -79,7 +81,17 @@ export interface UserSources {
 export function startUsers(
   kernel: Kernel,
   opened: OpenedSlices,
-  { remoteProfiles, avatarFiles, addresses, pushers, oauth, http, appservices, browsers }: UserSources = {},
+  {
+    remoteProfiles,
+    avatarFiles,
+    addresses,
+    pushers,
+    oauth,
+    http,
+    pictureHttp,
+    appservices,
+    browsers,
+  }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
   const membershipJobs = new MembershipJobs(kernel);
@@ -117,10 +129,11 @@ export function startUsers(
   const erasedUsers = new ErasedUsers(kernel.database);
   const ownedRows = new OwnedRows(slices);
   const sso =
-    http && browsers && addresses
+    http && pictureHttp && browsers && addresses
       ? startSso(kernel, {
           ...browsers,
           http,
+          pictureHttp,
           profiles,
           thirdPartyIds: addresses.thirdPartyIds.addresses,
           accounts: () => accounts,

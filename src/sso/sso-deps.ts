@@ -16,7 +16,10 @@ export interface SsoDeps {
   readonly clock: Clock;
   readonly randomness: Randomness;
   readonly log: Logger;
+  /** For requests to identity providers, which the configuration names. */
   readonly http: Pick<OutboundHttp, 'fetch'>;
+  /** For pictures, whose URLs users may have chosen at their provider: refuses private addresses. */
+  readonly pictureHttp: Pick<OutboundHttp, 'fetch'>;
   readonly pages: Pages;
   readonly profiles: Profiles;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind' | 'findUser' | 'isAllowed'>;

@@ -11,7 +11,7 @@ export interface PictureStore {
 
 export interface ProviderProfilesDeps {
   readonly profiles: Pick<Profiles, 'read' | 'setForUser'>;
-  readonly http: Pick<OutboundHttp, 'fetch'>;
+  readonly pictureHttp: Pick<OutboundHttp, 'fetch'>;
   /** Absent where another process runs the media repository. */
   readonly pictures: PictureStore | undefined;
   readonly log: Logger;
@@ -50,13 +50,13 @@ export class ProviderProfiles {
 
   /** Downloads the picture of a user and sets it as the avatar. A failure is logged, and the login continues. */
   async setPicture(userId: string, { picture }: RemoteUser): Promise<void> {
-    const { http, log, pictures, profiles, maxPicture } = this.#deps;
+    const { pictureHttp, log, pictures, profiles, maxPicture } = this.#deps;
     if (!picture || pictures === undefined) return;
     try {
       const url = new URL(picture);
       if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new Error('not an HTTP URL');
       const maxBody = maxPicture ?? usualMaxPicture;
-      const { status, headers, body } = await http.fetch(url, { timeout, maxBody, redirects: 3 });
+      const { status, headers, body } = await pictureHttp.fetch(url, { timeout, maxBody, redirects: 3 });
       const contentType = String(headers['content-type'] ?? '')
         .split(';', 1)[0]!
         .trim()

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { forEachDatabase } from '../../../test/support/databases/databases.ts';
+import { serveOnLoopback } from '../../../test/support/network/loopback.ts';
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import { OidcServer } from '../test/oidc-server.ts';
 import { publicUrl, SsoServer, ssoOptions, tokenIn } from '../test/sso-server.ts';
@@ -65,6 +66,14 @@ forEachDatabase((open) => {
               'confirm',
               idp,
               mapping({ localpart_template: '{{ user.preferred_username }}', confirm_localpart: true }),
+            ),
+            provider(
+              'pictures',
+              idp,
+              mapping({
+                localpart_template: '{{ user.preferred_username }}',
+                picture_template: '{{ user.picture }}',
+              }),
             ),
             provider('groups', idp, {
               scopes: ['openid', 'profile'],
@@ -179,6 +188,24 @@ forEachDatabase((open) => {
       assert.equal(token.status, 403, 'a login token is valid once');
       idp.user = { sub: 'u1', preferred_username: 'renamed', name: 'Alice' };
       assert.equal((await hearth.session(await hearth.login('oidc-main')))['user_id'], session['user_id']);
+    });
+
+    it('logs in at a provider in a private network, and fetches no picture from there', async () => {
+      let requests = 0;
+      const images = await serveOnLoopback((_request, response) => {
+        requests++;
+        response.end();
+      });
+      try {
+        const picture = `http://127.0.0.1:${images.port}/me.png`;
+        idp.user = { sub: 'pictured', preferred_username: 'pictured', picture };
+        const page = await hearth.login('oidc-pictures');
+        assert.equal((await hearth.session(page))['user_id'], '@pictured:test');
+        const profile = await api('GET', '/_matrix/client/v3/profile/@pictured:test');
+        assert.deepEqual([profile.body['avatar_url'], requests], [undefined, 0]);
+      } finally {
+        await images.close();
+      }
     });
 
     it('[option: sso.update_profile_information] takes over the display name at a later login', async () => {

@@ -54,6 +54,8 @@ describe('options of OpenID Connect', () => {
       user_mapping_provider: { config: { localpart_template: '{{ user.sub }}', ...config } },
     });
     hearth = await SsoServer.start('sqlite', {
+      // For pictures.
+      outbound: { ip_range_whitelist: ['127.0.0.1/32'] },
       sso: ssoOptions({
         sso: { client_whitelist: ['https://app.client.example/'] },
         oidc_providers: [

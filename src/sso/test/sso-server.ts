@@ -29,7 +29,6 @@ export class SsoServer {
       database,
       ...options,
       config: {
-        outbound: { ip_range_whitelist: ['127.0.0.1/32'] },
         ...config,
         server: { server_name: 'test', public_baseurl: `${publicUrl}/`, ...config.server },
         http: {
