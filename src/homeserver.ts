@@ -89,8 +89,8 @@ export function createHomeserver(environment: Environment): Homeserver {
         const thirdPartyIds = startThirdPartyIds(kernel, federation, mailTemplates);
         const pushers = openPusherList(kernel, thirdPartyIds);
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
-        const loginHttp = openOperatorsHttp(kernel, 'login_connection_pools');
-        opened.add('requests of logins', { stop: () => loginHttp.close() });
+        const providerHttp = openOperatorsHttp(kernel, 'identity_provider_connection_pools');
+        opened.add('requests to identity providers', { stop: () => providerHttp.close() });
         const users = startUsers(kernel, opened, {
           appservices,
           remoteProfiles: lookups.profiles,
@@ -98,8 +98,8 @@ export function createHomeserver(environment: Environment): Homeserver {
           addresses: thirdPartyIds,
           pushers,
           oauth,
-          http: loginHttp,
-          pictureHttp: federation.http,
+          http: federation.http,
+          providerHttp,
           browsers: { pages, pictures: media },
         });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);

@@ -69,10 +69,10 @@ export interface UserSources {
   /** Application services reserve names, log in as their users, and create users that are asked for. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
-  /** For requests to the CAPTCHA service and to identity providers, which the configuration names. */
+  /** For requests to the CAPTCHA service, and for pictures whose URLs come from identity providers and their users. */
   readonly http?: OutboundHttp;
-  /** For pictures whose URLs come from identity providers and their users. */
-  readonly pictureHttp?: OutboundHttp;
+  /** For requests to identity providers, which the configuration names. */
+  readonly providerHttp?: OutboundHttp;
   /** For logins through browsers. */
   readonly browsers?: { readonly pages: Pages; readonly pictures: PictureStore | undefined };
 }
@@ -88,7 +88,7 @@ export function startUsers(
     pushers,
     oauth,
     http,
-    pictureHttp,
+    providerHttp,
     appservices,
     browsers,
   }: UserSources = {},
@@ -129,11 +129,11 @@ export function startUsers(
   const erasedUsers = new ErasedUsers(kernel.database);
   const ownedRows = new OwnedRows(slices);
   const sso =
-    http && pictureHttp && browsers && addresses
+    http && providerHttp && browsers && addresses
       ? startSso(kernel, {
           ...browsers,
-          http,
-          pictureHttp,
+          http: providerHttp,
+          pictureHttp: http,
           profiles,
           thirdPartyIds: addresses.thirdPartyIds.addresses,
           accounts: () => accounts,
