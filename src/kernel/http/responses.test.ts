@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
-import { describe, it } from 'node:test';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { after, before, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import {
   bearer,
@@ -10,6 +14,7 @@ import {
   logLines,
   longPolls,
 } from '../../../test/support/servers/kernel-server.ts';
+import { FilePart, OpenFile, Reply, route } from './index.ts';
 
 const { base, call, fails } = kernelServerForTests();
 
@@ -48,6 +53,67 @@ describe('responses', () => {
     assert.equal(logged.request, 'abc-1');
     assert.match(logged.err.stack, /swordfish/);
   });
+});
+
+describe('bodies that are not sent', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'hearth-bodies-'));
+  after(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'file');
+  const bodies: Readable[] = [];
+  const waiting: unknown[] = [];
+  /** Whether this process has the file open. */
+  const isOpen = () =>
+    readdirSync('/proc/self/fd').some((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === path;
+      } catch {
+        return false;
+      }
+    });
+  let opened = 0;
+  const bodyOf = async (kind: string) => {
+    const file = kind === 'file' ? await OpenFile.open(path) : undefined;
+    opened++;
+    if (file !== undefined) return new FilePart(file, 0, 1);
+    const body = new Readable({ read() {} });
+    bodies.push(body);
+    return body;
+  };
+  const other = createKernelServer({
+    routes: [
+      route({ method: 'GET', path: '/_proto/client/v3/late/:kind', auth: 'none' }, async (request) => {
+        waiting.push(request);
+        await new Promise((resolve) => request.signal.addEventListener('abort', resolve));
+        return new Reply(200, await bodyOf(request.params.kind), {});
+      }),
+      route({ method: 'GET', path: '/_proto/client/v3/invalid/:kind', auth: 'none' }, async ({ params }) => {
+        return new Reply(200, await bodyOf(params.kind), { 'X-Name': 'a\nb' });
+      }),
+    ],
+  });
+  let address = '';
+  before(async () => {
+    writeFileSync(path, 'x');
+    address = (await other.start())[0]!;
+  });
+  after(() => other.stop(100));
+
+  for (const kind of ['file', 'stream']) {
+    it(`are closed when the client disconnects before the handler returns a ${kind}`, async () => {
+      const [seen, before] = [waiting.length, opened];
+      const request = httpRequest(`${address}/_matrix/client/v3/late/${kind}`).end();
+      request.on('error', () => {});
+      await eventually('the request', () => waiting.length > seen);
+      request.destroy();
+      await eventually('the body', () => opened > before);
+      await eventually('the end of the body', () => !isOpen() && bodies.every((body) => body.destroyed));
+    });
+
+    it(`are closed when a header of a ${kind} is not valid`, async () => {
+      assert.equal((await fetch(`${address}/_matrix/client/v3/invalid/${kind}`)).status, 500);
+      await eventually('the end of the body', () => !isOpen() && bodies.every((body) => body.destroyed));
+    });
+  }
 });
 
 describe('the access log', () => {

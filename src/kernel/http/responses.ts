@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { pipeline } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { MatrixError } from '../../protocol/index.ts';
@@ -34,6 +34,14 @@ export function sendResult(
   return sendText(response, 200, undefined, JSON.stringify(result ?? {}), gzipped);
 }
 
+/** Closes the file or the stream of a result that is not sent. */
+export function discardResult(result: unknown): void {
+  if (!(result instanceof Reply)) return;
+  const { body } = result;
+  if (body instanceof FilePart) body.file.close();
+  else if (body instanceof Readable) body.destroy();
+}
+
 /** Sends an error. If the response has begun already, it is cut off instead. */
 export function sendError(response: ServerResponse, error: MatrixError): void {
   if (response.headersSent) {
@@ -54,8 +62,12 @@ function sendReply(response: ServerResponse, reply: Reply, gzipped: boolean): vo
   }
   if (typeof body === 'string') return sendText(response, status, headers, body, gzipped);
   if (body instanceof Uint8Array) return sendText(response, status, headers, body, gzipped);
-  if (body instanceof FilePart) return sendFile(response, status, headers, body);
-  if (isStream(body)) return sendStream(response, status, headers, body);
+  if (body instanceof FilePart || isStream(body)) {
+    writeStreamedHead(response, reply);
+    return body instanceof FilePart
+      ? body.file.send(response, body.start, body.length)
+      : sendStream(response, body);
+  }
   return sendText(response, status, headers, JSON.stringify(body), gzipped);
 }
 
@@ -119,28 +131,21 @@ function addHeader(head: string[], name: string, value: string | readonly string
   else for (const each of value) head.push(name, each);
 }
 
-function sendFile(
-  response: ServerResponse,
-  status: number,
-  headers: Headers,
-  { file, start, length }: FilePart,
-): Promise<void> {
+/** Writes the head of a response whose body is a file or a stream. Closes that when a header is not valid. */
+function writeStreamedHead(response: ServerResponse, reply: Reply): void {
+  const { status, headers } = reply;
   const head = [...corsHeaders];
   for (const name in headers) addHeader(head, name, headers[name]!);
-  response.writeHead(status, head);
-  return file.send(response, start, length);
+  try {
+    response.writeHead(status, head);
+  } catch (error) {
+    discardResult(reply);
+    throw error;
+  }
 }
 
 /** Resolves when everything is sent or the client has disconnected; rejects when the stream fails. */
-function sendStream(
-  response: ServerResponse,
-  status: number,
-  headers: Headers,
-  body: NodeJS.ReadableStream,
-): Promise<void> {
-  const head = [...corsHeaders];
-  for (const name in headers) addHeader(head, name, headers[name]!);
-  response.writeHead(status, head);
+function sendStream(response: ServerResponse, body: NodeJS.ReadableStream): Promise<void> {
   return new Promise((resolve, reject) => {
     pipeline(body, response, (error) => {
       if (error && error.code !== 'ERR_STREAM_PREMATURE_CLOSE') reject(error);

@@ -12,7 +12,7 @@ import type {
   ServerAuthenticator,
 } from '../requests/requester.ts';
 import { BodyChecker, ParameterChecker } from '../requests/validation.ts';
-import { sendError, sendResult } from '../responses.ts';
+import { discardResult, sendError, sendResult } from '../responses.ts';
 import type { Reply, Route, RouteContract, RouteRequest } from './route.ts';
 
 /**
@@ -95,7 +95,7 @@ export class Endpoint {
       if (this.#query !== undefined) exchange.query = this.#query.check(exchange.rawQuery);
       const handling = this.#route.handler(exchange as unknown as RouteRequest);
       const result = handling instanceof Promise ? await handling : handling;
-      if (response.destroyed) return;
+      if (response.destroyed) return discardResult(result);
       const sending = sendResult(response, result, this.#gzip && acceptsGzip(exchange));
       if (sending) await sending;
     } catch (error) {
