@@ -1,8 +1,9 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaFile } from '../media-file.ts';
 import type { ProviderStorage } from '../providers/provider-storage.ts';
+import { streamOfPieces } from '../stream-of-pieces.ts';
 import type { MediaStore } from './media-store.ts';
 
 /** Finds stored files on the disk, and what is missing there at the storage providers. */
@@ -33,7 +34,7 @@ export class MediaFiles {
    */
   async restore(file: MediaFile): Promise<Readable | undefined> {
     const content = await this.#elsewhere.open(file.area, file.fileId);
-    return content && Readable.from(this.disk.restoring(file, content), { objectMode: false });
+    return content && streamOfPieces(this.disk.restoring(file, content), content);
   }
 
   /** Whether a file is on the disk, or can be brought there from a provider, which this does. */

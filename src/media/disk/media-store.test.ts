@@ -4,12 +4,15 @@ import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'n
 import { open as openFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { eventually } from '../../../test/clients/eventually.ts';
 import { silentLogger } from '../../kernel/observability/index.ts';
 import { systemRandomness } from '../../kernel/randomness.ts';
 import type { MediaArea } from '../media-file.ts';
+import { serveMultipart } from '../serving/serve-content.ts';
+import { MediaFiles } from './media-files.ts';
 import { MediaStore } from './media-store.ts';
 
 async function* pieces(...texts: string[]) {
@@ -151,5 +154,31 @@ describe('MediaStore', () => {
       assert.ok(stream.destroyed);
     }
     await eventually('the files to be closed', () => openFiles().length === 0);
+  });
+
+  it('closes the source of a stream that is destroyed before its first byte was read', async () => {
+    const store = await opened();
+    const { fileId, size } = await store.store('local', pieces('x'), async (file) => file);
+    const content = (await store.open('local', fileId))!;
+    const described = { contentType: 'text/plain', fileName: undefined, size };
+    const reply = serveMultipart({ ...described, body: content }, systemRandomness);
+    (reply.body as Readable).destroy();
+    await eventually('the files to be closed', () => openFiles().length === 0);
+
+    const source = new Readable({ read() {} });
+    const files = new MediaFiles(store, { isUsed: true, open: async () => source });
+    const stored = { area: 'local', fileId: 'a'.repeat(24), sha256: '', ...described } as const;
+    (await files.restore({ ...stored, isAuthenticated: true, isQuarantined: false }))!.destroy();
+    await eventually('the source to be closed', () => source.destroyed);
+  });
+
+  it('closes the source when a file cannot be restored because the disk is full', async () => {
+    const source = Readable.from(pieces('x'));
+    const files = new MediaFiles(await opened(undefined, true), { isUsed: true, open: async () => source });
+    const file = { area: 'local', fileId: 'a'.repeat(24), size: 1, sha256: '' } as const;
+    const described = { contentType: '', fileName: undefined, isAuthenticated: true, isQuarantined: false };
+    const restored = await files.restore({ ...file, ...described });
+    await assert.rejects(buffer(restored!));
+    await eventually('the source to be closed', () => source.destroyed);
   });
 });

@@ -164,7 +164,9 @@ export class MediaStore {
    */
   async *restoring(file: MediaFile, content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const part = this.#incoming(file.area, randomLetters(this.#randomness, fileIdLength), 'part');
-    const handle = await this.#openFile(part, 'wx', 0o640);
+    const handle = await this.#openFile(part, 'wx', 0o640).catch((error: unknown) => {
+      throw asStorageError(error);
+    });
     const hash = createHash('sha256');
     let [size, held] = [0, new Uint8Array()];
     try {

@@ -1,9 +1,10 @@
-import { Readable } from 'node:stream';
+import type { Readable } from 'node:stream';
 import { FilePart, OpenFile, Reply, type RouteRequest } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
 import type { MediaFiles } from '../disk/media-files.ts';
 import { mediaNotFound } from '../media-address.ts';
 import type { MediaDescription, MediaFile } from '../media-file.ts';
+import { streamOfPieces } from '../stream-of-pieces.ts';
 import { isKnown, rangeOf } from './conditional-requests.ts';
 import { contentDisposition } from './content-disposition.ts';
 
@@ -115,7 +116,7 @@ export function serveMultipart(content: Content, randomness: Randomness): Reply 
     yield* bytes;
     yield Buffer.from(tail, 'latin1');
   }
-  return new Reply(200, Readable.from(parts(), { objectMode: false }), {
+  return new Reply(200, streamOfPieces(parts(), bytes), {
     'Content-Type': `multipart/mixed; boundary=${boundary}`,
     'Content-Length': String(head.length + content.size + tail.length),
     'Cache-Control': 'no-store',

@@ -1,0 +1,17 @@
+import { Readable } from 'node:stream';
+
+/**
+ * Returns a stream of pieces that a generator makes of a source. Destroying the stream destroys the source, also before the
+ * first read, when the generator has run none of its code, and while the generator waits for the source.
+ */
+export function streamOfPieces(pieces: AsyncGenerator<Uint8Array>, source: Readable): Readable {
+  const stream = Readable.from(pieces, { objectMode: false });
+  const destroy = stream._destroy;
+  stream._destroy = (error, callback) => {
+    source.destroy();
+    destroy.call(stream, error, callback);
+  };
+  // The generator receives errors of the source when it reads; one before the first read must not end the process.
+  source.on('error', () => undefined);
+  return stream;
+}
