@@ -336,6 +336,11 @@ for (const database of serverDatabases(import.meta.url)) {
         const media = await uploaded(server, anna, 'new');
         assert.equal(await codeOf(await openly(server, media)), '404 M_NOT_FOUND');
         assert.equal(await codeOf(await openly(server, 'test/unknown')), '404 M_NOT_FOUND');
+        // Nothing waits for an upload that these endpoints will not serve.
+        const { body } = await server.api('POST', '/_matrix/media/v1/create', { token: anna.token });
+        const pending = String(body['content_uri']).slice('mxc://'.length);
+        const answer = await openly(server, `${pending}?timeout_ms=60000`);
+        assert.equal(await codeOf(answer), '504 M_NOT_YET_UPLOADED');
         assert.equal(await (await download(server, anna, media)).text(), 'new');
       });
     });

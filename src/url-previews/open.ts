@@ -6,6 +6,7 @@ import type { Route } from '../kernel/http/index.ts';
 import type { Jobs } from '../kernel/jobs/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
+import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import { BlockedUrls } from './blocked-urls.ts';
 import type { UrlPreviewsConfig } from './config.ts';
 import { WebFetcher } from './fetching/web-fetcher.ts';
@@ -25,6 +26,7 @@ export interface UrlPreviewDeps {
   readonly http: OutboundHttp;
   /** Stores an image as media; `undefined` when the bytes are no image. */
   readonly storeImage: (fileName: string | undefined, content: Readable) => Promise<PreviewImage | undefined>;
+  readonly userLimiter: (limit: RateLimit) => RateLimiter;
   readonly options: UrlPreviewsConfig;
 }
 
@@ -36,6 +38,9 @@ export interface UrlPreviewsSlice {
 
 const hour = 3_600_000;
 
+/** Previews that have to be made, per user: several rooms full of links at once. */
+const previewLimit = { per_second: 1, burst_count: 100 };
+
 /** @throws Error for a file of `oembed.additional_providers` that cannot be used */
 export function openUrlPreviews(deps: UrlPreviewDeps): UrlPreviewsSlice {
   const { jobs, options } = deps;
@@ -43,7 +48,7 @@ export function openUrlPreviews(deps: UrlPreviewDeps): UrlPreviewsSlice {
   const web = new WebFetcher({ ...deps, blocked });
   const reader = new PageReader(deps);
   const maker = new PreviewMaker({ ...deps, web, reader, providers: OEmbedProviders.open(options.oembed) });
-  const previews = new UrlPreviews({ ...deps, maker });
+  const previews = new UrlPreviews({ ...deps, maker, limit: deps.userLimiter(previewLimit) });
   jobs.every('url-previews/delete-old', hour, { run: () => previews.deleteOld() });
   return {
     routes: urlPreviewRoutes(previews),

@@ -14,8 +14,8 @@ export function urlPreviewRoutes(previews: UrlPreviews): Route[] {
     ['getUrlPreview', ['v3', 'r0', 'v1'].map((version) => `/_proto/media/${version}/preview_url`)],
   ] as const;
   return contracts.map(([operationId, path]) =>
-    route({ operationId, method: 'GET', path, auth: 'user', query }, ({ query: { url, ts } }) =>
-      previews.preview(url, ts),
+    route({ operationId, method: 'GET', path, auth: 'user', query }, ({ requester, query: { url, ts } }) =>
+      previews.preview(requester.userId, url, ts),
     ),
   );
 }

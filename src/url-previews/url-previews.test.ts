@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -14,6 +15,8 @@ import {
   type TestServer,
   type TestUser,
 } from '../../test/support/servers/server.ts';
+import { silentLogger } from '../kernel/observability/index.ts';
+import { PageReader } from './pages/page-reader.ts';
 import { type FakeWeb, startFakeWeb } from './test/fake-web.ts';
 
 const hour = 3_600_000;
@@ -400,6 +403,41 @@ for (const database of serverDatabases(import.meta.url)) {
       ];
       for (const [index, page] of pages.entries())
         assert.equal((await ask(web.set(`/hostile/${index}`, page))).status, 200, page.slice(0, 50));
+    });
+
+    it('bounds the previews that are made for one user, at the same time and by rate', async () => {
+      const held: ServerResponse[] = [];
+      const { token } = await server.register('bounded');
+      const askAsUser = async (url: string) =>
+        (await server.api('GET', paths[0], { token, query: { url } })).status;
+      const answered: number[] = [];
+      const running = Array.from({ length: 21 }, async (_, index) => {
+        web.set(`/slow/${index}`, (_request, response) => void held.push(response));
+        answered.push(await askAsUser(web.url(`/slow/${index}`, `slow${index}.test`)));
+      });
+      await eventually('the refusal', () => answered.length === 1 && held.length === 20);
+      web.set('/of-anna', head('<title>Quick</title>'));
+      assert.deepEqual(await preview(web.url('/of-anna')), { 'og:title': 'Quick' });
+      assert.equal(await askAsUser(web.url('/of-anna')), 200, 'a preview that is made already');
+      for (const response of held) response.writeHead(404).end();
+      await Promise.all(running);
+      assert.deepEqual([answered[0], new Set(answered.slice(1))], [429, new Set([502])]);
+      for (let index = 20; index < 100; index++)
+        assert.equal(await askAsUser(web.url(`/none/${index}`)), 502);
+      assert.equal(await askAsUser(web.url('/none/100')), 429);
+    });
+
+    it('reads pages only while few bytes wait for the process that reads them', async () => {
+      const reader = new PageReader({ clock, log: silentLogger });
+      const page = (mebibytes: number) => ({
+        body: Buffer.alloc(mebibytes * 1024 * 1024, '<title>'),
+        contentType: 'text/html',
+        url: new URL(web.url('/large')),
+      });
+      const first = reader.read('html', page(17));
+      await assert.rejects(reader.read('html', page(1)), { errcode: 'M_LIMIT_EXCEEDED' });
+      reader.stop();
+      await assert.rejects(first, { reason: 'stopped' });
     });
 
     it('deletes images and stored previews after some days', async () => {

@@ -1,7 +1,9 @@
 import type { Cache, CacheRegistry } from '../kernel/caches/index.ts';
 import type { Clock } from '../kernel/clock.ts';
+import { CountByKey } from '../kernel/count-by-key.ts';
 import type { Database } from '../kernel/database/index.ts';
 import { LoadOnce } from '../kernel/load-once.ts';
+import type { RateLimiter } from '../kernel/rate-limits/index.ts';
 import { invalidParam, type JsonObject, limitExceeded, MatrixError } from '../protocol/index.ts';
 import type { PreviewMaker } from './preview-maker.ts';
 import * as store from './store.ts';
@@ -12,6 +14,8 @@ export interface UrlPreviewsDeps {
   readonly clock: Clock;
   readonly caches: CacheRegistry;
   readonly maker: PreviewMaker;
+  /** Previews that are made, per user. */
+  readonly limit: RateLimiter;
 }
 
 const hour = 3_600_000;
@@ -22,8 +26,8 @@ export const hoursStored = 48;
 /** Rows that are deleted in one transaction. */
 const rowsAtOnce = 500;
 
-/** Previews that are made at the same time. */
-const maxRunning = 50;
+/** Previews that are made at the same time, for all users and for one user. */
+const [maxRunning, maxRunningOfUser] = [50, 20];
 
 /** Milliseconds for which a failure is answered again without a request to the web, and number of remembered ones. */
 const [failureTime, maxFailures] = [5 * 60_000, 1_000];
@@ -37,6 +41,8 @@ interface Failure {
 export class UrlPreviews {
   readonly #deps: UrlPreviewsDeps;
   readonly #running = new LoadOnce<string, JsonObject>();
+  /** Previews that are being made, by the user who has requested them first. */
+  readonly #runningOfUsers = new CountByKey<string>();
   readonly #failures: Cache<string, Failure>;
 
   constructor(deps: UrlPreviewsDeps) {
@@ -50,11 +56,11 @@ export class UrlPreviews {
   }
 
   /**
-   * Returns the preview of a URL.
+   * Returns the preview of a URL. The limits of a user are for previews that have to be made.
    * @param at milliseconds since the epoch: the time at which the preview should have been made; now when absent
-   * @throws MatrixError M_INVALID_PARAM for a URL that is not http or https; errors of fetching
+   * @throws MatrixError M_INVALID_PARAM for a URL that is not http or https; M_LIMIT_EXCEEDED; errors of fetching
    */
-  async preview(text: string, at?: number): Promise<JsonObject> {
+  async preview(userId: string, text: string, at?: number): Promise<JsonObject> {
     const url = URL.parse(text);
     if (url === null || !['http:', 'https:'].includes(url.protocol) || text.includes('\0'))
       throw invalidParam('The URL must begin with http:// or https://');
@@ -65,7 +71,7 @@ export class UrlPreviews {
     const stored = await store.readPreview(database.reader(), url.href, wanted);
     if (stored !== undefined && (stored.hour === wanted || wanted < now))
       return JSON.parse(stored.response) as JsonObject;
-    return this.#makeOnce(url, now);
+    return this.#makeOnce(userId, url, now);
   }
 
   /** Deletes previews that are too old. */
@@ -80,12 +86,16 @@ export class UrlPreviews {
   }
 
   /** Requests for the same URL share the work. */
-  #makeOnce(url: URL, now: number): Promise<JsonObject> {
+  #makeOnce(userId: string, url: URL, now: number): Promise<JsonObject> {
     const key = url.href;
     const failure = this.#failures.get(key);
     if (failure !== undefined) throw failure.error;
-    if (this.#running.get(key) === undefined && this.#running.size >= maxRunning) throw limitExceeded(1_000);
-    return this.#running.run(key, () => this.#make(url, now));
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const ofUser = this.#runningOfUsers;
+    if (this.#running.size >= maxRunning || ofUser.of(userId) >= maxRunningOfUser) throw limitExceeded(1_000);
+    this.#deps.limit.take(userId);
+    return this.#running.run(key, () => ofUser.during(userId, () => this.#make(url, now)));
   }
 
   async #make(url: URL, now: number): Promise<JsonObject> {

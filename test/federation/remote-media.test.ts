@@ -108,6 +108,26 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(requestsFor('once').length, 1);
     });
 
+    it('bounds the concurrent downloads that one client address causes', async () => {
+      let isReleased = false;
+      const media = Array.from({ length: 33 }, (_, index) => `held${index}`);
+      for (const id of media)
+        remote.on(`${endpoint}/${id}`, async (_request, response) => {
+          await eventually('the end of the others', () => isReleased);
+          return respond(response, multipart('Content-Type: text/plain', 'held'));
+        });
+      const codes: string[] = [];
+      const running = media.map(async (id) => {
+        const { status, code } = await download(`far.test/${id}`);
+        codes.push(status === 200 ? 'served' : code);
+      });
+      await eventually('the refusal', () => codes.length === 1);
+      isReleased = true;
+      await Promise.all(running);
+      assert.deepEqual([codes[0], codes.length], ['429 M_LIMIT_EXCEEDED', 33]);
+      assert.deepEqual(new Set(codes.slice(1)), new Set(['served']));
+    });
+
     it('fetches media from the legacy endpoint when the remote server has no other', async () => {
       const unknown = [404, { errcode: 'M_UNRECOGNIZED', error: 'what?' }] as const;
       remote.on(`${endpoint}/old`, () => unknown);

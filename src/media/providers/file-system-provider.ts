@@ -1,6 +1,7 @@
 import { copyFile, mkdir, open, rename, rm } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import type { Readable } from 'node:stream';
+import { randomLetters, systemRandomness } from '../../kernel/randomness.ts';
 import type { FileToStore, StorageProvider } from './storage-provider.ts';
 
 /** Stores media in a directory, for instance of a network file system: `module: file_system`. */
@@ -13,7 +14,8 @@ export class FileSystemProvider implements StorageProvider {
 
   async store(path: string, { source }: FileToStore): Promise<void> {
     const place = join(this.#directory, path);
-    const part = `${place}.part`;
+    // The server and `hearth media move` may store the same file at the same time.
+    const part = `${place}.${randomLetters(systemRandomness, 8)}.part`;
     await mkdir(dirname(place), { recursive: true });
     try {
       await copyFile(source, part);

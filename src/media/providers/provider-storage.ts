@@ -147,10 +147,17 @@ export class ProviderStorage {
   }
 
   async #store({ provider: name, area, fileId, size, sha256 }: Storing): Promise<void> {
-    const { providers, disk, database } = this.#deps;
+    const { providers, disk, database, log } = this.#deps;
     const found = providers.find((provider) => provider.name === name);
+    if (found === undefined) {
+      log.warn(
+        { provider: name, area, fileId },
+        'A file is not copied to a storage provider that media_storage_providers has no longer at this place',
+      );
+      return;
+    }
     const isThere = (await disk.sizeOf(area, fileId)) === size;
-    if (found === undefined || !isThere || !(await isFileStored(database.reader(), area, fileId))) return;
+    if (!isThere || !(await isFileStored(database.reader(), area, fileId))) return;
     await found.provider.store(pathAtProvider(area, fileId), {
       source: disk.pathOf(area, fileId),
       size,

@@ -12,6 +12,7 @@ import { createServer, request as proxied, type Server, type ServerResponse } fr
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { after, afterEach, before, describe, it } from 'node:test';
 import S3rver from 's3rver';
 import { eventually } from '../../../test/clients/eventually.ts';
@@ -23,9 +24,14 @@ import { plainCaches } from '../../../test/support/servers/caches.ts';
 import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 import type { TestClient } from '../../../test/support/users/test-client.ts';
 import { systemClock } from '../../kernel/clock.ts';
+import { createLogger } from '../../kernel/observability/index.ts';
 import { OutboundHttp } from '../../kernel/outbound/index.ts';
+import { FileSystemProvider } from './file-system-provider.ts';
 import { moveMedia } from './move-media.ts';
 import { openProviders } from './open-providers.ts';
+import { ProviderStorage, type ProviderStorageDeps } from './provider-storage.ts';
+import { s3Options as s3OptionsOf } from './s3-options.ts';
+import { S3Provider } from './s3-provider.ts';
 
 /** Storage of S3's protocol, behind a proxy that can break the connection in several ways. */
 async function startS3(directory: string) {
@@ -83,7 +89,7 @@ import { cpSync, createReadStream, existsSync, mkdirSync, rmSync } from 'node:fs
 import { dirname, join } from 'node:path';
 export default ({ folder }) => ({
   async store(path, { source }) { mkdirSync(dirname(join(folder, path)), { recursive: true }); cpSync(source, join(folder, path)); },
-  async open(path) { return existsSync(join(folder, path)) ? createReadStream(join(folder, path)) : undefined; },
+  async open(path) { if (existsSync(join(folder, 'unreachable'))) throw new Error('unreachable'); return existsSync(join(folder, path)) ? createReadStream(join(folder, path)) : undefined; },
   async delete(path) { rmSync(join(folder, path), { force: true }); },
 });
 `;
@@ -267,7 +273,23 @@ for (const database of serverDatabases(import.meta.url)) {
       await eventually('the copy', () => filesIn(ownFolder).length === 1);
       rmSync(join(store, 'remote'), { recursive: true });
       assert.equal((await read('far.test/one')).text, 'remote');
-      assert.equal(remote.asked.filter(({ path }) => path.includes('/media/')).length, 1);
+      const isAsked = () => remote.asked.filter(({ path }) => path.includes('/media/')).length;
+      assert.equal(isAsked(), 1);
+
+      // While the provider is unreachable, the copy stays.
+      rmSync(join(store, 'remote'), { recursive: true });
+      writeFileSync(join(ownFolder, 'unreachable'), '');
+      assert.equal((await read('far.test/one')).status, 503);
+      rmSync(join(ownFolder, 'unreachable'));
+      assert.equal((await read('far.test/one')).text, 'remote');
+      assert.equal(isAsked(), 1);
+
+      // A quarantined copy is not downloaded again, also when its file is gone everywhere.
+      await admin.ask('POST', '/_synapse/admin/v1/media/quarantine/far.test/one', {});
+      for (const place of [join(store, 'remote'), join(ownFolder, 'remote')])
+        rmSync(place, { recursive: true });
+      assert.equal((await read('far.test/one')).status, 404);
+      assert.equal(isAsked(), 1);
     });
 
     it('deletes media at all providers', async () => {
@@ -305,6 +327,49 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(filesIn(source), []);
       assert.equal(s3.objects().filter((text) => text.startsWith('moved ')).length, 3);
       await environment.http.close();
+    });
+
+    it('stores the same file several times at once', async () => {
+      const target = join(folder, 'concurrent');
+      const source = join(folder, 'source');
+      writeFileSync(source, 'the file');
+      const provider = new FileSystemProvider(target);
+      const file = { source, size: 8, sha256: '' };
+      await Promise.all(Array.from({ length: 20 }, () => provider.store('local/aa/bb', file)));
+      assert.deepEqual(filesIn(target), [join(target, 'local/aa/bb')]);
+    });
+
+    it('reads only the beginning of an error of S3 storage', async () => {
+      let [pieces, isClosed] = [0, false];
+      async function* body() {
+        try {
+          while (pieces++ < 1_000) yield Buffer.alloc(65_536, 'x');
+        } finally {
+          isClosed = true;
+        }
+      }
+      const provider = new S3Provider({
+        clock,
+        http: {
+          open: async (url) => ({ status: 206, headers: {}, url, body: Readable.from(body()) }),
+        },
+        options: s3OptionsOf(s3Options().config, {}),
+      });
+      await assert.rejects(provider.open('local/aa/bb'), /status 206/);
+      await eventually('the end of the response', () => isClosed);
+      assert.ok(pieces < 20, `${pieces} pieces`);
+    });
+
+    it('logs a warning for a copy to a provider that is not configured any longer', async () => {
+      const runs = new Map<string, (job: { payload: unknown }) => Promise<unknown>>();
+      const lines: string[] = [];
+      const jobs = { register: (kind: string, { run }: { run: never }) => void runs.set(kind, run) };
+      const log = createLogger({ level: 'info', destination: { write: (line) => void lines.push(line) } });
+      new ProviderStorage({ jobs, log, clock, providers: [] } as unknown as ProviderStorageDeps);
+      const payload = { provider: '1 s3', area: 'local', fileId: 'abc', size: 1, sha256: '' };
+      await runs.get('media/store-in-provider')!({ payload });
+      const { level, provider, fileId } = JSON.parse(lines[0]!);
+      assert.deepEqual([level, provider, fileId], ['warn', '1 s3', 'abc']);
     });
 
     it('does not start with a provider that cannot be used', async () => {

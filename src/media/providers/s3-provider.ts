@@ -109,13 +109,16 @@ export class S3Provider implements StorageProvider {
   }
 }
 
-/** Ends a response. @throws Error that names its status and the code of the storage */
+/** Reads the beginning of a response and ends it. @throws Error that names its status and the code of the storage */
 async function expectStatus(
   { status, body }: FetchedResponse<Readable>,
   expected: readonly number[],
 ): Promise<void> {
   let text = '';
-  for await (const chunk of body) text += String(chunk);
+  for await (const chunk of body) {
+    text += String(chunk);
+    if (text.length >= maxErrorBytes) break;
+  }
   if (expected.includes(status)) return;
   const code = /<Code>(\w{1,100})<\/Code>/.exec(text)?.[1];
   throw new Error(`the storage answered with status ${status}${code ? ` ${code}` : ''}`);

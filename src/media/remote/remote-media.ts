@@ -1,4 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
+import { CountByKey } from '../../kernel/count-by-key.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { LoadOnce } from '../../kernel/load-once.ts';
 import { OutboundError } from '../../kernel/outbound/index.ts';
@@ -50,8 +51,8 @@ export interface RemoteMediaRequest {
   readonly mayFetch: boolean;
 }
 
-/** Concurrent downloads. */
-const maxDownloads = 64;
+/** Concurrent downloads, of all clients and of one client address. */
+const [maxDownloads, maxDownloadsPerAddress] = [64, 32];
 
 /** Milliseconds until a response begins, in addition to the upload timeout, and until it has ended. */
 const [responseTimeout, downloadTimeout] = [30_000, 10 * 60_000];
@@ -63,6 +64,8 @@ const multipartOverhead = 128 * 1024;
 export class RemoteMedia {
   readonly #deps: RemoteMediaDeps;
   readonly #downloads = new LoadOnce<string, MediaFile>();
+  /** Running downloads by the address of the client that has caused them. */
+  readonly #running = new CountByKey<string>();
   readonly #prevented: ReadonlySet<string>;
   readonly #stopping = new AbortController();
 
@@ -73,7 +76,8 @@ export class RemoteMedia {
 
   /**
    * Returns a file of a remote server, and downloads it if there is no copy.
-   * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED, M_LIMIT_EXCEEDED, M_TOO_LARGE (502), M_UNKNOWN (502)
+   * @throws MatrixError M_NOT_FOUND, M_NOT_YET_UPLOADED, M_LIMIT_EXCEEDED, M_TOO_LARGE (502), M_UNKNOWN (502; 503 when a
+   * storage provider fails)
    */
   async find(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {
     if (this.#prevented.has(address.serverName)) throw mediaNotFound();
@@ -92,9 +96,10 @@ export class RemoteMedia {
   async #findStored(address: MediaAddress): Promise<MediaFile | undefined> {
     const { database, files, elsewhere } = this.#deps;
     const file = await store.readRemote(database.reader(), address);
-    if (file === undefined || (await files.isOnDisk(file))) return file;
-    if (elsewhere.isUsed && (await files.ensure(file).catch(() => false))) return file;
-    // The file is missing on disk: it is downloaded again.
+    // The row of a quarantined copy is what prevents another download of it.
+    if (file === undefined || file.isQuarantined || (await files.isOnDisk(file))) return file;
+    if (elsewhere.isUsed && (await files.ensure(file))) return file;
+    // The file is neither on the disk nor at a storage provider: it is downloaded again.
     await database.transaction<MediaTables, void>((writer) =>
       store.deleteRemote(writer, address, file.fileId),
     );
@@ -107,8 +112,10 @@ export class RemoteMedia {
     const key = `${wanted.isOpen ? 'open' : 'signed'} ${address.serverName}/${address.mediaId}`;
     const running = this.#downloads.get(key);
     if (running !== undefined) return running;
-    if (this.#downloads.size >= maxDownloads) throw limitExceeded(1_000);
-    return this.#downloads.run(key, () => this.#fetch(address, wanted));
+    const { ip } = wanted;
+    if (this.#downloads.size >= maxDownloads || this.#running.of(ip) >= maxDownloadsPerAddress)
+      throw limitExceeded(1_000);
+    return this.#downloads.run(key, () => this.#running.during(ip, () => this.#fetch(address, wanted)));
   }
 
   async #fetch(address: MediaAddress, wanted: RemoteMediaRequest): Promise<MediaFile> {

@@ -39,7 +39,8 @@ export class MediaFinder {
     const isFrozen = wanted.isOpen && options.enable_authenticated_media;
     const file =
       address.serverName === serverName
-        ? await local.find(address.mediaId, wanted.uploadTimeout, wanted.signal)
+        ? // A pending upload becomes authenticated media, so that waiting for it is of no use.
+          await local.find(address.mediaId, isFrozen ? 0 : wanted.uploadTimeout, wanted.signal)
         : await remote.find(address, { ...wanted, mayFetch: wanted.mayFetch && !isFrozen });
     if (isFrozen && file.isAuthenticated) throw mediaNotFound();
     return file;

@@ -15,6 +15,9 @@ const limits = {
   growAfter: 500,
 };
 
+/** Bytes of pages that wait for the process or are read by it. A single page may be larger. */
+const maxWaitingBytes = 16 * 1024 * 1024;
+
 const nothing: PageResult = { properties: {}, images: [] };
 
 /** Bounds of a preview. Source: the reference server leaves out longer names and values. */
@@ -24,6 +27,7 @@ const [maxProperties, maxName, maxValue] = [50, 50, 1_000];
 export class PageReader {
   readonly #processes: TaskProcesses<PageTask, PageResult>;
   readonly #log: Logger;
+  #waitingBytes = 0;
 
   constructor({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
     this.#log = log;
@@ -40,18 +44,21 @@ export class PageReader {
 
   /**
    * Reads a page or an oEmbed response. A page that takes too long, or crashes the process, says nothing.
-   * @throws MatrixError M_LIMIT_EXCEEDED when too many pages wait; TaskFailure when no process can start
+   * @throws MatrixError M_LIMIT_EXCEEDED when too many pages or bytes wait; TaskFailure when no process can start
    */
   async read(
     kind: PageTask['kind'],
     page: { body: Buffer; contentType: string; url: URL },
   ): Promise<PageResult> {
+    const { length } = page.body;
+    if (this.#waitingBytes > 0 && this.#waitingBytes + length > maxWaitingBytes) throw limitExceeded(second);
     const task = {
       kind,
       body: page.body.toString('base64'),
       contentType: page.contentType,
       url: page.url.href,
     };
+    this.#waitingBytes += length;
     try {
       return checked(await this.#processes.run(task, 'urgent'));
     } catch (error) {
@@ -60,6 +67,8 @@ export class PageReader {
       if (error.reason === 'unavailable' || error.reason === 'stopped') throw error;
       this.#log.info({ host: page.url.host, why: error.reason }, 'A page could not be read for a preview');
       return nothing;
+    } finally {
+      this.#waitingBytes -= length;
     }
   }
 
