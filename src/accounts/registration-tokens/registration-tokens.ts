@@ -103,6 +103,7 @@ export class RegistrationTokens {
   /** Changes the given limits of a token. @throws MatrixError M_NOT_FOUND, M_INVALID_PARAM */
   async update(token: string, limits: Partial<TokenLimits>): Promise<RegistrationToken> {
     this.#check(limits);
+    if (!tokenForm.test(token)) throw noSuchToken(token);
     const { uses_allowed, expiry_time } = limits;
     const change = {
       ...(uses_allowed !== undefined && { uses_allowed }),
@@ -118,6 +119,7 @@ export class RegistrationTokens {
 
   /** Deletes a token; registrations that have begun with it fail. @throws MatrixError M_NOT_FOUND */
   async remove(token: string): Promise<void> {
+    if (!tokenForm.test(token)) throw noSuchToken(token);
     await this.#deps.database.transaction<AccountTables, void>(async (writer) => {
       if (!(await deleteToken(writer, token))) throw noSuchToken(token);
     });

@@ -37,6 +37,11 @@ forServerDatabases(import.meta.url, ({ kind }) => {
         assert.deepEqual(await admin.do('DELETE', `${path}/welcome1`), {});
         assert.deepEqual(await admin.refused('GET', `${path}/welcome1`), [404, 'M_NOT_FOUND']);
         assert.deepEqual(await admin.refused('PUT', `${path}/none`, {}), [404, 'M_NOT_FOUND']);
+        for (const method of ['GET', 'PUT', 'DELETE'])
+          assert.deepEqual(
+            await admin.refused(method, `${path}/a%00`, method === 'PUT' ? { uses_allowed: 1 } : undefined),
+            [404, 'M_NOT_FOUND'],
+          );
         assert.deepEqual(await admin.refused('POST', `${path}/new`, { token: 'a b' }), [
           400,
           'M_INVALID_PARAM',

@@ -31,7 +31,9 @@ export function historyPurgeRoutes(purge: HistoryPurge, rooms: KnownRooms): Rout
         body: Type.Object({
           ...options,
           purge_up_to_event_id: Type.Optional(Type.String()),
-          purge_up_to_ts: Type.Optional(Type.Integer()),
+          purge_up_to_ts: Type.Optional(
+            Type.Integer({ minimum: Number.MIN_SAFE_INTEGER, maximum: Number.MAX_SAFE_INTEGER }),
+          ),
         }),
         response,
       },

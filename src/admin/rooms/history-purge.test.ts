@@ -191,6 +191,8 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await refused(`${enc(roomId)}/%24unknown`), [404, 'M_NOT_FOUND']);
       assert.deepEqual(await refused(`${enc(roomId)}${upTo(other)}`), [400, 'M_INVALID_PARAM']);
       assert.deepEqual(await refused(enc(roomId)), [400, 'M_BAD_JSON']);
+      for (const purge_up_to_ts of [1e300, -1e300])
+        assert.deepEqual(await refused(enc(roomId), { purge_up_to_ts }), [400, 'M_BAD_JSON']);
       assert.deepEqual(await admin.refused('GET', '/v1/purge_history_status/unknown'), [404, 'M_NOT_FOUND']);
     });
   });

@@ -12,6 +12,14 @@ import type { Rooms } from '../../rooms/index.ts';
 /** The level of a room creator, for rooms without power levels and for those whose creators have no number. */
 const creatorLevel = 100;
 
+/** A level that a user receives in the name of an administrator, whose own level may be infinite. */
+interface Grant {
+  readonly administrator: string;
+  readonly own: number;
+  readonly userId: string;
+  readonly level: number;
+}
+
 /** Gives users the power of the most powerful local users of a room. */
 export class RoomAdministrators {
   readonly #rooms: Pick<Rooms, 'engine' | 'memberships'>;
@@ -33,9 +41,19 @@ export class RoomAdministrators {
     const current = await eventOf(engine, head, 'm.room.power_levels');
     const levels = new PowerLevels(create, current);
     const administrator = this.#mostPowerful(head, levels);
-    const level = Math.min(levels.ofUser(administrator), Number.MAX_SAFE_INTEGER);
+    const stored = isJsonObject(current?.content['users']) ? current.content['users'] : {};
+    const own = levels.ofUser(administrator);
+    // No number is as high as the power of a creator from room version 12 on: the highest of the room stands for it.
+    const level = Number.isFinite(own)
+      ? own
+      : Math.max(
+          creatorLevel,
+          ...Object.keys(stored)
+            .map((listed) => levels.ofUser(listed))
+            .filter(Number.isFinite),
+        );
     if (levels.ofUser(userId) < level) {
-      const content = await this.#contentWith(head, administrator, levels, userId);
+      const content = await this.#contentWith(head, { administrator, own, userId, level });
       await engine.timeline.append(head.roomId, {
         type: 'm.room.power_levels',
         stateKey: '',
@@ -63,21 +81,16 @@ export class RoomAdministrators {
     return found;
   }
 
-  async #contentWith(
-    head: RoomHead,
-    administrator: string,
-    levels: PowerLevels,
-    userId: string,
-  ): Promise<JsonObject> {
+  async #contentWith(head: RoomHead, { administrator, own, userId, level }: Grant): Promise<JsonObject> {
     const { engine } = this.#rooms;
     const entry = head.entry('m.room.power_levels', '');
     const stored = entry && (await engine.events.get(entry.nid));
+    // Power levels must not name creators without a number.
     const content: JsonObject = stored
       ? visibleContent(stored)
-      : { users: { [administrator]: creatorLevel } };
+      : { users: Number.isFinite(own) ? { [administrator]: creatorLevel } : {} };
     const users = isJsonObject(content['users']) ? content['users'] : {};
-    const level = levels.ofUser(administrator);
-    return { ...content, users: { ...users, [userId]: Number.isFinite(level) ? level : creatorLevel } };
+    return { ...content, users: { ...users, [userId]: level } };
   }
 }
 

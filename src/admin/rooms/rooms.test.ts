@@ -293,6 +293,23 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       assert.deepEqual(await admin.refused('POST', path, {}), [400, 'M_UNKNOWN']);
     });
 
+    it('POST /make_room_admin gives a user the highest number of a room of version 12, never a lower one, and once', async () => {
+      const roomId = await anna.createRoom({ preset: 'private_chat', room_version: '12' });
+      const path = `/v1/rooms/${enc(roomId)}/make_room_admin`;
+      const read = (type: string) => anna.do('GET', `/rooms/${enc(roomId)}/state/${type}/`);
+      const levels = await read('m.room.power_levels');
+      const users = { [ben.id]: 150, '@carla:elsewhere.example': 120 };
+      await anna.setState(roomId, 'm.room.power_levels', { ...levels, users });
+      await admin.do('POST', path, { user_id: ben.id });
+      assert.deepEqual((await read('m.room.power_levels'))['users'], users);
+      await admin.do('POST', path, {});
+      await admin.do('POST', path, {});
+      assert.deepEqual((await read('m.room.power_levels'))['users'], { ...users, '@admin:test': 150 });
+      const { chunk } = await admin.do('GET', `/v1/rooms/${enc(roomId)}/messages`, undefined, { limit: 100 });
+      const changes = (chunk as ClientEventJson[]).filter(({ type }) => type === 'm.room.power_levels');
+      assert.equal(changes.length, 3);
+    });
+
     it('POST /join joins a user to a room by its id or alias, and invites them where that is needed', async () => {
       const open = await anna.createRoom({ preset: 'public_chat', room_alias_name: 'open' });
       assert.deepEqual(await admin.do('POST', `/v1/join/${enc('#open:test')}`, { user_id: ben.id }), {

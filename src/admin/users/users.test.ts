@@ -331,6 +331,15 @@ forServerDatabases(import.meta.url, ({ kind }) => {
       const stolen = { external_ids: [external_ids[1]], displayname: 'Thief' };
       assert.deepEqual(await admin.refused('PUT', `/v2/users/${two.id}`, stolen), [400, 'M_INVALID_PARAM']);
       assert.notEqual((await admin.do('GET', `/v2/users/${two.id}`))['displayname'], 'Thief');
+      for (const refused of [
+        { auth_provider: 'oidc-x', external_id: 'a\0' },
+        { auth_provider: 'a\0', external_id: '1' },
+      ]) {
+        const change = { external_ids: [refused] };
+        assert.deepEqual(await admin.refused('PUT', `/v2/users/${two.id}`, change), [400, 'M_INVALID_PARAM']);
+      }
+      for (const hostile of ['a%00/users/b', 'a/users/b%00'])
+        assert.deepEqual(await admin.refused('GET', `/v1/auth_providers/${hostile}`), [404, 'M_NOT_FOUND']);
       const emptied = await admin.do('PUT', `/v2/users/${one.id}`, { external_ids: [] });
       assert.deepEqual(emptied['external_ids'], []);
       assert.deepEqual(await admin.refused('GET', path), [404, 'M_NOT_FOUND']);

@@ -21,7 +21,8 @@ export class ExternalIds {
   }
 
   /** Returns the user id of the account of a provider's user, also of a deactivated account. */
-  find(provider: string, externalId: string): Promise<string | undefined> {
+  async find(provider: string, externalId: string): Promise<string | undefined> {
+    if (!isStorable({ provider, externalId })) return undefined;
     return findUserOf(this.#database.reader<SsoTables>(), { provider, externalId });
   }
 
@@ -48,10 +49,11 @@ export class ExternalIds {
 
   /**
    * Checks that external ids may be given to an account.
-   * @throws MatrixError M_INVALID_PARAM when one belongs to another account
+   * @throws MatrixError M_INVALID_PARAM when one belongs to another account or contains U+0000
    */
   async checkAll(userId: string, ids: readonly ExternalId[]): Promise<void> {
     for (const { provider, externalId } of ids) {
+      if (!isStorable({ provider, externalId })) throw invalidParam('An external id contains U+0000');
       const owner = await this.find(provider, externalId);
       if (owner !== undefined && owner !== userId) throw inUse({ provider, externalId });
     }
@@ -71,6 +73,10 @@ export class ExternalIds {
     });
   }
 }
+
+/** Whether databases can store and look up an external id. */
+const isStorable = ({ provider, externalId }: ExternalId) =>
+  !provider.includes('\0') && !externalId.includes('\0');
 
 const inUse = ({ provider, externalId }: ExternalId) =>
   invalidParam(`External id ${externalId} of ${provider} belongs to another user`);
