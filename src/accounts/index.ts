@@ -50,6 +50,7 @@ export type { NewAccount, Registration } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';
 export type { NewRegistrationToken, RegistrationTokens } from './registration-tokens/registration-tokens.ts';
 export type { RegistrationToken, TokenLimits } from './registration-tokens/token-store.ts';
+export type { RefreshCheck } from './routes/login-routes.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions, TokenOwner } from './sessions/sessions.ts';
 export type { IntrospectedToken, TokenIntrospection } from './sessions/token-introspection.ts';

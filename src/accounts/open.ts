@@ -35,7 +35,7 @@ import { tokenValidityRoute } from './registration-tokens/routes.ts';
 import { registrationTokenStage } from './registration-tokens/token-stage.ts';
 import { accountManagementRoutes } from './routes/account-routes.ts';
 import { lockingRoutes } from './routes/locking-routes.ts';
-import { loginRoutes, sessionRoutes } from './routes/login-routes.ts';
+import { loginRoutes, type RefreshCheck, sessionRoutes } from './routes/login-routes.ts';
 import { loginTokenRoutes } from './routes/login-token-route.ts';
 import { registrationRoutes, sharedSecretRoutes } from './routes/registration-routes.ts';
 import { SessionAuthenticator } from './sessions/session-authenticator.ts';
@@ -80,6 +80,8 @@ export interface AccountExtensions {
   readonly introspection?: TokenIntrospection | undefined;
   /** Confirms actions of sessions that cannot use interactive authentication. */
   readonly confirmationElsewhere?: ConfirmationElsewhere | undefined;
+  /** Refuses to refresh sessions that have an endpoint of their own for that. */
+  readonly checkRefresh?: RefreshCheck | undefined;
   /** Logins through a browser. */
   readonly loginTokenIssuer?: TokenIssuer;
   /** Mail addresses and phone numbers of accounts; absent on a server without them. */
@@ -205,6 +207,7 @@ function openServices(
     thirdPartyIds,
     housekeeping: new Housekeeping(core, options),
     wellKnown: extensions.wellKnown,
+    checkRefresh: extensions.checkRefresh,
     serverName: options.server_name,
   };
 }

@@ -1,4 +1,9 @@
-import { type AccountsSlice, type ConfirmationElsewhere, canChangePassword } from '../accounts/index.ts';
+import {
+  type AccountsSlice,
+  type ConfirmationElsewhere,
+  canChangePassword,
+  type RefreshCheck,
+} from '../accounts/index.ts';
 import type { AuthMetadata } from '../capabilities/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import {
@@ -6,6 +11,7 @@ import {
   authMetadata,
   ConfirmationOnPage,
   CrossSigningResets,
+  checkNotOAuth,
   Endpoints,
   isOAuthSession,
   openAuthorizationServer,
@@ -26,6 +32,8 @@ export interface OAuthBeforeUsers {
   /** Absent while no authorization server is in use. */
   readonly confirmationElsewhere?: ConfirmationElsewhere;
   readonly authMetadata?: AuthMetadata;
+  /** Refuses to refresh sessions of OAuth 2.0 by `POST /refresh`. */
+  readonly checkRefresh?: RefreshCheck;
   /** The service that authenticates users in place of this server. */
   readonly service?: AuthenticationService;
 }
@@ -49,6 +57,7 @@ export function openOAuthBeforeUsers(kernel: Kernel, opened: OpenedSlices): OAut
       accountUrl: async () => accountUrl,
     }),
     authMetadata: async () => authMetadata(endpoints, configuration.accounts.enable_registration),
+    checkRefresh: checkNotOAuth,
   };
 }
 

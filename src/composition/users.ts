@@ -174,6 +174,7 @@ export function startUsers(
       }),
       introspection: oauth?.service,
       confirmationElsewhere: oauth?.confirmationElsewhere,
+      checkRefresh: oauth?.checkRefresh,
       ...sso?.extensions,
       loginTypes: [
         ...(registry ? [new ServiceLogin({ registry, accounts: reader, serverName })] : []),

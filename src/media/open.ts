@@ -59,7 +59,7 @@ export interface MediaSliceDeps {
 export interface MediaSlice {
   readonly routes: readonly Route[];
   /** Returns the properties of a local file. */
-  describe(mxcUri: string): Promise<{ size: number; mimeType: string } | undefined>;
+  describe(mxcUri: string): Promise<{ size: number; mimeType: string; sha256: string } | undefined>;
   /** Stores a file of a local user that is in memory. @returns its `mxc://` URI */
   store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
   /** Returns a square thumbnail of a local picture; `undefined` when it does not exist or is no readable image. */
@@ -121,7 +121,7 @@ export async function openMediaRepository(deps: MediaSliceDeps): Promise<MediaSl
     async describe(mxcUri) {
       const address = parseMxcUri(mxcUri);
       const file = address?.serverName === serverName ? await local.describe(address.mediaId) : undefined;
-      return file && { size: file.size, mimeType: essenceOf(file.contentType) };
+      return file && { size: file.size, mimeType: essenceOf(file.contentType), sha256: file.sha256 };
     },
     async store(userId, { contentType, bytes }) {
       const content = (async function* () {

@@ -10,6 +10,7 @@ export { openDelegatedAuthentication } from './delegated/open-delegated.ts';
 export { Endpoints, pagePaths } from './endpoints.ts';
 export { authMetadata } from './metadata.ts';
 export { type AuthorizationServerDeps, openAuthorizationServer } from './open.ts';
+export { checkNotOAuth } from './tokens/refresh-check.ts';
 
 /** Folder of the pages for users. */
 export const oauthTemplates = fileURLToPath(new URL('./templates', import.meta.url));

@@ -3,7 +3,11 @@ import { after, before, describe, it } from 'node:test';
 import { type ManualClock, manualClock } from '../../test/support/clocks/manual-clock.ts';
 import { forServerDatabases } from '../../test/support/databases/databases.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../test/support/servers/server.ts';
+import type { RefreshCheck } from '../accounts/index.ts';
 import { createLogger } from '../kernel/observability/index.ts';
+import { Clients } from './clients/clients.ts';
+import { oauthMigrations } from './migrations.ts';
+import type { OAuthTables } from './tables.ts';
 import {
   answerIn,
   challengeOf,
@@ -14,6 +18,7 @@ import {
   postJson,
   TestBrowser,
 } from './test/oauth-client.ts';
+import { OAuthSessions } from './tokens/oauth-sessions.ts';
 
 const minute = 60_000;
 
@@ -190,6 +195,15 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await client.refresh(second.json['refresh_token'])).json['error'], 'invalid_grant');
     });
 
+    it('refuses refresh tokens of OAuth 2.0 at POST /refresh, where a stolen one would not be noticed', async () => {
+      const tokens = await client.logIn(new TestBrowser(server), { deviceId: 'BESIDE' });
+      const body = { refresh_token: tokens['refresh_token'] };
+      const beside = await server.api('POST', '/_matrix/client/v3/refresh', { body });
+      assert.deepEqual([beside.status, beside.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+      const renewed = await client.refresh(tokens['refresh_token']);
+      assert.deepEqual(await client.whoami(renewed.json['access_token']), ['@alice:test', 'BESIDE']);
+    });
+
     it('refuses unknown grant types and clients in the form of OAuth 2.0', async () => {
       assert.equal((await client.token({ grant_type: 'password' })).json['error'], 'unsupported_grant_type');
       const unknown = await client.token({ grant_type: 'refresh_token', client_id: 'unknown' });
@@ -362,6 +376,8 @@ forServerDatabases(import.meta.url, (open) => {
         'https://user@element.io/',
         'javascript:alert(1)',
         'data:text/html,x',
+        'https://a;sandbox.element.io/',
+        'https://*.element.io/',
         'io.element:/ x',
       ]) {
         assert.equal(await refused({ redirect_uris: [uri] }), 'invalid_redirect_uri', uri);
@@ -385,6 +401,7 @@ forServerDatabases(import.meta.url, (open) => {
         { client_uri: 'http://element.io' },
         { client_uri: 'https://com/' },
         { policy_uri: 'https://attacker.example/' },
+        { client_uri: 'https://element;sandbox.io/', redirect_uris: [] },
         { logo_uri: 'data:image/png;base64,' },
         { token_endpoint_auth_method: 'client_secret_basic' },
         { client_name: 5 },
@@ -393,6 +410,47 @@ forServerDatabases(import.meta.url, (open) => {
         assert.equal(await refused(more), 'invalid_client_metadata', JSON.stringify(more));
       }
       assert.equal(await refused({ redirect_uris: [] }), 'invalid_redirect_uri');
+    });
+
+    it('stay for a year after the last login or refresh', async () => {
+      const database = await open(oauthMigrations);
+      const clock = manualClock();
+      const clients = new Clients({ database, clock });
+      const owner = { userId: '@alice:test', deviceId: 'PHONE', tokenId: undefined };
+      const tokens = { accessToken: 'a', refreshToken: 'b', expiresInMs: undefined };
+      const sessions = new OAuthSessions({
+        database,
+        clock,
+        clients,
+        devices: { remove: async () => undefined } as never,
+        login: {
+          open: async (_user, _device, before) => {
+            await database.transaction(async (writer) => before?.(writer));
+            return { ...tokens, deviceId: 'PHONE' };
+          },
+        },
+        sessions: {
+          refresh: async (_token: string, _ip: string, also: RefreshCheck) => {
+            await database.transaction((writer) => also(writer, owner));
+            return tokens;
+          },
+        } as never,
+      });
+      const { clientId } = await clients.register(elementX);
+      const daysLater = async (days: number) => {
+        await clock.advance(days * 24 * 60 * minute);
+        return clients.get(clientId);
+      };
+      const redeem = async () => undefined;
+      await sessions.open(await daysLater(300), { ...owner, scope: '' }, redeem);
+      await sessions.refresh(await daysLater(300), 'token', '::1');
+      await database.transaction<OAuthTables, unknown>((writer) => writer.deleteFrom('oauth_sessions').execute());
+      await daysLater(300);
+      await clients.deleteUnused();
+      assert.equal((await clients.find(clientId))?.clientId, clientId);
+      await daysLater(66);
+      await clients.deleteUnused();
+      assert.equal(await clients.find(clientId), undefined);
     });
 
     it('take invisible characters out of the name that users see', async () => {

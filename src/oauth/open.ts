@@ -67,7 +67,7 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
   const codes = new AuthorizationCodes({ ...deps, devices });
   const grants = new DeviceGrants(deps);
   const browsers = new BrowserSessions({ ...deps, accounts });
-  const oauthSessions = new OAuthSessions({ ...deps, devices, sessions, login });
+  const oauthSessions = new OAuthSessions({ ...deps, clients, devices, sessions, login });
   jobs.every('oauth/clean', cleanupInterval, {
     run: async () => {
       await codes.deleteExpired();

@@ -7,8 +7,9 @@ import {
   type LoggedInUser,
   passwordLogin,
 } from '../../../test/support/servers/accounts-server.ts';
-import { MatrixError } from '../../protocol/index.ts';
+import { type JsonObject, MatrixError } from '../../protocol/index.ts';
 import type { AccountTables } from '../tables.ts';
+import { AuthSessions } from './auth-sessions.ts';
 import { Challenge } from './challenge.ts';
 
 forEachDatabase((open) => {
@@ -111,6 +112,32 @@ forEachDatabase((open) => {
       );
       assert.equal((await remove(alice, second.deviceId, { auth: proof })).status, 200);
       assert.equal((await server.login('alice')).userId, alice.userId);
+    });
+
+    it('stay when the operation was carried out and its result cannot be stored', async (test) => {
+      await start();
+      let count = 0;
+      const run = (auth?: object) =>
+        server.slice.interactiveAuth.run(
+          {
+            operation: 'POST /test',
+            body: { ...(auth && { auth }) } as JsonObject,
+            requester: undefined,
+            ip: '::1',
+            flows: [['m.login.dummy']],
+          },
+          async () => ++count,
+        );
+      const begun: unknown = await run().catch((error: unknown) => error);
+      assert.ok(begun instanceof Challenge);
+      const session = begun.toJSON()['session'];
+      const answer = test.mock.method(AuthSessions.prototype, 'answer', async () => {
+        throw new Error('disk full');
+      });
+      await assert.rejects(run({ type: 'm.login.dummy', session }), /disk full/);
+      answer.mock.restore();
+      assert.equal(await run({ session }), 2);
+      assert.equal(await run({ session }), 2, 'the stored result');
     });
 
     it('end with the account and are refused while it is locked', async () => {

@@ -178,7 +178,7 @@ export class AuthSessions {
       user_id: userId ?? null,
       created_at: session.createdAt,
       operation: digestOperation(operation),
-      body_digest: digestBody(session.body),
+      body_digest: digestBody(session.body, session.session),
       sealed_body,
       completed: JSON.stringify(Object.fromEntries(session.completed)),
       answered: 0,

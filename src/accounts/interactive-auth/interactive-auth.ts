@@ -101,14 +101,15 @@ export class InteractiveAuth {
     progress: AuthSession,
     operation: (authenticated: InteractiveAuthResult) => Promise<T>,
   ): Promise<T> {
+    let result: T;
     try {
-      const result = await operation(progress);
-      await this.#sessions.answer(progress, result as JsonValue);
-      return result;
+      result = await operation(progress);
     } catch (error) {
       await this.#sessions.delete(progress);
       throw error;
     }
+    await this.#sessions.answer(progress, result as JsonValue);
+    return result;
   }
 
   /** Whether the stage can be completed on this server. */
@@ -137,7 +138,7 @@ export class InteractiveAuth {
     const body = openBody(row.sealed_body, session);
     const stored = { session, idHash: row.id_hash, isStored: true, createdAt: row.created_at };
     const progress = { ...stored, body, completed };
-    if (isSameBody(row, parameters)) return progress;
+    if (isSameBody(row, parameters, session)) return progress;
     if (completed.size > 0) throw changedParameters();
     return { ...progress, body: parameters };
   }
@@ -213,7 +214,7 @@ function resultIn(
   session: string,
 ): JsonValue | undefined {
   checkOperation(row, request);
-  if (!isSameBody(row, parameters)) throw changedParameters();
+  if (!isSameBody(row, parameters, session)) throw changedParameters();
   return openBody(row.sealed_body, session)['result'];
 }
 
@@ -228,8 +229,8 @@ const provesNothing = (auth: JsonObject) =>
   Object.keys(auth).every((member) => member === 'type' || member === 'session');
 
 /** A request may leave out the parameters of its session. */
-const isSameBody = (row: SessionRow, parameters: JsonObject) =>
-  Object.keys(parameters).length === 0 || digestBody(parameters) === row.body_digest;
+const isSameBody = (row: SessionRow, parameters: JsonObject, session: string) =>
+  Object.keys(parameters).length === 0 || digestBody(parameters, session) === row.body_digest;
 
 const changedParameters = () =>
   forbidden('The request parameters have changed since the authentication session began');

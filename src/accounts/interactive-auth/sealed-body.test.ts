@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
+import { hash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
 import { systemRandomness } from '../../kernel/randomness.ts';
-import type { JsonObject } from '../../protocol/index.ts';
+import { canonicalJson, type JsonObject } from '../../protocol/index.ts';
 import { digestBody, openBody, sealBody } from './sealed-body.ts';
 
 describe('sealed request bodies', () => {
@@ -17,13 +18,21 @@ describe('sealed request bodies', () => {
     assert.throws(() => openBody(changed, 'session'));
   });
 
+  it('have digests that cannot be computed without the session id, so that a password in the body cannot be guessed', () => {
+    const body = { password: 'secret' };
+    assert.notEqual(digestBody(body, 'session'), digestBody(body, 'another'));
+    const unkeyed = hash('sha256', canonicalJson(body, 'as written'), 'base64url');
+    assert.notEqual(digestBody(body, 'session'), unkeyed);
+  });
+
   it('have digests that depend on values but not on the order of members', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 })), (object) => {
         const body = JSON.parse(JSON.stringify(object)) as JsonObject;
         const reversed = Object.fromEntries(Object.entries(body).reverse());
-        assert.equal(digestBody(reversed), digestBody(body));
-        assert.notEqual(digestBody({ ...body, extra: 1 }), digestBody({ ...body, extra: 2 }));
+        assert.equal(digestBody(reversed, 'session'), digestBody(body, 'session'));
+        const [one, two] = [1, 2].map((extra) => digestBody({ ...body, extra }, 'session'));
+        assert.notEqual(one, two);
       }),
     );
   });

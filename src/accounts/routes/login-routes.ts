@@ -53,8 +53,22 @@ export function loginRoutes(login: Login, wellKnown: JsonObject | undefined): Ro
   ];
 }
 
-export function sessionRoutes(deps: { sessions: Sessions; accounts: Accounts; devices: Devices }): Route[] {
-  const { accounts, devices, sessions } = deps;
+export interface SessionRoutesDeps {
+  readonly sessions: Sessions;
+  readonly accounts: Accounts;
+  readonly devices: Devices;
+  /** Refuses to refresh sessions that have an endpoint of their own for that. */
+  readonly checkRefresh: RefreshCheck | undefined;
+}
+
+/**
+ * Checks, in the transaction that exchanges a refresh token, whether `POST /refresh` may do so.
+ * @throws MatrixError
+ */
+export type RefreshCheck = NonNullable<Parameters<Sessions['refresh']>[2]>;
+
+export function sessionRoutes(deps: SessionRoutesDeps): Route[] {
+  const { accounts, checkRefresh, devices, sessions } = deps;
   return [
     route(
       {
@@ -67,7 +81,7 @@ export function sessionRoutes(deps: { sessions: Sessions; accounts: Accounts; de
         response: Type.Object({ access_token: Type.String() }),
       },
       async ({ body, ip }) => {
-        const tokens = await sessions.refresh(body.refresh_token, ip);
+        const tokens = await sessions.refresh(body.refresh_token, ip, checkRefresh);
         return {
           access_token: tokens.accessToken,
           refresh_token: tokens.refreshToken,

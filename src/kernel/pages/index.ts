@@ -2,6 +2,7 @@
 import { fileURLToPath } from 'node:url';
 
 export { type ContentSecurityPolicy, type PageOptions, Pages } from './pages.ts';
+export { hasPlainHost } from './plain-host.ts';
 export { staticFiles } from './static-files.ts';
 
 /** Folder of the layout (`_base.html`) and the error page (`error.html`). */

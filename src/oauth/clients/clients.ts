@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
-import type { Database, Writer } from '../../kernel/database/index.ts';
+import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import type { JsonObject } from '../../protocol/index.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { OAuthTables } from '../tables.ts';
@@ -10,6 +10,8 @@ import { type ClientMetadata, checkClientMetadata } from './client-metadata.ts';
 export interface Client {
   readonly clientId: string;
   readonly metadata: ClientMetadata;
+  /** When it was last registered or used, milliseconds since the epoch, up to a day too early. */
+  readonly lastUsedAt: number;
 }
 
 export interface ClientsDeps {
@@ -21,7 +23,7 @@ export interface ClientsDeps {
 const maxClients = 10_000;
 
 /** Milliseconds after which `last_used_at` is written again, and after which a client without sessions is deleted. */
-const [usePrecision, unusedLifetime] = [86_400_000, 30 * 86_400_000];
+const [usePrecision, unusedLifetime] = [86_400_000, 365 * 86_400_000];
 
 /**
  * The clients that have registered. Clients with the same metadata share a registration, whose id is a digest of it.
@@ -54,20 +56,18 @@ export class Clients {
           .execute();
         await deleteSurplus(writer, this.#maxClients);
       } else if (known.last_used_at < now - usePrecision) {
-        await writer
-          .updateTable('oauth_clients')
-          .set({ last_used_at: now })
-          .where('client_id', '=', clientId)
-          .execute();
+        await writeUse(writer, clientId, now);
       }
     });
-    return { clientId, metadata };
+    return { clientId, metadata, lastUsedAt: now };
   }
 
   async find(clientId: string): Promise<Client | undefined> {
     if (!/^[\w-]{1,64}$/.test(clientId)) return undefined;
     const row = await readClient(this.#deps.database.reader<OAuthTables>(), clientId);
-    return row && { clientId, metadata: JSON.parse(row.metadata) as ClientMetadata };
+    if (row === undefined) return undefined;
+    const metadata = JSON.parse(row.metadata) as ClientMetadata;
+    return { clientId, metadata, lastUsedAt: row.last_used_at };
   }
 
   /** @throws OAuthError invalid_client when the client has not registered */
@@ -78,7 +78,16 @@ export class Clients {
     return client;
   }
 
-  /** Deletes the registrations that have no session and were not used for a month. */
+  /**
+   * Records that a client opens or refreshes a session, in the transaction of that: clients store their id for years and
+   * do not register again.
+   */
+  async markUsedIn(writer: AnyWriter, { clientId, lastUsedAt }: Client): Promise<void> {
+    const now = this.#deps.clock.now();
+    if (lastUsedAt < now - usePrecision) await writeUse(writerFor<OAuthTables>(writer), clientId, now);
+  }
+
+  /** Deletes the registrations that have no session and were not used for a year. */
   async deleteUnused(): Promise<void> {
     const before = this.#deps.clock.now() - unusedLifetime;
     await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
@@ -89,6 +98,14 @@ export class Clients {
         .execute();
     });
   }
+}
+
+async function writeUse(writer: Writer<OAuthTables>, clientId: string, now: number): Promise<void> {
+  await writer
+    .updateTable('oauth_clients')
+    .set({ last_used_at: now })
+    .where('client_id', '=', clientId)
+    .execute();
 }
 
 const readClient = (reader: Pick<Writer<OAuthTables>, 'selectFrom'>, clientId: string) =>

@@ -1,13 +1,19 @@
+import { hasPlainHost } from '../../kernel/pages/index.ts';
+
 /** Hosts of redirect URIs to the same machine. */
 const loopbackHosts: readonly string[] = ['localhost', '127.0.0.1', '[::1]'];
 
 /** Whether a host is the host of the client's URI, or below it. */
 export const isBelow = (host: string, base: string): boolean => host === base || host.endsWith(`.${base}`);
 
-/** Returns the URL when it is an absolute one without a fragment and without characters that browsers drop. */
+/**
+ * Returns the URL when it is an absolute one without a fragment, without characters that browsers drop, and with a host
+ * that can be written in a Content-Security-Policy.
+ */
 export function parseUri(text: string): URL | undefined {
   if (/[^\x21-\x7e]|[#\\]/.test(text)) return undefined;
-  return URL.canParse(text) ? new URL(text) : undefined;
+  const url = URL.parse(text);
+  return url !== null && hasPlainHost(url) ? url : undefined;
 }
 
 /** Whether a URI uses `https` and has neither a user nor a password. */
@@ -60,8 +66,10 @@ export function isRegisteredRedirectUri(registered: readonly string[], requested
  * apply it to the redirect that answers the form.
  */
 export function formTargetOf(redirectUri: string): string {
-  const { protocol, host, hostname } = new URL(redirectUri);
+  const url = new URL(redirectUri);
+  const { protocol, host, hostname } = url;
   // The policy has no notation for IPv6 addresses.
-  if (hostname.startsWith('[') || (protocol !== 'https:' && protocol !== 'http:')) return protocol;
+  if (hostname.startsWith('[') || !hasPlainHost(url) || (protocol !== 'https:' && protocol !== 'http:'))
+    return protocol;
   return `${protocol}//${host}`;
 }

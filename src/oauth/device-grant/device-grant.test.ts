@@ -69,6 +69,8 @@ forServerDatabases(import.meta.url, (open) => {
       await clock.advance(900_000);
       assert.equal((await poll(slow['device_code'])).json['error'], 'expired_token');
       assert.equal((await poll('guess')).json['error'], 'invalid_grant');
+      await begin('NEXT');
+      assert.equal((await poll(slow['device_code'])).json['error'], 'expired_token', 'after another login');
     });
 
     it('gives tokens to the client that began the login only', async () => {
@@ -124,6 +126,8 @@ forServerDatabases(import.meta.url, (open) => {
       const { url } = (await created.json()) as { url: string };
       const read = await send('GET', url);
       assert.deepEqual([read.headers.get('content-type'), await read.text()], ['text/plain', 'first']);
+      assert.equal(read.headers.get('x-content-type-options'), 'nosniff');
+      assert.match(read.headers.get('content-security-policy')!, /^sandbox; default-src 'none'/);
       assert.equal((await send('GET', url, undefined, { 'if-none-match': etag })).status, 304);
       const written = await send('PUT', url, 'second', { 'if-match': etag });
       assert.equal(written.status, 202);

@@ -30,6 +30,9 @@ export interface PendingGrant {
 /** Milliseconds for which the codes are valid. */
 export const codeLifetime = 900_000;
 
+/** Milliseconds for which a login is stored after its codes have expired, so that clients learn the reason. */
+const expiredStorage = 3_600_000;
+
 /** Minimum seconds between two questions of a client for its tokens. */
 export const pollInterval = 5;
 
@@ -72,7 +75,7 @@ export class DeviceGrants {
       user_id: null,
     };
     await database.transaction<OAuthTables, void>(async (writer) => {
-      await writer.deleteFrom('oauth_device_grants').where('expires_at', '<=', now).execute();
+      await deleteExpiredAt(writer, now);
       await deleteSurplus(writer, this.#maxGrants - 1);
       await writer.insertInto('oauth_device_grants').values(row).execute();
     });
@@ -139,12 +142,10 @@ export class DeviceGrants {
     };
   }
 
-  /** Deletes logins that have expired, an hour later, so that clients learn the reason. */
+  /** Deletes logins that have expired, an hour later. */
   async deleteExpired(): Promise<void> {
-    const before = this.#deps.clock.now() - 3_600_000;
-    await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
-      await writer.deleteFrom('oauth_device_grants').where('expires_at', '<=', before).execute();
-    });
+    const now = this.#deps.clock.now();
+    await this.#deps.database.transaction<OAuthTables, void>((writer) => deleteExpiredAt(writer, now));
   }
 
   /** @throws OAuthError slow_down when the client asks too often */
@@ -173,6 +174,13 @@ async function redeem(writer: Writer<OAuthTables>, hash: string): Promise<void> 
     .where('decision', '=', 'approved')
     .executeTakeFirst();
   if (numUpdatedRows === 0n) throw new OAuthError('invalid_grant', 'The device code is used');
+}
+
+async function deleteExpiredAt(writer: Writer<OAuthTables>, now: number): Promise<void> {
+  await writer
+    .deleteFrom('oauth_device_grants')
+    .where('expires_at', '<=', now - expiredStorage)
+    .execute();
 }
 
 async function deleteSurplus(writer: Writer<OAuthTables>, limit: number): Promise<void> {

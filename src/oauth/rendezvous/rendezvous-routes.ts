@@ -53,7 +53,7 @@ function earlierRoutes({ earlier, endpoints, limiter }: RendezvousDeps): Route[]
       const session = existing(earlier.read(params.id));
       if (headers['if-none-match'] === `"${session.token}"`)
         return new Reply(304, undefined, headersOf(session));
-      return new Reply(200, session.data, { ...headersOf(session), 'Content-Type': 'text/plain' });
+      return new Reply(200, session.data, { ...headersOf(session), ...textHeaders });
     }),
     route({ ...contract, method: 'PUT', path }, async (request) => {
       const text = await textOf(request);
@@ -67,7 +67,7 @@ function earlierRoutes({ earlier, endpoints, limiter }: RendezvousDeps): Route[]
         const body = { ...error, 'org.matrix.msc4108.errcode': 'M_CONCURRENT_WRITE' };
         return new Reply(412, body, headersOf(session));
       }
-      return new Reply(202, '', { ...headersOf(session), 'Content-Type': 'text/plain' });
+      return new Reply(202, '', { ...headersOf(session), ...textHeaders });
     }),
     route({ method: 'DELETE', auth: 'none', path }, ({ params }) => {
       if (!earlier.delete(params.id)) throw unknownSession();
@@ -167,6 +167,13 @@ function requireScript(headers: RouteRequest['headers']): void {
     headers['sec-fetch-site'] === 'none';
   if (isShown) throw forbidden('A browser cannot show the data of a rendezvous session');
 }
+
+/** Headers of data that anyone may have written: browsers show it as text and run nothing in it (MSC4108). */
+const textHeaders = {
+  'Content-Type': 'text/plain',
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
+};
 
 /** Scripts of web clients read these headers, for which CORS needs a permission. */
 const headersOf = ({ token, expiresAt, changedAt }: RendezvousData) => ({

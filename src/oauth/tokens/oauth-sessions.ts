@@ -4,7 +4,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
-import type { Client } from '../clients/clients.ts';
+import type { Client, Clients } from '../clients/clients.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { OAuthTables } from '../tables.ts';
 
@@ -14,6 +14,7 @@ export interface OAuthSessionsDeps {
   readonly devices: Pick<Devices, 'remove'>;
   readonly sessions: Pick<Sessions, 'refresh' | 'ownerOf' | 'close'>;
   readonly login: Pick<Login, 'open'>;
+  readonly clients: Pick<Clients, 'markUsedIn'>;
 }
 
 /** A session that a user has granted to a client. */
@@ -62,6 +63,7 @@ export class OAuthSessions {
       { deviceId, displayName, refreshable: true },
       async (writer) => {
         await redeem(writer);
+        await this.#deps.clients.markUsedIn(writer, client);
         await writerFor<OAuthTables>(writer)
           .insertInto('oauth_sessions')
           .values(row)
@@ -92,6 +94,7 @@ export class OAuthSessions {
           if (session?.client_id !== client.clientId) throw invalidToken();
           scope = session.scope;
           await this.#remember(writer, token, userId, deviceId);
+          await this.#deps.clients.markUsedIn(writer, client);
         },
       );
       return { ...tokens, scope };

@@ -1,3 +1,4 @@
+import { hasPlainHost } from '../../kernel/pages/index.ts';
 import { LoginFailure } from '../browser-logins/login-failure.ts';
 
 /** Schemes that would run or show something in the browser, with the rights of this server or of the local machine. */
@@ -21,7 +22,7 @@ const maxLength = 2000;
  */
 export function readRedirectUrl(given: string): URL {
   const url = given.length <= maxLength ? URL.parse(given) : null;
-  if (url === null || refusedSchemes.has(url.protocol)) {
+  if (url === null || refusedSchemes.has(url.protocol) || !hasPlainHost(url)) {
     throw new LoginFailure('invalid_redirect_url', 'The address to return to (redirectUrl) is not valid');
   }
   return url;

@@ -8,6 +8,7 @@ import type { BrowserRequest } from '../browser-logins/continuation.ts';
 import type { IdentityProvider, RemoteUser } from '../browser-logins/identity-provider.ts';
 import { LoginFailure } from '../browser-logins/login-failure.ts';
 import type { NewUser } from '../browser-logins/login-sessions.ts';
+import { choosesName } from './new-user-steps.ts';
 import type { ProviderAccounts } from './provider-accounts.ts';
 
 export interface NewUserRoutesDeps {
@@ -65,7 +66,7 @@ export function newUserRoutes(deps: NewUserRoutesDeps): Route[] {
         query: Type.Object({ session: Type.Optional(Type.String()), username: Type.String() }),
       },
       async (request) => {
-        logins.newUser(request, request.query.session ?? '');
+        newUserWithChoice(logins, request, request.query.session ?? '');
         try {
           await deps.accounts.checkName(request.query.username);
           return { available: true };
@@ -100,6 +101,18 @@ interface Details {
   readonly use_email: readonly string[];
 }
 
+/**
+ * Returns the new user of a login who may choose a user name.
+ * @throws LoginFailure for an unknown login, and when the provider decides the name
+ */
+function newUserWithChoice(logins: BrowserLogins, request: BrowserRequest, session: string) {
+  const found = logins.newUser(request, session);
+  if (!choosesName(found.newUser.remote)) {
+    throw new LoginFailure('no_choice', 'The identity provider decides your user name', { status: 403 });
+  }
+  return found;
+}
+
 async function submitDetails(
   deps: NewUserRoutesDeps,
   request: BrowserRequest,
@@ -107,7 +120,7 @@ async function submitDetails(
   fields: Details,
 ): Promise<Reply> {
   const { accounts, logins } = deps;
-  const { newUser } = logins.newUser(request, session);
+  const { newUser } = newUserWithChoice(logins, request, session);
   try {
     await accounts.checkName(fields.username);
   } catch (error) {
@@ -136,7 +149,7 @@ function detailsPage(
   entered?: Details & { readonly error: string },
   status = 200,
 ): Promise<Reply> {
-  const { newUser, provider, formTargets } = logins.newUser(request, session);
+  const { newUser, provider, formTargets } = newUserWithChoice(logins, request, session);
   const { remote } = newUser;
   const values = {
     server_name: serverName,

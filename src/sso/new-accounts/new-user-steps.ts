@@ -1,8 +1,13 @@
 import type { NewUserPages } from '../browser-logins/browser-logins.ts';
+import type { RemoteUser } from '../browser-logins/identity-provider.ts';
 
 /** Paths of the pages, as browsers see them. */
 export const accountDetailsPath = '/_synapse/client/pick_username/account_details';
 export const consentPath = '/_synapse/client/new_user_consent';
+
+/** Whether a new user chooses or confirms the user name; otherwise the provider decides it. */
+export const choosesName = ({ localpart, confirmsLocalpart }: RemoteUser): boolean =>
+  localpart === undefined || confirmsLocalpart === true;
 
 /**
  * Returns the pages of new users: the user name, unless the provider decides it, and the terms.
@@ -10,8 +15,7 @@ export const consentPath = '/_synapse/client/new_user_consent';
  */
 export const newUserSteps = (terms: string | undefined): NewUserPages => ({
   next({ remote, localpart, accepted }) {
-    const choosesName = remote.localpart === undefined || remote.confirmsLocalpart === true;
-    if (choosesName && localpart === undefined) return accountDetailsPath;
+    if (choosesName(remote) && localpart === undefined) return accountDetailsPath;
     return terms !== undefined && accepted !== terms ? consentPath : undefined;
   },
 });

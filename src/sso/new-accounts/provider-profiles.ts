@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { Logger } from '../../kernel/observability/index.ts';
 import type { OutboundHttp } from '../../kernel/outbound/index.ts';
 import type { Profiles } from '../../profiles/index.ts';
@@ -5,6 +6,8 @@ import type { RemoteUser } from '../browser-logins/identity-provider.ts';
 
 /** Stores avatars; provided by the media repository. */
 export interface PictureStore {
+  /** Returns the SHA-256 of a local file, in hexadecimal; `undefined` for one that is not stored here. */
+  describe(mxcUri: string): Promise<{ readonly sha256: string } | undefined>;
   /** Stores a file of a user. @returns its `mxc://` URI */
   store(userId: string, file: { readonly contentType: string; readonly bytes: Uint8Array }): Promise<string>;
 }
@@ -48,7 +51,10 @@ export class ProviderProfiles {
     await this.setPicture(userId, remote);
   }
 
-  /** Downloads the picture of a user and sets it as the avatar. A failure is logged, and the login continues. */
+  /**
+   * Downloads the picture of a user and sets it as the avatar, unless the avatar has the same content. A failure is logged, and
+   * the login continues.
+   */
   async setPicture(userId: string, { picture }: RemoteUser): Promise<void> {
     const { pictureHttp, log, pictures, profiles, maxPicture } = this.#deps;
     if (!picture || pictures === undefined) return;
@@ -63,6 +69,9 @@ export class ProviderProfiles {
         .toLowerCase();
       if (status !== 200) throw new Error(`status ${status}`);
       if (!pictureTypes.test(contentType)) throw new Error(`content type ${contentType}`);
+      const avatar = (await profiles.read(userId))['avatar_url'];
+      const present = typeof avatar === 'string' ? await pictures.describe(avatar) : undefined;
+      if (present?.sha256 === hash('sha256', body, 'hex')) return;
       const uri = await pictures.store(userId, { contentType, bytes: body });
       await profiles.setForUser(userId, 'avatar_url', uri);
     } catch (err) {

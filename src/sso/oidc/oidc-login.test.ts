@@ -250,6 +250,20 @@ forEachDatabase((open) => {
       assert.match(refused.body, /another user/);
     });
 
+    it('refuses a signed userinfo response that names another client as its audience', async () => {
+      idp.user = { sub: 'u12', preferred_username: 'signed' };
+      const statusFor = async (more: object) => {
+        const claims = { iss: idp.issuer, sub: 'u12', preferred_username: 'signed', ...more };
+        const token = await idp.sign(claims);
+        idp.replace = (path) => (path === '/me' ? token : undefined);
+        return (await hearth.login('oidc-userinfo')).status;
+      };
+      assert.deepEqual(
+        [await statusFor({ aud: 'elsewhere' }), await statusFor({ aud: ['hearth'] }), await statusFor({})],
+        [502, 303, 303],
+      );
+    });
+
     it('[option: oidc_providers[].authorization_endpoint] [option: oidc_providers[].token_endpoint] [option: oidc_providers[].userinfo_endpoint] [option: oidc_providers[].user_mapping_provider.config.subject_claim] logs in without discovery and without openid', async () => {
       idp.user = { sub: 'u5' };
       idp.replace = (path) => (path === '/me' ? { sub: 'u5', email: 'erin@mail.example' } : undefined);
@@ -336,6 +350,15 @@ forEachDatabase((open) => {
         email_verified: false,
       };
       assert.deepEqual(await addressesOf(unverified), ['@liar:test', 0]);
+      const unverifiedText = {
+        sub: 'm4',
+        preferred_username: 'cognito',
+        email: 'victim@mail.example',
+        email_verified: 'false',
+      };
+      assert.deepEqual(await addressesOf(unverifiedText), ['@cognito:test', 0]);
+      const withoutClaim = { sub: 'm5', preferred_username: 'unclaimed', email: 'unclaimed@mail.example' };
+      assert.deepEqual(await addressesOf(withoutClaim), ['@unclaimed:test', 1]);
     });
 
     it('[option: oidc_providers[].user_mapping_provider.config.confirm_localpart] asks new users for a name, checks it, and uses only what they chose', async () => {
@@ -362,6 +385,39 @@ forEachDatabase((open) => {
       const done = await browser.post(form.url, { username: 'karl' });
       assert.equal((await hearth.session(done))['user_id'], '@karl:test');
       assert.equal((await browser.post(form.url, { username: 'karl2' })).status, 400, 'the page is used up');
+    });
+
+    it('refuses a chosen name with 403 when the provider decides the name, also while the user reads the terms', async () => {
+      const consenting = await SsoServer.start(open.kind, {
+        accounts: { user_consent: { version: '1', require_at_registration: true } },
+        sso: ssoOptions({
+          oidc_providers: [
+            {
+              idp_id: 'main',
+              issuer: idp.issuer,
+              client_id: 'hearth',
+              client_secret: 'a secret',
+              skip_verification: true,
+              user_mapping_provider: { config: { localpart_template: '{{ user.preferred_username }}' } },
+            },
+          ],
+        } as never),
+      } as never);
+      try {
+        idp.user = { sub: 't1', preferred_username: 'mapped' };
+        const browser = consenting.browser();
+        const terms = await consenting.login('oidc-main', browser);
+        assert.match(terms.url, /new_user_consent\?session=/);
+        const details = terms.url.replace('new_user_consent', 'pick_username/account_details');
+        const check = `${details.replace('account_details', 'check')}&username=colleague`;
+        assert.equal((await browser.get(details)).status, 403);
+        assert.equal((await browser.get(check)).status, 403);
+        assert.equal((await browser.post(details, { username: 'colleague' })).status, 403);
+        const done = await browser.post(terms.url, { accepted_version: '1' });
+        assert.equal((await consenting.session(done))['user_id'], '@mapped:test');
+      } finally {
+        await consenting.stop();
+      }
     });
 
     it('lets new users choose a name when no template makes one', async () => {
@@ -531,6 +587,8 @@ forEachDatabase((open) => {
           'data:text/html,x',
           ' javascript:x',
           'nothing',
+          'https://a;sandbox/',
+          'https://*/',
           `https://x/${'x'.repeat(3000)}`,
         ]) {
           assert.equal((await hearth.browser().get(hearth.redirectUrl('oidc-main', url))).status, 400, url);

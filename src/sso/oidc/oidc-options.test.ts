@@ -23,12 +23,13 @@ describe('options of OpenID Connect', () => {
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   let idp: OidcServer;
   let images: LoopbackServer;
+  let shown = picture;
   let hearth: SsoServer;
   before(async () => {
     writeFileSync(join(folder, 'key.pem'), pem);
     images = await serveOnLoopback((_request, response) => {
       response.setHeader('content-type', 'image/png');
-      response.end(picture);
+      response.end(shown);
     });
     idp = await OidcServer.start(() => [
       {
@@ -57,7 +58,7 @@ describe('options of OpenID Connect', () => {
       // For pictures.
       outbound: { ip_range_whitelist: ['127.0.0.1/32'] },
       sso: ssoOptions({
-        sso: { client_whitelist: ['https://app.client.example/'] },
+        sso: { client_whitelist: ['https://app.client.example/'], update_profile_information: true },
         oidc_providers: [
           provider('oidc', { backchannel_logout_enabled: true, backchannel_logout_ignore_sub: true }),
           provider('key', { ...signed, client_secret_jwt_key: { key: pem, ...header } }),
@@ -139,6 +140,20 @@ describe('options of OpenID Connect', () => {
       const { body } = await hearth.server.api('GET', `/_matrix/client/v3/profile/@${provider}:test`);
       assert.match(String(body['avatar_url']), /^mxc:\/\/test\/\w+$/);
     }
+  });
+
+  it('stores the picture again at a later login only when it has changed', async () => {
+    const avatarAfterLogin = async () => {
+      idp.user = { sub: 'again', picture: `http://127.0.0.1:${images.port}/me.png` };
+      await userOf('oidc-picture');
+      const { body } = await hearth.server.api('GET', '/_matrix/client/v3/profile/@again:test');
+      return String(body['avatar_url']);
+    };
+    const first = await avatarAfterLogin();
+    assert.match(first, /^mxc:/);
+    assert.equal(await avatarAfterLogin(), first);
+    shown = Buffer.concat([picture, Buffer.from([0])]);
+    assert.notEqual(await avatarAfterLogin(), first);
   });
 
   it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session of a provider, whatever the subject is; the id oidc stays as it is', async () => {

@@ -198,7 +198,13 @@ export class OidcProvider implements IdentityProvider {
       const { jwks_uri: uri, issuer, id_token_signing_alg_values_supported } = await this.#metadata.read();
       if (uri === undefined) throw new Error('the provider has no keys');
       const algorithms = [...id_token_signing_alg_values_supported];
-      return (await this.#keys.verify(text, uri, { issuer, algorithms })) as JsonObject;
+      const claims = await this.#keys.verify(text, uri, { issuer, algorithms });
+      // OpenID Connect Core, section 5.3.2: the response should name its audience, and some providers name none.
+      const { aud } = claims;
+      if (aud !== undefined && ![aud].flat().includes(this.config.client_id)) {
+        throw new Error('the userinfo response is for another client');
+      }
+      return claims as JsonObject;
     }
     const claims = parseJson(text);
     if (!isJsonObject(claims)) throw new Error('the userinfo endpoint sent no JSON object');

@@ -59,8 +59,7 @@ export class UserMapping {
       existingLocalpart: this.#config.allow_existing_users ? localpart : undefined,
       displayName: (await this.#render('display name', claims))?.slice(0, maxLength),
       // An address that the provider has not verified may be of another person.
-      emails:
-        email === undefined || email.length > maxLength || claims['email_verified'] === false ? [] : [email],
+      emails: email === undefined || email.length > maxLength || isUnverified(claims) ? [] : [email],
       picture: await this.#render('picture', claims),
       members: Object.fromEntries(members),
     };
@@ -78,6 +77,9 @@ export class UserMapping {
     }
   }
 }
+
+/** Whether the provider says that it has not verified the address; Cognito and Apple send a string. */
+const isUnverified = ({ email_verified: verified }: JsonObject) => verified === false || verified === 'false';
 
 async function compileAll(config: Mapping): Promise<ReadonlyMap<string, TextTemplate>> {
   const texts: readonly (readonly [string, string | null])[] = [

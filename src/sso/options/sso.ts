@@ -8,7 +8,7 @@ export const ssoOption = option(
       default: null,
     }),
     update_profile_information: option(boolean(), {
-      description: 'Updates the display name from the provider at every login.',
+      description: 'Updates the display name and the avatar from the provider at every login.',
       default: false,
     }),
   }),

@@ -17,7 +17,10 @@ export class OidcServer {
   readonly tokenRequests: { readonly authorization: string | undefined; readonly body: string }[] = [];
   /** Ids of the sessions in id tokens, in order. */
   readonly sessionIds: string[] = [];
-  /** Changes the responses of a path below the issuer: returns a JSON value, or `undefined` for the real response. */
+  /**
+   * Changes the responses of a path below the issuer: returns a JSON value, a string for a signed
+   * token, or `undefined` for the real response.
+   */
   replace: (path: string, real: Record<string, unknown>) => unknown = () => undefined;
   readonly #server: LoopbackServer;
   readonly #clients: readonly ClientMetadata[];
@@ -117,9 +120,10 @@ export class OidcServer {
       if (typeof idToken === 'string') this.sessionIds.push(String(decodeJwt(idToken)['sid']));
       const changed = this.replace(url.pathname, real);
       if (changed === undefined) return end(chunk);
-      const text = Buffer.from(JSON.stringify(changed));
+      const isSigned = typeof changed === 'string';
+      const text = Buffer.from(isSigned ? changed : JSON.stringify(changed));
       response.statusCode = 200;
-      response.setHeader('content-type', 'application/json');
+      response.setHeader('content-type', isSigned ? 'application/jwt' : 'application/json');
       response.setHeader('content-length', text.length);
       return end(text);
     }) as typeof response.end;
