@@ -104,4 +104,12 @@ export const oauthMigrations: readonly Migration[] = [
       await createBrowserSessions(schema);
     },
   },
+  {
+    name: 'oauth/0002-provider-sessions',
+    async up({ db }) {
+      for (const table of ['browser_sessions', 'oauth_codes', 'oauth_device_grants']) {
+        await db.schema.alterTable(table).addColumn('provider_session', 'text').execute();
+      }
+    },
+  },
 ];

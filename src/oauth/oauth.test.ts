@@ -417,11 +417,13 @@ forServerDatabases(import.meta.url, (open) => {
       const clock = manualClock();
       const clients = new Clients({ database, clock });
       const owner = { userId: '@alice:test', deviceId: 'PHONE', tokenId: undefined };
+      const granted = { ...owner, scope: '', providerSession: undefined };
       const tokens = { accessToken: 'a', refreshToken: 'b', expiresInMs: undefined };
       const sessions = new OAuthSessions({
         database,
         clock,
         clients,
+        providerSessions: undefined,
         devices: { remove: async () => undefined } as never,
         login: {
           open: async (_user, _device, before) => {
@@ -442,9 +444,11 @@ forServerDatabases(import.meta.url, (open) => {
         return clients.get(clientId);
       };
       const redeem = async () => undefined;
-      await sessions.open(await daysLater(300), { ...owner, scope: '' }, redeem);
+      await sessions.open(await daysLater(300), granted, redeem);
       await sessions.refresh(await daysLater(300), 'token', '::1');
-      await database.transaction<OAuthTables, unknown>((writer) => writer.deleteFrom('oauth_sessions').execute());
+      await database.transaction<OAuthTables, unknown>((writer) =>
+        writer.deleteFrom('oauth_sessions').execute(),
+      );
       await daysLater(300);
       await clients.deleteUnused();
       assert.equal((await clients.find(clientId))?.clientId, clientId);

@@ -46,7 +46,7 @@ export interface AuthorizationServerDeps {
   /** Whether this server sends mail. */
   readonly sendsMail: boolean;
   /** Logins through identity providers. */
-  readonly sso: Pick<SsoSlice, 'logins' | 'oauthAware'> | undefined;
+  readonly sso: Pick<SsoSlice, 'logins' | 'oauthAware' | 'providerSessions'> | undefined;
 }
 
 /** Registrations of clients, logins that a device begins, and rendezvous sessions, from one address. */
@@ -67,7 +67,14 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
   const codes = new AuthorizationCodes({ ...deps, devices });
   const grants = new DeviceGrants(deps);
   const browsers = new BrowserSessions({ ...deps, accounts });
-  const oauthSessions = new OAuthSessions({ ...deps, clients, devices, sessions, login });
+  const oauthSessions = new OAuthSessions({
+    ...deps,
+    clients,
+    devices,
+    sessions,
+    login,
+    providerSessions: deps.sso?.providerSessions,
+  });
   jobs.every('oauth/clean', cleanupInterval, {
     run: async () => {
       await codes.deleteExpired();
@@ -85,6 +92,7 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
     codeLimiter: limiter(codeRate),
   };
   deps.sso?.logins.addContinuation(signInContinuation(browsers));
+  deps.sso?.providerSessions.onLogout((logout) => browsers.endOf(logout));
   // Clients that prefer OAuth 2.0 then offer no password, so this is for servers without.
   if (deps.sso)
     deps.sso.oauthAware.isPreferred = !login.flows().some(({ type }) => type === 'm.login.password');

@@ -36,6 +36,8 @@ export interface OAuthTables {
     expires_at: number;
     /** Whether it has been exchanged for tokens: 0 or 1. */
     redeemed: number;
+    /** JSON of the session at the identity provider that has authenticated the user; null for a password. */
+    provider_session: string | null;
   };
   oauth_device_grants: {
     /** SHA-256 of the device code, base64url. */
@@ -51,6 +53,8 @@ export interface OAuthTables {
     decision: 'pending' | 'approved' | 'denied' | 'redeemed';
     /** The user who has decided. */
     user_id: string | null;
+    /** JSON of the session at the identity provider that has authenticated the user; null for a password. */
+    provider_session: string | null;
   };
   /** Browsers in which users are signed in to the pages of this server. */
   browser_sessions: {
@@ -60,6 +64,8 @@ export interface OAuthTables {
     /** When the user last entered a password, or came from an identity provider. */
     authenticated_at: number;
     expires_at: number;
+    /** JSON of the session at the identity provider that has authenticated the user; null for a password. */
+    provider_session: string | null;
   };
   /** Users who have confirmed that the next upload may replace their cross-signing keys. */
   cross_signing_resets: {

@@ -5,7 +5,7 @@ export type { ProviderFace } from './browser-logins/identity-provider.ts';
 export { LoginFailure } from './browser-logins/login-failure.ts';
 export type { ExternalId } from './external-ids/external-id-store.ts';
 export { type ExternalIds, maxExternalId } from './external-ids/external-ids.ts';
-export type { ProviderSession, ProviderSessions } from './external-ids/provider-sessions.ts';
+export type { ProviderLogout, ProviderSession, ProviderSessions } from './external-ids/provider-sessions.ts';
 export type { PictureStore } from './new-accounts/provider-profiles.ts';
 export { beginRate, openSso, type SsoSlice, ssoTemplates } from './open.ts';
 export type { SsoDeps, SsoOptions } from './sso-deps.ts';

@@ -119,7 +119,8 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
         const requester = await pages.requester(session);
         await passwordChange.change(requester, body.new_password, body.logout_devices !== '');
         // The end of all sessions includes that of this browser.
-        const headers = { 'Set-Cookie': await deps.browsers.open(request, session.userId) };
+        const cookie = await deps.browsers.open(request, session.userId, session.providerSession);
+        const headers = { 'Set-Cookie': cookie };
         return redirect(home, 303, headers);
       },
     ),

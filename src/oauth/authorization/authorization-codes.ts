@@ -3,6 +3,8 @@ import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import type { ProviderSession } from '../../sso/index.ts';
+import { providerSessionColumn, readProviderSession } from '../browser/stored-provider-session.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { GrantedScope } from '../scopes.ts';
 import type { OAuthTables } from '../tables.ts';
@@ -21,6 +23,7 @@ export interface CodeGrant {
   readonly scope: GrantedScope;
   readonly redirectUri: string;
   readonly codeChallenge: string;
+  readonly providerSession: ProviderSession | undefined;
 }
 
 /** What a client sends to exchange a code. */
@@ -36,6 +39,7 @@ export interface RedeemableCode {
   readonly userId: string;
   readonly deviceId: string;
   readonly scope: string;
+  readonly providerSession: ProviderSession | undefined;
   /**
    * Marks the code as exchanged, inside the transaction that issues the tokens.
    * @throws OAuthError invalid_grant when another request has exchanged it
@@ -65,7 +69,8 @@ export class AuthorizationCodes {
   }
 
   /** @returns the code */
-  async issue({ clientId, userId, scope, redirectUri, codeChallenge }: CodeGrant): Promise<string> {
+  async issue(grant: CodeGrant): Promise<string> {
+    const { clientId, userId, scope, redirectUri, codeChallenge, providerSession } = grant;
     const { clock, database, randomness } = this.#deps;
     const code = `hac_${randomString(randomness, codeLength)}`;
     const row = {
@@ -78,6 +83,7 @@ export class AuthorizationCodes {
       code_challenge: codeChallenge,
       expires_at: clock.now() + lifetime,
       redeemed: 0,
+      provider_session: providerSessionColumn(providerSession),
     };
     await database.transaction<OAuthTables, void>(async (writer) => {
       const present = await writer
@@ -127,7 +133,13 @@ export class AuthorizationCodes {
         .executeTakeFirst();
       if (numUpdatedRows === 0n) throw invalidCode();
     };
-    return { userId: row.user_id, deviceId: row.device_id, scope: row.scope, redeem };
+    return {
+      userId: row.user_id,
+      deviceId: row.device_id,
+      scope: row.scope,
+      providerSession: readProviderSession(row.provider_session),
+      redeem,
+    };
   }
 
   /** Deletes codes that have expired. */

@@ -64,8 +64,9 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
             throw new OAuthError('access_denied', 'The user has not allowed the login');
           }
           const { client, redirectUri, scope, codeChallenge } = asked;
-          const { userId } = session;
-          const grant = { clientId: client.clientId, userId, scope, redirectUri, codeChallenge };
+          const { userId, providerSession } = session;
+          const { clientId } = client;
+          const grant = { clientId, userId, scope, redirectUri, codeChallenge, providerSession };
           return redirect(
             answerUrl(asked, deps.endpoints.issuer, { code: await deps.codes.issue(grant) }),
             303,

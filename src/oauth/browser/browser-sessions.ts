@@ -4,7 +4,9 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Database } from '../../kernel/database/index.ts';
 import { clearCookie, setCookie } from '../../kernel/http/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import type { ProviderLogout, ProviderSession } from '../../sso/index.ts';
 import type { OAuthTables } from '../tables.ts';
+import { providerSessionColumn, readProviderSession } from './stored-provider-session.ts';
 
 /** The parts of a request that identify a browser. */
 export interface BrowserRequest {
@@ -19,6 +21,8 @@ export interface BrowserSession {
   readonly authenticatedAt: number;
   /** A value that forms contain, so that other sites cannot send them. */
   readonly formToken: string;
+  /** The session at the identity provider through which the user signed in. */
+  readonly providerSession: ProviderSession | undefined;
 }
 
 export interface BrowserSessionsDeps {
@@ -54,11 +58,21 @@ export class BrowserSessions {
   }
 
   /** Signs a user in. @returns the header that sets the cookie */
-  async open(request: BrowserRequest, userId: string): Promise<string> {
+  async open(
+    request: BrowserRequest,
+    userId: string,
+    providerSession: ProviderSession | undefined,
+  ): Promise<string> {
     const { clock, database, randomness } = this.#deps;
     const secret = randomString(randomness, secretLength);
     const now = clock.now();
-    const row = { hash: hashOf(secret), user_id: userId, authenticated_at: now, expires_at: now + lifetime };
+    const row = {
+      hash: hashOf(secret),
+      user_id: userId,
+      authenticated_at: now,
+      expires_at: now + lifetime,
+      provider_session: providerSessionColumn(providerSession),
+    };
     const replaced = request.cookies[cookieName(request, 'hearth')];
     await database.transaction<OAuthTables, void>(async (writer) => {
       if (replaced !== undefined) {
@@ -85,14 +99,19 @@ export class BrowserSessions {
     const row = await this.#deps.database
       .reader<OAuthTables>()
       .selectFrom('browser_sessions')
-      .select(['user_id', 'authenticated_at'])
+      .select(['user_id', 'authenticated_at', 'provider_session'])
       .where('hash', '=', hashOf(secret))
       .where('expires_at', '>', this.#deps.clock.now())
       .executeTakeFirst();
     if (row === undefined) return undefined;
     const user = await this.#deps.accounts.getUser(row.user_id);
     if (user === undefined || user.isDeactivated || user.isLocked) return undefined;
-    return { userId: row.user_id, authenticatedAt: row.authenticated_at, formToken: formTokenOf(secret) };
+    return {
+      userId: row.user_id,
+      authenticatedAt: row.authenticated_at,
+      formToken: formTokenOf(secret),
+      providerSession: readProviderSession(row.provider_session),
+    };
   }
 
   /** Signs a user out of a browser. @returns the header that deletes the cookie */
@@ -107,6 +126,22 @@ export class BrowserSessions {
     return clearCookie(request, name);
   }
 
+  /** Signs users out of the browsers whose session at an identity provider has ended. */
+  async endOf(logout: ProviderLogout): Promise<void> {
+    await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
+      const rows = await writer
+        .selectFrom('browser_sessions')
+        .select(['hash', 'provider_session'])
+        .where('provider_session', 'is not', null)
+        .execute();
+      const ended = rows.filter(({ provider_session: stored }) =>
+        endsSession(logout, readProviderSession(stored)),
+      );
+      for (const { hash } of ended)
+        await writer.deleteFrom('browser_sessions').where('hash', '=', hash).execute();
+    });
+  }
+
   /** Deletes sessions that have ended. */
   async deleteExpired(): Promise<void> {
     await this.#deps.database.transaction<OAuthTables, void>(async (writer) => {
@@ -114,6 +149,15 @@ export class BrowserSessions {
     });
   }
 }
+
+/** Whether a logout at an identity provider is about a session there. */
+const endsSession = (
+  { provider, sessionId, externalId }: ProviderLogout,
+  session: ProviderSession | undefined,
+) =>
+  session?.provider === provider &&
+  (sessionId === undefined || session.sessionId === sessionId) &&
+  (externalId === undefined || session.externalId === externalId);
 
 /**
  * Marks a browser before its user signs in, so that another site cannot send the form to sign in, which would sign the

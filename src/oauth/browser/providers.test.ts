@@ -2,25 +2,106 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { forServerDatabases } from '../../../test/support/databases/databases.ts';
 import { CasServer } from '../../sso/test/cas-server.ts';
+import { OidcServer } from '../../sso/test/oidc-server.ts';
 import { publicUrl, SsoServer, ssoOptions } from '../../sso/test/sso-server.ts';
+import type { TestBrowser } from '../../sso/test/test-browser.ts';
 import { challengeOf, elementX, fieldsOf, postJson, verifier } from '../test/oauth-client.ts';
 
 forServerDatabases(import.meta.url, (open) => {
   describe('logins by OAuth 2.0 through an identity provider', () => {
     let cas: CasServer;
+    let idp: OidcServer;
     let hearth: SsoServer;
     before(async () => {
       cas = await CasServer.start();
+      idp = await OidcServer.start(() => [
+        {
+          client_id: 'hearth',
+          client_secret: 'a secret',
+          redirect_uris: [`${publicUrl}/_synapse/client/oidc/callback`],
+          backchannel_logout_uri: `${publicUrl}/_synapse/client/oidc/backchannel_logout`,
+          backchannel_logout_session_required: true,
+        },
+      ]);
+      const oidc = {
+        idp_id: 'work',
+        idp_name: 'Work',
+        issuer: idp.issuer,
+        client_id: 'hearth',
+        client_secret: 'a secret',
+        skip_verification: true,
+        backchannel_logout_enabled: true,
+        user_mapping_provider: { config: { localpart_template: '{{ user.sub }}' } },
+      };
       const cas_config = { enabled: true, idp_name: 'University', server_url: cas.url, protocol_version: 3 };
       hearth = await SsoServer.start(open.kind, {
         oauth: { oauth2: { enabled: true } },
         accounts: { password_config: { enabled: false } },
-        sso: ssoOptions({ cas_config }),
+        sso: ssoOptions({ cas_config, oidc_providers: [oidc] }),
       });
     });
     after(async () => {
       await hearth.stop();
       await cas.stop();
+      await idp.stop();
+    });
+
+    /** Signs in through Work, and lets a client log in with a device of this id. @returns its access token */
+    const logInThroughWork = async (browser: TestBrowser, deviceId: string) => {
+      const { server } = hearth;
+      const registered = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
+      const client = {
+        client_id: String(registered.json['client_id']),
+        redirect_uri: 'io.element.android:/',
+      };
+      const query = new URLSearchParams({
+        ...client,
+        response_type: 'code',
+        scope: `urn:matrix:client:api:* urn:matrix:client:device:${deviceId}`,
+        code_challenge: challengeOf(verifier),
+        code_challenge_method: 'S256',
+      });
+      const page = await browser.get(`${publicUrl}/_synapse/client/oauth2/authorize?${query}`);
+      const link = /href="(\/_synapse\/client\/oauth2\/sign_in\/oidc-work\?[^"]+)"/.exec(page.body);
+      const consent = link === null ? page : await browser.get(publicUrl + link[1]!.replaceAll('&amp;', '&'));
+      const fields = { ...fieldsOf(consent.body), decision: 'allow' };
+      const answer = await browser.post(`${publicUrl}/_synapse/client/oauth2/authorize`, fields);
+      const code = new URLSearchParams(String(answer.headers.location).split('?')[1]).get('code')!;
+      const body = new URLSearchParams({
+        ...client,
+        grant_type: 'authorization_code',
+        code,
+        code_verifier: verifier,
+      });
+      const response = await fetch(`${server.baseUrl}/_synapse/client/oauth2/token`, {
+        method: 'POST',
+        body,
+      });
+      return String(((await response.json()) as Record<string, unknown>)['access_token']);
+    };
+
+    it('end, with the browser session, when the provider requests a logout [option: oidc_providers[].backchannel_logout_enabled]', async () => {
+      idp.user = { sub: 'worker' };
+      const [browser, other] = [hearth.browser(), hearth.browser()];
+      const tokens = [await logInThroughWork(browser, 'ONE'), await logInThroughWork(browser, 'TWO')];
+      const ended = idp.sessionIds.at(-1);
+      const kept = await logInThroughWork(other, 'KEPT');
+      const statuses = () =>
+        Promise.all(
+          [...tokens, kept].map(
+            async (token) =>
+              (await hearth.server.api('GET', '/_matrix/client/v3/account/whoami', { token })).status,
+          ),
+        );
+      const account = `${publicUrl}/_synapse/client/account`;
+      assert.deepEqual(await statuses(), [200, 200, 200]);
+      const logout = await hearth.browser().post(`${publicUrl}/_synapse/client/oidc/backchannel_logout`, {
+        logout_token: await idp.logoutToken('hearth', { sub: 'worker', sid: ended }),
+      });
+      assert.equal(logout.status, 200);
+      assert.deepEqual(await statuses(), [401, 401, 200]);
+      assert.match((await browser.get(account)).body, /<h1>Sign in<\/h1>/);
+      assert.match((await other.get(account)).body, /<h1>Your account<\/h1>/);
     });
 
     it('lead to the provider and back to the page on which the user allows the login', async () => {

@@ -86,8 +86,8 @@ function providerRoute({ marks }: SignInDeps, logins: Pick<BrowserLogins, 'begin
 export function signInContinuation(browsers: BrowserSessions): LoginContinuation {
   return {
     kind: 'oauth',
-    async finish({ userId, data }, request) {
-      const cookie = await browsers.open(request, userId);
+    async finish({ userId, data, providerSession }, request) {
+      const cookie = await browsers.open(request, userId, providerSession);
       return redirect(returnPage(String(data['continue'])), 303, { 'Set-Cookie': cookie });
     },
   };
@@ -126,7 +126,7 @@ async function signIn(
   back: string,
 ): Promise<Reply> {
   const userId = await login.authenticate(body, { ip: request.ip, authenticate: () => undefined });
-  return redirect(returnPage(back), 303, { 'Set-Cookie': await browsers.open(request, userId) });
+  return redirect(returnPage(back), 303, { 'Set-Cookie': await browsers.open(request, userId, undefined) });
 }
 
 /** The request of `POST /login` for a user name or mail address. */

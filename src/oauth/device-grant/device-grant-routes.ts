@@ -93,7 +93,7 @@ export function linkRoutes(deps: DeviceGrantDeps): Route[] {
         requireFormToken(session, formToken);
         deps.codeLimiter.take(session.userId);
         const isAllowed = decision === 'allow';
-        const isDone = await deps.grants.decide(userCode, session.userId, isAllowed ? 'approved' : 'denied');
+        const isDone = await deps.grants.decide(userCode, session, isAllowed ? 'approved' : 'denied');
         if (!isDone) return showForm(deps, session, unknownCode, 404);
         return deps.pages.page('oauth_link_done.html', { server_name: deps.serverName, allowed: isAllowed });
       },

@@ -2,6 +2,8 @@ import { hash } from 'node:crypto';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, type Writer, writerFor } from '../../kernel/database/index.ts';
 import { type Randomness, randomString } from '../../kernel/randomness.ts';
+import type { BrowserSession } from '../browser/browser-sessions.ts';
+import { providerSessionColumn, readProviderSession } from '../browser/stored-provider-session.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { GrantedScope } from '../scopes.ts';
 import type { OAuthTables } from '../tables.ts';
@@ -73,6 +75,7 @@ export class DeviceGrants {
       polled_at: 0,
       decision: 'pending' as const,
       user_id: null,
+      provider_session: null,
     };
     await database.transaction<OAuthTables, void>(async (writer) => {
       await deleteExpiredAt(writer, now);
@@ -98,12 +101,16 @@ export class DeviceGrants {
   }
 
   /** Stores the decision of a user. @returns whether the login still waited for one */
-  async decide(userCode: string, userId: string, decision: 'approved' | 'denied'): Promise<boolean> {
+  async decide(
+    userCode: string,
+    { userId, providerSession }: Pick<BrowserSession, 'userId' | 'providerSession'>,
+    decision: 'approved' | 'denied',
+  ): Promise<boolean> {
     const now = this.#deps.clock.now();
     return this.#deps.database.transaction<OAuthTables, boolean>(async (writer) => {
       const { numUpdatedRows } = await writer
         .updateTable('oauth_device_grants')
-        .set({ decision, user_id: userId })
+        .set({ decision, user_id: userId, provider_session: providerSessionColumn(providerSession) })
         .where('user_code', '=', userCode)
         .where('decision', '=', 'pending')
         .where('expires_at', '>', now)
@@ -138,6 +145,7 @@ export class DeviceGrants {
       userId: row.user_id,
       deviceId: row.device_id,
       scope: row.scope,
+      providerSession: readProviderSession(row.provider_session),
       redeem: (writer: AnyWriter) => redeem(writerFor<OAuthTables>(writer), row.hash),
     };
   }

@@ -4,6 +4,7 @@ import type { Devices } from '../../devices/index.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { type AnyWriter, type Database, writerFor } from '../../kernel/database/index.ts';
 import { MatrixError } from '../../protocol/index.ts';
+import type { ProviderSession, ProviderSessions } from '../../sso/index.ts';
 import type { Client, Clients } from '../clients/clients.ts';
 import { OAuthError } from '../oauth-error.ts';
 import type { OAuthTables } from '../tables.ts';
@@ -15,6 +16,8 @@ export interface OAuthSessionsDeps {
   readonly sessions: Pick<Sessions, 'refresh' | 'ownerOf' | 'close'>;
   readonly login: Pick<Login, 'open'>;
   readonly clients: Pick<Clients, 'markUsedIn'>;
+  /** Absent without identity providers. */
+  readonly providerSessions: Pick<ProviderSessions, 'recordIn'> | undefined;
 }
 
 /** A session that a user has granted to a client. */
@@ -22,6 +25,8 @@ export interface GrantedSession {
   readonly userId: string;
   readonly deviceId: string;
   readonly scope: string;
+  /** The session at an identity provider, by which the provider may request a logout. */
+  readonly providerSession: ProviderSession | undefined;
 }
 
 /** Tokens for a client. */
@@ -53,7 +58,7 @@ export class OAuthSessions {
   /** @param redeem marks the grant as used in the same transaction, and throws when it was used before */
   async open(
     client: Client,
-    { userId, deviceId, scope }: GrantedSession,
+    { userId, deviceId, scope, providerSession }: GrantedSession,
     redeem: (writer: AnyWriter) => Promise<void>,
   ): Promise<GrantedTokens> {
     const row = { user_id: userId, device_id: deviceId, client_id: client.clientId, scope };
@@ -64,6 +69,8 @@ export class OAuthSessions {
       async (writer) => {
         await redeem(writer);
         await this.#deps.clients.markUsedIn(writer, client);
+        if (providerSession !== undefined)
+          await this.#deps.providerSessions?.recordIn(writer, { userId, deviceId }, providerSession);
         await writerFor<OAuthTables>(writer)
           .insertInto('oauth_sessions')
           .values(row)

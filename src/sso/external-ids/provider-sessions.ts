@@ -8,19 +8,36 @@ export interface ProviderSession {
   readonly sessionId: string | undefined;
 }
 
-/** A device, and the provider's user who logged in with it. */
+/** A logout that a provider has requested: of a session there, of a user, or of a session only if it is that user's. One of both is named. */
+export interface ProviderLogout {
+  readonly provider: string;
+  readonly sessionId: string | undefined;
+  readonly externalId: string | undefined;
+}
+
+/** A device that was logged in through a provider. */
 export interface DeviceOfSession {
   readonly userId: string;
   readonly deviceId: string;
-  readonly externalId: string;
 }
 
 /** Stores which devices were logged in through which session at an identity provider. */
 export class ProviderSessions {
   readonly #database: Database;
+  readonly #listeners: ((logout: ProviderLogout) => Promise<void>)[] = [];
 
   constructor(database: Database) {
     this.#database = database;
+  }
+
+  /** Registers what else ends with a session at a provider, besides devices, while the server opens. */
+  onLogout(listener: (logout: ProviderLogout) => Promise<void>): void {
+    this.#listeners.push(listener);
+  }
+
+  /** Ends what was registered by `onLogout`. */
+  async endOthers(logout: ProviderLogout): Promise<void> {
+    for (const listener of this.#listeners) await listener(logout);
   }
 
   /** Records the session of a device, in the transaction that logs the device in. */
@@ -37,25 +54,16 @@ export class ProviderSessions {
       .execute();
   }
 
-  /** Returns the devices of a session at the provider, or of all sessions of a provider's user. */
-  async devicesOf(
-    provider: string,
-    by: { readonly sessionId: string } | { readonly externalId: string },
-  ): Promise<DeviceOfSession[]> {
-    const devices = this.#database
+  /** Returns the devices that a logout is about. */
+  async devicesOf({ provider, sessionId, externalId }: ProviderLogout): Promise<DeviceOfSession[]> {
+    const rows = await this.#database
       .reader<SsoTables>()
       .selectFrom('provider_sessions')
-      .select(['user_id', 'device_id', 'external_id'])
-      .where('auth_provider', '=', provider);
-    const found =
-      'sessionId' in by
-        ? devices.where('session_id', '=', by.sessionId)
-        : devices.where('external_id', '=', by.externalId);
-    const rows = await found.execute();
-    return rows.map((row) => ({
-      userId: row.user_id,
-      deviceId: row.device_id,
-      externalId: row.external_id,
-    }));
+      .select(['user_id', 'device_id'])
+      .where('auth_provider', '=', provider)
+      .$if(sessionId !== undefined, (query) => query.where('session_id', '=', sessionId ?? ''))
+      .$if(externalId !== undefined, (query) => query.where('external_id', '=', externalId ?? ''))
+      .execute();
+    return rows.map((row) => ({ userId: row.user_id, deviceId: row.device_id }));
   }
 }

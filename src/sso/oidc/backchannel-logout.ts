@@ -59,10 +59,12 @@ export class BackchannelLogout {
     const { sessions, devices } = this.#deps;
     const by =
       typeof sid === 'string'
-        ? { sessionId: sid }
-        : { externalId: subject ?? (await provider.mapping.subject(claims)) };
-    for (const { userId, deviceId, externalId } of await sessions.devicesOf(provider.id, by)) {
-      if (subject !== undefined && externalId !== subject) continue;
+        ? { sessionId: sid, externalId: subject }
+        : { sessionId: undefined, externalId: subject ?? (await provider.mapping.subject(claims)) };
+    // Browsers first, so that none logs a device in again meanwhile.
+    const logout = { provider: provider.id, ...by };
+    await sessions.endOthers(logout);
+    for (const { userId, deviceId } of await sessions.devicesOf(logout)) {
       await devices().remove(userId, [deviceId]);
     }
   }
