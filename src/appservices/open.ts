@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Database } from '../kernel/database/index.ts';
 import type { Route } from '../kernel/http/index.ts';
 import type { Logger } from '../kernel/observability/index.ts';
-import type { StreamReader } from '../kernel/streams/index.ts';
+import { forgetCursor, type StreamReader } from '../kernel/streams/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
 import { EphemeralData, type EphemeralDataDeps } from './ephemeral/ephemeral-data.ts';
 import { RoomInterest } from './interest/room-interest.ts';
@@ -16,7 +16,7 @@ import { FanOut } from './outbox/fan-out.ts';
 import type { StoredFactsDeps } from './outbox/stored-facts.ts';
 import type { ServiceRequests } from './requests/open.ts';
 import { pingRoute } from './requests/ping-route.ts';
-import { AppserviceSender } from './sending/appservice-sender.ts';
+import { AppserviceSender, outboxName } from './sending/appservice-sender.ts';
 import type { ComposeDeps } from './sending/compose.ts';
 import type { ServiceQueueDeps } from './sending/service-queue.ts';
 
@@ -63,6 +63,8 @@ export async function openAppservices(deps: AppservicesDeps): Promise<Appservice
     pingRoute({ registry, client: requests.client, clock, onAnswer }),
   ];
   if (registry.isEmpty) {
+    // A service that is registered later receives what happens from then on.
+    await forgetCursor(deps.database, outboxName);
     const nothing = () => undefined;
     return {
       routes: routes(nothing),

@@ -31,6 +31,10 @@ export async function* storedFacts(
         stored,
         memberships: membershipsOf(stored),
       }));
+    for (const stored of await engine.events.outOfBandBetween(from, last)) {
+      // No user joins a room or leaves a joined one by an out-of-band membership.
+      if (!isHidden(stored)) facts.push({ kind: 'event', position: stored.nid, stored, memberships: [] });
+    }
     for (const { userId, deviceId, position } of await queues.addressesBetween(from, last)) {
       if (users.of(userId).length > 0) facts.push({ kind: 'to-device', position, userId, deviceId });
     }

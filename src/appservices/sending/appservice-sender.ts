@@ -12,6 +12,9 @@ export interface AppserviceSenderDeps extends ServiceQueueDeps {
   readonly database: Database;
 }
 
+/** The name of the follower. */
+export const outboxName = 'appservices';
+
 /** Follows the streams and sends each service what it has to receive. Services do not wait for each other. */
 export class AppserviceSender {
   readonly #deps: AppserviceSenderDeps;
@@ -22,7 +25,7 @@ export class AppserviceSender {
   constructor(deps: AppserviceSenderDeps, fanOut: Pick<FanOut, 'follow'>) {
     this.#deps = deps;
     this.#follower = new Follower(deps, {
-      name: 'appservices',
+      name: outboxName,
       follow: (after, upTo) => fanOut.follow(after, upTo),
     });
   }

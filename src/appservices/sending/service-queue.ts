@@ -26,7 +26,7 @@ const maxEntries = 100;
 /** Milliseconds for which a service may process a transaction. */
 const timeout = 60_000;
 
-/** Milliseconds before a transaction is sent again: first and longest. */
+/** Milliseconds before a transaction is sent again: first and longest. A sign of life does not shorten the first. */
 const [minBackoff, maxBackoff] = [1_000, 5 * 60_000];
 
 /** A transaction that the service has not accepted. */
@@ -80,7 +80,7 @@ export class ServiceQueue {
     });
   }
 
-  /** Ends the backoff, after a sign of life of the service. */
+  /** Ends the backoff after its first second, after a sign of life of the service. */
   retryNow(): void {
     if (this.#isFailing) this.#hurry.abort();
   }
@@ -109,7 +109,8 @@ export class ServiceQueue {
         if (this.#stopping.signal.aborted) return;
         this.#report(error);
         this.#hurry = new AbortController();
-        await sleep(this.#deps.clock, backoff, this.#hurry.signal);
+        await sleep(this.#deps.clock, minBackoff, this.#stopping.signal);
+        await sleep(this.#deps.clock, backoff - minBackoff, this.#hurry.signal);
         backoff = Math.min(backoff * 2, maxBackoff);
         this.#isWoken = true;
       }

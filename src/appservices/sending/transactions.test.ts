@@ -1,8 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase, serverDatabases } from '../../../test/support/databases/databases.ts';
 import { ApplicationService } from '../../../test/support/other-servers/application-service.ts';
+import { ann, ReferenceRoom } from '../../../test/support/rooms/reference-room.ts';
+import { alice, RoomsUnderTest } from '../../../test/support/rooms/rooms.ts';
 import { startTestServer, type TestServer, type TestUser } from '../../../test/support/servers/server.ts';
+import type { Appservice } from '../../appservice-registry/index.ts';
+import { silentLogger } from '../../kernel/observability/index.ts';
+import type { Fact } from '../outbox/fact.ts';
+import { storedFacts } from '../outbox/stored-facts.ts';
+import { ServiceQueue, type ServiceQueueDeps } from './service-queue.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`transactions to application services (${database})`, () => {
@@ -228,3 +236,97 @@ for (const database of serverDatabases(import.meta.url)) {
     });
   });
 }
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`an application service that is registered again (${database})`, () => {
+    it('receives no events from while it was not registered', async () => {
+      const irc = await ApplicationService.start('irc');
+      const files = [irc.file];
+      const config = { appservices: { app_service_config_files: files } };
+      const server = await startTestServer({ database, config });
+      try {
+        const { token } = await server.register('anna');
+        const call = async (method: string, path: string, by: string, body: object) => {
+          const answer = await server.api(method, `/_matrix/client/v3${path}`, { token: by, body });
+          assert.equal(answer.status, 200, answer.raw);
+          return answer.body;
+        };
+        const made = await call('POST', '/createRoom', token, { preset: 'public_chat' });
+        const roomId = String(made['room_id']);
+        await call('POST', `/join/${roomId}`, irc.token, {});
+        const say = (text: string) =>
+          call('PUT', `/rooms/${roomId}/send/m.room.message/${text}`, token, {
+            msgtype: 'm.text',
+            body: text,
+          });
+        const has = (text: string) => irc.events.some(({ content }) => content.body === text);
+        await say('before');
+        await irc.until(() => has('before'));
+        files.length = 0;
+        await server.restart();
+        await say('between');
+        files.push(irc.file);
+        await server.restart();
+        await say('after');
+        await irc.until(() => has('after'));
+        assert.ok(!has('between'));
+      } finally {
+        await server.stop();
+        await irc.stop();
+      }
+    });
+  });
+}
+
+forEachDatabase((open) => {
+  describe('storedFacts', () => {
+    it('returns invites of rooms that this server is not in, at their positions', async () => {
+      const under = await RoomsUnderTest.open(open);
+      const { engine, streams } = under;
+      const room = new ReferenceRoom();
+      const invite = room.get(room.member(alice, 'invite', { sender: ann }));
+      const stored = await engine.placement.addOutOfBand(room.room, invite, { state: [] });
+      const others = {
+        devices: { changedSince: async () => new Set<string>() },
+        queues: { addressesBetween: async () => [] },
+        users: { of: () => [] },
+      };
+      const facts = async (after: number) => {
+        const found: Fact[] = [];
+        const deps = { engine, ...others } as unknown as Parameters<typeof storedFacts>[0];
+        for await (const page of storedFacts(deps, after, streams.current)) found.push(...page);
+        return found.map((fact) => [fact.kind, fact.position, fact.kind === 'event' && fact.stored.nid]);
+      };
+      assert.deepEqual(await facts(0), [['event', stored.nid, stored.nid]]);
+      assert.deepEqual(await facts(stored.nid), []);
+    });
+  });
+});
+
+describe('ServiceQueue', () => {
+  it('sends a refused transaction again a second later at the earliest, whatever the service requests', async () => {
+    const clock = manualClock();
+    let attempts = 0;
+    const client = {
+      send: async () => {
+        attempts++;
+        return { status: 500, text: '' };
+      },
+    };
+    const service = { id: 'irc' } as Appservice;
+    const deps = { clock, client, log: silentLogger } as unknown as ServiceQueueDeps;
+    const queue = new ServiceQueue(service, deps, { txn_id: 1, body: '{}' });
+    const turns = async () => {
+      for (let turn = 0; turn < 10; turn++) await new Promise(setImmediate);
+    };
+    queue.wake();
+    for (const expected of [1, 2, 3]) {
+      await turns();
+      queue.retryNow();
+      await turns();
+      assert.equal(attempts, expected);
+      clock.advance(1_000);
+    }
+    await queue.stop();
+  });
+});

@@ -8,7 +8,7 @@ export { ReadOnlyStreams } from './read-only-streams.ts';
 export { type AnyStream, RemoteStreams, type RemoteStreamsDeps } from './remote-streams.ts';
 export type { Publish, Reservation, Reserve } from './reservation.ts';
 export { Sequence } from './sequence.ts';
-export { skipAssignedNumbers } from './store.ts';
+export { forgetCursor, skipAssignedNumbers } from './store.ts';
 export { Stream } from './stream.ts';
 export type { StreamReader } from './stream-reader.ts';
 export type { StreamWriter } from './stream-writer.ts';

@@ -52,6 +52,17 @@ export async function readCursor(reader: Reader<PositionTables>, name: string): 
   return row?.position;
 }
 
+/**
+ * Deletes the cursor of a follower that does not run, so that its next start begins at the current position instead of
+ * handling all facts in between.
+ */
+export async function forgetCursor(database: Database, name: string): Promise<void> {
+  if ((await readCursor(database.reader<PositionTables>(), name)) === undefined) return;
+  await database.transaction<PositionTables, void>(async (writer) => {
+    await writer.deleteFrom('stream_followers').where('name', '=', name).execute();
+  });
+}
+
 export function writeCursor(database: Database, name: string, position: number): Promise<void> {
   return database.transaction<PositionTables, void>(async (writer) => {
     await writer

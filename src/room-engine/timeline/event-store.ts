@@ -21,6 +21,7 @@ import { isStorableText } from './event-to-send.ts';
 import { freezeEvent } from './freeze-event.ts';
 import {
   type OutOfBandServer,
+  readOutOfBandBetween,
   readOutOfBandById,
   readOutOfBandByNids,
   readOutOfBandServers,
@@ -198,6 +199,14 @@ export class EventStore {
   async getOutOfBand(roomNid: number, eventId: string): Promise<StoredEvent | undefined> {
     const row = isStorableText(eventId) ? await readOutOfBandById(this.#reader, roomNid, eventId) : undefined;
     return row && this.#restoreOutOfBand(row);
+  }
+
+  /**
+   * Reads the out-of-band events that were stored in `(after, upTo]` of the stream, in that order. Their nids are their
+   * positions.
+   */
+  async outOfBandBetween(after: number, upTo: number): Promise<StoredEvent[]> {
+    return (await readOutOfBandBetween(this.#reader, after, upTo)).map((row) => this.#restoreOutOfBand(row));
   }
 
   /**

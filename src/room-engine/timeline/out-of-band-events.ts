@@ -34,6 +34,17 @@ export function readOutOfBandById(
   return query.where('room_nid', '=', roomNid).where('event_id', '=', eventId).executeTakeFirst();
 }
 
+/** Reads the out-of-band events that were stored in `(after, upTo]` of the stream, in that order. */
+export function readOutOfBandBetween(
+  reader: Reader<RoomTables>,
+  after: number,
+  upTo: number,
+): Promise<OutOfBandRow[]> {
+  const query = reader.selectFrom('outside_events').selectAll();
+  // The nid of an out-of-band event is its position on the stream.
+  return query.where('nid', '>', after).where('nid', '<=', upTo).orderBy('nid').execute();
+}
+
 /** Reads each server once, with its newest event; newest first. */
 export async function readOutOfBandServers(
   reader: Reader<RoomTables>,
