@@ -53,6 +53,7 @@ export type { RegistrationToken, TokenLimits } from './registration-tokens/token
 export type { RefreshCheck } from './routes/login-routes.ts';
 export { requireSameServerName } from './server-name-check.ts';
 export type { IssuedTokens, SessionChange, Sessions, TokenOwner } from './sessions/sessions.ts';
+export { lockedAccount } from './sessions/token-errors.ts';
 export type { IntrospectedToken, TokenIntrospection } from './sessions/token-introspection.ts';
 export type { AccountTables } from './tables.ts';
 export {

@@ -3,6 +3,7 @@ import { after, before, describe, it } from 'node:test';
 import { serverDatabases } from '../../../test/support/databases/databases.ts';
 import { ApplicationService } from '../../../test/support/other-servers/application-service.ts';
 import { type ApiRequest, startTestServer, type TestServer } from '../../../test/support/servers/server.ts';
+import { registerAdmin } from '../../../test/support/users/register-admin.ts';
 
 for (const database of serverDatabases(import.meta.url)) {
   describe(`application services as clients (${database})`, () => {
@@ -150,6 +151,23 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await login('irc_nobody', irc.token), [403, 'M_FORBIDDEN']);
       assert.deepEqual(await login('irc_hugo'), [401, 'M_MISSING_TOKEN']);
       assert.deepEqual(await login('limited_x', limited.token), [400, 'M_APPSERVICE_LOGIN_UNSUPPORTED']);
+    });
+
+    it('neither log in as nor act as locked users, with 401 M_USER_LOCKED and soft_logout', async () => {
+      await register(irc, 'irc_lou');
+      const admin = await registerAdmin(server);
+      const path = `/_synapse/admin/v2/users/${encodeURIComponent('@irc_lou:test')}`;
+      const locking = await server.api('PUT', path, { token: admin.token, body: { locked: true } });
+      assert.equal(locking.status, 200, locking.raw);
+      const identifier = { type: 'm.id.user', user: 'irc_lou' };
+      const login = { type: 'm.login.application_service', identifier };
+      for (const answer of [
+        await server.api('POST', `${v3}/login`, { token: irc.token, body: login }),
+        await server.api('GET', `${v3}/account/whoami`, as(irc, '@irc_lou:test')),
+      ]) {
+        const { errcode, soft_logout } = answer.body;
+        assert.deepEqual([answer.status, errcode, soft_logout], [401, 'M_USER_LOCKED', true]);
+      }
     });
 
     it('that create devices themselves (MSC4190) register with inhibit_login only', async () => {

@@ -3,6 +3,7 @@ import {
   appserviceLoginUnsupported,
   type LoginRequest,
   type LoginType,
+  lockedAccount,
   userIdFromInput,
 } from '../../accounts/index.ts';
 import {
@@ -38,7 +39,8 @@ export class ServiceLogin implements LoginType {
   readonly isUnlimited = true;
 
   /**
-   * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_APPSERVICE_LOGIN_UNSUPPORTED, M_EXCLUSIVE, M_FORBIDDEN
+   * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_APPSERVICE_LOGIN_UNSUPPORTED, M_EXCLUSIVE, M_FORBIDDEN,
+   * M_USER_LOCKED
    */
   async login(body: JsonObject, { authenticate }: LoginRequest): Promise<{ userId: string }> {
     const { registry, accounts, serverName } = this.#deps;
@@ -59,6 +61,7 @@ export class ServiceLogin implements LoginType {
     }
     const account = await accounts.getUser(userId);
     if (!account || account.isDeactivated) throw forbidden('The user is not registered');
+    if (account.isLocked) throw lockedAccount();
     return { userId };
   }
 }

@@ -1,3 +1,4 @@
+import { lockedAccount } from '../../accounts/index.ts';
 import type { LastSeen } from '../../devices/index.ts';
 import { type Cache, type CacheRegistry, KiB } from '../../kernel/caches/index.ts';
 import type { AuthenticationContext, Requester, TokenKind } from '../../kernel/http/index.ts';
@@ -45,7 +46,7 @@ export class ServiceTokens implements TokenKind {
 
   /**
    * Source: application service API, "Identity assertion".
-   * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an account, M_UNKNOWN_DEVICE
+   * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an account, M_USER_LOCKED, M_UNKNOWN_DEVICE
    */
   authenticate(token: string, context: AuthenticationContext): Requester | undefined | Promise<Requester> {
     const service = this.#deps.registry.byToken(token);
@@ -73,7 +74,7 @@ export class ServiceTokens implements TokenKind {
     if (!account || account.isDeactivated) {
       throw forbidden(`The application service '${service.id}' has not registered ${userId}`);
     }
-    if (account.isLocked) throw new MatrixError(401, 'M_USER_LOCKED', 'This account is locked');
+    if (account.isLocked && !context.allowLocked) throw lockedAccount();
     if (deviceId !== undefined && !(await hasDevice(userId, deviceId))) {
       throw new MatrixError(400, 'M_UNKNOWN_DEVICE', `${userId} has no such device`);
     }
@@ -88,7 +89,8 @@ export class ServiceTokens implements TokenKind {
       isUnlimited: !service.registration.rateLimited || userId === service.sender,
       tokenId: undefined,
     });
-    if (generation === this.#generation) this.#put(keyOf(service, userId, deviceId), requester);
+    if (generation === this.#generation && !account.isLocked)
+      this.#put(keyOf(service, userId, deviceId), requester);
     return this.#admit(requester, context);
   }
 
