@@ -4,6 +4,8 @@ import { forEachDatabase } from '../../../test/support/databases/databases.ts';
 import { alice, bob, carol } from '../../../test/support/rooms/rooms.ts';
 import { putRule, setRuleEnabled } from '../../protocol/index.ts';
 import { ignoring, openUnread, unreadOver } from '../test/unread-under-test.ts';
+import { EventNotifications } from './event-notifications.ts';
+import type { PushEvaluation } from './push-evaluation.ts';
 
 const dave = '@dave:test';
 const mention = (userId: string) => ({ 'm.mentions': { user_ids: [userId] } });
@@ -69,6 +71,23 @@ forEachDatabase((open) => {
       }
       await under.leave(dave, roomId);
       assert.deepEqual(await notified(eventId, dave), []);
+    });
+
+    it('rejects when the data of users cannot be read, and leaves no rejection unhandled', async () => {
+      const { under, roomId } = await openUnread(open);
+      const { engine } = under;
+      const stored = await engine.events.getById(await under.say(alice, roomId, 'hello'));
+      assert.ok(stored);
+      let now = 0;
+      const clock = { ...under.clock, monotonic: () => (now += 1_000) };
+      const evaluation = {
+        events: { get: async () => ({ threadId: undefined }) },
+        members: { of: () => Promise.reject(new Error('The database is down')) },
+      } as unknown as PushEvaluation;
+      const invitePolicy = { decide: async () => 'allow' as const };
+      const deps = { engine, clock, evaluation, invitePolicy, enabled: true };
+      // The clock makes it pause after each user, so that the failures come before they are awaited.
+      await assert.rejects(new EventNotifications(deps).of(stored, [bob, carol]), /The database is down/);
     });
 
     it('returns nothing when push is off [option: push.enabled]', async () => {

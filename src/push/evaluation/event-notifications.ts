@@ -62,7 +62,7 @@ export class EventNotifications {
     for (const userId of userIds) {
       const outcome = this.#evaluate(head, stored, prepared, userId);
       if (!(outcome instanceof Promise)) add(userId, outcome);
-      else loading.push(outcome.then((loaded) => add(userId, loaded)));
+      else loading.push(handled(outcome.then((loaded) => add(userId, loaded))));
       if (loading.length === loadedAtOnce) {
         await Promise.all(loading);
         loading = [];
@@ -114,6 +114,12 @@ export class EventNotifications {
     const present = (await this.#deps.engine.userRooms.of(userId)).get(event.roomId);
     return present?.membership === 'join' && present.stream < stream;
   }
+}
+
+/** Returns a promise that is awaited later: until then its rejection must not count as unhandled. */
+function handled(promise: Promise<void>): Promise<void> {
+  promise.catch(() => undefined);
+  return promise;
 }
 
 const isRead = (stored: StoredEvent, { threadId }: PreparedEvent, { read }: NotifiedMember): boolean =>
