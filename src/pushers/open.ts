@@ -6,7 +6,8 @@ import type { Logger, Metrics } from '../kernel/observability/index.ts';
 import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { Pages } from '../kernel/pages/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
-import type { StreamReader } from '../kernel/streams/index.ts';
+import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
+import { forgetCursor, type StreamReader } from '../kernel/streams/index.ts';
 import type { Mails } from '../mail/index.ts';
 import type { Receipts } from '../receipts/index.ts';
 import type { RoomReader } from '../room-engine/index.ts';
@@ -24,8 +25,8 @@ import type { NotifiedUsers, UnreadTotals } from './notified-users.ts';
 import { openPushMetrics } from './push-metrics.ts';
 import type { AddressOwners, Pushers } from './pushers.ts';
 import { readHttpPushersWithPending } from './queue/pending-pushes.ts';
-import { PushQueueing } from './queue/push-queueing.ts';
-import { pusherRoutes } from './routes.ts';
+import { PushQueueing, queueName } from './queue/push-queueing.ts';
+import { pusherRoutes, setRate } from './routes.ts';
 import type { PusherTables } from './tables.ts';
 
 /** What mailed notifications need. */
@@ -56,6 +57,8 @@ export interface PusherSliceDeps {
   readonly receipts: Receipts;
   readonly http: OutboundHttp;
   readonly pushers: Pushers;
+  /** Makes a limiter of users' actions. */
+  readonly userLimiter: (limit: RateLimit) => RateLimiter;
   readonly notified: NotifiedUsers;
   readonly unread: UnreadTotals;
   /** Absent on a server that sends no mail. */
@@ -93,11 +96,15 @@ export async function openPushers(deps: PusherSliceDeps) {
     pushAdded: ({ id }) => httpPushers.kick(id),
   });
   const routes = [
-    ...pusherRoutes(pushers, deps.allowsPlainHttp),
+    ...pusherRoutes(pushers, deps.userLimiter(setRate), deps.allowsPlainHttp),
     ...(mailing && links ? unsubscribeRoutes({ ...mailing, pushers, links }) : []),
   ];
   await pushers.start();
-  if (!options.enabled) return { pushers, queueing, routes, stop: async () => undefined };
+  if (!options.enabled) {
+    // Events that arrive while push is off notify no user after it is on again.
+    await forgetCursor(database, queueName);
+    return { pushers, queueing, routes, stop: async () => undefined };
+  }
   const kickAll = async (userId: string, kick: (id: number) => void) => {
     for (const { id, kind } of await pushers.list(userId)) if (kind === 'http') kick(id);
   };

@@ -34,6 +34,8 @@ export class Pushers {
   /** Users who may have pushers: those who have none any more are removed when an event would notify them. */
   readonly #users = new Set<string>();
   readonly #changed: ((userId: string) => void)[] = [];
+  /** Number of pushers that were set. */
+  #sets = 0;
 
   constructor(deps: PushersDeps) {
     this.#deps = deps;
@@ -58,16 +60,19 @@ export class Pushers {
     return readPushers(this.#reader, [userId]);
   }
 
-  /** The pushers of several users. @param userIds at most 30,000 */
+  /** The pushers of several users. */
   async ofUsers(userIds: readonly string[]): Promise<Map<string, Pusher[]>> {
+    const sets = this.#sets;
     const found = Map.groupBy(await readPushers(this.#reader, userIds), ({ userId }) => userId);
+    // A pusher that was set during the read may be missing in it.
+    if (sets !== this.#sets) return found;
     for (const userId of userIds) if (!found.has(userId)) this.#users.delete(userId);
     return found;
   }
 
   /**
    * Adds a pusher, or replaces the one with the same `app_id` and `pushkey`.
-   * @param append whether pushers of other users with the same `app_id` and `pushkey` stay
+   * @param append whether pushers of other users with the same kind, `app_id` and `pushkey` stay
    * @throws MatrixError M_THREEPID_NOT_FOUND for a mail address that the user's account does not have, M_LIMIT_EXCEEDED
    */
   async set(owner: PusherOwner, settings: PusherSettings, append: boolean): Promise<void> {
@@ -90,7 +95,8 @@ export class Pushers {
     const writer = writerFor<PusherTables>(anyWriter);
     const same = await findPushers(writer, settings);
     if (!append) {
-      const ofOthers = same.filter(({ userId }) => userId !== owner.userId);
+      // Those of another kind stay: the mail address of another user, for instance, is checked for the kind `email` only.
+      const ofOthers = same.filter(({ userId, kind }) => userId !== owner.userId && kind === settings.kind);
       await deletePushers(
         writer,
         ofOthers.map(({ id }) => id),
@@ -101,6 +107,7 @@ export class Pushers {
       throw new MatrixError(400, 'M_LIMIT_EXCEEDED', `A user has at most ${maxPushers} pushers`);
     await writePusher(writer, { ...owner, setAt: this.#deps.clock.now() }, settings);
     afterCommit(anyWriter, () => {
+      this.#sets++;
       this.#users.add(owner.userId);
       for (const listener of this.#changed) listener(owner.userId);
     });

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../test/support/databases/databases.ts';
+import { manualClock } from '../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase, serverDatabases } from '../../test/support/databases/databases.ts';
 import type { TestUser } from '../../test/support/servers/server.ts';
 import { registerAdmin } from '../../test/support/users/register-admin.ts';
 import type { TestClient } from '../../test/support/users/test-client.ts';
+import type { Database } from '../kernel/database/index.ts';
+import { pusherMigrations } from './migrations.ts';
+import { Pushers } from './pushers.ts';
+import { readPresentPushers, readPushers } from './store.ts';
+import type { PusherTables } from './tables.ts';
 import { clientPath } from './test/clients.ts';
 import { ServerWithPushers } from './test/server-with-pushers.ts';
 
@@ -103,6 +109,14 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.deepEqual([await under.pushkeysOf(anna), await under.pushkeysOf(ben)], [[], ['shared']]);
     });
 
+    it('rejects more requests than a user has pushers with 429 M_LIMIT_EXCEEDED', async () => {
+      const eve = await under.server.register('eve');
+      const removal = { kind: null, app_id: 'org.example.app', pushkey: 'none' };
+      for (let count = 0; count < 100; count++) assert.equal((await set(eve, removal)).status, 200);
+      assert.deepEqual(await refusal(eve, removal), [429, 'M_LIMIT_EXCEEDED']);
+      assert.equal((await set(anna, removal)).status, 200);
+    });
+
     it('deletes pushers with their session, and at a password change those of the other sessions', async () => {
       const cora = await under.server.register('cora');
       const [second, third] = [await login('cora'), await login('cora')];
@@ -139,3 +153,74 @@ for (const database of serverDatabases(import.meta.filename)) {
     });
   });
 }
+
+const [ann, bob] = ['@ann:test', '@bob:test'];
+
+forEachDatabase((open) => {
+  const settings = (pushkey: string, kind: 'http' | 'email' = 'http') => ({
+    kind,
+    appId: 'm.email',
+    pushkey,
+    appDisplayName: 'App',
+    deviceDisplayName: 'Phone',
+    profileTag: undefined,
+    lang: 'en',
+    data: {},
+    enabled: true,
+  });
+  const ownerOf = (userId: string) => ({ userId, deviceId: 'PHONE' });
+  const openPushers = (database: Pick<Database, 'reader' | 'transaction'>) =>
+    new Pushers({
+      database: database as Database,
+      clock: manualClock(),
+      addresses: { findUser: async () => ann },
+    });
+
+  describe('Pushers', () => {
+    it('reads and finds pushers of more users than one statement can bind', async () => {
+      const database = await open(pusherMigrations);
+      const pushers = openPushers(database);
+      await pushers.set(ownerOf(ann), settings('key'), false);
+      const users = Array.from({ length: 70_000 }, (_, index) => `@user${index}:test`);
+      const [pusher, ...others] = await readPushers(database.reader<PusherTables>(), [...users, ann]);
+      assert.deepEqual([pusher?.userId, others], [ann, []]);
+      assert.deepEqual([...(await pushers.ofUsers([...users, ann])).keys()], [ann]);
+      const ids = Array.from({ length: 70_000 }, (_, index) => pusher!.id + index);
+      assert.deepEqual([...(await readPresentPushers(database.reader<PusherTables>(), ids))], [pusher!.id]);
+    });
+
+    it('leaves pushers of another kind of other users, whose app_id and pushkey are the same', async () => {
+      const pushers = openPushers(await open(pusherMigrations));
+      await pushers.set(ownerOf(ann), settings('ann@example.org', 'email'), false);
+      await pushers.set(ownerOf(bob), settings('ann@example.org'), false);
+      assert.deepEqual(
+        (await pushers.list(ann)).map(({ kind }) => kind),
+        ['email'],
+      );
+    });
+
+    it('still has a user whose pusher was set while the pushers were being read', async () => {
+      const database = await open(pusherMigrations);
+      const read = Promise.withResolvers<void>();
+      const isSet = Promise.withResolvers<void>();
+      const pushers = openPushers({
+        transaction: (work) => database.transaction(work),
+        reader: <T>() =>
+          database.reader<T>().withPlugin({
+            transformQuery: ({ node }) => node,
+            async transformResult({ result }) {
+              read.resolve();
+              await isSet.promise;
+              return result;
+            },
+          }),
+      });
+      const reading = pushers.ofUsers([ann]);
+      await read.promise;
+      await pushers.set(ownerOf(ann), settings('key'), false);
+      isSet.resolve();
+      await reading;
+      assert.deepEqual([...pushers.users], [ann]);
+    });
+  });
+});

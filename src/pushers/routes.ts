@@ -1,5 +1,6 @@
 import { Type } from 'typebox';
 import { type Route, route } from '../kernel/http/index.ts';
+import type { RateLimit, RateLimiter } from '../kernel/rate-limits/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
 import { pusherForClient } from './pusher.ts';
 import { type PusherRequest, settingsIn } from './pusher-request.ts';
@@ -24,11 +25,19 @@ const setBody = Type.Object({
 /** Maximum bytes of a request, and so of `data`, which each notification contains. */
 const bodyLimit = 16_384;
 
+/** Pushers that a user may set: as many at once as a user may have. */
+export const setRate: RateLimit = { per_second: 0.2, burst_count: 100 };
+
 /**
  * Client-server API, "Push Notifications".
+ * @param limit by user, for setting pushers
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
  */
-export function pusherRoutes(pushers: Pushers, allowsPlainHttp: (host: string) => boolean): Route[] {
+export function pusherRoutes(
+  pushers: Pushers,
+  limit: RateLimiter,
+  allowsPlainHttp: (host: string) => boolean,
+): Route[] {
   return [
     route(
       {
@@ -49,7 +58,8 @@ export function pusherRoutes(pushers: Pushers, allowsPlainHttp: (host: string) =
         body: setBody,
         bodyLimit,
       },
-      async ({ requester: { userId, deviceId }, body }) => {
+      async ({ requester: { userId, deviceId, isUnlimited }, body }) => {
+        if (!isUnlimited) limit.take(userId);
         const request: PusherRequest = body;
         const { app_id: appId, pushkey, append = false } = request;
         if (request.kind === null) await pushers.remove(userId, { appId, pushkey });

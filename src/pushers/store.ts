@@ -1,21 +1,41 @@
 import type { Insertable } from 'kysely';
 import type { Reader, Writer } from '../kernel/database/index.ts';
-import { type Pusher, type PusherSettings, toPusher } from './pusher.ts';
+import { type Pusher, type PusherKind, type PusherSettings, toPusher } from './pusher.ts';
 import type { PusherTables } from './tables.ts';
 
 type AnyReader = Reader<PusherTables>;
 type AnyWriter = Writer<PusherTables>;
 
-/** The pushers of users, in the order in which they were added. @param userIds at most 30,000 */
+/** Values per statement, far fewer than both databases allow. */
+const valuesPerStatement = 10_000;
+
+/** The pushers of users; those of one user are in the order in which they were added. */
 export async function readPushers(reader: AnyReader, userIds: readonly string[]): Promise<Pusher[]> {
-  if (userIds.length === 0) return [];
-  const rows = await reader
-    .selectFrom('pushers')
-    .selectAll()
-    .where('user_id', 'in', userIds)
-    .orderBy('id')
-    .execute();
-  return rows.map(toPusher);
+  const found: Pusher[] = [];
+  for (let start = 0; start < userIds.length; start += valuesPerStatement) {
+    const rows = await reader
+      .selectFrom('pushers')
+      .selectAll()
+      .where('user_id', 'in', userIds.slice(start, start + valuesPerStatement))
+      .orderBy('id')
+      .execute();
+    for (const row of rows) found.push(toPusher(row));
+  }
+  return found;
+}
+
+/** Returns which of the pushers exist. */
+export async function readPresentPushers(reader: AnyReader, ids: readonly number[]): Promise<Set<number>> {
+  const present = new Set<number>();
+  for (let start = 0; start < ids.length; start += valuesPerStatement) {
+    const rows = await reader
+      .selectFrom('pushers')
+      .select('id')
+      .where('id', 'in', ids.slice(start, start + valuesPerStatement))
+      .execute();
+    for (const { id } of rows) present.add(id);
+  }
+  return present;
 }
 
 export async function readPusher(reader: AnyReader, id: number): Promise<Pusher | undefined> {
@@ -64,21 +84,23 @@ export async function writePusher(
 export async function findPushers(
   reader: AnyReader,
   { appId, pushkey }: Pick<PusherSettings, 'appId' | 'pushkey'>,
-): Promise<Pick<Pusher, 'id' | 'userId'>[]> {
+): Promise<Pick<Pusher, 'id' | 'userId' | 'kind'>[]> {
   const rows = await reader
     .selectFrom('pushers')
-    .select(['id', 'user_id'])
+    .select(['id', 'user_id', 'kind'])
     .where('pushkey', '=', pushkey)
     .where('app_id', '=', appId)
     .execute();
-  return rows.map((row) => ({ id: row.id, userId: row.user_id }));
+  return rows.map(({ id, user_id, kind }) => ({ id, userId: user_id, kind: kind as PusherKind }));
 }
 
 /** Deletes pushers with all that is pending for them. */
 export async function deletePushers(writer: AnyWriter, ids: readonly number[]): Promise<void> {
-  if (ids.length === 0) return;
-  await writer.deleteFrom('pushers').where('id', 'in', ids).execute();
-  for (const table of ['pending_pushes', 'mail_throttles'] as const) {
-    await writer.deleteFrom(table).where('pusher_id', 'in', ids).execute();
+  for (let start = 0; start < ids.length; start += valuesPerStatement) {
+    const some = ids.slice(start, start + valuesPerStatement);
+    await writer.deleteFrom('pushers').where('id', 'in', some).execute();
+    for (const table of ['pending_pushes', 'mail_throttles'] as const) {
+      await writer.deleteFrom(table).where('pusher_id', 'in', some).execute();
+    }
   }
 }

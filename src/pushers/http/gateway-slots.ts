@@ -3,57 +3,75 @@ import { BriefMap } from '../../kernel/brief-map.ts';
 /** Maximum number of concurrent requests: to one gateway, of pushers that work, and of pushers that have failed. */
 const [maxPerGateway, maxProven, maxUnproven] = [8, 200, 50];
 
+/** Maximum number of concurrent requests of one user's pushers in each lane, so that a few users cannot fill it. */
+const maxPerUser = 5;
+
 interface Lane {
   free: number;
+  /** Running requests by user. */
+  readonly users: BriefMap<string, number>;
   readonly waiting: Waiting[];
 }
 
-interface Waiting {
+/** A request to a gateway, for a user's pusher. */
+interface GatewayRequest {
   readonly host: string;
+  readonly userId: string;
+}
+
+interface Waiting extends GatewayRequest {
   readonly start: () => void;
 }
 
 /**
- * Bounds concurrent requests to push gateways. A gateway that does not answer occupies only its own share, and pushers
- * that have failed share a lane of their own, so that they never delay pushers that work.
+ * Bounds concurrent requests to push gateways. A gateway that does not answer occupies only its own share, as do the
+ * pushers of one user, and pushers that have failed share a lane of their own, so that they never delay pushers that work.
  */
 export class GatewaySlots {
   readonly #running = new BriefMap<string, number>();
-  readonly #proven: Lane = { free: maxProven, waiting: [] };
-  readonly #unproven: Lane = { free: maxUnproven, waiting: [] };
+  readonly #proven: Lane = { free: maxProven, users: new BriefMap(), waiting: [] };
+  readonly #unproven: Lane = { free: maxUnproven, users: new BriefMap(), waiting: [] };
 
-  /** Runs `task` as soon as there is a slot for its gateway. @param hasFailed whether the pusher's last attempt failed */
-  async run<T>(host: string, hasFailed: boolean, task: () => Promise<T>): Promise<T> {
+  /** Runs `task` as soon as there is a slot for its gateway and user. @param hasFailed whether the pusher's last attempt failed */
+  async run<T>(request: GatewayRequest, hasFailed: boolean, task: () => Promise<T>): Promise<T> {
     const lane = hasFailed ? this.#unproven : this.#proven;
-    if (this.#canStart(lane, host)) this.#take(lane, host);
-    else await new Promise<void>((resolve) => lane.waiting.push({ host, start: resolve }));
+    if (this.#canStart(lane, request)) this.#take(lane, request);
+    else await new Promise<void>((resolve) => lane.waiting.push({ ...request, start: resolve }));
     try {
       return await task();
     } finally {
       lane.free++;
-      const running = (this.#running.get(host) ?? 1) - 1;
-      if (running === 0) this.#running.delete(host);
-      else this.#running.set(host, running);
+      removeOne(this.#running, request.host);
+      removeOne(lane.users, request.userId);
       // The ended request may have been the limit of its gateway, for which requests of both lanes wait.
       this.#startNext(this.#proven);
       this.#startNext(this.#unproven);
     }
   }
 
-  #canStart(lane: Lane, host: string): boolean {
-    return lane.free > 0 && (this.#running.get(host) ?? 0) < maxPerGateway;
+  #canStart({ free, users }: Lane, { host, userId }: GatewayRequest): boolean {
+    return (
+      free > 0 && (this.#running.get(host) ?? 0) < maxPerGateway && (users.get(userId) ?? 0) < maxPerUser
+    );
   }
 
-  #take(lane: Lane, host: string): void {
+  #take(lane: Lane, { host, userId }: GatewayRequest): void {
     lane.free--;
     this.#running.set(host, (this.#running.get(host) ?? 0) + 1);
+    lane.users.set(userId, (lane.users.get(userId) ?? 0) + 1);
   }
 
   #startNext(lane: Lane): void {
-    const index = lane.waiting.findIndex(({ host }) => this.#canStart(lane, host));
+    const index = lane.waiting.findIndex((waiting) => this.#canStart(lane, waiting));
     const [next] = index === -1 ? [] : lane.waiting.splice(index, 1);
     if (!next) return;
-    this.#take(lane, next.host);
+    this.#take(lane, next);
     next.start();
   }
+}
+
+function removeOne(counts: BriefMap<string, number>, key: string): void {
+  const rest = (counts.get(key) ?? 1) - 1;
+  if (rest === 0) counts.delete(key);
+  else counts.set(key, rest);
 }

@@ -29,15 +29,18 @@ export class Gateways {
   ): Promise<'accepted' | 'rejected'> {
     const url = gatewayOf(pusher);
     if (!url) throw new Error('The pusher has no valid URL');
-    const { status, body } = await this.#slots.run(url.host, pusher.failures > 0, () =>
-      this.#http.fetch(url, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(notification),
-        timeout,
-        maxBody,
-        signal,
-      }),
+    const { status, body } = await this.#slots.run(
+      { host: url.host, userId: pusher.userId },
+      pusher.failures > 0,
+      () =>
+        this.#http.fetch(url, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(notification),
+          timeout,
+          maxBody,
+          signal,
+        }),
     );
     if (status < 200 || status > 299) throw new Error(`The push gateway answered with status ${status}`);
     return rejectedIn(body).includes(pusher.pushkey) ? 'rejected' : 'accepted';

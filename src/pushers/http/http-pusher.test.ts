@@ -5,6 +5,7 @@ import { commonTestAuthority } from '../../../test/support/network/test-authorit
 import type { TestUser } from '../../../test/support/servers/server.ts';
 import { PushGateway } from '../test/push-gateway.ts';
 import { ServerWithPushers } from '../test/server-with-pushers.ts';
+import { GatewaySlots } from './gateway-slots.ts';
 
 for (const database of serverDatabases(import.meta.filename)) {
   describe(`notifications through push gateways (${database})`, () => {
@@ -189,6 +190,19 @@ for (const database of serverDatabases(import.meta.filename)) {
       await gateway.stop();
     });
 
+    it('sends at once when a client sets the pusher again while a request fails', async () => {
+      const { gateway, roomId, user, pushkey } = await start();
+      gateway.behaviour = 'never answer';
+      const eventId = await under.say(anna!, roomId, 'one');
+      await gateway.attempted(1);
+      gateway.behaviour = 'accept';
+      under.clock.advance(1);
+      await under.addPusher(user, pushkey, { data: { url: gateway.url(), format: 'event_id_only' } });
+      under.clock.advance(30_000);
+      assert.equal((await gateway.notification(0)).event_id, eventId);
+      await gateway.stop();
+    });
+
     /** Advances the clock in small steps, so that a retry takes place, until the gateway has seen enough. */
     const untilRetry = async (gateway: PushGateway, condition: () => boolean) => {
       for (let step = 0; !condition(); step++) {
@@ -239,5 +253,40 @@ for (const database of serverDatabases(import.meta.filename)) {
       await under.server.restart();
       assert.deepEqual([await under.pushkeysOf(ben), under.gateway.attempts], [['key'], 0]);
     });
+
+    it('sends nothing of that time after push is enabled again', async () => {
+      const options = { enabled: true };
+      const again = await ServerWithPushers.start(database, { push: { push: options } });
+      const [anna, ben] = [await again.server.register('anna'), await again.server.register('ben')];
+      const roomId = await again.room(anna, [ben]);
+      await again.addPusher(ben, 'key');
+      options.enabled = false;
+      await again.server.restart();
+      await again.say(anna, roomId, 'while off');
+      options.enabled = true;
+      await again.server.restart();
+      const eventId = await again.say(anna, roomId, 'while on');
+      assert.equal((await again.gateway.notification(0)).event_id, eventId);
+      await again.stop();
+    });
   });
 }
+
+describe('GatewaySlots', () => {
+  it('runs at most 5 requests of one user at the same time, and those of others meanwhile', async () => {
+    const slots = new GatewaySlots();
+    const end = Promise.withResolvers<void>();
+    const started: string[] = [];
+    const run = (userId: string, host: string) =>
+      slots.run({ userId, host }, false, async () => {
+        started.push(userId);
+        await end.promise;
+      });
+    const hosts = Array.from({ length: 7 }, (_, index) => `gateway${index}.example`);
+    const running = [...hosts.map((host) => run('@eve:test', host)), run('@ben:test', 'gateway0.example')];
+    assert.deepEqual(started, [...Array.from({ length: 5 }, () => '@eve:test'), '@ben:test']);
+    end.resolve();
+    await Promise.all(running);
+    assert.equal(started.length, 8);
+  });
+});

@@ -79,8 +79,6 @@ export class HttpPusher {
 
   #run(): void {
     if (this.#running || this.#deps.stopping.aborted) return;
-    this.#timer?.cancel();
-    this.#timer = undefined;
     this.#running = this.#work().finally(() => {
       this.#running = undefined;
       if (this.#hasWork) this.#run();
@@ -91,6 +89,8 @@ export class HttpPusher {
   async #work(): Promise<void> {
     while (!this.#deps.stopping.aborted) {
       this.#hasWork = false;
+      this.#timer?.cancel();
+      this.#timer = undefined;
       let step: Step;
       try {
         step = await this.#step();
@@ -99,7 +99,7 @@ export class HttpPusher {
         this.#deps.log.error({ err: error, pusher: this.#id }, 'A pusher could not read or write its state');
         step = this.#wait(minBackoff);
       }
-      if (step === 'wait') this.#hasWork = false;
+      // Work that was added during the step may end the wait: a client that sets its pusher again ends the backoff.
       if (step !== 'go on' && !this.#hasWork) return;
     }
   }

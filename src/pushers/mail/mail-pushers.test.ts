@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { serverDatabases } from '../../../test/support/databases/databases.ts';
+import { manualClock } from '../../../test/support/clocks/manual-clock.ts';
+import { forEachDatabase, serverDatabases } from '../../../test/support/databases/databases.ts';
 import { testImage } from '../../../test/support/inputs/images.ts';
 import type { ReceivedMail } from '../../../test/support/network/mail-server.ts';
 import type { TestUser } from '../../../test/support/servers/server.ts';
 import { type EmailOverrides, ServerWithMail } from '../../third-party-ids/test/server-with-mail.ts';
+import { pusherMigrations } from '../migrations.ts';
+import { addPending } from '../queue/pending-pushes.ts';
+import { readPushers, writePusher } from '../store.ts';
+import type { PusherTables } from '../tables.ts';
 import { Clients, clientPath } from '../test/clients.ts';
+import { MailPushers, type MailPushersDeps } from './mail-pushers.ts';
+import { writeThrottle } from './mail-throttle.ts';
 
 const minute = 60_000;
 
@@ -303,6 +310,92 @@ for (const database of serverDatabases(import.meta.filename)) {
     });
   });
 }
+
+forEachDatabase((open) => {
+  /** Mails to Ann about pending events, which are all unread; their jobs run when the test says so. */
+  const openMails = async () => {
+    const database = await open(pusherMigrations);
+    const clock = manualClock();
+    const owner = { userId: '@ann:test', deviceId: undefined, setAt: clock.now() };
+    const settings = {
+      kind: 'email',
+      appId: 'm.email',
+      pushkey: 'ann@example.org',
+      appDisplayName: 'Mail',
+      deviceDisplayName: 'Mail',
+      profileTag: undefined,
+      lang: 'en',
+      data: {},
+      enabled: true,
+    } as const;
+    await database.transaction<PusherTables, void>((writer) => writePusher(writer, owner, settings));
+    const [pusher] = await readPushers(database.reader<PusherTables>(), [owner.userId]);
+    const pusherId = pusher!.id;
+    const scheduled: string[] = [];
+    const mailed: string[] = [];
+    let run: (roomId: string) => Promise<void> = async () => undefined;
+    const deps = {
+      database,
+      clock,
+      jobs: {
+        register: (_: string, handler: { run: (job: object) => Promise<void> }) => {
+          run = (roomId) => handler.run({ payload: { pusherId, roomId } });
+        },
+        schedule: async (_: unknown, { payload }: { payload: { roomId: string } }) => {
+          scheduled.push(payload.roomId);
+        },
+      },
+      mails: {
+        options: { notif_delay_before_mail: 0 },
+        schedule: async (_: unknown, cause: string) => {
+          mailed.push(cause);
+        },
+      },
+      notifications: { event: async () => ({ stored: {} }) },
+      notificationMails: {
+        compose: async (_: unknown, { push }: { push: { roomId: string } }) => push.roomId,
+      },
+      addresses: { findUser: async () => owner.userId },
+    };
+    new MailPushers(deps as unknown as MailPushersDeps);
+    const add = (roomId: string, from: number, count: number) =>
+      database.transaction<PusherTables, void>((writer) => {
+        const times = { addedAt: clock.now(), dueAt: clock.now() };
+        const rows = Array.from({ length: count }, (_, index) => ({
+          stream: from + index,
+          nid: from + index,
+        }));
+        return addPending(
+          writer,
+          rows.map((row) => ({ ...row, ...times, pusherId, userId: owner.userId, roomId })),
+        );
+      });
+    const throttle = (roomId: string) =>
+      database.transaction<PusherTables, void>((writer) => {
+        const value = { sent_at: clock.now(), pause: 60 * minute, newest_at: clock.now() };
+        return writeThrottle(writer, { pusherId, userId: owner.userId, roomId }, value);
+      });
+    return { add, throttle, run: (roomId: string) => run(roomId), scheduled, mailed };
+  };
+
+  describe('MailPushers', () => {
+    it('mails about a room whose events lie behind 1,000 of a throttled room', async () => {
+      const { add, throttle, run, mailed } = await openMails();
+      await add('!busy', 1, 1_000);
+      await throttle('!busy');
+      await add('!quiet', 1_001, 1);
+      await run('!quiet');
+      assert.deepEqual(mailed, ['!quiet']);
+    });
+
+    it('schedules the next mail about a room with more pending events than one mail considers', async () => {
+      const { add, run, scheduled, mailed } = await openMails();
+      await add('!busy', 1, 1_001);
+      await run('!busy');
+      assert.deepEqual([mailed, scheduled], [['!busy'], ['!busy']]);
+    });
+  });
+});
 
 /** Registers a user with a validated mail address. */
 async function register({ at }: MailingServer, username: string): Promise<TestUser> {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../kernel/clock.ts';
-import type { AnyWriter, Database } from '../../kernel/database/index.ts';
+import type { AnyWriter, Database, Writer } from '../../kernel/database/index.ts';
 import type { Jobs } from '../../kernel/jobs/index.ts';
 import { KeyedMutex } from '../../kernel/keyed-mutex.ts';
 import type { Mails } from '../../mail/index.ts';
@@ -7,7 +7,13 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { Notifications } from '../http/notification.ts';
 import type { Pusher } from '../pusher.ts';
 import type { AddressOwners } from '../pushers.ts';
-import { deletePending, type PendingPush, readPending } from '../queue/pending-pushes.ts';
+import {
+  deletePending,
+  deletePendingOfRoom,
+  type PendingPush,
+  readPending,
+  readPendingOfRoom,
+} from '../queue/pending-pushes.ts';
 import { deletePushers, readPusher } from '../store.ts';
 import type { PusherTables } from '../tables.ts';
 import { readThrottles, roomReadyAt, throttleAfter, writeThrottle } from './mail-throttle.ts';
@@ -31,8 +37,19 @@ interface Payload extends JsonObject {
 
 const kind = 'pushers/mail';
 
-/** Bounds the pending events that one mail considers. */
+/** Bounds the pending events that one mail considers: those of all rooms, and those of the room that causes it. */
 const maxPending = 1_000;
+
+/** The pending events that one mail considers. */
+interface Considered {
+  /** The oldest ones of all rooms, then those of the mail's room that are newer than these. */
+  readonly pushes: readonly PendingPush[];
+  /** Position of the newest one of all rooms, and of the newest one of the mail's room. */
+  readonly upTo: number;
+  readonly upToOfRoom: number;
+  /** Whether the room may have further ones. */
+  readonly isRoomCut: boolean;
+}
 
 /**
  * Mails users the events that they have missed. Each event waits for `email.notif_delay_before_mail`, in case the user
@@ -64,32 +81,43 @@ export class MailPushers {
     const { database, clock, addresses } = this.#deps;
     const reader = database.reader<PusherTables>();
     const pusher = await readPusher(reader, pusherId);
-    const pending = await readPending(reader, pusherId, maxPending);
-    const last = pending.at(-1);
-    if (!last) return;
-    if (pusher?.kind !== 'email' || !pusher.enabled) return this.#delete(pusherId, pending);
+    // What is pending for a pusher that was changed into one of a gateway is sent to the gateway.
+    if (pusher?.kind === 'http') return;
+    if (!pusher?.enabled) return this.#deleteAll(pusherId);
+    const pending = await this.#pending(room);
+    if (pending.pushes.length === 0) return;
     if ((await addresses.findUser('email', pusher.pushkey)) !== pusher.userId) {
       await database.transaction<PusherTables, void>((writer) => deletePushers(writer, [pusherId]));
       return;
     }
-    const unread = await this.#unread(pending);
-    if (unread.length === 0) return this.#delete(pusherId, pending);
+    const unread = await this.#unread(pending.pushes);
+    if (unread.length === 0) return this.#delete(room, pending);
     const throttles = await readThrottles(reader, pusherId);
     const oldest = unread.find(({ push }) => push.roomId === roomId);
-    if (!oldest) return;
+    if (!oldest) return this.#delete(room, { ...pending, upTo: 0 });
     const readyAt = Math.max(oldest.push.addedAt + this.#delay, roomReadyAt(throttles.get(roomId)));
     if (readyAt > clock.now()) {
       await database.transaction<PusherTables, void>((writer) => this.#schedule(writer, room, readyAt));
       return;
     }
-    await this.#mail(pusher, oldest, unread, throttles);
+    await this.#mail(pusher, { room, pending, cause: oldest, unread, throttles });
   }
 
   async #mail(
     pusher: Pusher,
-    cause: UnreadEvent,
-    unread: readonly UnreadEvent[],
-    throttles: Awaited<ReturnType<typeof readThrottles>>,
+    {
+      room,
+      pending,
+      cause,
+      unread,
+      throttles,
+    }: {
+      readonly room: Payload;
+      readonly pending: Considered;
+      readonly cause: UnreadEvent;
+      readonly unread: readonly UnreadEvent[];
+      readonly throttles: Awaited<ReturnType<typeof readThrottles>>;
+    },
   ): Promise<void> {
     const { database, clock, mails, notificationMails } = this.#deps;
     const { id: pusherId, userId } = pusher;
@@ -98,7 +126,7 @@ export class MailPushers {
     await database.transaction<PusherTables, void>(async (writer) => {
       // The user may have unsubscribed meanwhile.
       if (!(await readPusher(writer, pusherId))) return;
-      await deletePending(writer, pusherId, unread.at(-1)!.push.stream);
+      await this.#deleteIn(writer, room, pending);
       for (const [roomId, events] of Map.groupBy(unread, ({ push }) => push.roomId)) {
         const addedAt = { oldest: events[0]!.push.addedAt, newest: events.at(-1)!.push.addedAt };
         const throttle = throttleAfter(throttles.get(roomId), now, addedAt);
@@ -118,9 +146,38 @@ export class MailPushers {
     return unread;
   }
 
-  async #delete(pusherId: number, pending: readonly PendingPush[]): Promise<void> {
+  /** Reads the pending events of the room by themselves if they may lie behind too many of other rooms. */
+  async #pending(room: Payload): Promise<Considered> {
+    const reader = this.#deps.database.reader<PusherTables>();
+    const oldest = await readPending(reader, room.pusherId, maxPending);
+    const upTo = oldest.at(-1)?.stream ?? 0;
+    const all = { pushes: oldest, upTo, upToOfRoom: upTo, isRoomCut: false };
+    if (oldest.length < maxPending) return all;
+    const ofRoom = await readPendingOfRoom(reader, room, maxPending);
+    return {
+      pushes: [...oldest, ...ofRoom.filter(({ stream }) => stream > upTo)],
+      upTo,
+      upToOfRoom: ofRoom.at(-1)?.stream ?? 0,
+      isRoomCut: ofRoom.length === maxPending,
+    };
+  }
+
+  #delete(room: Payload, pending: Considered): Promise<void> {
+    return this.#deps.database.transaction<PusherTables, void>((writer) =>
+      this.#deleteIn(writer, room, pending),
+    );
+  }
+
+  /** Deletes what was considered, and schedules the next mail about the room if it may have further pending events. */
+  async #deleteIn(writer: Writer<PusherTables>, room: Payload, pending: Considered): Promise<void> {
+    await deletePending(writer, room.pusherId, pending.upTo);
+    await deletePendingOfRoom(writer, room, pending.upToOfRoom);
+    if (pending.isRoomCut) await this.#schedule(writer, room, this.#deps.clock.now());
+  }
+
+  async #deleteAll(pusherId: number): Promise<void> {
     await this.#deps.database.transaction<PusherTables, number>((writer) =>
-      deletePending(writer, pusherId, pending.at(-1)?.stream ?? 0),
+      deletePending(writer, pusherId, Number.MAX_SAFE_INTEGER),
     );
   }
 

@@ -42,6 +42,23 @@ export async function readPending(
   return rows.map(toPending);
 }
 
+/** The oldest pending events of a pusher in one room, in their order. */
+export async function readPendingOfRoom(
+  reader: Reader<PusherTables>,
+  { pusherId, roomId }: Pick<PendingPush, 'pusherId' | 'roomId'>,
+  limit: number,
+): Promise<PendingPush[]> {
+  const rows = await reader
+    .selectFrom('pending_pushes')
+    .selectAll()
+    .where('pusher_id', '=', pusherId)
+    .where('room_id', '=', roomId)
+    .orderBy('stream')
+    .limit(limit)
+    .execute();
+  return rows.map(toPending);
+}
+
 /** The pushers of push gateways that have pending events. */
 export async function readHttpPushersWithPending(reader: Reader<PusherTables>): Promise<number[]> {
   const rows = await reader
@@ -87,6 +104,20 @@ export async function deletePending(
     .where('stream', '<=', upTo)
     .executeTakeFirst();
   return Number(numDeletedRows);
+}
+
+/** Deletes pending events of a pusher in one room up to a position. */
+export async function deletePendingOfRoom(
+  writer: Writer<PusherTables>,
+  { pusherId, roomId }: Pick<PendingPush, 'pusherId' | 'roomId'>,
+  upTo: number,
+): Promise<void> {
+  await writer
+    .deleteFrom('pending_pushes')
+    .where('pusher_id', '=', pusherId)
+    .where('room_id', '=', roomId)
+    .where('stream', '<=', upTo)
+    .execute();
 }
 
 /**

@@ -7,6 +7,7 @@ import type { RoomReader } from '../../room-engine/index.ts';
 import type { NotifiedUsers } from '../notified-users.ts';
 import type { Pusher } from '../pusher.ts';
 import type { Pushers } from '../pushers.ts';
+import { readPresentPushers } from '../store.ts';
 import type { PusherTables } from '../tables.ts';
 import { invitedUser, type NewEvent, NewEvents } from './new-events.ts';
 import { addPending, type PendingPush } from './pending-pushes.ts';
@@ -31,6 +32,9 @@ export interface PushQueueingDeps {
   readonly pushAdded: (pusher: Pusher) => void;
 }
 
+/** The name of the follower. */
+export const queueName = 'pushers';
+
 /** The key of the only row of `pusher_progress`. */
 const progressId = 1;
 
@@ -52,7 +56,7 @@ export class PushQueueing {
     this.#deps = deps;
     this.#events = new NewEvents(deps.engine, deps.streams, deps.pushers.users);
     this.#follower = new Follower(deps, {
-      name: 'pushers',
+      name: queueName,
       follow: (after, upTo) => this.#follow(after, upTo),
     });
   }
@@ -123,7 +127,7 @@ export class PushQueueing {
     const { database, mailAdded, pushAdded } = this.#deps;
     await database.transaction<PusherTables, void>(async (writer) => {
       // Pushers that were deleted in the meantime must leave no rows behind.
-      const present = await presentAmong(writer, [...concerned.keys()]);
+      const present = await readPresentPushers(writer, [...concerned.keys()]);
       const kept = pending.filter(({ pusherId }) => present.has(pusherId));
       for (let start = 0; start < kept.length; start += rowsAtOnce)
         await addPending(writer, kept.slice(start, start + rowsAtOnce));
@@ -167,8 +171,3 @@ const placeOf = ({ stored, position }: NewEvent) => ({
   nid: stored.nid,
   stream: position,
 });
-
-async function presentAmong(writer: Writer<PusherTables>, ids: readonly number[]): Promise<Set<number>> {
-  const rows = await writer.selectFrom('pushers').select('id').where('id', 'in', ids).execute();
-  return new Set(rows.map(({ id }) => id));
-}
