@@ -3,6 +3,7 @@ import { sections } from '../src/configuration.ts';
 import { allPaths } from '../src/kernel/config/option-paths.ts';
 import { provenOptions } from '../src/kernel/config/proven-options.ts';
 import { answersPage } from './answers-table.ts';
+import { moduleReference } from './module-reference.ts';
 import { collectProofs, ledgerPage, ledgerProblems, provenOptionsModule } from './option-ledger.ts';
 
 /**
@@ -29,6 +30,7 @@ export function generatedDocs(root: string): GeneratedDocs {
       ['docs/generated/configuration.schema.json', `${JSON.stringify(configurationSchema(), null, 2)}\n`],
       ['docs/generated/options.md', ledgerPage(proofs, counted)],
       answersPage(root),
+      moduleReference(root),
       ['src/kernel/config/proven-options.ts', provenOptionsModule(proven)],
     ]),
     problems: ledgerProblems(proofs, options, provenOptions),

@@ -15,6 +15,7 @@ import { type Environment, type Kernel, openKernel, optionsOf } from './composit
 import { startMedia } from './composition/media.ts';
 import { startMessages } from './composition/messages.ts';
 import { reportServer } from './composition/metrics.ts';
+import { startModules, supplyModules } from './composition/modules.ts';
 import { openOAuthBeforeUsers, startAuthorizationServer } from './composition/oauth.ts';
 import { OpenedSlices } from './composition/opened-slices.ts';
 import { openOperatorsHttp } from './composition/operators-http.ts';
@@ -39,6 +40,7 @@ import {
 } from './kernel/http/index.ts';
 import type { Pages } from './kernel/pages/index.ts';
 import { ServerLimiter } from './kernel/rate-limits/index.ts';
+import type { ModulesSlice } from './modules/index.ts';
 import { withoutLocalLogins } from './oauth/index.ts';
 import { openProfileRequests } from './profiles/index.ts';
 import { RelationIndex } from './relations/index.ts';
@@ -91,6 +93,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         const pages = openPages(kernel.configuration.mail.templates.custom_template_directory);
         const providerHttp = openOperatorsHttp(kernel, 'identity_provider_connection_pools');
         opened.add('requests to identity providers', { stop: () => providerHttp.close() });
+        const modules = await startModules(kernel, federation.http, opened);
         const users = startUsers(kernel, opened, {
           appservices,
           remoteProfiles: lookups.profiles,
@@ -100,6 +103,7 @@ export function createHomeserver(environment: Environment): Homeserver {
           oauth,
           http: federation.http,
           providerHttp,
+          modules: modules?.accounts,
           browsers: { pages, pictures: media },
         });
         const relationIndex = new RelationIndex(kernel.database, kernel.serverName, kernel.caches);
@@ -108,7 +112,9 @@ export function createHomeserver(environment: Environment): Homeserver {
           aliasReservations: appservices.aliasReservations,
           otherServers: otherServers(federation),
           openRemoteMemberships: await remoteMemberships(kernel, federation, users),
+          extendRules: modules?.directoryRules,
         });
+        supplyModules(modules, users, rooms);
         const encryption = await startEncryption(kernel, users, rooms, federation, opened);
         opened.add(
           'profile requests',
@@ -156,7 +162,7 @@ export function createHomeserver(environment: Environment): Homeserver {
         routes = auditedRoutes(served, kernel.namedLog('admin'));
         const { registry } = appservices;
         const authenticator = await openAuthenticator(kernel, registry, users.accounts, sawService);
-        const http = createHttp(kernel, authenticator, federation, routes, pages);
+        const http = createHttp(kernel, authenticator, federation, routes, pages, modules);
         opened.add('http', { stop: () => http.stop() });
         const addresses = await http.start();
         await startManhole(kernel, users.accounts, opened);
@@ -198,10 +204,11 @@ function createHttp(
   federation: Federation,
   routes: readonly Route[],
   pages: Pages,
+  modules: ModulesSlice | undefined,
 ): HttpServer {
   const { configuration, namedLog, clock, metrics } = kernel;
   return createHttpServer({
-    listeners: listenersOf(configuration.http),
+    listeners: listenersOf(configuration.http, modules?.additionalRoutes),
     routes,
     authenticator,
     serverAuthenticator: federation.serverAuthenticator,

@@ -1,4 +1,5 @@
 /** Accounts of this server: registration, deactivation, login, sessions and access tokens. */
+export type { AccountChecks } from './account-checks.ts';
 export type { AccountOptions } from './account-options.ts';
 export { AccountReader } from './account-reader.ts';
 export {
@@ -45,6 +46,7 @@ export {
 export { accountPageRoutes, accountTemplates } from './pages/account-pages.ts';
 export { requireSameSite } from './pages/same-site.ts';
 export { canChangePassword, type PasswordChange } from './passwords/password-change.ts';
+export type { PasswordAuthority } from './passwords/password-login.ts';
 export type { LoginDevice, OpenedSession, RegistrationResult } from './registration/registered-account.ts';
 export type { NewAccount, Registration } from './registration/registration.ts';
 export { registrationMac, type SharedSecretRegistration } from './registration/shared-secret.ts';

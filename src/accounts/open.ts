@@ -9,6 +9,7 @@ import type { OutboundHttp } from '../kernel/outbound/index.ts';
 import type { Randomness } from '../kernel/randomness.ts';
 import type { StreamWriter } from '../kernel/streams/index.ts';
 import type { JsonObject } from '../protocol/index.ts';
+import type { AccountChecks } from './account-checks.ts';
 import type { AccountOptions } from './account-options.ts';
 import { type AccountLifecycle, Accounts } from './accounts.ts';
 import { Consents } from './consent/consents.ts';
@@ -27,7 +28,7 @@ import { LoginTokens } from './login/login-tokens.ts';
 import { type TokenIssuer, TokenLogin } from './login/token-login.ts';
 import { PasswordChange } from './passwords/password-change.ts';
 import { PasswordHasher } from './passwords/password-hasher.ts';
-import { PasswordLogin } from './passwords/password-login.ts';
+import { type PasswordAuthority, PasswordLogin } from './passwords/password-login.ts';
 import { Registration } from './registration/registration.ts';
 import { SharedSecretRegistration } from './registration/shared-secret.ts';
 import { RegistrationTokens } from './registration-tokens/registration-tokens.ts';
@@ -87,6 +88,9 @@ export interface AccountExtensions {
   /** Mail addresses and phone numbers of accounts; absent on a server without them. */
   readonly thirdPartyIds?: ThirdPartyIdentifiers;
   readonly reservations?: UsernameReservations;
+  /** Accepts passwords that this server does not store. */
+  readonly passwordAuthority?: PasswordAuthority | undefined;
+  readonly checks?: AccountChecks | undefined;
   /** The content of `/.well-known/proto/client`, which login responses contain as well. */
   readonly wellKnown?: JsonObject | undefined;
 }
@@ -127,7 +131,13 @@ function openServices(
   const hasher = new PasswordHasher(options.bcrypt_rounds, options.password_config.pepper);
   const thirdPartyIds = extensions.thirdPartyIds ?? noThirdPartyIdentifiers;
   const passwordLogin = new PasswordLogin(
-    { ...environment, hasher, thirdPartyIds, limits: limits.login },
+    {
+      ...environment,
+      hasher,
+      thirdPartyIds,
+      limits: limits.login,
+      provider: extensions.passwordAuthority,
+    },
     options,
   );
   const registrationTokens = new RegistrationTokens(environment);
@@ -164,7 +174,10 @@ function openServices(
   ];
   const reservations = extensions.reservations ?? noReservations;
   const consents = new Consents({ ...environment, formSecret: options.form_secret });
-  const registration = new Registration({ ...core, consents, registrationTokens, reservations }, options);
+  const registration = new Registration(
+    { ...core, consents, registrationTokens, reservations, check: extensions.checks?.registration },
+    options,
+  );
   const reauthenticator = new Reauthenticator(
     { auth: interactiveAuth, sessions, flows, elsewhere: extensions.confirmationElsewhere },
     options,
@@ -202,6 +215,7 @@ function openServices(
       ...core,
       limits: limits.login,
       types: [passwordLogin, tokenLogin, ...(extensions.loginTypes ?? [])],
+      check: extensions.checks?.login,
     }),
     passwordChange: new PasswordChange(core, options),
     thirdPartyIds,

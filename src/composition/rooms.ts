@@ -3,6 +3,7 @@ import { stateMapKey } from '../protocol/index.ts';
 import { type RelationIndex, Relations } from '../relations/index.ts';
 import { keysWithEmptyStateKey, PrejoinKeys } from '../room-engine/index.ts';
 import {
+  type DirectoryRules,
   openRooms,
   openRoomUpkeep,
   type RoomLimits,
@@ -43,13 +44,19 @@ export type RemoteRooms = Pick<
   'remoteAliases' | 'aliasReservations' | 'otherServers' | 'openRemoteMemberships'
 >;
 
+/** What composition supplies to rooms besides. */
+export interface RoomSources extends RemoteRooms {
+  /** Adds the checks of modules to the operator's rules for aliases and the room directory. */
+  readonly extendRules?: ((rules: DirectoryRules) => DirectoryRules) | undefined;
+}
+
 /** Opens rooms over accounts and profiles. @param opened holds the checks of events of the slices that were opened before */
 export async function startRooms(
   kernel: Kernel,
   users: Users,
   relationIndex: RelationIndex,
   opened: OpenedSlices,
-  remote: RemoteRooms = {},
+  { extendRules = (rules) => rules, ...remote }: RoomSources = {},
 ): Promise<Rooms> {
   const { accounts } = users.accounts;
   const rooms = await openRooms({
@@ -60,7 +67,9 @@ export async function startRooms(
       isAdmin: (userId) => accounts.isAdmin(userId),
     },
     options: kernel.configuration.rooms,
-    directoryRules: directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
+    directoryRules: extendRules(
+      directoryRules(kernel.configuration.directory, (userId) => accounts.isAdmin(userId)),
+    ),
     limits: limitsOf(kernel),
     ...remote,
     leaveCheck: noticeLeaveCheck(kernel),

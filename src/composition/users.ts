@@ -6,6 +6,7 @@ import {
   type Tags,
 } from '../account-data/index.ts';
 import {
+  type AccountExtensions,
   AccountReader,
   type AccountsSlice,
   challengeRate,
@@ -69,6 +70,8 @@ export interface UserSources {
   /** Application services reserve names, log in as their users, and create users that are asked for. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
+  /** Passwords and login types of modules, and their checks of logins and registrations. */
+  readonly modules?: Pick<AccountExtensions, 'passwordAuthority' | 'loginTypes' | 'checks'> | undefined;
   /** For requests to the CAPTCHA service, and for pictures whose URLs come from identity providers and their users. */
   readonly http?: OutboundHttp;
   /** For requests to identity providers, which the configuration names. */
@@ -91,6 +94,7 @@ export function startUsers(
     providerHttp,
     appservices,
     browsers,
+    modules,
   }: UserSources = {},
 ): Users {
   const { configuration, serverName } = kernel;
@@ -179,7 +183,10 @@ export function startUsers(
       loginTypes: [
         ...(registry ? [new ServiceLogin({ registry, accounts: reader, serverName })] : []),
         ...(sso?.extensions.loginTypes ?? []),
+        ...(modules?.loginTypes ?? []),
       ],
+      passwordAuthority: modules?.passwordAuthority,
+      checks: modules?.checks,
       stages: [...(addresses?.thirdPartyIds.stages ?? []), ...(sso?.extensions.stages ?? [])],
       wellKnown: clientWellKnown({ ...configuration.accounts, ...configuration.server }),
     },

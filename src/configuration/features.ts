@@ -119,16 +119,6 @@ export const features: readonly Feature[] = [
     consequence: 'old messages are not deleted',
   },
   {
-    name: 'modules',
-    options: ['modules'],
-    consequence: 'these modules are not loaded: what they check, reject or provide does not happen',
-  },
-  {
-    name: 'additional resources',
-    options: ['listeners[].additional_resources'],
-    consequence: 'nothing is served at these paths',
-  },
-  {
     name: 'several databases',
     options: ['databases.*.data_stores'],
     consequence: 'everything is stored in the database of the data store main',

@@ -13,6 +13,7 @@ import {
 } from '../kernel/config/index.ts';
 import { provenOptions } from '../kernel/config/proven-options.ts';
 import type { Randomness } from '../kernel/randomness.ts';
+import { absoluteModulePaths } from './absolute-module-paths.ts';
 import { aliases } from './aliases.ts';
 import { features } from './features.ts';
 import { foreignOptions } from './foreign-options.ts';
@@ -54,6 +55,7 @@ export function loadConfigurationSources(
       renameAliases(aliases),
       cacheFactorsFromEnvironment(environment),
       defaultSigningKeyPath(directory),
+      absoluteModulePaths(directory),
     ],
     rules: configurationRules,
     foreignOptions,

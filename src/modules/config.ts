@@ -8,7 +8,8 @@ export const modulesSection = section({
       list(
         object({
           module: option(string({ minLength: 1 }), {
-            description: 'The module and the class in it that extends the server.',
+            description:
+              'The JavaScript or TypeScript file of the module (relative to the configuration file when it begins with `./` or `../`), or the name of a package that is installed beside Hearth.',
             required: true,
           }),
           config: option(freeObject(), {
@@ -18,7 +19,7 @@ export const modulesSection = section({
           }),
         }),
       ),
-      { description: 'Modules to load.', default: [] },
+      { description: 'Modules to load. The server does not start when one cannot be loaded.', default: [] },
     ),
   },
 });

@@ -206,7 +206,7 @@ export class ServerProcess implements Disk, Client, Host {
         ...stateRoutes({ access, state, history }),
         ...opened.routes,
       ],
-      [{ names: ['federation'], compress: false }],
+      { resources: [{ names: ['federation'], compress: false }] },
       { log, clock: kernel.clock, forwarded: false, requestIdHeader: undefined, watched: new BriefMap() },
       {
         bodies: new BodyReader(kernel.clock),

@@ -3,6 +3,7 @@ import type { AnyWriter } from '../../kernel/database/index.ts';
 import type { Authenticate } from '../../kernel/http/index.ts';
 import type { StreamWriter } from '../../kernel/streams/index.ts';
 import { type JsonObject, MatrixError } from '../../protocol/index.ts';
+import type { AccountChecks } from '../account-checks.ts';
 import type { AccountLimits } from '../limits.ts';
 import type { LoginDevice, OpenedSession } from '../registration/registered-account.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -52,6 +53,8 @@ export interface LoginDeps {
   readonly sessions: Sessions;
   readonly limits: AccountLimits['login'];
   readonly types: readonly LoginType[];
+  /** Asked after the user is authenticated. */
+  readonly check?: AccountChecks['login'];
 }
 
 /** Logs users in. Source: client-server API, "Login". */
@@ -69,7 +72,7 @@ export class Login {
 
   /**
    * @throws MatrixError M_UNKNOWN for a type that is not offered, M_LIMIT_EXCEEDED, and the errors of the
-   * login type
+   * login type and of the check
    */
   async login(
     body: JsonObject,
@@ -78,7 +81,7 @@ export class Login {
   ): Promise<{ userId: string; session: OpenedSession; members: JsonObject }> {
     const type = this.#typeOf(body);
     this.#deps.devices.check(device);
-    const { userId, members = {}, opened } = await this.#authenticate(type, body, request);
+    const { userId, members = {}, opened } = await this.#authenticate(type, body, request, device);
     return { userId, session: await this.open(userId, device, undefined, opened), members };
   }
 
@@ -117,9 +120,17 @@ export class Login {
     });
   }
 
-  #authenticate(type: LoginType, body: JsonObject, request: LoginRequest): Promise<AuthenticatedUser> {
-    if (!type.isUnlimited) this.#deps.limits.address.take(request.ip);
-    return type.login(body, request);
+  async #authenticate(
+    type: LoginType,
+    body: JsonObject,
+    request: LoginRequest,
+    { deviceId, displayName: deviceName }: Partial<LoginDevice> = {},
+  ): Promise<AuthenticatedUser> {
+    const { check, limits } = this.#deps;
+    if (!type.isUnlimited) limits.address.take(request.ip);
+    const user = await type.login(body, request);
+    if (check) await check({ userId: user.userId, type: type.type, deviceId, deviceName, ip: request.ip });
+    return user;
   }
 
   /** @throws MatrixError M_UNKNOWN for a type that is not offered */

@@ -27,6 +27,17 @@ export interface PasswordLoginDeps {
   readonly hasher: PasswordHasher;
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'findUser' | 'phoneNumber'>;
   readonly limits: AccountLimits['login'];
+  /** Accepts other passwords than the stored ones; absent: only these are accepted. */
+  readonly provider?: PasswordAuthority | undefined;
+}
+
+/** Authenticates users by passwords that this server does not store; supplied by modules. */
+export interface PasswordAuthority {
+  /**
+   * @param userId the user id for the name that the client sent
+   * @returns the user id of an account; undefined when the password is not accepted
+   */
+  authenticate(userId: string, password: string, body: JsonObject): Promise<string | undefined>;
 }
 
 const wrongPassword = () => forbidden('Wrong user name or password');
@@ -50,13 +61,17 @@ export class PasswordLogin implements Stage {
   /** Whether it can be used to log in; with `only_for_reauth` it cannot. */
   get opensSessions(): boolean {
     const { enabled, localdb_enabled } = this.#options.password_config;
-    return enabled === true && localdb_enabled;
+    return enabled === true && this.#isPossible(localdb_enabled);
   }
 
   /** Whether a logged-in user can confirm actions with it. */
   get confirms(): boolean {
     const { enabled, localdb_enabled } = this.#options.password_config;
-    return enabled !== false && localdb_enabled;
+    return enabled !== false && this.#isPossible(localdb_enabled);
+  }
+
+  #isPossible(checksStored: boolean): boolean {
+    return checksStored || this.#deps.provider !== undefined;
   }
 
   /**
@@ -69,7 +84,7 @@ export class PasswordLogin implements Stage {
     if (typeof password !== 'string') throw missingParam("'password' is missing");
     const name = await this.#nameIn(body);
     this.#deps.limits.account.take(this.#limitKey(name));
-    return this.#check(name, password);
+    return this.#check(name, password, body);
   }
 
   /** Checks the password of the logged-in user, as a stage. */
@@ -79,28 +94,39 @@ export class PasswordLogin implements Stage {
     if (requester === undefined) throw wrongPassword();
     const isNamed = (auth['identifier'] ?? auth['user'] ?? auth['medium'] ?? undefined) !== undefined;
     const name = isNamed ? await this.#nameIn(auth) : { userName: requester.userId };
-    const user = await this.#check(name, password);
+    const user = await this.#check(name, password, auth);
     if (user.userId !== requester.userId) throw new ProofOfAnotherUser();
     return true;
   }
 
-  async #check(name: LoginName, password: string): Promise<User> {
-    const { database, hasher, limits } = this.#deps;
+  async #check(name: LoginName, password: string, body: JsonObject): Promise<User> {
+    const { database, hasher, limits, provider } = this.#deps;
     // An unknown address is looked up like a user id, so that it takes as long as a known one.
     const userId = userIdFromInput(name.userName ?? name.unknownAddress, this.#options.server_name);
     const account = this.#limitKey(name);
     limits.failedAttempts.check(account);
-    const found = !userId.includes('\0')
-      ? await readUserForLogin(database.reader<AccountTables>(), userId)
-      : undefined;
+    if (provider && name.userName !== undefined) {
+      const provided = await provider.authenticate(userId, password, body);
+      if (provided !== undefined) return this.#activeUser(provided);
+    }
+    const found =
+      !userId.includes('\0') && this.#options.password_config.localdb_enabled
+        ? await readUserForLogin(database.reader<AccountTables>(), userId)
+        : undefined;
     const matches = await hasher.verify(password, found?.passwordHash);
     if (!found || !matches) {
       limits.failedAttempts.take(account);
       throw wrongPassword();
     }
-    if (found.user.isDeactivated) throw deactivatedAccount();
-    if (found.user.isLocked) throw lockedAccount();
+    requireActive(found.user);
     await this.#renewHash(found, password);
+    return found.user;
+  }
+
+  async #activeUser(userId: string): Promise<User> {
+    const found = await readUserForLogin(this.#deps.database.reader<AccountTables>(), userId);
+    if (!found) throw wrongPassword();
+    requireActive(found.user);
     return found.user;
   }
 
@@ -153,6 +179,12 @@ export class PasswordLogin implements Stage {
     const userName = await this.#deps.thirdPartyIds.findUser(medium, address);
     return userName === undefined ? { unknownAddress: `${medium} ${address.toLowerCase()}` } : { userName };
   }
+}
+
+/** @throws MatrixError M_USER_DEACTIVATED, M_USER_LOCKED */
+function requireActive({ isDeactivated, isLocked }: User): void {
+  if (isDeactivated) throw deactivatedAccount();
+  if (isLocked) throw lockedAccount();
 }
 
 /** The user whom a login request names: a user id or its local part, or an address without account. */

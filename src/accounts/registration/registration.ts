@@ -13,6 +13,7 @@ import {
   missingParam,
   type UserId,
 } from '../../protocol/index.ts';
+import type { AccountChecks } from '../account-checks.ts';
 import type { AccountOptions } from '../account-options.ts';
 import { type Accounts, userInUse } from '../accounts.ts';
 import type { Consents } from '../consent/consents.ts';
@@ -64,6 +65,8 @@ export interface RegistrationDeps {
   readonly thirdPartyIds: ThirdPartyIdentifiers;
   /** Set while the server is disabled (`hs_disabled`). */
   readonly disabledError?: (() => MatrixError) | undefined;
+  /** Asked before clients create an account. */
+  readonly check?: AccountChecks['registration'];
 }
 
 type Options = Pick<
@@ -131,11 +134,14 @@ export class Registration {
     };
     return this.#deps.interactiveAuth.run(request, (authenticated) => {
       this.#deps.limits.registration.take(ip);
-      return this.#registerAuthenticated(authenticated);
+      return this.#registerAuthenticated(authenticated, ip);
     });
   }
 
-  async #registerAuthenticated(authenticated: InteractiveAuthResult): Promise<RegistrationResult> {
+  async #registerAuthenticated(
+    authenticated: InteractiveAuthResult,
+    ip: string,
+  ): Promise<RegistrationResult> {
     const parameters = readParameters(authenticated.body);
     await this.#checkParameters(parameters);
     if (parameters.password === undefined) throw missingParam("'password' is missing");
@@ -148,6 +154,7 @@ export class Registration {
     }
     const userId =
       parameters.username === undefined ? this.#generatedId('user') : this.#userIdFor(parameters.username);
+    await this.#deps.check?.({ userId, isGuest: false, ip });
     const onCreate = (writer: AnyWriter) =>
       applyCompletedStages(writer, this.#deps, { userId, authenticated });
     return this.create({ userId, password, login, onCreate });
@@ -180,7 +187,9 @@ export class Registration {
     if (!this.#options.allow_guest_access) throw forbidden('Guest access is disabled');
     this.#deps.limits.registration.take(ip);
     const login = { displayName, refreshable: false };
-    return this.create({ userId: this.#generatedId('guest'), isGuest: true, login });
+    const userId = this.#generatedId('guest');
+    await this.#deps.check?.({ userId, isGuest: true, ip });
+    return this.create({ userId, isGuest: true, login });
   }
 
   /**

@@ -2,6 +2,7 @@
 export { type HttpConfig, httpSection } from './config.ts';
 export { type CookieOptions, clearCookie, setCookie } from './cookies.ts';
 export { listenersOf } from './listeners/configured-listeners.ts';
+export type { ListenerConfig } from './listeners/listener-options.ts';
 export type { ListenerOptions, TcpBinding, TlsFiles, UnixBinding } from './listeners/listeners.ts';
 export type { ListenerResource, ResourceName } from './listeners/resources.ts';
 export { healthRoute, healthRouteWith } from './monitoring/health.ts';

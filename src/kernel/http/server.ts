@@ -64,7 +64,7 @@ export function createHttpServer(options: HttpServerOptions): HttpServer {
           requestIdHeader: requestIdHeader?.toLowerCase(),
           watched,
         };
-        const handle = createRouter(options.routes, listener.resources, scope, deps);
+        const handle = createRouter(options.routes, listener, scope, deps);
         open.push(...(await listen(listener, handle)));
       }
       return open.map(({ address }) => address);

@@ -1,4 +1,5 @@
 import type { HttpConfig } from '../config.ts';
+import type { Route } from '../routing/route.ts';
 import type { ListenerConfig } from './listener-options.ts';
 import type { ListenerOptions, TcpBinding, UnixBinding } from './listeners.ts';
 import type { ListenerResource } from './resources.ts';
@@ -9,12 +10,19 @@ const defaultSocketMode = 0o666;
 /** The resources of a listener of type `metrics`. */
 const metricsOnly: readonly ListenerResource[] = [{ names: ['metrics'], compress: false }];
 
-/** Returns the HTTP listeners of the configuration, without those of the debugging console (manhole). */
-export function listenersOf(config: HttpConfig): ListenerOptions[] {
+/**
+ * Returns the HTTP listeners of the configuration, without those of the debugging console (manhole).
+ * @param additionalRoutes the routes of the `additional_resources` of each listener
+ */
+export function listenersOf(
+  config: HttpConfig,
+  additionalRoutes: ReadonlyMap<ListenerConfig, readonly Route[]> = new Map(),
+): ListenerOptions[] {
   return config.listeners
     .filter(({ type }) => type !== 'manhole')
     .map((listener) => ({
       name: listener.tag ?? String(listener.path ?? listener.port),
+      additionalRoutes: additionalRoutes.get(listener) ?? [],
       bind: bindingOf(listener, config),
       resources: listener.type === 'metrics' ? metricsOnly : listener.resources,
       forwarded: listener.x_forwarded ?? listener.path !== null,

@@ -92,7 +92,7 @@ const listener = object({
     mapOf(
       object({
         module: option(string({ minLength: 1 }), {
-          description: 'The module that serves the path.',
+          description: 'The module that serves the path: a file or a package, as in `modules`.',
           required: true,
         }),
         config: option(freeObject(), {
@@ -101,9 +101,11 @@ const listener = object({
           secret: true,
         }),
       }),
+      { pattern: '^(/[^/:*?#]+)+$', allowed: 'a path like /a/b' },
     ),
     {
-      description: 'Modules that serve further paths, by path. Only with `type: http`.',
+      description:
+        'Modules that serve further paths and all paths below them, by path. Only with `type: http`.',
       default: {},
     },
   ),

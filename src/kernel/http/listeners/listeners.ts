@@ -2,6 +2,7 @@ import { chmod, readFile, rm } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http';
 import { createServer as createTlsServer, type Server as TlsServer } from 'node:https';
 import { connect, type Socket } from 'node:net';
+import type { Route } from '../routing/route.ts';
 import { refuseMalformed } from './malformed-requests.ts';
 import type { ListenerResource } from './resources.ts';
 
@@ -11,6 +12,8 @@ export interface ListenerOptions {
   readonly name: string;
   readonly bind: TcpBinding | UnixBinding;
   readonly resources: readonly ListenerResource[];
+  /** Routes of this listener only, which its resources need not include. */
+  readonly additionalRoutes?: readonly Route[];
   /** Whether the address of the client is taken from `X-Forwarded-For`. */
   readonly forwarded: boolean;
   /** Request header whose value becomes the request id in the log. */

@@ -1,5 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { invalidParam, unrecognized } from '../../../protocol/index.ts';
+import type { ListenerOptions } from '../listeners/listeners.ts';
 import { type ListenerResource, serviceOf } from '../listeners/resources.ts';
 import { Exchange, type ListenerContext } from '../requests/exchange.ts';
 import { Endpoint, type EndpointDeps } from './endpoint.ts';
@@ -10,12 +11,14 @@ import { type Match, RouteTable } from './route-table.ts';
 /** Routes the requests of one listener to the endpoints that its resources include (decision 0127). */
 export function createRouter(
   routes: readonly Route[],
-  resources: readonly ListenerResource[],
+  { resources, additionalRoutes = [] }: Pick<ListenerOptions, 'resources' | 'additionalRoutes'>,
   scope: ListenerContext,
   deps: EndpointDeps,
 ): RequestListener {
   const table = new RouteTable<Endpoint>();
   for (const route of routes) addRoute(table, route, resources, deps);
+  for (const route of additionalRoutes)
+    addToTable(table, route, pathsOf(route), new Endpoint(route, false, deps));
   const unmatched: Match<Endpoint> = {
     store: new Endpoint(unmatchedRoute(table), false, deps),
     params: {},
@@ -35,13 +38,20 @@ function addRoute(
   resources: readonly ListenerResource[],
   deps: EndpointDeps,
 ): void {
-  const { method } = route.contract;
   for (const path of pathsOf(route)) {
     const service = serviceOf(resources, path);
     if (service === 'none') continue;
-    const endpoint = new Endpoint(route, service === 'gzip', deps);
-    for (const spelling of bothSpellings(path)) table.add(method, spelling, endpoint);
+    addToTable(table, route, [path], new Endpoint(route, service === 'gzip', deps));
   }
+}
+
+function addToTable(
+  table: RouteTable<Endpoint>,
+  { contract: { method } }: Route,
+  paths: readonly string[],
+  endpoint: Endpoint,
+): void {
+  for (const path of paths) for (const spelling of bothSpellings(path)) table.add(method, spelling, endpoint);
 }
 
 /** Answers CORS preflights, wrong methods (405) and unknown paths (404). */

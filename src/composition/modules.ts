@@ -1,0 +1,32 @@
+import { AccountReader } from '../accounts/index.ts';
+import type { OutboundHttp } from '../kernel/outbound/index.ts';
+import type { ModulesSlice } from '../modules/index.ts';
+import type { Rooms } from '../rooms/index.ts';
+import type { Kernel } from './kernel.ts';
+import type { OpenedSlices } from './opened-slices.ts';
+import type { Users } from './users.ts';
+
+/**
+ * Loads the modules of the configuration, before the slices that ask them.
+ * @returns `undefined` where none is configured: then the code for modules is not loaded either
+ */
+export async function startModules(
+  kernel: Kernel,
+  http: OutboundHttp,
+  opened: OpenedSlices,
+): Promise<ModulesSlice | undefined> {
+  const { configuration, database } = kernel;
+  const { modules } = configuration.modules;
+  const { listeners } = configuration.http;
+  const hasResources = listeners.some((listener) => Object.keys(listener.additional_resources).length > 0);
+  if (modules.length === 0 && !hasResources) return undefined;
+  const { openModules } = await import('../modules/index.ts');
+  const deps = { ...kernel, http, accounts: new AccountReader(database), log: kernel.namedLog('modules') };
+  return opened.add('modules', await openModules(deps, { modules, listeners }));
+}
+
+/** Supplies the services that modules use through their API. */
+export function supplyModules(modules: ModulesSlice | undefined, users: Users, rooms: Rooms): void {
+  const { accounts, registration } = users.accounts;
+  modules?.supply({ accounts, registration, rooms });
+}

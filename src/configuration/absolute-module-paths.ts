@@ -1,0 +1,42 @@
+import { resolve } from 'node:path';
+import type { DocumentTransform, SourceMap, SourceNode } from '../kernel/config/index.ts';
+
+/**
+ * Makes paths of modules absolute, which are relative to the directory of the configuration: in `modules` and in the
+ * `additional_resources` of listeners. What does not begin with `./` or `../` is an absolute path or the name of a package.
+ */
+export function absoluteModulePaths(directory: string): DocumentTransform {
+  const inModule = (node: SourceNode) => inMember(node, 'module', (name) => absolute(name, directory));
+  const inListener = (node: SourceNode) =>
+    inMember(node, 'additional_resources', (resources) => inAll(resources, inModule));
+  return (document) =>
+    ['modules', 'listeners'].reduce(
+      (map, name) =>
+        inMemberOfMap(map, name, (list) => inAll(list, name === 'modules' ? inModule : inListener)),
+      document,
+    );
+}
+
+function absolute(node: SourceNode, directory: string): SourceNode {
+  if (node.kind !== 'scalar' || typeof node.value !== 'string' || !/^\.\.?\//.test(node.value)) return node;
+  const path = resolve(directory, node.value);
+  return { ...node, value: path, text: path };
+}
+
+type Change = (node: SourceNode) => SourceNode;
+
+const inMember = (node: SourceNode, name: string, change: Change): SourceNode =>
+  node.kind === 'map' ? inMemberOfMap(node, name, change) : node;
+
+function inMemberOfMap(map: SourceMap, name: string, change: Change): SourceMap {
+  const entry = map.entries.get(name);
+  if (entry === undefined) return map;
+  return { ...map, entries: new Map(map.entries).set(name, { ...entry, node: change(entry.node) }) };
+}
+
+/** Changes the items of a list, or the members of a map. */
+function inAll(node: SourceNode, change: Change): SourceNode {
+  if (node.kind === 'list') return { ...node, items: node.items.map(change) };
+  if (node.kind === 'scalar') return node;
+  return [...node.entries.keys()].reduce((map, name) => inMemberOfMap(map, name, change), node);
+}

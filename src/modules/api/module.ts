@@ -1,0 +1,56 @@
+import type { JsonObject } from '../../protocol/index.ts';
+import type { EventRules } from './event-rules.ts';
+import type { PasswordProvider } from './password-provider.ts';
+import type { RoomAccess } from './rooms.ts';
+import type { OutboundAccess, UserAccess } from './server-access.ts';
+import type { SpamChecker } from './spam-checker.ts';
+import type { WebHandler } from './web-resource.ts';
+
+/** Writes lines into the log of the server, under the name of the module. */
+export interface ModuleLog {
+  debug(message: string, fields?: object): void;
+  info(message: string, fields?: object): void;
+  warn(message: string, fields?: object): void;
+  error(message: string, fields?: object): void;
+}
+
+/**
+ * What a module receives. The methods that begin with `register` are for the time in which the module is loaded; the others
+ * work after the server has started. Callbacks run with a bound of 10 seconds.
+ */
+export interface ModuleApi {
+  readonly serverName: string;
+  readonly log: ModuleLog;
+  readonly users: UserAccess;
+  readonly rooms: RoomAccess;
+  readonly http: OutboundAccess;
+  /** Registers checks of what local users do. All modules must allow it. */
+  registerSpamChecker(checker: SpamChecker): void;
+  /** Registers rules for events and rooms. All modules must allow them. */
+  registerEventRules(rules: EventRules): void;
+  /** Registers a provider of logins. */
+  registerPasswordProvider(provider: PasswordProvider): void;
+  /**
+   * Serves a path and all paths below on the listeners with the resource `client`.
+   * @param path below `/_synapse/client/`; `additional_resources` can serve other paths
+   */
+  registerWebResource(path: string, handler: WebHandler): void;
+  /** Runs when the server stops. */
+  onStop(stop: () => void | Promise<void>): void;
+}
+
+/**
+ * The default export of a module that the option `modules` names. It registers callbacks. When it fails, the server does not
+ * start, because a server without its checks would allow what it must forbid.
+ * @param config the value of `config`, which the module checks itself
+ */
+export type Module<Config = JsonObject> = (config: Config, api: ModuleApi) => void | Promise<void>;
+
+/**
+ * The default export of a module that `additional_resources` names: returns the handler for its path.
+ * @param config the value of `config`
+ */
+export type WebResource<Config = JsonObject> = (
+  config: Config,
+  api: ModuleApi,
+) => WebHandler | Promise<WebHandler>;

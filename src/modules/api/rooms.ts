@@ -1,0 +1,50 @@
+import type { JsonObject } from '../../protocol/index.ts';
+
+/** An event of a local user that is about to be sent. */
+export interface EventDraft {
+  /** Absent while a room is created whose id is the hash of its first event. */
+  readonly roomId: string | undefined;
+  readonly type: string;
+  /** Present for state events. */
+  readonly stateKey?: string;
+  readonly sender: string;
+  readonly content: JsonObject;
+  /** The id of the event that a redaction redacts. */
+  readonly redacts?: string;
+}
+
+/** An event that is part of a room: of a local or of a remote user. */
+export interface NewEvent {
+  readonly eventId: string;
+  readonly roomId: string;
+  readonly type: string;
+  /** Present for state events. */
+  readonly stateKey?: string;
+  readonly sender: string;
+  readonly content: JsonObject;
+  /** Milliseconds since the epoch, as the sender's server claims. */
+  readonly originServerTs: number;
+}
+
+/** An event of the current state of a room. */
+export type StateEvent = NewEvent & { readonly stateKey: string };
+
+/** Reads the current state of one room. */
+export interface RoomStateView {
+  /** Returns a state event; `undefined` where there is none, and in rooms that this server does not know. */
+  get(type: string, stateKey: string): Promise<StateEvent | undefined>;
+  /** Returns the membership of a user; `undefined` for users without one. */
+  membership(userId: string): Promise<string | undefined>;
+}
+
+/** Rooms; usable as soon as the server is started, and in every callback. */
+export interface RoomAccess {
+  /** Returns a view of the room's current state. */
+  state(roomId: string): RoomStateView;
+  /**
+   * Sends an event as a local user, who must be allowed to send it by the rules of the room. Checks of modules apply,
+   * rate limits do not. With type `m.room.member`, it joins, invites, leaves, kicks or bans.
+   * @returns the event id
+   */
+  send(event: EventDraft & { readonly roomId: string }): Promise<string>;
+}

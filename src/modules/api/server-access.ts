@@ -1,0 +1,46 @@
+/** An account of this server. */
+export interface ModuleUser {
+  readonly userId: string;
+  readonly isAdmin: boolean;
+  readonly isGuest: boolean;
+  readonly isDeactivated: boolean;
+  readonly isLocked: boolean;
+  readonly isSuspended: boolean;
+}
+
+/** Accounts; usable as soon as the server is started, and in every callback. */
+export interface UserAccess {
+  /** Returns an account; `undefined` when this server has none with this id. */
+  get(userId: string): Promise<ModuleUser | undefined>;
+  /**
+   * Creates an account without a password.
+   * @param localpart the part of the user id before the colon
+   * @returns the user id
+   * @throws an error with `errcode` M_USER_IN_USE, M_INVALID_USERNAME or M_EXCLUSIVE
+   */
+  register(localpart: string, profile?: { readonly displayName?: string }): Promise<string>;
+}
+
+export interface HttpQuery {
+  /** `GET` when absent. */
+  readonly method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+  /** Milliseconds for the whole exchange; 10,000 when absent, at most 60,000. */
+  readonly timeout?: number;
+  /** Maximum bytes of the response; 1 MiB when absent, at most 50 MiB. */
+  readonly maxBody?: number;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
+  readonly body: Uint8Array;
+}
+
+/** Requests to other hosts: only to addresses that `ip_range_blacklist` allows, and through the configured proxy. */
+export interface OutboundAccess {
+  /** Sends a request. @throws an error when there is no answer in time, or the address is not allowed */
+  fetch(url: string, query?: HttpQuery): Promise<HttpAnswer>;
+}

@@ -1,0 +1,2 @@
+/** Modules of operators: third-party code that this process loads, and the callbacks that it registers. */
+export { type ModulesDeps, type ModulesOptions, type ModulesSlice, openModules } from './open.ts';

@@ -1,0 +1,25 @@
+import { isAbsolute } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { StartFailure } from '../../kernel/start-failure.ts';
+
+/** The default export of a module. */
+export type DefaultExport = (config: unknown, api: unknown) => unknown;
+
+/**
+ * Imports a module into this process.
+ * @param name an absolute path, or the name of a package that is installed beside Hearth
+ * @throws StartFailure when it cannot be imported, or its default export is not a function
+ */
+export async function importModule(name: string): Promise<DefaultExport> {
+  const specifier = isAbsolute(name) ? pathToFileURL(name).href : name;
+  let imported: { readonly default?: unknown };
+  try {
+    imported = (await import(specifier)) as typeof imported;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new StartFailure(`the module ${name} cannot be imported: ${reason}`, { cause: error });
+  }
+  const { default: found } = imported;
+  if (typeof found === 'function') return found as DefaultExport;
+  throw new StartFailure(`the module ${name} has no function as its default export`);
+}

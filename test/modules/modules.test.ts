@@ -1,0 +1,427 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import type { EventRules, LoginAttempt, ModuleApi, NewEvent, SpamChecker } from 'hearth/module';
+import { createLogger } from '../../src/kernel/observability/index.ts';
+import { eventually } from '../clients/eventually.ts';
+import { skippableClock } from '../support/clocks/skippable-clock.ts';
+import { serverDatabases } from '../support/databases/databases.ts';
+import { startTestServer, type TestServer, type TestUser } from '../support/servers/server.ts';
+import { registrations, resources } from './registering-module.ts';
+
+const file = join(import.meta.dirname, 'registering-module.ts');
+const client = '/_matrix/client/v3';
+const denial = { errcode: 'ORG_TEST_NO', error: 'Not here', status: 418, extra: { 'org.test.why': 1 } };
+
+/** The callbacks of the running test. */
+let checker: SpamChecker = {};
+let rules: EventRules = {};
+let authenticate: (attempt: LoginAttempt) => string | undefined | Promise<string | undefined> = () =>
+  undefined;
+
+/** Returns callbacks that call those of the running test; without one they return `usual`. */
+function delegating<T extends object>(of: () => T, names: readonly (keyof T)[], usual?: string): T {
+  const call =
+    (name: keyof T) =>
+    (...values: unknown[]) => {
+      const callback = of()[name] as ((...values: unknown[]) => unknown) | undefined;
+      return callback ? callback(...values) : usual;
+    };
+  return Object.fromEntries(names.map((name) => [name, call(name)])) as T;
+}
+
+for (const database of serverDatabases(import.meta.url)) {
+  describe(`modules on ${database}`, () => {
+    let server: TestServer;
+    let api: ModuleApi;
+    let given: object;
+    let other: string;
+    let alice: TestUser;
+    let bob: TestUser;
+    const clock = skippableClock();
+    const log: Record<string, unknown>[] = [];
+
+    before(async () => {
+      registrations.set('all', (moduleApi, config) => {
+        [api, given] = [moduleApi, config];
+        api.registerSpamChecker(
+          delegating(
+            () => checker,
+            [
+              'checkEvent',
+              'checkStateEvent',
+              'mayJoinRoom',
+              'mayInvite',
+              'mayCreateRoom',
+              'mayCreateAlias',
+              'mayPublishRoom',
+              'checkRegistration',
+              'checkLogin',
+            ],
+            'allow',
+          ),
+        );
+        api.registerEventRules(delegating(() => rules, ['checkEventAllowed', 'checkRoomCreation'], 'allow'));
+        api.registerEventRules(delegating(() => rules, ['onNewEvent']));
+        api.registerPasswordProvider({
+          loginTypes: { 'm.login.password': ['password'], 'org.test.card': ['card'] },
+          authenticate: (attempt) => authenticate(attempt),
+        });
+        api.registerWebResource('/_synapse/client/test', async ({ method, path, query, body, user }) => ({
+          status: 202,
+          headers: { 'x-test': 'yes' },
+          body: {
+            method,
+            path,
+            q: query.get('q'),
+            body: Buffer.from(body).toString(),
+            user: (await user())?.userId ?? null,
+          },
+        }));
+        api.registerWebResource('/_synapse/client/broken', () => {
+          throw new Error('broken on purpose');
+        });
+      });
+      resources.set('resource', (config) => () => ({
+        headers: { 'content-type': 'text/plain' },
+        body: JSON.stringify(config),
+      }));
+      const listener = {
+        port: 0,
+        type: 'http' as const,
+        bind_addresses: ['127.0.0.1'],
+        resources: [{ names: ['client' as const, 'metrics' as const] }],
+      };
+      server = await startTestServer({
+        database,
+        clock,
+        log: createLogger({
+          level: 'info',
+          destination: { write: (line) => void log.push(JSON.parse(line)) },
+        }),
+        listening: (addresses) => {
+          other = addresses[1]!;
+        },
+        config: {
+          observability: { enable_metrics: true },
+          modules: { modules: [{ module: file, config: { key: 'all', more: [1] } }] },
+          http: {
+            listeners: [
+              {
+                ...listener,
+                additional_resources: { '/my/path': { module: file, config: { key: 'resource', a: 1 } } },
+              },
+              listener,
+            ],
+          },
+        },
+      });
+      [alice, bob] = [await server.register('alice'), await server.register('bob')];
+    });
+    after(() => server.stop());
+    afterEach(() => {
+      [checker, rules, authenticate] = [{}, {}, () => undefined];
+    });
+
+    const call = (user: TestUser, method: string, path: string, body?: object) =>
+      server.api(method, `${client}${path}`, { token: user.token, ...(body && { body }) });
+    const createRoom = async (body: object = {}) =>
+      String((await call(alice, 'POST', '/createRoom', { preset: 'public_chat', ...body })).body['room_id']);
+    let transactions = 0;
+    const say = (user: TestUser, roomId: string, body: string) =>
+      call(user, 'PUT', `/rooms/${roomId}/send/m.room.message/${transactions++}`, {
+        msgtype: 'm.text',
+        body,
+      });
+    const login = (body: object) => server.api('POST', `${client}/login`, { body });
+    const failures = async (callback: string, reason: string) => {
+      const { raw } = await server.api('GET', '/_synapse/metrics');
+      const line = new RegExp(
+        `^server_module_failures_total\\{.*callback="${callback}",reason="${reason}"\\} (\\d+)`,
+        'm',
+      );
+      return Number(line.exec(raw)?.[1] ?? 0);
+    };
+
+    it('receive their configuration, and answer requests to a path and below it [option: modules[].module, modules[].config]', async () => {
+      assert.deepEqual(given, { key: 'all', more: [1] });
+      assert.equal(api.serverName, 'test');
+      for (const prefix of ['/_synapse', '/_server']) {
+        const answer = await server.api('POST', `${prefix}/client/test/a%20b/c?q=1`, {
+          token: alice.token,
+          body: { x: 1 },
+        });
+        assert.deepEqual(
+          [answer.status, answer.headers.get('x-test'), answer.body],
+          [202, 'yes', { method: 'POST', path: 'a b/c', q: '1', body: '{"x":1}', user: alice.userId }],
+        );
+      }
+      const plain = await server.api('GET', '/_synapse/client/test');
+      assert.deepEqual([plain.body['path'], plain.body['user']], ['', null]);
+      const stale = await server.api('GET', '/_synapse/client/test', { token: 'nonsense' });
+      assert.deepEqual([stale.status, stale.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
+      const broken = await server.api('GET', '/_synapse/client/broken');
+      assert.deepEqual([broken.status, broken.body['errcode']], [500, 'M_UNKNOWN']);
+      assert.equal((await server.api('GET', '/_synapse/client/testing')).status, 404);
+    });
+
+    it('serve a path of one listener [option: listeners[].additional_resources.*.module, listeners[].additional_resources.*.config]', async () => {
+      const answer = await server.api('GET', '/my/path/below');
+      assert.deepEqual([answer.status, answer.raw], [200, '{"key":"resource","a":1}']);
+      assert.equal((await server.api('GET', '/my/pathology')).status, 404);
+      assert.equal((await fetch(`${other}/my/path`)).status, 404);
+      assert.equal((await fetch(`${other}/_synapse/client/test`)).status, 202);
+    });
+
+    it('reject messages, state events, joins, invites, rooms, aliases, registrations and logins with an error of their own', async () => {
+      const roomId = await createRoom();
+      const denied: readonly [
+        SpamChecker,
+        () => Promise<{ status: number; body: Record<string, unknown> }>,
+      ][] = [
+        [
+          { checkEvent: ({ content }) => (content['body'] === 'spam' ? denial : 'allow') },
+          () => say(alice, roomId, 'spam'),
+        ],
+        [
+          { checkStateEvent: async () => denial },
+          () => call(alice, 'PUT', `/rooms/${roomId}/state/m.room.topic`, { topic: 'x' }),
+        ],
+        [
+          { mayInvite: (_, invitee) => (invitee === bob.userId ? denial : 'allow') },
+          () => call(alice, 'POST', `/rooms/${roomId}/invite`, { user_id: bob.userId }),
+        ],
+        [
+          { mayJoinRoom: (userId) => (userId === bob.userId ? denial : 'allow') },
+          () => call(bob, 'POST', `/rooms/${roomId}/join`, {}),
+        ],
+        [
+          {
+            mayCreateRoom: (_, events) =>
+              events.some(({ type }) => type === 'm.room.name') ? denial : 'allow',
+          },
+          () => call(alice, 'POST', '/createRoom', { name: 'x' }),
+        ],
+        [
+          { mayCreateAlias: (_, alias) => (alias === '#bad:test' ? denial : 'allow') },
+          () => call(alice, 'PUT', '/directory/room/%23bad:test', { room_id: roomId }),
+        ],
+        [
+          { checkRegistration: ({ userId }) => (userId === '@mallory:test' ? denial : 'allow') },
+          () =>
+            server.api('POST', `${client}/register`, {
+              body: { username: 'mallory', password: 'correct horse', auth: { type: 'm.login.dummy' } },
+            }),
+        ],
+        [
+          { checkLogin: ({ deviceId }) => (deviceId === 'BAD' ? denial : 'allow') },
+          () =>
+            login({ type: 'm.login.password', user: 'alice', password: 'correct horse', device_id: 'BAD' }),
+        ],
+      ];
+      for (const [callbacks, request] of denied) {
+        checker = callbacks;
+        const { status, body } = await request();
+        const [name] = Object.keys(callbacks);
+        assert.deepEqual(
+          [name, status, body['errcode'], body['error'], body['org.test.why']],
+          [name, 418, 'ORG_TEST_NO', 'Not here', 1],
+        );
+      }
+      checker = {};
+      for (const [, request] of denied) {
+        const { status } = await request();
+        assert.equal(status, 200);
+      }
+    });
+
+    it('forbid a room in the room directory, rules for events with the state of the room, and new rooms', async () => {
+      const roomId = await createRoom({ topic: 'quiet' });
+      checker = { mayPublishRoom: () => denial };
+      const published = await call(alice, 'PUT', `/directory/list/room/${roomId}`, { visibility: 'public' });
+      assert.deepEqual([published.status, published.body['errcode']], [403, 'M_FORBIDDEN']);
+      rules = {
+        async checkEventAllowed({ type, sender }, state) {
+          if (type !== 'm.room.message') return 'allow';
+          const topic = await state.get('m.room.topic', '');
+          assert.equal(await state.membership(sender), 'join');
+          assert.equal(await state.get('m.room.topic', 'none'), undefined);
+          return topic?.content['topic'] === 'quiet' ? denial : 'allow';
+        },
+      };
+      assert.equal((await say(alice, roomId, 'hello')).status, 418);
+      assert.equal((await say(alice, await createRoom({ topic: 'loud' }), 'hello')).status, 200);
+      rules = { checkRoomCreation: () => denial };
+      assert.equal((await call(alice, 'POST', '/createRoom', {})).status, 418);
+    });
+
+    it('distinguish invited users from others in joins, and are not asked about changes of profiles', async () => {
+      const roomId = await createRoom();
+      const joins: unknown[] = [];
+      checker = {
+        mayJoinRoom: (...values) => {
+          joins.push(values);
+          return 'allow';
+        },
+      };
+      await call(bob, 'POST', `/rooms/${roomId}/join`, {});
+      await call(bob, 'POST', `/rooms/${roomId}/leave`, {});
+      await call(alice, 'POST', `/rooms/${roomId}/invite`, { user_id: bob.userId });
+      await call(bob, 'POST', `/rooms/${roomId}/join`, {});
+      await call(bob, 'PUT', `/rooms/${roomId}/state/m.room.member/${bob.userId}`, {
+        membership: 'join',
+        displayname: 'B',
+      });
+      assert.deepEqual(joins, [
+        [bob.userId, roomId, false],
+        [bob.userId, roomId, true],
+      ]);
+    });
+
+    it('reject the event when a check throws, rejects, gives another answer or never answers, and are named in the log and in metrics', async () => {
+      const roomId = await createRoom();
+      const broken: readonly [string, SpamChecker['checkEvent'] & object][] = [
+        [
+          'error',
+          () => {
+            throw new Error('on purpose');
+          },
+        ],
+        ['error', () => Promise.reject(new Error('on purpose'))],
+        ['answer', () => undefined as never],
+        ['answer', () => ({ errcode: 'X', error: 'x', status: 200 })],
+        ['timeout', () => new Promise<never>(() => {})],
+      ];
+      for (const [reason, checkEvent] of broken) {
+        const before = await failures('checkEvent', reason);
+        checker = { checkEvent };
+        const { status, body } = await clock.skipping(10_000, say(alice, roomId, 'hello'));
+        checker = {};
+        assert.deepEqual([status, body['errcode']], [500, 'M_UNKNOWN'], reason);
+        assert.equal(await failures('checkEvent', reason), before + 1, reason);
+        const line = log.findLast(({ msg }) => msg === 'A callback of a module failed');
+        assert.deepEqual(
+          [line?.['module'], line?.['callback'], line?.['reason']],
+          [file, 'checkEvent', reason],
+        );
+      }
+      assert.equal((await say(alice, roomId, 'hello')).status, 200);
+    });
+
+    it('are named in the log and in metrics when they block the process', async () => {
+      checker = {
+        checkEvent: () => {
+          clock.advance(150);
+          return 'allow';
+        },
+      };
+      assert.equal((await say(alice, await createRoom(), 'hello')).status, 200);
+      assert.ok((await failures('checkEvent', 'blocking')) > 0);
+      const line = log.findLast(({ msg }) => msg === 'A callback of a module blocked the process');
+      assert.deepEqual([line?.['module'], line?.['callback']], [file, 'checkEvent']);
+    });
+
+    it('receive new events in order and send events as users, also when a receiver fails', async () => {
+      const roomId = await createRoom();
+      const received: NewEvent[] = [];
+      rules = {
+        async onNewEvent(event, state) {
+          if (event.type !== 'm.room.message') return;
+          received.push(event);
+          if (event.content['body'] !== 'ping') throw new Error('on purpose');
+          assert.equal(await state.membership(alice.userId), 'join');
+          await api.rooms.send({
+            roomId,
+            sender: alice.userId,
+            type: 'm.room.message',
+            content: { msgtype: 'm.notice', body: 'pong' },
+          });
+        },
+      };
+      const { body } = await say(alice, roomId, 'ping');
+      await eventually('the answer of the module', () => received.length === 2);
+      assert.equal(received[0]?.eventId, body['event_id']);
+      assert.deepEqual(
+        received.map(({ content }) => content['body']),
+        ['ping', 'pong'],
+      );
+      await eventually(
+        'the failure of the receiver',
+        async () => (await failures('onNewEvent', 'error')) > 0,
+      );
+      const topic = {
+        roomId,
+        sender: alice.userId,
+        type: 'm.room.topic',
+        stateKey: '',
+        content: { topic: 'x' },
+      };
+      await api.rooms.send(topic);
+      assert.deepEqual((await api.rooms.state(roomId).get('m.room.topic', ''))?.content, { topic: 'x' });
+      await assert.rejects(api.rooms.send({ ...topic, sender: '@stranger:test' }), {
+        errcode: 'M_FORBIDDEN',
+      });
+    });
+
+    it('log users in with passwords and login types of their own, and leave stored passwords valid', async () => {
+      const { body: offered } = await server.api('GET', `${client}/login`);
+      const flows = offered['flows'] as { type: string }[];
+      assert.ok(flows.some(({ type }) => type === 'org.test.card'));
+      const attempts: LoginAttempt[] = [];
+      authenticate = async (attempt) => {
+        attempts.push(attempt);
+        const { type, fields, userId } = attempt;
+        if (fields[type === 'org.test.card' ? 'card' : 'password'] !== 'from the module') return undefined;
+        if (!(await api.users.get(userId))) await api.users.register('carol', { displayName: 'Carol' });
+        return userId;
+      };
+      const name = { identifier: { type: 'm.id.user', user: 'carol' } };
+      const first = await login({ type: 'm.login.password', ...name, password: 'from the module' });
+      assert.deepEqual([first.status, first.body['user_id']], [200, '@carol:test']);
+      assert.deepEqual(attempts[0]?.fields, { password: 'from the module' });
+      const profile = await server.api('GET', `${client}/profile/@carol:test`, { token: alice.token });
+      assert.equal(profile.body['displayname'], 'Carol');
+      const card = await login({ type: 'org.test.card', ...name, card: 'from the module' });
+      assert.deepEqual([card.status, card.body['user_id']], [200, '@carol:test']);
+      const wrong = await login({ type: 'org.test.card', ...name, card: 'other' });
+      assert.deepEqual([wrong.status, wrong.body['errcode']], [403, 'M_FORBIDDEN']);
+      const missing = await login({ type: 'org.test.card', ...name });
+      assert.deepEqual([missing.status, missing.body['errcode']], [400, 'M_MISSING_PARAM']);
+      const stored = { type: 'm.login.password', user: 'alice', password: 'correct horse' };
+      assert.equal((await login(stored)).status, 200);
+      authenticate = () => {
+        throw new Error('on purpose');
+      };
+      assert.equal((await login(stored)).status, 200);
+      assert.equal((await login({ ...stored, password: 'wrong' })).status, 403);
+      authenticate = () => '@unknown:test';
+      assert.equal((await login(stored)).status, 403);
+    });
+
+    it('send requests to allowed addresses only', async () => {
+      await assert.rejects(api.http.fetch(`${server.baseUrl}/health`), /not allowed/);
+    });
+  });
+
+  describe(`modules that cannot be loaded on ${database}`, () => {
+    const start = (module: string, config: object) =>
+      startTestServer({ database, config: { modules: { modules: [{ module, config: { ...config } }] } } });
+
+    it('keep the server from starting, and are named in the reason', async () => {
+      registrations.set('failing', () => {
+        throw new Error('the option x is missing');
+      });
+      registrations.set('outside', (api) => api.registerWebResource('/_matrix/client/v3/login', () => ({})));
+      await assert.rejects(start(file, { key: 'failing' }), {
+        name: 'StartFailure',
+        message: `the module ${file} cannot be loaded: the option x is missing`,
+      });
+      await assert.rejects(start(file, { key: 'outside' }), /is not a path below \/_synapse\/client\//);
+      await assert.rejects(
+        start('hearth-no-such-package', {}),
+        /the module hearth-no-such-package cannot be imported/,
+      );
+      await assert.rejects(start('node:path', {}), /has no function as its default export/);
+    });
+  });
+}
