@@ -363,7 +363,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    it('log users in with passwords and login types of their own, and leave stored passwords valid', async () => {
+    it('log users in and confirm actions with passwords and login types of their own, and leave stored passwords valid', async () => {
       const { body: offered } = await server.api('GET', `${client}/login`);
       const flows = offered['flows'] as { type: string }[];
       assert.ok(flows.some(({ type }) => type === 'org.test.card'));
@@ -383,6 +383,12 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(profile.body['displayname'], 'Carol');
       const card = await login({ type: 'org.test.card', ...name, card: 'from the module' });
       assert.deepEqual([card.status, card.body['user_id']], [200, '@carol:test']);
+      const device = `${client}/devices/${first.body['device_id']}`;
+      const token = String(first.body['access_token']);
+      const challenge = await server.api('DELETE', device, { token, body: {} });
+      const { session } = challenge.body;
+      const auth = { type: 'm.login.password', ...name, password: 'from the module', session };
+      assert.equal((await server.api('DELETE', device, { token, body: { auth } })).status, 200);
       const wrong = await login({ type: 'org.test.card', ...name, card: 'other' });
       assert.deepEqual([wrong.status, wrong.body['errcode']], [403, 'M_FORBIDDEN']);
       const missing = await login({ type: 'org.test.card', ...name });

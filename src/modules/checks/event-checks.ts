@@ -11,6 +11,8 @@ interface Asked {
   readonly draft: EventDraft;
   /** All events of a new room. */
   readonly newRoom: readonly EventDraft[] | undefined;
+  /** For joins: the membership of the sender before; `leave` for users without one. */
+  readonly membership: string | undefined;
   readonly engine: RoomReader;
 }
 
@@ -43,6 +45,10 @@ async function check(
   const asked: Asked = {
     draft: draftFor(draft, roomId),
     newRoom: newRoom?.map((event) => draftFor(event, roomId)),
+    membership:
+      roomId !== undefined && isOwnJoin(draft, newRoom)
+        ? await membershipOf(engine, draft, roomId)
+        : undefined,
     engine,
   };
   for (const { module, callback, ask } of questions) {
@@ -83,7 +89,11 @@ function questionsOf(callbacks: RegisteredCallbacks): Question[] {
     ...question(
       'mayJoinRoom',
       callbacks.checkersWith('mayJoinRoom'),
-      (callback) => (asked) => mayJoin(asked, callback),
+      (callback) =>
+        ({ draft: { roomId, sender }, membership }) =>
+          roomId === undefined || membership === undefined || membership === 'join'
+            ? 'allow'
+            : callback(sender, roomId, membership === 'invite'),
     ),
     ...question(
       'checkStateEvent',
@@ -112,23 +122,16 @@ function questionsOf(callbacks: RegisteredCallbacks): Question[] {
   ];
 }
 
-/** Asks about the join of a user who is not joined; profile changes and joins to own new rooms are not asked about. */
-function mayJoin(
-  { draft, newRoom, engine }: Asked,
-  callback: (userId: string, roomId: string, isInvited: boolean) => Decision | Promise<Decision>,
-): Decision | Promise<Decision> {
-  const { roomId, sender, stateKey } = draft;
-  if (newRoom !== undefined || roomId === undefined) return 'allow';
-  if (stateKey !== sender || membershipIn(draft) !== 'join') return 'allow';
-  return (async () => {
-    const membership = (await engine.userRooms.of(sender)).get(roomId)?.membership;
-    return membership === 'join' ? 'allow' : callback(sender, roomId, membership === 'invite');
-  })();
-}
+/** Whether the event is the join, or a change of the profile, of a user in a room that exists. */
+const isOwnJoin = (draft: EventToSend, newRoom: unknown) =>
+  newRoom === undefined && draft.stateKey === draft.sender && membershipIn(draft) === 'join';
+
+const membershipOf = async (engine: RoomReader, { sender }: EventToSend, roomId: string): Promise<string> =>
+  (await engine.userRooms.of(sender)).get(roomId)?.membership ?? 'leave';
 
 const isCreation = ({ type, stateKey }: EventDraft) => type === 'm.room.create' && stateKey === '';
 
-const membershipIn = ({ type, content }: EventDraft) =>
+const membershipIn = ({ type, content }: Pick<EventDraft, 'type' | 'content'>) =>
   type === 'm.room.member' ? content['membership'] : undefined;
 
 const draftFor = (
