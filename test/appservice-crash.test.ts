@@ -55,7 +55,7 @@ it('kill -9 between an event and its transaction neither loses nor doubles an ev
   await sayMany(10);
   await irc.until(() => received().includes(sent.at(-1)));
 
-  // The service has received a transaction, and the server dies before it learns that.
+  // The service has received a transaction, and the server is killed before it receives the response.
   const answering = Promise.withResolvers<undefined>();
   const arrived = irc.transactions.length;
   irc.respond = () => answering.promise;
@@ -66,7 +66,7 @@ it('kill -9 between an event and its transaction neither loses nor doubles an ev
   answering.resolve(undefined);
   await irc.until(() => received().includes(sent.at(-1)));
 
-  // The service is down when the server dies.
+  // The service is down when the server is killed.
   irc.respond = () => ({ status: 502, body: {} });
   await sayMany(150);
   await restart();

@@ -4,7 +4,7 @@ import { PushGateway } from '../src/pushers/test/push-gateway.ts';
 import { HearthProcess } from './clients/hearth-process.ts';
 import { callApi } from './support/servers/api-call.ts';
 
-describe('push notifications and a process that is killed', () => {
+describe('push notifications of a server that is killed', () => {
   let hearth: HearthProcess | undefined;
   let gateway: PushGateway | undefined;
   after(async () => {
@@ -12,7 +12,7 @@ describe('push notifications and a process that is killed', () => {
     await gateway?.stop();
   });
 
-  it('sends every event once, in order, when a kill comes between event and push; at most one twice', async () => {
+  it('sends the notification of each event in order when the server is killed before it is sent, and at most one twice', async () => {
     gateway = await PushGateway.start();
     hearth = await HearthProcess.create({ ip_range_whitelist: ['127.0.0.0/8'], push: { jitter_delay: 0 } });
     await hearth.start();

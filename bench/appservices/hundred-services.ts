@@ -1,5 +1,5 @@
 /**
- * Measures the processor time of finding the application services that get an event: 100 services with three namespaces
+ * Measures the processor time of finding the application services that receive an event: 100 services with three namespaces
  * each, and a room of 10,000 local members. With `--json`, prints the figures for the bench.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -24,7 +24,7 @@ import { alice, RoomsUnderTest } from '../../test/support/rooms/rooms.ts';
 
 const [serviceCount, memberCount, eventCount, width] = [100, 10_000, 500, 100];
 
-/** CPU microseconds: of the first event, which reads all members, and per event while none and while all services are interested. */
+/** CPU microseconds: of the first event, which reads all members, and per later event while no or all services receive it. */
 interface Figures {
   readonly first: number;
   readonly none: number;

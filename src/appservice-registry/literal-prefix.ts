@@ -5,8 +5,8 @@ const special = new Set('\\^$.|?*+()[]{}');
 const quantifiers = new Set('?*+{');
 
 /**
- * Returns the text with which everything begins that a pattern matches; empty where that is not obvious. Comparing it first
- * spares most matches.
+ * Returns a text with which every match of a pattern begins; empty where that is not obvious. An id that does not begin
+ * with it need not be matched against the pattern.
  */
 export function literalPrefix(pattern: string): string {
   if (pattern.includes('|')) return '';

@@ -4,7 +4,7 @@ import { literalPrefix } from './literal-prefix.ts';
 import { NamespaceSet } from './namespace-set.ts';
 
 describe('NamespaceSet', () => {
-  it('matches at the beginning of an id, with any of its patterns', () => {
+  it('matches each of its patterns at the beginning of an id', () => {
     const set = new NamespaceSet([
       { regex: '@irc_.*', exclusive: false },
       { regex: '^@xmpp\\.[a-z]+:test$', exclusive: true },
@@ -31,7 +31,7 @@ describe('NamespaceSet', () => {
     );
   });
 
-  it('compares the literal text with which a pattern begins first', () => {
+  it('finds the literal text with which all matches of a pattern begin', () => {
     for (const [pattern, prefix] of [
       ['^@irc_.*:example\\.org$', '@irc_'],
       ['@irc\\.x', '@irc.x'],

@@ -3,8 +3,8 @@ import { literalPrefix } from './literal-prefix.ts';
 import type { Namespace } from './registrations/registration.ts';
 
 /**
- * The namespaces of one kind of a service, as one pattern for all and one for the exclusive ones. Matching takes linear
- * time, whatever the patterns are.
+ * The namespaces of a service for users, for aliases or for rooms, compiled to one pattern for all of them and one for the
+ * exclusive ones. Matching takes linear time for all patterns (RE2).
  */
 export class NamespaceSet {
   readonly #all: Pattern | undefined;
@@ -20,6 +20,7 @@ export class NamespaceSet {
     return matches(this.#all, id);
   }
 
+  /** Whether an id is in one of the exclusive namespaces. */
   hasExclusively(id: string): boolean {
     return matches(this.#exclusive, id);
   }

@@ -24,7 +24,7 @@ export class AppserviceRegistry {
     return this.services.find((service) => service.id === id);
   }
 
-  /** The service whose sender the user is. */
+  /** Returns the service with this sender. */
   bySender(userId: string): Appservice | undefined {
     return this.services.find(({ sender }) => sender === userId);
   }

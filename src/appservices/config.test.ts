@@ -6,7 +6,7 @@ import { it } from 'node:test';
 import { loadConfiguration } from '../kernel/config/index.ts';
 import { appservicesSection } from './config.ts';
 
-it('[option: app_service_config_files] reports mistakes of a registration at the entry that names its file', () => {
+it('[option: app_service_config_files] reports mistakes in a registration file at the entry of the configuration that names the file', () => {
   const folder = mkdtempSync(join(tmpdir(), 'hearth-registrations-'));
   const file = join(folder, 'invalid.yaml');
   writeFileSync(file, 'id: irc\nurl: nowhere\n');

@@ -1,7 +1,7 @@
 import { readRegistrations } from '../appservice-registry/index.ts';
 import { boolean, list, option, type Rule, section, string } from '../kernel/config/index.ts';
 
-/** Checks the registration files, which have their own places in problems. */
+/** Checks the registration files; a problem names the place in its registration file. */
 const registrationFiles: Rule<{ readonly app_service_config_files: readonly string[] }> = (
   { app_service_config_files: files },
   view,
@@ -11,7 +11,7 @@ const registrationFiles: Rule<{ readonly app_service_config_files: readonly stri
   for (const { index, message } of warnings) view.warn(`app_service_config_files[${index}]`, message);
 };
 
-/** Bridges and bots. */
+/** The options of application services, for instance bridges and bots. */
 export const appservicesSection = section({
   title: 'Application services',
   options: {

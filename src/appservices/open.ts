@@ -54,7 +54,7 @@ export interface Appservices {
   stop(): Promise<void>;
 }
 
-/** Opens the requests to and about services, and starts to send them what they have to receive. */
+/** Opens the routes that concern services, and starts to send transactions to services. */
 export async function openAppservices(deps: AppservicesDeps): Promise<Appservices> {
   const { registry, requests, clock, log } = deps;
   const { services } = registry;
@@ -96,7 +96,9 @@ function openSending(deps: AppservicesDeps): { sender: AppserviceSender; rooms: 
   const onMember = (userId: string) =>
     void userExists(userId)
       .then((exists) => exists || requests.queries.userExists(userId))
-      .catch((error: unknown) => log.error({ err: error, userId }, 'A user of a service was not looked up'));
+      .catch((error: unknown) =>
+        log.error({ err: error, userId }, 'A user of an application service could not be looked up'),
+      );
   const fanOut = new FanOut({
     ...deps,
     users,

@@ -7,7 +7,7 @@ export type QueueRow = AppserviceTables['appservice_queues'];
 /** Rows per statement; each binds five values, far fewer than both databases allow. */
 const rowsPerStatement = 2_000;
 
-/** Transaction ids that are skipped after a backup was restored: services have seen those after the backup. */
+/** Number of transaction ids that are skipped after a backup was restored: services have received those after the backup. */
 const skippedIds = 1_000_000;
 
 export async function insertOutbox(
@@ -23,7 +23,7 @@ export async function insertOutbox(
   }
 }
 
-/** Returns the oldest entries of a service: `limit` of them, and those at the position of the last one. */
+/** Returns the oldest entries of a service: `limit` of them, and all at the position of the last one. */
 export async function readOutbox(
   reader: Reader<AppserviceTables>,
   serviceId: string,
@@ -97,7 +97,7 @@ export async function writeProgress(writer: Writer<AppserviceTables>, position: 
     .execute();
 }
 
-/** Deletes the entries of services that are no longer registered. Their transaction ids are kept, because they have seen them. */
+/** Deletes the entries of services that are not registered. Their last transaction ids stay, so that none is used twice. */
 export async function deleteOutboxOfOthers(
   writer: Writer<AppserviceTables>,
   registered: readonly string[],
@@ -106,6 +106,7 @@ export async function deleteOutboxOfOthers(
   await (registered.length > 0 ? deletion.where('service_id', 'not in', registered) : deletion).execute();
 }
 
+/** Skips transaction ids that services may have received before a backup was restored. */
 export async function skipTransactionIds(writer: Writer<AppserviceTables>): Promise<void> {
   await writer
     .updateTable('appservice_queues')

@@ -3,7 +3,7 @@ export type EntryKind = 'event' | 'to-device' | 'device list' | 'key counts';
 
 /** The tables of application services. */
 export interface AppserviceTables {
-  /** What each service has to receive, in the order of positions. */
+  /** What each service has to receive: an entry for each fact. */
   appservice_outbox: {
     service_id: string;
     /** Position on the stream. */
@@ -14,14 +14,14 @@ export interface AppserviceTables {
     /** A user id, or a user id, a space and a device id; empty for events. */
     subject: string;
   };
-  /** The last transaction of each service, and how it is reached. */
+  /** The last transaction of each service, and the paths that it serves. */
   appservice_queues: {
     service_id: string;
     /** Number of the last transaction. */
     txn_id: number;
     /** The transaction as JSON until the service has accepted it. */
     body: string | null;
-    /** Which paths the service serves. */
+    /** The paths that the service serves (`Spelling`); null until it was reached. */
     spelling: string | null;
   };
   /** One row: the position up to which the outbox is complete. */

@@ -10,13 +10,13 @@ export interface EventNotification {
 /** Decides which users an event notifies; declared here, supplied at composition. */
 export interface NotifiedUsers {
   /**
-   * Returns how an event notifies those of the given local users whom it notifies.
+   * Returns how an event notifies the given local users; users whom it does not notify are absent.
    * @param userIds members of the room, or the user whom the event invites
    */
   of(stored: StoredEvent, userIds: readonly string[]): Promise<ReadonlyMap<string, EventNotification>>;
 }
 
-/** Counts what a user has not read; declared here, supplied at composition. */
+/** Counts the unread notifications of users; declared here, supplied at composition. */
 export interface UnreadTotals {
   /** Returns the unread count for a badge: rooms or messages, as `push.group_unread_count_by_room` says. */
   of(userId: string): Promise<number>;

@@ -29,16 +29,16 @@ import { PushQueueing, queueName } from './queue/push-queueing.ts';
 import { pusherRoutes, setRate } from './routes.ts';
 import type { PusherTables } from './tables.ts';
 
-/** What mailed notifications need. */
+/** The dependencies of notifications by mail. */
 export interface NotificationMailing {
   readonly mails: Mails;
   readonly addresses: AddressOwners;
-  /** Shows the page after the end of a subscription. */
+  /** Renders the page that confirms an unsubscription. */
   readonly pages: Pages;
   readonly serverName: string;
   /** URL at which clients reach this server, without a slash at its end. */
   readonly baseUrl: string;
-  /** Signs the links that end subscriptions. */
+  /** Signs the links by which users unsubscribe. */
   readonly key: Uint8Array;
   /** Absent where another process runs the media repository. */
   readonly avatars: Avatars | undefined;
@@ -73,7 +73,7 @@ export interface PusherSliceDeps {
   };
 }
 
-/** Opens pushers, and starts to send what is pending. */
+/** Opens pushers, and starts to send pending notifications. */
 export async function openPushers(deps: PusherSliceDeps) {
   const { database, engine, receipts, pushers, options } = deps;
   const stopping = new AbortController();
@@ -108,7 +108,8 @@ export async function openPushers(deps: PusherSliceDeps) {
   const kickAll = async (userId: string, kick: (id: number) => void) => {
     for (const { id, kind } of await pushers.list(userId)) if (kind === 'http') kick(id);
   };
-  const report = (error: unknown) => deps.log.error({ err: error }, 'Pushers could not be read');
+  const report = (error: unknown) =>
+    deps.log.error({ err: error }, 'The pushers of a user could not be read');
   pushers.onSet((userId) => void kickAll(userId, (id) => httpPushers.kick(id)).catch(report));
   receipts.receiptStream.subscribe(({ userId }) => {
     if (pushers.users.has(userId)) void kickAll(userId, (id) => httpPushers.updateBadge(id)).catch(report);
@@ -127,7 +128,7 @@ export async function openPushers(deps: PusherSliceDeps) {
   };
 }
 
-/** @returns `undefined` on a server that mails no notifications (`email.enable_notifs`) */
+/** Opens the pushers that send mails; `undefined` on a server that mails no notifications (`email.enable_notifs`). */
 function openMailPushers(
   deps: PusherSliceDeps,
   parts: {

@@ -1,8 +1,9 @@
 import type { Metrics } from '../kernel/observability/index.ts';
 
 /**
- * The end of a notification or of an attempt: the gateway accepted it, rejected the push key, or failed; the user has
- * read the event or it was redacted (`superseded`); it waited too long for a gateway (`dropped`).
+ * The outcome of an attempt: the gateway accepted the notification, rejected the push key, or failed. Or why a pending
+ * event was not sent: it notifies the user no more, because it was read or redacted for instance (`superseded`), or it
+ * waited too long for a gateway (`dropped`).
  */
 export type PushOutcomeName = 'accepted' | 'rejected' | 'failed' | 'superseded' | 'dropped';
 

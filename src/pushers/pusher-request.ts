@@ -25,7 +25,7 @@ const gatewayPath = '/_matrix/push/v1/notify';
  * Returns the settings of a pusher that a client sets.
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
  * @throws MatrixError M_MISSING_PARAM for missing members and, as the reference server does, for URLs with another
- * path than that of push gateways; M_INVALID_PARAM
+ * path than that of push gateways; M_INVALID_PARAM for unknown kinds, and for URLs that are invalid or not https
  */
 export function settingsIn(
   request: PusherRequest,
@@ -65,8 +65,8 @@ function checkGateway(text: unknown, allowsPlainHttp: (host: string) => boolean)
   }
 }
 
-/** Returns the URL of a pusher's gateway. */
-export function gatewayOf({ data }: Pick<PusherSettings, 'data'>): URL | undefined {
+/** Returns the URL of a pusher's gateway; `undefined` when there is no valid one. */
+export function gatewayUrlOf({ data }: Pick<PusherSettings, 'data'>): URL | undefined {
   const text = isJsonObject(data) ? data['url'] : undefined;
   return typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined;
 }

@@ -23,16 +23,16 @@ export interface PusherSettings {
 export interface Pusher extends PusherSettings {
   readonly id: number;
   readonly userId: string;
-  /** The device that has set it; `undefined` for pushers that the server has added. */
+  /** The device that set it; `undefined` for pushers that the server has added. */
   readonly deviceId: string | undefined;
-  /** When a client has set it last, in milliseconds since the epoch. */
+  /** When a client last set it, in milliseconds since the epoch. */
   readonly setAt: number;
   /** Failed attempts since the last success. */
   readonly failures: number;
   /** Time of the first of these attempts, and of the next attempt, in milliseconds since the epoch. */
   readonly failingSince: number | undefined;
   readonly retryAt: number | undefined;
-  /** The unread count that the gateway has received last. */
+  /** The unread count that the gateway last received. */
   readonly badge: number | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { Pusher, PusherSettings } from './pusher.ts';
 import { deletePushers, findPushers, readPushers, readUsersWithPushers, writePusher } from './store.ts';
 import type { PusherTables } from './tables.ts';
 
-/** The accounts of mail addresses; declared here, supplied at composition. */
+/** Finds the accounts of mail addresses; declared here, supplied at composition. */
 export interface AddressOwners {
   /** Returns the user id of the account with an address in any spelling. */
   findUser(medium: 'email', address: string): Promise<string | undefined>;
@@ -31,7 +31,7 @@ const maxPushers = 100;
 /** The pushers of local users. Source: client-server API, "Push Notifications". */
 export class Pushers {
   readonly #deps: PushersDeps;
-  /** Users who may have pushers: those who have none any more are removed when an event would notify them. */
+  /** Users who may have pushers: a user without pushers is removed when the next event would notify the user. */
   readonly #users = new Set<string>();
   readonly #changed: ((userId: string) => void)[] = [];
   /** Number of pushers that were set. */
@@ -51,7 +51,7 @@ export class Pushers {
     return this.#users;
   }
 
-  /** Calls `listener` with a user whose pushers were set, after the commit. */
+  /** Calls `listener` with the id of a user who has set a pusher, after the commit. */
   onSet(listener: (userId: string) => void): void {
     this.#changed.push(listener);
   }

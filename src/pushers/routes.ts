@@ -25,11 +25,11 @@ const setBody = Type.Object({
 /** Maximum bytes of a request, and so of `data`, which each notification contains. */
 const bodyLimit = 16_384;
 
-/** Pushers that a user may set: as many at once as a user may have. */
+/** Rate limit of setting pushers: a user may set as many at once as a user may have. */
 export const setRate: RateLimit = { per_second: 0.2, burst_count: 100 };
 
 /**
- * Client-server API, "Push Notifications".
+ * The routes of pushers. Source: client-server API, "Push Notifications".
  * @param limit by user, for setting pushers
  * @param allowsPlainHttp whether a gateway at this host may be reached without TLS
  */

@@ -3,14 +3,14 @@ import type { Reader, Writer } from '../kernel/database/index.ts';
 import { type Pusher, type PusherKind, type PusherSettings, toPusher } from './pusher.ts';
 import type { PusherTables } from './tables.ts';
 
-type AnyReader = Reader<PusherTables>;
-type AnyWriter = Writer<PusherTables>;
+type PusherReader = Reader<PusherTables>;
+type PusherWriter = Writer<PusherTables>;
 
 /** Values per statement, far fewer than both databases allow. */
 const valuesPerStatement = 10_000;
 
-/** The pushers of users; those of one user are in the order in which they were added. */
-export async function readPushers(reader: AnyReader, userIds: readonly string[]): Promise<Pusher[]> {
+/** Returns the pushers of users; those of one user are in the order in which they were added. */
+export async function readPushers(reader: PusherReader, userIds: readonly string[]): Promise<Pusher[]> {
   const found: Pusher[] = [];
   for (let start = 0; start < userIds.length; start += valuesPerStatement) {
     const rows = await reader
@@ -25,7 +25,7 @@ export async function readPushers(reader: AnyReader, userIds: readonly string[])
 }
 
 /** Returns which of the pushers exist. */
-export async function readPresentPushers(reader: AnyReader, ids: readonly number[]): Promise<Set<number>> {
+export async function readPresentPushers(reader: PusherReader, ids: readonly number[]): Promise<Set<number>> {
   const present = new Set<number>();
   for (let start = 0; start < ids.length; start += valuesPerStatement) {
     const rows = await reader
@@ -38,20 +38,20 @@ export async function readPresentPushers(reader: AnyReader, ids: readonly number
   return present;
 }
 
-export async function readPusher(reader: AnyReader, id: number): Promise<Pusher | undefined> {
+export async function readPusher(reader: PusherReader, id: number): Promise<Pusher | undefined> {
   const row = await reader.selectFrom('pushers').selectAll().where('id', '=', id).executeTakeFirst();
   return row && toPusher(row);
 }
 
-/** The users who have pushers. */
-export async function readUsersWithPushers(reader: AnyReader): Promise<string[]> {
+/** Returns the users who have pushers. */
+export async function readUsersWithPushers(reader: PusherReader): Promise<string[]> {
   const rows = await reader.selectFrom('pushers').select('user_id').distinct().execute();
   return rows.map(({ user_id }) => user_id);
 }
 
 /** Adds a pusher, or replaces the settings of the user's pusher with the same `app_id` and `pushkey`. */
 export async function writePusher(
-  writer: AnyWriter,
+  writer: PusherWriter,
   owner: { readonly userId: string; readonly deviceId: string | undefined; readonly setAt: number },
   settings: PusherSettings,
 ): Promise<void> {
@@ -82,7 +82,7 @@ export async function writePusher(
 
 /** Finds pushers by `app_id` and `pushkey`. */
 export async function findPushers(
-  reader: AnyReader,
+  reader: PusherReader,
   { appId, pushkey }: Pick<PusherSettings, 'appId' | 'pushkey'>,
 ): Promise<Pick<Pusher, 'id' | 'userId' | 'kind'>[]> {
   const rows = await reader
@@ -95,7 +95,7 @@ export async function findPushers(
 }
 
 /** Deletes pushers with all that is pending for them. */
-export async function deletePushers(writer: AnyWriter, ids: readonly number[]): Promise<void> {
+export async function deletePushers(writer: PusherWriter, ids: readonly number[]): Promise<void> {
   for (let start = 0; start < ids.length; start += valuesPerStatement) {
     const some = ids.slice(start, start + valuesPerStatement);
     await writer.deleteFrom('pushers').where('id', 'in', some).execute();

@@ -17,14 +17,14 @@ export interface PusherTables {
     data: string;
     /** 0 or 1. Source: MSC3881. */
     enabled: number;
-    /** When a client has set it last, in milliseconds since the epoch. */
+    /** When a client last set it, in milliseconds since the epoch. */
     set_at: number;
     /** Failed attempts since the last success. */
     failures: number;
     /** Time of the first of these attempts, and time of the next attempt; null without failures. */
     failing_since: number | null;
     retry_at: number | null;
-    /** The unread count that the gateway has received last; null before the first one. */
+    /** The unread count that the gateway last received; null before the first one. */
     badge: number | null;
   };
   /** Events of which a pusher has not notified its user yet. */
@@ -39,7 +39,7 @@ export interface PusherTables {
     added_at: number;
     due_at: number;
   };
-  /** How often mails about a room are sent to a user. */
+  /** Bounds how often mails about a room are sent: one row for each pusher and room about which a mail was sent. */
   mail_throttles: {
     pusher_id: number;
     room_id: string;

@@ -57,7 +57,7 @@ after(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** A client that acts as a user of the bridge. */
+/** Returns a client that acts as a user of the bridge. */
 const clientOf = (userId: string): MatrixClient =>
   createClient({
     baseUrl: server.baseUrl,
@@ -66,7 +66,7 @@ const clientOf = (userId: string): MatrixClient =>
     queryParams: { user_id: userId },
   });
 
-/** matrix-js-sdk sends no access token with registrations. */
+/** Registers a user of the bridge without matrix-js-sdk, which sends no access token with registrations. */
 async function registerUser(userId: string): Promise<void> {
   const username = userId.slice(1).split(':')[0]!;
   const body = { type: 'm.login.application_service', username, inhibit_login: true };
@@ -75,13 +75,14 @@ async function registerUser(userId: string): Promise<void> {
   assert.equal(answer.status, 200, answer.raw);
 }
 
+/** Creates a room with an alias, by a user of the bridge with the same localpart. */
 async function createRoomOf(alias: string): Promise<void> {
   const name = alias.slice(1).split(':')[0]!;
   await registerUser(`@${name}:test`);
   await clientOf(`@${name}:test`).createRoom({ room_alias_name: name, preset: Preset.PublicChat });
 }
 
-/** Joins rooms to which users of the bridge are invited, and repeats what other users say. */
+/** Joins rooms to which users of the bridge are invited, and repeats the messages of other users. */
 async function echo({ type, sender, state_key, room_id, content }: BridgedEvent): Promise<void> {
   const isPuppet = (userId: unknown) => String(userId).startsWith('@puppet_');
   if (type === 'm.room.member' && isPuppet(state_key) && content['membership'] === 'invite') {

@@ -45,7 +45,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const texts = () =>
       irc.events.flatMap(({ type, content }) => (type === 'm.room.message' ? [content.body] : []));
 
-    it('ask a service for an alias or a profile that another server asks for', async () => {
+    it('asks a service for an alias or a user that another server requests and that does not exist', async () => {
       irc.respond = async ({ path }) => {
         if (path.includes('/rooms/'))
           await call('POST', '/createRoom', { room_alias_name: 'irc_tea', preset: 'public_chat' });
@@ -59,7 +59,7 @@ for (const database of serverDatabases(import.meta.url)) {
       irc.respond = () => undefined;
     });
 
-    it('let users of a service join public and restricted rooms of another server and receive what is said there', async () => {
+    it('lets users of a service join public and restricted rooms of another server, whose events the service receives', async () => {
       const user = await register('vic');
       const open = await anna.createRoom({ preset: 'public_chat' });
       const members = await anna.createRoom({
@@ -78,7 +78,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('pass an invite by a user of another server to the service, which is asked for the unknown user', async () => {
+    it('sends an invite by a user of another server to the service, and asks it for the invited user, who does not exist', async () => {
       irc.respond = async ({ path }) => {
         if (path.includes('/users/')) await register('wes');
         return { status: 200, body: {} };

@@ -53,7 +53,7 @@ for (const database of serverDatabases(import.meta.url)) {
         body: { type: 'm.login.application_service', username, inhibit_login: true, ...more },
       });
 
-    it('[option: app_service_config_files] act as their sender, which has an account from the start', async () => {
+    it('[option: app_service_config_files] lets a service act as its sender by default, whose account exists from the start', async () => {
       assert.deepEqual(await call('GET', '/account/whoami', as(irc)), {
         user_id: '@ircbot:test',
         is_guest: false,
@@ -64,7 +64,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('register users of their namespaces without joins of auto_join_rooms, and others with M_EXCLUSIVE', async () => {
+    it('registers users of the namespaces of a service without auto_join_rooms, and rejects others with 400 M_EXCLUSIVE', async () => {
       const made = await register(irc, 'irc_anna');
       assert.deepEqual(made, { user_id: '@irc_anna:test', home_server: 'test' });
       assert.deepEqual(await register(irc, 'irc_anna'), [400, 'M_USER_IN_USE']);
@@ -78,7 +78,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(typeof withDevice['access_token'], 'string');
     });
 
-    it('are the only clients that may register with m.login.application_service or in exclusive namespaces', async () => {
+    it('rejects registrations with m.login.application_service or in exclusive namespaces by clients other than the service', async () => {
       const body = { type: 'm.login.application_service', username: 'irc_eva' };
       assert.deepEqual(await call('POST', '/register', { body }), [401, 'M_MISSING_TOKEN']);
       const { token } = await server.register('clara');
@@ -92,7 +92,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await register(limited, 'irc_eva'), [400, 'M_EXCLUSIVE']);
     });
 
-    it('act as users of their namespaces that have an account, with the token in the header or the query', async () => {
+    it('lets a service act as users of its namespaces that have an account, with the token in the header or the query', async () => {
       await register(irc, 'irc_fred');
       const { user_id } = (await call('GET', '/account/whoami', as(irc, '@irc_fred:test'))) as {
         user_id: string;
@@ -117,7 +117,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.equal(puppet.user_id, '@anna:test', 'a namespace without exclusive users');
     });
 
-    it('act as devices of their users, which they create and delete without confirmation', async () => {
+    it('lets a service act as devices of its users, and create and delete them without user-interactive authentication', async () => {
       await register(irc, 'irc_gina');
       const gina = '@irc_gina:test';
       const device = as(irc, gina, 'BRIDGE');
@@ -132,7 +132,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await call('GET', '/account/whoami', device), [400, 'M_UNKNOWN_DEVICE']);
     });
 
-    it('log in as users of their namespaces with m.login.application_service, without a limit by address', async () => {
+    it('logs in users of a service with m.login.application_service, without the rate limit by address', async () => {
       await register(irc, 'irc_hugo');
       const flows = (await call('GET', '/login', {})) as { flows: { type: string }[] };
       assert.ok(flows.flows.some(({ type }) => type === 'm.login.application_service'));
@@ -153,7 +153,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await login('limited_x', limited.token), [400, 'M_APPSERVICE_LOGIN_UNSUPPORTED']);
     });
 
-    it('neither log in as nor act as locked users, with 401 M_USER_LOCKED and soft_logout', async () => {
+    it('rejects logins and requests as locked users with 401 M_USER_LOCKED and soft_logout', async () => {
       await register(irc, 'irc_lou');
       const admin = await registerAdmin(server);
       const path = `/_synapse/admin/v2/users/${encodeURIComponent('@irc_lou:test')}`;
@@ -170,7 +170,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('that create devices themselves (MSC4190) register with inhibit_login only', async () => {
+    it('requires inhibit_login in registrations by services that create devices themselves (MSC4190)', async () => {
       assert.deepEqual(await register(limited, 'limited_ida', { inhibit_login: false }), [
         400,
         'M_APPSERVICE_LOGIN_UNSUPPORTED',
@@ -181,7 +181,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     });
 
-    it('are rate-limited as their users with rate_limited: true, and never as their sender', async () => {
+    it('rate-limits the users of a service with rate_limited: true, and never its sender', async () => {
       await register(limited, 'limited_jo');
       await register(irc, 'irc_jo');
       const statuses = async (request: ApiRequest) => {
@@ -200,7 +200,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await statuses(as(irc, '@irc_jo:test')), [200]);
     });
 
-    it('set the time of their events by ts in messages, state events and membership changes', async () => {
+    it('sets the time of messages and state events of a service by the query parameter ts', async () => {
       await register(irc, 'irc_kim');
       const kim = as(irc, '@irc_kim:test');
       const { room_id: room } = (await call('POST', '/createRoom', { ...kim, body: {} })) as {
@@ -225,7 +225,7 @@ for (const database of serverDatabases(import.meta.url)) {
       }
     });
 
-    it('[option: track_appservice_user_ips] have their visits recorded when the option is set', async () => {
+    it('[option: track_appservice_user_ips] records addresses of requests by which a service acts as its users', async () => {
       await register(irc, 'irc_nina');
       await call('GET', '/devices', as(irc, '@irc_nina:test'));
       await call('GET', '/devices', as(irc, '@irc_nina:test'));
@@ -233,7 +233,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.match(JSON.stringify(whois), /"ip":"127\.0\.0\.1"/);
     });
 
-    it('have aliases of their own that other clients can neither create nor delete', async () => {
+    it('rejects that other clients create or delete aliases of a service, and that the service creates other aliases', async () => {
       await register(irc, 'irc_lea');
       const lea = as(irc, '@irc_lea:test');
       const { token } = await server.register('mia');

@@ -35,10 +35,11 @@ export class ServiceLogin implements LoginType {
     return !this.#deps.registry.isEmpty;
   }
 
-  /** Services log in many users from one address. */
+  /** Exempts services from the rate limit by address, because they log in many users from one address. */
   readonly isUnlimited = true;
 
   /**
+   * Authenticates a user of the service whose token the request has.
    * @throws MatrixError M_MISSING_TOKEN, M_UNKNOWN_TOKEN, M_APPSERVICE_LOGIN_UNSUPPORTED, M_EXCLUSIVE, M_FORBIDDEN,
    * M_USER_LOCKED
    */
@@ -66,7 +67,7 @@ export class ServiceLogin implements LoginType {
   }
 }
 
-/** The user in a login request, also in the deprecated form without `identifier`. */
+/** Returns the user that a login request names, also in the deprecated form without `identifier`. */
 function userIn({ identifier, user }: JsonObject): string {
   if (identifier === undefined) {
     if (typeof user !== 'string') throw missingParam("'identifier' is missing");

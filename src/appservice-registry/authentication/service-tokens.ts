@@ -22,16 +22,18 @@ export interface ServiceTokensDeps {
   readonly hasDevice: (userId: string, deviceId: string) => Promise<boolean>;
   /** Records the visits of users of services; absent: they are not recorded. */
   readonly lastSeen: Pick<LastSeen, 'record'> | undefined;
-  /** Called with the id of the service for each request: the service is up. */
+  /** Called with the id of the service for each request, which shows that the service is up. */
   readonly onRequest?: (serviceId: string) => void;
 }
 
-/** Accepts the `as_token` of services, who act as themselves or as one of their users (`user_id`, `device_id`). */
+/** Accepts the `as_token` of services, which act as their sender or as one of their users (`user_id`, `device_id`). */
 export class ServiceTokens implements TokenKind {
   readonly #deps: ServiceTokensDeps;
   /** Requesters by service, user and device, so that a request needs no query. */
   readonly #requesters: Cache<string, Requester>;
+  /** Keys of cached requesters by user id. */
   readonly #keysOf = new Map<string, Set<string>>();
+  /** Counts the calls of `forget`, so that a requester that was loaded before one is not cached. */
   #generation = 0;
 
   constructor(deps: ServiceTokensDeps) {
@@ -45,6 +47,7 @@ export class ServiceTokens implements TokenKind {
   }
 
   /**
+   * Returns the user as which a service makes a request; `undefined` for tokens of no service.
    * Source: application service API, "Identity assertion".
    * @throws MatrixError M_FORBIDDEN for a user outside of the namespaces or without an account, M_USER_LOCKED, M_UNKNOWN_DEVICE
    */
@@ -57,7 +60,7 @@ export class ServiceTokens implements TokenKind {
     return cached ? this.#admit(cached, context) : this.#load(service, userId, context);
   }
 
-  /** Forgets what is cached about a user, after the account or the devices have changed. */
+  /** Removes the cached requesters of a user, after the account or the devices have changed. */
   forget(userId: string): void {
     this.#generation++;
     for (const key of [...(this.#keysOf.get(userId) ?? [])]) this.#requesters.delete(key);
@@ -94,6 +97,7 @@ export class ServiceTokens implements TokenKind {
     return this.#admit(requester, context);
   }
 
+  /** Records the visit of the user. */
   #admit(requester: Requester, { ip, userAgent }: AuthenticationContext): Requester {
     const { userId, deviceId } = requester;
     this.#deps.lastSeen?.record({ userId, deviceId, ip, userAgent });

@@ -27,7 +27,7 @@ const messages = (problems: readonly { readonly message: string }[]) =>
   problems.map(({ message }) => message.replaceAll(`${folder}/`, ''));
 
 describe('registration files of application services', () => {
-  it('are read with defaults, and with the old names of receive_ephemeral', () => {
+  it('reads a registration file with defaults, and with the name of receive_ephemeral in MSC2409', () => {
     const file = write('irc.yaml', registration('irc', 'de.sorunome.msc2409.push_ephemeral: true\n'));
     const { registrations, errors } = readRegistrations([file]);
     assert.deepEqual(errors, []);
@@ -50,7 +50,7 @@ describe('registration files of application services', () => {
     ]);
   });
 
-  it('report every mistake with file, line, path and what was found, and quote no tokens', () => {
+  it('reports every mistake of a file with file, line, path and what was found, and quotes no tokens', () => {
     const file = write(
       'broken.yaml',
       `id: irc
@@ -76,7 +76,7 @@ namespaces:
     assert.doesNotMatch(found.join(), /secret/);
   });
 
-  it('collide with an equal id, as_token or sender_localpart, and warn of equal exclusive patterns', () => {
+  it('rejects services with an equal id, as_token or sender_localpart, and warns of equal exclusive patterns', () => {
     const one = write('one.yaml', registration('one'));
     const two = write('two.yaml', registration('one').replace('as_token: as-one', 'as_token: as-two'));
     const { errors, warnings } = readRegistrations([one, two]);

@@ -39,7 +39,7 @@ export function readRegistrations(files: readonly string[]): ReadRegistrations {
   };
 }
 
-/** @returns `registration` may be called when there are no problems */
+/** Reads and checks one file. `registration` may be called only when there are no problems. */
 function readRegistration(source: ConfigurationSource) {
   const { values, errors } = loadConfiguration([source], { registration: registrationSection });
   return { registration: () => toRegistration(values.registration), problems: errors.map(formatProblem) };

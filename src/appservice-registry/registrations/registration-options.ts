@@ -38,9 +38,17 @@ export const registrationSection = section({
       description: 'The URL of the service; null if it receives no requests.',
       required: true,
     }),
-    as_token: option(text(), { description: 'The token of the service.', required: true, secret: true }),
-    hs_token: option(text(), { description: 'The token of this server.', required: true, secret: true }),
-    sender_localpart: option(localpart(), { description: 'The user of the service.', required: true }),
+    as_token: option(text(), {
+      description: 'The token by which the service authenticates.',
+      required: true,
+      secret: true,
+    }),
+    hs_token: option(text(), {
+      description: 'The token by which this server authenticates.',
+      required: true,
+      secret: true,
+    }),
+    sender_localpart: option(localpart(), { description: 'The localpart of the sender.', required: true }),
     namespaces: option(
       openObject({
         users: namespaces('users'),
@@ -50,12 +58,12 @@ export const registrationSection = section({
       { description: 'What the service is interested in.', required: true },
     ),
     rate_limited: option(nullable(boolean()), {
-      description: 'Whether requests as its users are rate-limited.',
+      description: 'Whether requests as users of the service are rate-limited.',
       default: true,
     }),
-    protocols: option(nullable(list(text())), { description: 'Its third-party networks.', default: [] }),
+    protocols: option(nullable(list(text())), { description: 'The networks that it bridges.', default: [] }),
     receive_ephemeral: option(nullable(boolean()), {
-      description: 'Whether it receives ephemeral data.',
+      description: 'Whether the service receives ephemeral data.',
       default: false,
     }),
     push_ephemeral: option(boolean(), { description: 'An old name of `receive_ephemeral`.', default: false }),
@@ -64,11 +72,11 @@ export const registrationSection = section({
       default: false,
     }),
     'org.matrix.msc3202': option(boolean(), {
-      description: 'Whether it receives changes of device lists and counts of keys.',
+      description: 'Whether the service receives changes of device lists and counts of keys.',
       default: false,
     }),
     'io.element.msc4190': option(boolean(), {
-      description: 'Whether it creates devices without logging in.',
+      description: 'Whether the service creates devices without logging in.',
       default: false,
     }),
   },

@@ -22,21 +22,23 @@ export interface EphemeralDataDeps {
 /** Maximum number of items for a service that is down or slow; older ones are dropped. */
 const maxItems = 1_000;
 
-/** Milliseconds after which an item that could not be sent is dropped: it no longer says what is the case. */
+/** Milliseconds after which an unsent item is dropped, because it is outdated. */
 const maxAge = 60_000;
 
+/** An EDU for a service. */
 interface Item {
   readonly data: JsonObject;
+  /** When it was added, in milliseconds of the monotonic clock. */
   readonly at: number;
 }
 
 /**
- * Typing, receipts and presence for services that asked for them (`receive_ephemeral`), in memory. A later item replaces an
- * earlier one about the same.
+ * Collects typing, receipts and presence in memory, for services with `receive_ephemeral`. An item replaces the earlier one
+ * about the same room or user.
  */
 export class EphemeralData {
   readonly #deps: EphemeralDataDeps;
-  /** By service, then by what an item is about. */
+  /** By id of the service, then by what an item is about. */
   readonly #items = new Map<string, Map<string, Item>>();
   #working: Promise<void> = Promise.resolve();
 
@@ -48,7 +50,7 @@ export class EphemeralData {
     deps.presence.presenceStream.subscribe((fact) => this.#work(() => this.#presence(fact)));
   }
 
-  /** Returns and forgets the data for a service. */
+  /** Removes and returns the data for a service. */
   take(serviceId: string): readonly JsonObject[] {
     const items = this.#items.get(serviceId);
     if (!items) return [];

@@ -3,7 +3,7 @@ import { type Cache, type CacheRegistry, MiB } from '../../kernel/caches/index.t
 import type { HeadReader } from '../../room-engine/index.ts';
 import type { UserInterest } from './user-interest.ts';
 
-/** A change of the membership of a user in a room. */
+/** The membership of a user in a room after a change. */
 export interface MembershipEntry {
   readonly userId: string;
   readonly isJoined: boolean;
@@ -25,8 +25,8 @@ export interface RoomInterestDeps {
 }
 
 /**
- * Which services get the events of a room. Cached by room and updated by each change of a membership, so that an event
- * is not matched against the members of its room.
+ * Finds the services that receive the events of a room. They are cached by room and updated by each change of a
+ * membership, so that an event is not matched against the members of its room.
  */
 export class RoomInterest {
   readonly #deps: RoomInterestDeps;
@@ -45,7 +45,7 @@ export class RoomInterest {
 
   /**
    * Returns the services of a room.
-   * @param formerMembers returns the users who were joined at the time in question and may have left since
+   * @param formerMembers returns users who were joined at the time of the event and may have left since
    */
   async of(
     roomId: string,
@@ -56,7 +56,7 @@ export class RoomInterest {
     return [...new Set([...known.byName, ...known.users.keys()])];
   }
 
-  /** Applies a change of a membership to what is cached. */
+  /** Applies a change of a membership to the cached services of the room. */
   change(roomId: string, { userId, isJoined }: MembershipEntry): void {
     const services = this.#deps.users.of(userId);
     if (services.length === 0) return;
@@ -64,7 +64,7 @@ export class RoomInterest {
     if (known) for (const service of services) setJoined(known, service, userId, isJoined);
   }
 
-  /** Forgets a room, for instance after a change of its aliases. */
+  /** Removes a room from the cache, for instance after a change of its aliases. */
   forget(roomId: string): void {
     this.#rooms.delete(roomId);
   }

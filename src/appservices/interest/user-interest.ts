@@ -4,7 +4,7 @@ import { serverOfUser } from '../../protocol/index.ts';
 
 const none: readonly Appservice[] = [];
 
-/** Which services have a local user in their namespaces. Each user is matched once. */
+/** Finds the services that have a local user in their namespaces, and caches them by user. */
 export class UserInterest {
   readonly #services: readonly Appservice[];
   readonly #serverName: string;
@@ -20,7 +20,7 @@ export class UserInterest {
     });
   }
 
-  /** Returns the services whose sender the user is, or in whose namespaces; none for users of other servers. */
+  /** Returns the services that have the user as sender or in a namespace; none for users of other servers. */
   of(userId: string): readonly Appservice[] {
     if (serverOfUser(userId) !== this.#serverName) return none;
     const cached = this.#cache.get(userId);

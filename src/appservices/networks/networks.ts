@@ -22,7 +22,7 @@ const maxFound = 1_000;
 
 type Kind = 'user' | 'location';
 
-/** The member that identifies a found user or location. */
+/** The member of a search result that identifies the user or the location. */
 const idMember: Readonly<Record<Kind, string>> = { user: 'userid', location: 'alias' };
 
 /** Third-party networks, which services bridge. Source: client-server API, "Third-party networks". */
@@ -34,7 +34,7 @@ export class Networks {
     this.#deps = deps;
   }
 
-  /** The protocols of all services, by name; those that no service describes are left out. */
+  /** Returns the protocols of all services by name; protocols that no service describes are absent. */
   async protocols(): Promise<JsonObject> {
     const names = new Set(this.#deps.services.flatMap(({ registration }) => registration.protocols));
     const found = await Promise.all(
@@ -43,7 +43,7 @@ export class Networks {
     return Object.fromEntries(found.flatMap(([name, protocol]) => (protocol ? [[name, protocol]] : [])));
   }
 
-  /** @throws MatrixError M_NOT_FOUND */
+  /** Returns the description of a protocol. @throws MatrixError M_NOT_FOUND */
   async protocol(name: string): Promise<JsonObject> {
     const protocol = await this.#describe(name);
     if (!protocol) throw notFound('Unknown protocol');
@@ -61,7 +61,7 @@ export class Networks {
     return this.#find(kind, services, `${kind}/${encodeURIComponent(protocol)}`, query);
   }
 
-  /** Returns what stands behind a user id or an alias in the networks. */
+  /** Returns the users or locations of networks that a Matrix user id or an alias represents. */
   async reverse(kind: Kind, id: string): Promise<JsonObject[]> {
     const services = this.#deps.services.filter((service) =>
       kind === 'user' ? service.mayActAs(id) : service.aliases.has(id),
@@ -91,7 +91,7 @@ export class Networks {
       .slice(0, maxFound);
   }
 
-  /** Describes a protocol, with the instances of all services; `undefined` when no service does. */
+  /** Returns the description of a protocol with the instances of all services; `undefined` when no service describes it. */
   async #describe(name: string): Promise<JsonObject | undefined> {
     const now = this.#deps.clock.monotonic();
     const cached = this.#described.get(name);
@@ -124,7 +124,7 @@ export class Networks {
   }
 }
 
-/** Adds to each instance of a protocol the id by which clients ask for its room list (`third_party_instance_id`). */
+/** Adds to each instance of a protocol the id by which clients request its room list (`third_party_instance_id`). */
 function withInstanceIds(protocol: JsonObject, serviceId: string): JsonObject & { instances: JsonObject[] } {
   const { instances: given, ...rest } = protocol;
   const instances = Array.isArray(given) ? given.filter(isJsonObject) : [];

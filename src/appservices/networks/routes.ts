@@ -9,10 +9,10 @@ const paths = (path: string) => [
 
 const found = Type.Array(Type.Object({ protocol: Type.String(), fields: Type.Object({}) }));
 
-/** Parameters that belong to the client's request and are not fields of a network. */
+/** Query parameters of this server, which are not fields of a network. */
 const ownParameters = ['access_token', 'user_id', 'device_id', 'org.matrix.msc3202.device_id'];
 
-/** Client-server API, "Third-party networks". */
+/** The routes of third-party networks. Source: client-server API, "Third-party networks". */
 export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
   return [
     route(
@@ -86,7 +86,7 @@ export function thirdPartyNetworkRoutes(networks: Networks): Route[] {
   ];
 }
 
-/** Returns the fields of the network in a query, which the service knows. */
+/** Returns the query without the parameters of this server: the fields of the network, which only the service knows. */
 function fieldsIn(url: string): string {
   const fields = new URLSearchParams(url.split('?', 2)[1] ?? '');
   for (const name of ownParameters) fields.delete(name);

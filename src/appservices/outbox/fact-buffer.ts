@@ -14,7 +14,7 @@ export interface FactSources {
   readonly keyChanges: Pick<DeviceKeyChanges, 'keyStream'>;
 }
 
-/** Maximum number of facts in memory; beyond it they are read from the database. */
+/** Maximum number of facts in memory; when there are more, they are read from the database. */
 const maxFacts = 10_000;
 
 /** Buffers facts from the streams, in the order of their positions, until they are followed. */
@@ -44,17 +44,17 @@ export class FactBuffer {
     );
   }
 
-  /** Returns and forgets the facts in `(after, upTo]`; `undefined` when some of them are not in memory. */
+  /** Removes and returns the facts in `(after, upTo]`; `undefined` when some of them are not in memory. */
   take(after: number, upTo: number): readonly Fact[] | undefined {
     const isComplete = after >= this.#since;
     const end = this.#facts.findIndex(({ position }) => position > upTo);
     const taken = this.#facts.splice(0, end === -1 ? this.#facts.length : end);
-    // If handling them fails, the next attempt reads them from the database.
+    // When the caller fails to handle them, its next attempt reads them from the database.
     this.#since = Math.max(this.#since, upTo);
     return isComplete ? taken.filter(({ position }) => position > after) : undefined;
   }
 
-  /** The facts that were not taken. */
+  /** The facts that were not taken yet. */
   get rest(): readonly Fact[] {
     return this.#facts;
   }

@@ -24,6 +24,7 @@ export type Fact =
     }
   | { readonly kind: 'device list'; readonly position: number; readonly userId: string };
 
+/** A change of the membership of a user, as far as it concerns whether the user is joined. */
 export interface MembershipStep {
   readonly userId: string;
   readonly wasJoined: boolean;

@@ -27,13 +27,14 @@ export interface FanOutDeps extends StoredFactsDeps {
  */
 export class FanOut {
   readonly #deps: FanOutDeps;
+  /** Position up to which the outbox is complete; `undefined` until it is read. */
   #progress: number | undefined;
 
   constructor(deps: FanOutDeps) {
     this.#deps = deps;
   }
 
-  /** Handles all facts in `(after, upTo]` that have not been handled. */
+  /** Handles the facts in `(after, upTo]` that were not handled before. */
   async follow(after: number, upTo: number): Promise<void> {
     this.#progress ??= (await readProgress(this.#deps.database.reader<AppserviceTables>())) ?? 0;
     const from = Math.max(after, this.#progress);
@@ -64,6 +65,7 @@ export class FanOut {
     this.#deps.onEntries(services);
   }
 
+  /** Returns the services that have to receive a fact, and updates the cached services of rooms. */
   async #servicesOf(fact: Fact, facts: readonly Fact[], index: number): Promise<Iterable<Appservice>> {
     const { users, rooms } = this.#deps;
     if (fact.kind === 'event') return this.#ofEvent(fact, facts, index);
@@ -98,13 +100,13 @@ export class FanOut {
     }
     for (const step of memberships) {
       rooms.change(roomId, step);
-      // A join is the first event that the service gets of the room.
+      // The service receives the join itself as the first event of the room.
       if (step.isJoined) for (const service of users.of(step.userId)) found.add(service);
     }
     return found;
   }
 
-  /** Services that share a room with a user. */
+  /** Returns the services that receive changes of device lists and share a room with a user. */
   async #ofDeviceList(userId: string): Promise<Iterable<Appservice>> {
     const { users, rooms, userRooms } = this.#deps;
     const found = new Set<Appservice>(users.of(userId));
@@ -116,7 +118,7 @@ export class FanOut {
   }
 }
 
-/** Users who leave a room by one of the facts: they are joined before it. */
+/** Returns the users who leave a room by one of the facts: they are joined until then. */
 function leavers(roomId: string, facts: readonly Fact[]): string[] {
   return facts.flatMap((fact) => {
     if (fact.kind !== 'event' && fact.kind !== 'memberships') return [];

@@ -48,7 +48,7 @@ export async function* storedFacts(
 
 type Stored = Awaited<ReturnType<RoomReader['events']['between']>>[number];
 
-/** The membership that the event sets. A user who is not joined after it is taken for one who was joined before. */
+/** Returns the membership that an event sets. A user who is not joined after it counts as joined before it. */
 function membershipsOf({ event: { type, stateKey, content } }: Stored) {
   if (type !== 'm.room.member' || stateKey === undefined) return [];
   const isJoined = content['membership'] === 'join';

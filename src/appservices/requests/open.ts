@@ -22,7 +22,7 @@ export interface ServiceRequests {
   readonly queries: Queries;
 }
 
-/** Opens requests to services, which exist before rooms are open. */
+/** Opens requests to services; to be called before rooms are opened, which look up aliases through them. */
 export async function openServiceRequests(deps: ServiceRequestsDeps): Promise<ServiceRequests> {
   const { registry, database, http, log, options } = deps;
   const rows = registry.isEmpty ? [] : await readQueues(database.reader<AppserviceTables>());
@@ -35,7 +35,10 @@ export async function openServiceRequests(deps: ServiceRequestsDeps): Promise<Se
     spellings,
     onSpelling: (serviceId, spelling) =>
       void store(serviceId, spelling).catch((error: unknown) =>
-        log.warn({ err: error, service: serviceId }, 'The paths of an application service were not stored'),
+        log.warn(
+          { err: error, service: serviceId },
+          'The path prefix of an application service could not be stored',
+        ),
       ),
     sendsTokenInQuery: options.use_appservice_legacy_authorization,
   });

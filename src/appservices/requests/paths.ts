@@ -1,8 +1,8 @@
 import { toDocumentsSpelling, toEcosystemSpelling } from '../../kernel/http/index.ts';
 
 /**
- * Which paths a service serves: those of one of the two namespaces, or those from before the specification, which have
- * no prefix (application service API, "Legacy routes").
+ * The paths that a service serves: those of one of the two spellings (`/_matrix` or `/_proto`), or the legacy paths without
+ * a prefix (application service API, "Legacy routes").
  */
 export type Spelling = 'ecosystem' | 'documents' | 'legacy';
 
@@ -16,7 +16,10 @@ export function spellingsToTry(known: Spelling = 'ecosystem'): readonly Spelling
 export const isSpelling = (text: string | null): text is Spelling =>
   spellings.some((known) => known === text);
 
-/** @param path path and query in the documents' spelling, for instance `/_proto/app/v1/users/@a:b` */
+/**
+ * Returns a path in a spelling.
+ * @param path path and query in the documents' spelling, for instance `/_proto/app/v1/users/@a:b`
+ */
 export function spell(path: string, spelling: Spelling): string {
   if (spelling === 'documents') return toDocumentsSpelling(path);
   if (spelling === 'ecosystem') return toEcosystemSpelling(path);

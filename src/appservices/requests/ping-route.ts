@@ -17,10 +17,10 @@ export interface PingDeps {
 /** Milliseconds for which the request waits for the response of the service. */
 const timeout = 20_000;
 
-/** Maximum number of UTF-16 units of the service's response in an error. */
+/** Maximum number of UTF-16 units of the service's response that an error quotes. */
 const maxQuoted = 1_000;
 
-/** Client-server API, "POST /_matrix/client/v1/appservice/{appserviceId}/ping". */
+/** The route of pings. Source: client-server API, `POST /_matrix/client/v1/appservice/{appserviceId}/ping`. */
 export function pingRoute({ registry, client, clock, onAnswer }: PingDeps): Route {
   return route(
     {

@@ -24,12 +24,12 @@ export class Queries {
     this.#deps = deps;
   }
 
-  /** @returns whether a service has created the room of the alias */
+  /** Asks services for an alias. @returns whether a service has created its room */
   aliasExists(alias: string): Promise<boolean> {
     return this.#ask(`rooms/${encodeURIComponent(alias)}`, ({ aliases }) => aliases.has(alias));
   }
 
-  /** @returns whether a service has created the user */
+  /** Asks services for a user. @returns whether a service has created the user */
   userExists(userId: string): Promise<boolean> {
     return this.#ask(`users/${encodeURIComponent(userId)}`, (service) => service.mayActAs(userId));
   }

@@ -49,7 +49,7 @@ for (const database of serverDatabases(import.meta.url)) {
       });
     const pathsOf = (service: ApplicationService) => service.requests.map(({ path }) => path);
 
-    it('ask for an alias that does not exist, which the service creates before it answers', async () => {
+    it('asks the service for an alias that does not exist, and returns the room that the service creates', async () => {
       const alias = '#irc_tea:test';
       let roomId = '';
       irc.respond = async ({ path }) => {
@@ -71,7 +71,7 @@ for (const database of serverDatabases(import.meta.url)) {
       irc.respond = () => undefined;
     });
 
-    it('ask for a user who does not exist, for a profile and after an invite', async () => {
+    it('asks the service for a user who does not exist, when a profile is requested and after an invite', async () => {
       irc.respond = async ({ method, path }) => {
         const name = /^\/_matrix\/app\/v1\/users\/%40(irc_(?:pia|quin))%3Atest$/.exec(path)?.[1];
         if (name === undefined)
@@ -87,7 +87,7 @@ for (const database of serverDatabases(import.meta.url)) {
       irc.respond = () => undefined;
     });
 
-    it('[option: use_appservice_legacy_authorization] have the token in the query as well', () => {
+    it('[option: use_appservice_legacy_authorization] sends the hs_token in the query as well', () => {
       const tokens = irc.requests.map(({ query }) => query.get('access_token'));
       assert.deepEqual([...new Set(tokens)], [irc.hsToken]);
       assert.deepEqual(
@@ -96,7 +96,7 @@ for (const database of serverDatabases(import.meta.url)) {
       );
     });
 
-    it('do not record the visits of users of services unless track_appservice_user_ips is set', async () => {
+    it('records no addresses of requests as users of services unless track_appservice_user_ips is set', async () => {
       const asPia = { token: irc.token, query: { user_id: '@irc_pia:test' } };
       await call('GET', `${v3}/devices`, asPia);
       await call('GET', `${v3}/devices`, asPia);
@@ -104,7 +104,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.doesNotMatch(JSON.stringify(whois), /127\.0\.0\.1/);
     });
 
-    it('learn the paths of a service that serves /_proto or paths without a prefix, and remember them', async () => {
+    it('learns whether a service serves /_matrix, /_proto or paths without a prefix, and stores it', async () => {
       old.respond = ({ path }) => (path.startsWith('/_proto/') ? undefined : unrecognized);
       const ping = () =>
         call('POST', '/_matrix/client/v1/appservice/old/ping', { token: old.token, body: {} });
@@ -121,7 +121,7 @@ for (const database of serverDatabases(import.meta.url)) {
       old.respond = () => undefined;
     });
 
-    it('POST /appservice/{appserviceId}/ping passes the transaction id on and reports what fails', async () => {
+    it('POST /appservice/{appserviceId}/ping passes the transaction id to the service and reports failures', async () => {
       const ping = (service: ApplicationService, token = service.token, body: object = {}) =>
         call('POST', `/_matrix/client/v1/appservice/${service.id}/ping`, { token, body });
       await ping(irc, irc.token, { transaction_id: 'mine' });
@@ -183,7 +183,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.deepEqual(await call('GET', `${v3}/thirdparty/location`, alias), [location]);
     });
 
-    it('list rooms of a network under the id of the instance', async () => {
+    it('lists the rooms of a network under the id of its instance', async () => {
       irc.respond = () => undefined;
       const body = { name: 'Tea', preset: 'public_chat' };
       const created = await server.api('POST', `${v3}/createRoom`, { token: irc.token, body });

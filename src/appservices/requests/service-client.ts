@@ -21,14 +21,14 @@ export interface ServiceAnswer {
   readonly json: JsonValue | undefined;
 }
 
-/** A service that receives no requests (`url: null`). */
+/** The error of requests to a service that receives none (`url: null`). */
 export class NoUrl extends Error {}
 
 export interface ServiceClientDeps {
   readonly http: Pick<OutboundHttp, 'fetch'> | undefined;
-  /** Which paths each service serves, by its id; updated when it is learned. */
+  /** The paths that each service serves, by id of the service; updated when a request shows others. */
   readonly spellings: Map<string, Spelling>;
-  /** Stores which paths a service serves. */
+  /** Called to store the paths that a service serves. */
   readonly onSpelling: (serviceId: string, spelling: Spelling) => void;
   /** Sends the token in the query as well (`use_appservice_legacy_authorization`). */
   readonly sendsTokenInQuery: boolean;
@@ -45,7 +45,10 @@ export class ServiceClient {
     this.#deps = deps;
   }
 
-  /** @throws OutboundError without a complete response; NoUrl */
+  /**
+   * Sends a request, with each spelling of its path until the service knows one.
+   * @throws OutboundError when no complete response arrives; NoUrl
+   */
   async send(service: Appservice, request: ServiceRequest): Promise<ServiceAnswer> {
     const { spellings, onSpelling } = this.#deps;
     const known = spellings.get(service.id);

@@ -15,7 +15,7 @@ export interface AppserviceSenderDeps extends ServiceQueueDeps {
 /** The name of the follower. */
 export const outboxName = 'appservices';
 
-/** Follows the streams and sends each service what it has to receive. Services do not wait for each other. */
+/** Follows the streams and sends each service its transactions. Services do not wait for each other. */
 export class AppserviceSender {
   readonly #deps: AppserviceSenderDeps;
   readonly #queues = new Map<string, ServiceQueue>();
@@ -30,7 +30,7 @@ export class AppserviceSender {
     });
   }
 
-  /** Starts to send, first what is pending since the last stop. */
+  /** Starts to send, first what was pending when the server stopped. */
   async start(): Promise<void> {
     const { database, registry } = this.#deps;
     const reader = database.reader<AppserviceTables>();
@@ -55,16 +55,17 @@ export class AppserviceSender {
     await Promise.all(this.#queues.values().map((queue) => queue.stop()));
   }
 
-  /** Sends what services have to receive. */
+  /** Sends to services what is in their outbox, and their ephemeral data. */
   wake(services: Iterable<Appservice>): void {
     for (const { id } of services) this.#queues.get(id)?.wake();
   }
 
-  /** Ends the backoff of a service, after a sign of life. */
+  /** Ends the backoff of a service that has shown that it is up. */
   retryNow(serviceId: string): void {
     this.#queues.get(serviceId)?.retryNow();
   }
 
+  /** Whether a service did not accept the last attempt. */
   isFailing(serviceId: string): boolean {
     return this.#queues.get(serviceId)?.isFailing === true;
   }

@@ -17,7 +17,7 @@ export interface ComposeDeps {
 
 /**
  * Composes a transaction of entries of the outbox, in their order.
- * @returns undefined when nothing of them exists any more
+ * @returns `undefined` when there is nothing to send, because what the entries are about was deleted
  */
 export async function composeTransaction(
   deps: ComposeDeps,
@@ -60,7 +60,7 @@ async function eventsOf(
   return clientEvents.render(visible, { userId: sender, deviceId: undefined });
 }
 
-/** Messages as in `to_device` of transactions: with the user and the device that they are for. */
+/** Returns messages in the format of `to_device` of transactions: with the user and the device to which they are addressed. */
 async function messagesOf({ queues }: ComposeDeps, rows: readonly OutboxRow[]): Promise<JsonObject[]> {
   const messages: JsonObject[] = [];
   for (const { kind, subject, position } of rows) {

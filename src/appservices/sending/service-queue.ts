@@ -16,17 +16,17 @@ export interface ServiceQueueDeps extends ComposeDeps {
   readonly clock: Clock;
   readonly log: Logger;
   readonly client: ServiceClient;
-  /** Returns and forgets the ephemeral data that a service has to receive. */
+  /** Removes and returns the ephemeral data that a service has to receive. */
   readonly takeEphemeral: (serviceId: string) => readonly JsonObject[];
 }
 
-/** Entries in one transaction. */
+/** Maximum number of outbox entries in one transaction; entries at the position of the last one are added to it. */
 const maxEntries = 100;
 
 /** Milliseconds for which a service may process a transaction. */
 const timeout = 60_000;
 
-/** Milliseconds before a transaction is sent again: first and longest. A sign of life does not shorten the first. */
+/** First and longest backoff in milliseconds before a transaction is sent again. A request of the service ends all but the first. */
 const [minBackoff, maxBackoff] = [1_000, 5 * 60_000];
 
 /** A transaction that the service has not accepted. */
@@ -44,16 +44,17 @@ export class ServiceQueue {
   readonly service: Appservice;
   readonly #deps: ServiceQueueDeps;
   readonly #stopping = new AbortController();
+  /** Ends the backoff. */
   #hurry = new AbortController();
   #lastId: number;
   #pending: PendingTransaction | undefined;
-  /** Set when the stored transaction was accepted and is still stored. */
+  /** Whether the service has accepted the transaction that is still in the database. */
   #isAcceptedUnsaved = false;
   #running: Promise<void> | undefined;
   #isWoken = false;
   #isFailing = false;
 
-  /** @param stored the last transaction, from before the start */
+  /** @param stored the last transaction before this start; `undefined` when there was none */
   constructor(
     service: Appservice,
     deps: ServiceQueueDeps,
@@ -70,7 +71,7 @@ export class ServiceQueue {
     return this.#isFailing;
   }
 
-  /** Sends what there is to send. */
+  /** Sends transactions until nothing is left to send. */
   wake(): void {
     if (this.#stopping.signal.aborted) return;
     this.#isWoken = true;
@@ -80,7 +81,7 @@ export class ServiceQueue {
     });
   }
 
-  /** Ends the backoff after its first second, after a sign of life of the service. */
+  /** Ends the backoff, though not its first second, after the service has shown that it is up. */
   retryNow(): void {
     if (this.#isFailing) this.#hurry.abort();
   }
@@ -145,7 +146,7 @@ export class ServiceQueue {
     const { signal } = this.#stopping;
     const answer = await this.#deps.client.send(this.service, { method: 'PUT', path, body, timeout, signal });
     if (answer.status < 200 || answer.status >= 300) {
-      throw new Error(`It answered ${answer.status}: ${answer.text.slice(0, 200)}`);
+      throw new Error(`The application service answered ${answer.status}: ${answer.text.slice(0, 200)}`);
     }
     if (this.#isFailing) this.#deps.log.info({ service: this.service.id }, 'The application service is back');
     this.#isFailing = false;

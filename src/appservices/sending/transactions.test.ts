@@ -68,7 +68,7 @@ for (const database of serverDatabases(import.meta.url)) {
     const textsOf = (service: ApplicationService) =>
       service.events.filter(({ type }) => type === 'm.room.message').map(({ content }) => content.body);
 
-    it('contain the events of rooms with a user of the service, in order, once each and authorized by the hs_token', async () => {
+    it('sends a service the events of rooms with its users, in order, once each and with the hs_token', async () => {
       const user = await puppet(irc, 'ann');
       const roomId = await createRoom();
       await say(roomId, 'before the join');
@@ -92,10 +92,10 @@ for (const database of serverDatabases(import.meta.url)) {
         assert.deepEqual([authorization, query.get('access_token')], [`Bearer ${irc.hsToken}`, null]);
         assert.match(path, /^\/_matrix\/app\/v1\/transactions\//);
       }
-      assert.deepEqual(xmpp.events, [], 'a service without users in the room');
+      assert.deepEqual(xmpp.events, [], 'events reached a service without users in the room');
     });
 
-    it('contain invites of users of the service, and end when the last one leaves', async () => {
+    it('sends invites of users of a service, and no events of a room after the last user of the service has left', async () => {
       const user = await puppet(irc, 'bea');
       const roomId = await createRoom();
       await call('POST', `/rooms/${roomId}/invite`, anna.token, { user_id: user });
@@ -116,7 +116,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.ok(!textsOf(irc).includes('after the leave'));
     });
 
-    it('contain the events of rooms whose alias is in a namespace of the service', async () => {
+    it('sends the events of rooms with an alias in a namespace of a service', async () => {
       const roomId = await createRoom();
       const path = `/directory/room/${encodeURIComponent('#irc_den:test')}`;
       await say(roomId, 'without an alias');
@@ -126,7 +126,7 @@ for (const database of serverDatabases(import.meta.url)) {
       assert.ok(!textsOf(irc).includes('without an alias'));
     });
 
-    it('are repeated with the same id and content until accepted, also after a restart, and do not delay other services', async () => {
+    it('repeats a transaction with the same id and content until it is accepted, also after a restart, without a delay for other services', async () => {
       const roomId = await createRoom();
       await join(irc, await puppet(irc, 'cid'), roomId);
       await join(xmpp, await puppet(xmpp, 'cid'), roomId);
@@ -145,7 +145,7 @@ for (const database of serverDatabases(import.meta.url)) {
       const attempts = () => irc.transactions.filter(({ path }) => path === failed.path);
       await irc.until(() => attempts().length >= 2);
       isDown = false;
-      // Any request of the service is a sign of life, which ends the backoff.
+      // Any request of the service shows that it is up, which ends the backoff.
       await call('GET', '/account/whoami', irc.token);
       await irc.until(() => textsOf(irc).includes('three'));
       assert.deepEqual(textsOf(irc).slice(-3), texts);
@@ -159,7 +159,7 @@ for (const database of serverDatabases(import.meta.url)) {
       irc.respond = () => undefined;
     });
 
-    it('contain typing, receipts, presence and to-device messages for services with receive_ephemeral', async () => {
+    it('sends typing, receipts, presence and to-device messages to services with receive_ephemeral', async () => {
       const user = await puppet(xmpp, 'dan');
       const roomId = await createRoom();
       await join(xmpp, user, roomId);
@@ -203,12 +203,12 @@ for (const database of serverDatabases(import.meta.url)) {
       const synced = await server.api('GET', `${v3}/sync`, { token: xmpp.token, query });
       assert.ok(
         !synced.raw.includes('m.custom'),
-        'messages of users whom the service owns are received once',
+        'a message that a transaction contained was received in a sync as well',
       );
       assert.ok(irc.transactions.every(({ body }) => !('ephemeral' in body) && !('to_device' in body)));
     });
 
-    it('contain changed device lists and counts of keys for services with org.matrix.msc3202', async () => {
+    it('sends changed device lists and counts of keys to services with org.matrix.msc3202', async () => {
       const user = await puppet(xmpp, 'eve');
       const roomId = await createRoom();
       await join(xmpp, user, roomId);

@@ -22,13 +22,13 @@ export interface BadgeCountsDeps {
   readonly countsRooms: boolean;
 }
 
-/** The unread rooms of a user, as they were counted last. */
+/** The unread rooms of a user at the last count. */
 interface Badge {
-  /** Facts of rooms up to here are counted. */
+  /** Position on the stream up to which events are counted. */
   upTo: number;
   /** Unread notifications by room id; rooms without any are absent. */
   readonly rooms: Map<string, number>;
-  /** Rooms with a receipt of the user since. */
+  /** Rooms in which the user has given a receipt since the last count. */
   changed: Set<string>;
 }
 
@@ -41,13 +41,15 @@ const roomsAtOnce = 8;
 const maxUsers = 20_000;
 
 /**
- * Counts what is unread in all rooms of a user, for the number that apps show at their icon. Only rooms with newer
- * events or receipts are counted again, and all when the user has changed their push rules or ignored users.
+ * Counts the unread notifications and invites of a user in all rooms, for the number that apps show on their icon. Only
+ * rooms with newer events or receipts are counted again, and all when the user has changed the push rules or ignored users.
  */
 export class BadgeCounts {
   readonly #deps: BadgeCountsDeps;
   readonly #badges: Cache<string, Badge>;
+  /** By user, so that counts of one user do not overlap. */
   readonly #users = new KeyedMutex();
+
   constructor(deps: BadgeCountsDeps) {
     this.#deps = deps;
     this.#badges = deps.caches.create('badges', {
@@ -77,7 +79,7 @@ export class BadgeCounts {
     const { changed } = badge;
     const upTo = streams.current;
     badge.changed = new Set();
-    // Receipts that arrive from now on are noted in it.
+    // The cached badge collects the receipts that arrive during the count.
     this.#badges.set(userId, badge);
     try {
       await this.#recount(userId, badge, this.#outdated(rooms, badge, changed), upTo);
@@ -90,12 +92,13 @@ export class BadgeCounts {
     let total = 0;
     for (const room of rooms) {
       if (room.membership === 'invite') total += (await this.#isShown(userId, room)) ? 1 : 0;
-      if (room.membership === 'join') total += this.#worth(badge.rooms.get(room.roomId) ?? 0);
+      if (room.membership === 'join') total += this.#shareOf(badge.rooms.get(room.roomId) ?? 0);
     }
     return total;
   }
 
-  #worth(count: number): number {
+  /** Returns what the unread notifications of a room add to the badge. */
+  #shareOf(count: number): number {
     return this.#deps.countsRooms ? Math.min(1, count) : count;
   }
 
@@ -124,6 +127,7 @@ export class BadgeCounts {
     });
   }
 
+  /** Whether an invite is shown to the user, whose permissions for invites may hide it. */
   async #isShown(userId: string, { eventNid }: UserRoom): Promise<boolean> {
     const { engine, invitePolicy } = this.#deps;
     const invite = await engine.events.get(eventNid);

@@ -75,7 +75,7 @@ async function openSetting(open: Parameters<typeof openUnread>[0]) {
 
 type Setting = Awaited<ReturnType<typeof openSetting>>;
 
-/** Plays scripts in a room, on the server and in the model. */
+/** Performs the steps of a script in a room, on the server and in the model. */
 class Play {
   readonly events: ModelEvent[] = [];
   readonly users = new Map([alice, bob, carol].map((userId) => [userId, newModelUser(userId)]));
@@ -180,8 +180,8 @@ function isForbidden(error: unknown): boolean {
 }
 
 forEachDatabase((open) => {
-  describe('push rules in a conversation', () => {
-    it('give the counts, the notifications and the list of a model, at whatever times clients ask', async () => {
+  describe('push rules in generated conversations', () => {
+    it('agrees with a model on notified users, unread counts and the list of notifications, whenever clients request them', async () => {
       const setting = await openSetting(open);
       const { counts, notified, notifications, badge } = setting;
       await fc.assert(

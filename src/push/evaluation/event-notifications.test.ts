@@ -57,7 +57,7 @@ forEachDatabase((open) => {
       assert.deepEqual(await notified(after, bob, dave), []);
     });
 
-    it('notifies the user whom an event invites, unless their permissions for invites or they themselves say otherwise', async () => {
+    it('notifies the user whom an event invites, unless the user blocks or ignores the inviter or has rejected the invite', async () => {
       const { under, notified } = await openUnread(open);
       const roomId = await under.rooms.creation.create(alice, { invite: [dave] });
       const { eventNid } = (await under.engine.userRooms.of(dave)).get(roomId)!;

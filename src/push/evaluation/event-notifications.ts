@@ -42,7 +42,7 @@ export class EventNotifications {
    * Returns the notifications of an event by user; users whom it does not notify are absent. An event notifies users
    * that were joined before it, and the user whom it invites. Events that are read, redacted, not on the timeline or
    * backfilled notify no user.
-   * Joined users may see each event since their join whatever the room's history visibility is.
+   * History visibility is not checked, because joined users may see every event since their join.
    * @param stored an event of the timeline, or an out-of-band invite
    * @param userIds local users; those outside of the room are left out
    */

@@ -54,7 +54,7 @@ export class NotifiedMembers {
     });
   }
 
-  /** Returns at once for users and rooms that are in use. */
+  /** Returns at once when the data are in memory, as for users and rooms that are in use. */
   of(head: RoomHead, userId: string): NotifiedMember | Promise<NotifiedMember> {
     const { receipts, rules, ignored, threads } = this.#deps;
     const { roomId } = head;
@@ -107,8 +107,8 @@ function displayNameIn({ event }: StoredEvent): string {
 }
 
 /**
- * Returns whether a receipt covers an event, as far as it is known before the event's thread is: the event is on the
- * main timeline, before the receipt.
+ * Returns whether a receipt covers an event that is certainly on the main timeline, because it relates to no other
+ * event. Does not look up the threads of events, so that false means unknown.
  */
 export function isReadOnMainTimeline({ event, stream = 0 }: StoredEvent, read: ReadUpTo): boolean {
   return stream <= read.thread() && relationOf(event.content) === undefined;

@@ -8,7 +8,7 @@ import type { RoomHead, RoomReader, StoredEvent } from '../../room-engine/index.
  * Number of prepared events in the cache: as many as a user's count looks back, so that they are prepared once for all
  * members of a room who count at the same time.
  */
-const remembered = 1_200;
+const maxPrepared = 1_200;
 
 /** The properties of an event for push rules that are the same for all members. */
 export interface PreparedEvent {
@@ -35,7 +35,7 @@ export class PushEvents {
   constructor(engine: RoomReader, caches: CacheRegistry) {
     this.#engine = engine;
     this.#events = caches.create('push_events', {
-      size: remembered,
+      size: maxPrepared,
       maxBytes: 2 * MiB,
       sizeOf: ({ bytes }) => bytes,
     });

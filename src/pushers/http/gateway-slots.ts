@@ -1,12 +1,17 @@
 import { BriefMap } from '../../kernel/brief-map.ts';
 
-/** Maximum number of concurrent requests: to one gateway, of pushers that work, and of pushers that have failed. */
+/**
+ * Maximum number of concurrent requests: to one gateway, of pushers whose last attempt succeeded, and of pushers whose
+ * last attempt failed.
+ */
 const [maxPerGateway, maxProven, maxUnproven] = [8, 200, 50];
 
 /** Maximum number of concurrent requests of one user's pushers in each lane, so that a few users cannot fill it. */
 const maxPerUser = 5;
 
+/** A share of the concurrent requests, and the requests that wait for a slot of it. */
 interface Lane {
+  /** Number of free slots. */
   free: number;
   /** Running requests by user. */
   readonly users: BriefMap<string, number>;
@@ -25,7 +30,7 @@ interface Waiting extends GatewayRequest {
 
 /**
  * Bounds concurrent requests to push gateways. A gateway that does not answer occupies only its own share, as do the
- * pushers of one user, and pushers that have failed share a lane of their own, so that they never delay pushers that work.
+ * pushers of one user. Pushers whose last attempt failed have a lane of their own, so that they never delay the others.
  */
 export class GatewaySlots {
   readonly #running = new BriefMap<string, number>();
@@ -43,7 +48,7 @@ export class GatewaySlots {
       lane.free++;
       removeOne(this.#running, request.host);
       removeOne(lane.users, request.userId);
-      // The ended request may have been the limit of its gateway, for which requests of both lanes wait.
+      // Requests of both lanes may wait for the gateway of the request that ended.
       this.#startNext(this.#proven);
       this.#startNext(this.#unproven);
     }

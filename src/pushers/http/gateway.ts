@@ -1,10 +1,10 @@
 import type { OutboundHttp } from '../../kernel/outbound/index.ts';
 import { isJsonObject, type JsonObject } from '../../protocol/index.ts';
 import type { Pusher } from '../pusher.ts';
-import { gatewayOf } from '../pusher-request.ts';
+import { gatewayUrlOf } from '../pusher-request.ts';
 import type { GatewaySlots } from './gateway-slots.ts';
 
-/** Milliseconds for a request, and bytes of its response. */
+/** Timeout of a request in milliseconds, and maximum bytes of its response. */
 const [timeout, maxBody] = [30_000, 65_536];
 
 /** Sends notifications to push gateways. Source: push gateway API, `POST /notify`. */
@@ -20,14 +20,15 @@ export class Gateways {
   /**
    * Sends a notification.
    * @returns whether the gateway rejects the push key for good
-   * @throws OutboundError without a complete response; Error for a status other than 2xx
+   * @throws OutboundError when no complete response arrives; Error for a status other than 2xx and for a pusher without
+   * a valid URL
    */
   async send(
     pusher: Pusher,
     notification: JsonObject,
     signal: AbortSignal,
   ): Promise<'accepted' | 'rejected'> {
-    const url = gatewayOf(pusher);
+    const url = gatewayUrlOf(pusher);
     if (!url) throw new Error('The pusher has no valid URL');
     const { status, body } = await this.#slots.run(
       { host: url.host, userId: pusher.userId },

@@ -18,7 +18,7 @@ for (const database of serverDatabases(import.meta.filename)) {
     });
     after(() => under.stop());
 
-    /** A user with a pusher of their own gateway, in a room with Anna. */
+    /** Registers a user with a pusher at a gateway of its own, in a room with Anna. */
     const start = async (pusher: object = {}, tls?: { name: string }) => {
       const gateway = await PushGateway.start(tls && commonTestAuthority().issue(tls.name));
       const user = await under.server.register(`user${++count}`);
@@ -93,7 +93,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       await gateway.stop();
     });
 
-    it('sends a lower count when the user has read, and nothing for events that were read before', async () => {
+    it('sends a lower count when the user has read events, and no notification of events that were read while they were pending', async () => {
       const { gateway, user, roomId } = await start();
       gateway.behaviour = 'never answer';
       const first = await under.say(anna!, roomId, 'one');
@@ -114,7 +114,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       await gateway.stop();
     });
 
-    it('keeps the order of events while a gateway fails, retries with a doubling backoff, and stores it', async () => {
+    it('keeps the order of events while a gateway fails, and retries with a growing backoff that survives a restart', async () => {
       const { gateway, roomId } = await start();
       gateway.behaviour = 'fail';
       const sent = [await under.say(anna!, roomId, 'one'), await under.say(anna!, roomId, 'two')];
@@ -139,7 +139,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       await gateway.stop();
     });
 
-    it('delivers to other gateways while one never answers', async () => {
+    it('sends to other gateways while one never answers', async () => {
       const hanging = await start();
       const { gateway, user } = await start();
       hanging.gateway.behaviour = 'never answer';
@@ -162,10 +162,10 @@ for (const database of serverDatabases(import.meta.filename)) {
       await gateway.stop();
     });
 
-    it('sends nothing for disabled pushers, and none of it after they are enabled', async () => {
+    it('sends no notifications while a pusher is disabled, nor those of that time after it is enabled', async () => {
       const { gateway, user, roomId, pushkey } = await start({ 'org.matrix.msc3881.enabled': false });
       await under.say(anna!, roomId, 'one');
-      // Ben's notification of the same event shows that it was processed.
+      // The notification of a later event to another user shows that the first event was processed.
       const other = await start();
       await under.say(anna!, other.roomId, 'two');
       await other.gateway.notification(0);
@@ -175,7 +175,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       await Promise.all([gateway.stop(), other.gateway.stop()]);
     });
 
-    it('sends to several pushers of a user, and nothing of own events', async () => {
+    it('sends to all pushers of a user, and nothing for events that the user sent', async () => {
       const { gateway, user, roomId } = await start();
       await under.addPusher(user, 'another key', {
         data: { url: gateway.url(), 'org.matrix.msc4076.disable_badge_count': true },

@@ -23,34 +23,37 @@ export interface HttpPusherDeps {
 }
 
 /**
- * Milliseconds until the next attempt after a failure: first and longest. They double, as those of the reference server
+ * First and longest backoff in milliseconds. It doubles with each failure, as in the reference server
  * (`synapse/push/httppusher.py`).
  */
 const [minBackoff, maxBackoff] = [1_000, 3_600_000];
 
-/** Bounds the events that wait for a gateway that does not answer: their number, and milliseconds that they wait. */
+/** Bounds the pending events of a gateway that does not answer: their number, and their age in milliseconds. */
 const [maxPending, maxAge] = [1_000, 7 * 24 * 3_600_000];
 
-/** Whether something remains to be done. */
+/** The end of a step: the next step follows at once, a timer starts it, or nothing remains to be done. */
 type Step = 'go on' | 'wait' | 'done';
 
-/** Sends the notifications of one pusher, one after the other. Its work is on disk, so that nothing is lost by a crash. */
+/** Sends the notifications of one pusher, one after the other. Pending events are on disk, so that a crash loses none. */
 export class HttpPusher {
   readonly #id: number;
   readonly #deps: HttpPusherDeps;
   readonly #ended: () => void;
   #running: Promise<void> | undefined;
-  /** Work was added since the last look at the database. */
+  /** Work was added since the database was last read. */
   #hasWork = false;
-  /** The unread count may have changed. */
+  /** The unread count may have changed since the gateway received it. */
   #badgeIsStale = false;
   #timer: Timer | undefined;
-  /** Position of the event that the gateway may have received without this server knowing it. */
+  /**
+   * Position of the event that the gateway may have received although no response arrived; `next`: the first pending
+   * event, after a restart.
+   */
   #maybeSent: number | 'next' | undefined;
 
   /**
    * @param ended called when nothing remains to be done
-   * @param isRestored whether the last run of the server may have sent its first pending event
+   * @param isRestored whether the server may have sent the first pending event before it was restarted
    */
   constructor(id: number, deps: HttpPusherDeps, { ended, isRestored = false }: HttpPusherOptions) {
     this.#id = id;
@@ -59,7 +62,7 @@ export class HttpPusher {
     if (isRestored) this.#maybeSent = 'next';
   }
 
-  /** Sends what is pending. */
+  /** Sends the pending events. */
   kick(): void {
     this.#hasWork = true;
     this.#run();
@@ -71,7 +74,7 @@ export class HttpPusher {
     this.kick();
   }
 
-  /** Resolves when the request that is being sent has ended. */
+  /** Cancels the next attempt, and resolves when the request that is being sent has ended. */
   async stop(): Promise<void> {
     this.#timer?.cancel();
     await this.#running;
@@ -96,7 +99,10 @@ export class HttpPusher {
         step = await this.#step();
       } catch (error) {
         if (this.#deps.stopping.aborted) return;
-        this.#deps.log.error({ err: error, pusher: this.#id }, 'A pusher could not read or write its state');
+        this.#deps.log.error(
+          { err: error, pusher: this.#id },
+          'A notification could not be prepared, or its outcome could not be stored',
+        );
         step = this.#wait(minBackoff);
       }
       // Work that was added during the step may end the wait: a client that sets its pusher again ends the backoff.
@@ -165,7 +171,7 @@ export class HttpPusher {
       );
       await this.#write(async (writer) => {
         const present = await readPusher(writer, this.#id);
-        // A client that has set the pusher again since then has a valid push key.
+        // A client that has set the pusher again in the meantime may have made the push key valid.
         if (present?.setAt === pusher.setAt) await deletePushers(writer, [this.#id]);
       });
       return 'go on';
@@ -188,14 +194,14 @@ export class HttpPusher {
     const { userId, appId, failingSince = now } = pusher;
     log.warn(
       { err: error, userId, appId, failures, retryIn: backoff },
-      'A push gateway accepted no notification',
+      'A push gateway did not accept a notification, which is sent again later',
     );
     await this.#write(async (writer) => {
       await writer
         .updateTable('pushers')
         .set({ failures, failing_since: failingSince, retry_at: now + backoff })
         .where('id', '=', this.#id)
-        // A client may have set it again: then it begins without failures.
+        // A pusher that a client has set again in the meantime begins without failures.
         .where('set_at', '=', pusher.setAt)
         .execute();
       const dropped = await trimPending(writer, this.#id, { max: maxPending, before: now - maxAge });
@@ -206,7 +212,7 @@ export class HttpPusher {
     return this.#wait(backoff);
   }
 
-  /** Deletes what is pending for a pusher that was deleted or disabled. */
+  /** Deletes the pending events of a pusher that was deleted or disabled. */
   async #drop(): Promise<Step> {
     this.#badgeIsStale = false;
     const [push] = await readPending(this.#deps.database.reader<PusherTables>(), this.#id, 1);

@@ -1,6 +1,6 @@
 import { HttpPusher, type HttpPusherDeps } from './http-pusher.ts';
 
-/** The pushers of push gateways that have something to send. */
+/** Runs the pushers that send to push gateways; only those with something to send are in memory. */
 export class HttpPushers {
   readonly #deps: HttpPusherDeps;
   readonly #active = new Map<number, HttpPusher>();
@@ -9,12 +9,12 @@ export class HttpPushers {
     this.#deps = deps;
   }
 
-  /** Sends what is pending since the last stop. @param ids of pushers */
+  /** Sends the events that were pending when the server stopped. @param ids of pushers */
   restore(ids: readonly number[]): void {
     for (const id of ids) this.#of(id, true).kick();
   }
 
-  /** Sends what is pending for a pusher. */
+  /** Sends the pending events of a pusher. */
   kick(id: number): void {
     this.#of(id).kick();
   }
@@ -24,7 +24,7 @@ export class HttpPushers {
     this.#of(id).updateBadge();
   }
 
-  /** Resolves when the requests that are being sent have ended; the signal of `stopping` aborts them. */
+  /** Resolves when the requests that are being sent have ended; the signal `stopping` aborts them. */
   async stop(): Promise<void> {
     await Promise.all(Array.from(this.#active.values(), (pusher) => pusher.stop()));
   }

@@ -62,7 +62,7 @@ export class Notifications {
     };
     const { format } = pusher.data;
     if (format === idsOnly || !this.#deps.includeContent) {
-      // The tweaks may show what the event contains, for instance that it mentions the user.
+      // Tweaks are left out, because they reveal something of the content, for instance that it mentions the user.
       return { notification: { ...ids, devices: [deviceOf(pusher)] } };
     }
     const [room, sender] = await Promise.all([
@@ -90,7 +90,7 @@ export class Notifications {
     };
   }
 
-  /** Builds the notification of a changed unread count, without an event. */
+  /** Builds the notification of a changed unread count; it names no event. */
   ofBadge(pusher: Pusher, unread: number): JsonObject {
     return { notification: { prio: 'low', ...countsOf(unread), devices: [deviceOf(pusher)] } };
   }

@@ -26,7 +26,7 @@ describe('throttleAfter', () => {
 });
 
 describe('messageText', () => {
-  it('shows texts and names of files, and nothing of encrypted rooms', () => {
+  it('shows texts and file names, hides the messages of encrypted rooms, and cuts long texts', () => {
     const content = { msgtype: 'm.text', body: 'Hello' };
     assert.equal(messageText('m.room.message', content, false), 'Hello');
     assert.equal(messageText('m.room.message', content, true), 'Encrypted message');

@@ -30,7 +30,7 @@ class MailingServer {
     return new MailingServer(await ServerWithMail.start(database, {}, { email, ...more }));
   }
 
-  /** Registers a user who gets mails. */
+  /** Registers a user who receives mails. */
   async subscriber(name: string): Promise<TestUser> {
     const user = await this.at.server.register(name);
     await this.at.addAddress(user, `${name}@example.org`);
@@ -52,7 +52,7 @@ class MailingServer {
     assert.equal(status, 200, raw);
   }
 
-  /** The mails about missed events to a user, without those that validated addresses. */
+  /** Returns the mails about missed events to a user, without those that validate addresses. */
   mailsTo(name: string): ReceivedMail[] {
     const mails = this.at.mailServer.received.filter(
       ({ to, raw }) => to[0] === `${name}@example.org` && /^List-Unsubscribe:/m.test(raw),
@@ -61,7 +61,7 @@ class MailingServer {
     return [...new Map(mails.map((mail) => [mail.content.messageId, mail])).values()];
   }
 
-  /** Advances the clock until a user has got this many mails. @returns the last one */
+  /** Advances the clock until a user has received this many mails. @returns the last one */
   async mailTo(name: string, count = 1, step = minute): Promise<ReceivedMail> {
     for (let steps = 0; this.mailsTo(name).length < count; steps++) {
       assert.ok(steps < 400, `no mail to ${name}`);
@@ -79,7 +79,7 @@ class MailingServer {
   }
 }
 
-/** The users who get mails. */
+/** The users who receive mails. */
 const names = [
   'bea',
   'ben',
@@ -128,7 +128,7 @@ for (const database of serverDatabases(import.meta.filename)) {
     });
     after(() => under.at.stop());
 
-    /** A user who gets mails. Their addresses were validated before the clock was advanced. */
+    /** Returns a user who receives mails, whose address was validated before the clock was advanced. */
     const subscriber = (name: (typeof names)[number]) => users.get(name)!;
     const users = new Map<string, TestUser>();
 
@@ -139,7 +139,7 @@ for (const database of serverDatabases(import.meta.filename)) {
     };
     const named = { name: 'Garden' };
 
-    it('are sent to new users who register with an address, until they remove it [option: email.notif_for_new_users]', async () => {
+    it('subscribes new users who register with a mail address, and unsubscribes them when they remove the address [option: email.notif_for_new_users]', async () => {
       const registered = await register(under, 'ida');
       const { body } = await clients.get('/pushers', registered);
       const [pusher] = body['pushers'] as Record<string, unknown>[];
@@ -152,7 +152,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.deepEqual(await clients.pushkeysOf(registered), []);
     });
 
-    it('have the subject of their kind [option: email.enable_notifs, email.subjects.message_from_person_in_room, email.subjects.message_from_person, email.subjects.messages_from_person, email.subjects.messages_in_room, email.subjects.messages_in_room_and_others, email.subjects.messages_from_person_and_others, email.subjects.invite_from_person_to_room, email.subjects.invite_from_person]', async () => {
+    it('chooses the subject of a mail by its rooms, senders and events [option: email.enable_notifs, email.subjects.message_from_person_in_room, email.subjects.message_from_person, email.subjects.messages_from_person, email.subjects.messages_in_room, email.subjects.messages_in_room_and_others, email.subjects.messages_from_person_and_others, email.subjects.invite_from_person_to_room, email.subjects.invite_from_person]', async () => {
       const addressed = ['bea', 'ben', 'bob', 'bud', 'cam', 'cas', 'cem', 'cid'] as const;
       const [bea, ben, bob, bud, cam, cas, cem, cid] = addressed.map(subscriber);
       await talk(bea!, ['one'], named);
@@ -179,7 +179,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       ]);
     });
 
-    it('wait, contain what is unread by then as text and HTML, and link to the client [option: email.notif_delay_before_mail, email.client_base_url]', async () => {
+    it('mails the events that are unread after the delay, as text and HTML with links into the client [option: email.notif_delay_before_mail, email.client_base_url]', async () => {
       const dan = subscriber('dan');
       const avatar = await uploadAvatar(anna);
       const sentAt = under.at.clock.now();
@@ -209,7 +209,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       );
     });
 
-    it('do not contain encrypted messages', async () => {
+    it('mails no content of encrypted messages, nor of other messages in encrypted rooms', async () => {
       const eve = subscriber('eve');
       const encryption = { type: 'm.room.encryption', content: { algorithm: 'm.megolm.v1.aes-sha2' } };
       const roomId = await clients.room(anna, [eve], { initial_state: [encryption] });
@@ -221,7 +221,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.match(content.text ?? '', /Encrypted message/);
     });
 
-    it('are sent once for a conversation, again after 10 minutes, and then after a day', async () => {
+    it('mails a conversation once, again after a pause of 10 minutes, and then after a day', async () => {
       const roomId = await talk(subscriber('fay'), ['one', 'two', 'three'], named);
       await under.mailTo('fay');
       const first = under.at.clock.now();
@@ -239,7 +239,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.match(third.content.text ?? '', /five\n[\s\S]*six/);
     });
 
-    it('end with one click on their link, and with the button of a mail program', async () => {
+    it('unsubscribes by one click on the link of a mail, and by the button of a mail program', async () => {
       const gus = subscriber('gus');
       const roomId = await talk(gus, ['one']);
       const mail = await under.mailTo('gus');
@@ -268,7 +268,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       assert.equal(under.mailsTo('gus').length, 1);
     });
 
-    it('are sent after a restart that interrupts their wait', async () => {
+    it('sends a mail after a restart during its delay', async () => {
       const hal = subscriber('hal');
       await talk(hal, ['one']);
       await under.wait(2 * minute);
@@ -285,7 +285,7 @@ for (const database of serverDatabases(import.meta.filename)) {
       const { content_uri } = (await response.json()) as { content_uri: string };
       const path = clientPath(`/profile/${encodeURIComponent(user.userId)}/avatar_url`);
       await under.at.server.api('PUT', path, { token: user.token, body: { avatar_url: content_uri } });
-      // Made before the clock is advanced, which would end the task that makes it.
+      // The thumbnail is made before the clock is advanced, which would exceed the timeout of the task that makes it.
       const thumbnail = `/_matrix/client/v1/media/thumbnail/${content_uri.slice('mxc://'.length)}`;
       const query = { width: '96', height: '96', method: 'crop' };
       await under.at.server.api('GET', thumbnail, { token: user.token, query });
@@ -297,7 +297,7 @@ for (const database of serverDatabases(import.meta.filename)) {
     let under: MailingServer;
     after(() => under.at.stop());
 
-    it('stores subscriptions and mails nothing, and subscribes no new users [option: email.enable_notifs]', async () => {
+    it('stores pushers that send mails, mails nothing, and subscribes no new users [option: email.enable_notifs]', async () => {
       under = await MailingServer.start(database, { enable_notifs: false });
       const anna = await under.at.server.register('anna');
       const ben = await under.subscriber('ben');

@@ -29,7 +29,7 @@ export interface MailPushersDeps {
   readonly addresses: AddressOwners;
 }
 
-/** A room about which a user may get a mail. */
+/** A room about which a user may receive a mail. */
 interface Payload extends JsonObject {
   readonly pusherId: number;
   readonly roomId: string;
@@ -57,7 +57,7 @@ interface Considered {
  */
 export class MailPushers {
   readonly #deps: MailPushersDeps;
-  /** By pusher, so that rooms that are due at the same time cause one mail. */
+  /** By id of the pusher, so that rooms that are due at the same time cause one mail. */
   readonly #mutex = new KeyedMutex();
   /** `email.notif_delay_before_mail` in milliseconds. */
   readonly #delay: number;
@@ -124,7 +124,7 @@ export class MailPushers {
     const mail = await notificationMails.compose(pusher, cause, unread);
     const now = clock.now();
     await database.transaction<PusherTables, void>(async (writer) => {
-      // The user may have unsubscribed meanwhile.
+      // The user may have unsubscribed in the meantime.
       if (!(await readPusher(writer, pusherId))) return;
       await this.#deleteIn(writer, room, pending);
       for (const [roomId, events] of Map.groupBy(unread, ({ push }) => push.roomId)) {
@@ -136,7 +136,7 @@ export class MailPushers {
     });
   }
 
-  /** The events that still notify the user, in their order. */
+  /** Returns the events that still notify the user, in their order. */
   async #unread(pending: readonly PendingPush[]): Promise<UnreadEvent[]> {
     const unread: UnreadEvent[] = [];
     for (const push of pending) {

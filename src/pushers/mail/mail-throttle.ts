@@ -6,15 +6,15 @@ type Throttle = Pick<PusherTables['mail_throttles'], 'sent_at' | 'pause' | 'newe
 const [minute, hour] = [60_000, 3_600_000];
 
 /**
- * How long a room causes no further mail after one that contains it: first 10 minutes, then, while the conversation
- * goes on, a day; 10 minutes again after 12 hours without events that notify. A mail contains what is pending in all
- * rooms. The constants are those of the reference server (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`,
- * `THROTTLE_MAX_MS` and `THROTTLE_RESET_AFTER_MS` in `synapse/push/emailpusher.py`); it lengthens the pause with each
- * event of a mail, this server once with each mail.
+ * The pause after a mail that contains a room, during which the room causes no further mail: first 10 minutes, then, while
+ * the conversation continues, a day; 10 minutes again after 12 hours without events that notify the user. Pauses do not
+ * change what a mail contains: it shows the pending events of all rooms. The constants are those of the reference server
+ * (`THROTTLE_START_MS`, `THROTTLE_MULTIPLIER`, `THROTTLE_MAX_MS` and `THROTTLE_RESET_AFTER_MS` in
+ * `synapse/push/emailpusher.py`); it lengthens the pause with each event of a mail, this server once with each mail.
  */
 const [firstPause, pauseFactor, maxPause, resetAfter] = [10 * minute, 144, 24 * hour, 12 * hour];
 
-/** The earliest time of the next mail that a room causes, in milliseconds since the epoch. */
+/** Returns the earliest time of the next mail that a room causes, in milliseconds since the epoch. */
 export const roomReadyAt = (throttle: Throttle | undefined): number =>
   throttle ? throttle.sent_at + throttle.pause : 0;
 
@@ -32,7 +32,7 @@ export function throttleAfter(
   return { sent_at: now, pause, newest_at: addedAt.newest };
 }
 
-/** The throttles of a pusher by room id. */
+/** Returns the throttles of a pusher by room id. */
 export async function readThrottles(
   reader: Pick<Writer<PusherTables>, 'selectFrom'>,
   pusherId: number,

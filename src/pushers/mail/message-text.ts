@@ -11,7 +11,7 @@ const fileKinds: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the text by which a mail shows an event: without the content of encrypted messages.
+ * Returns the text that a mail shows for an event. Messages of encrypted rooms are shown without their content.
  * @param isEncrypted whether the room is encrypted
  * @returns `undefined` for events that mails do not show
  */

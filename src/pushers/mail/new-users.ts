@@ -2,7 +2,7 @@ import type { ThirdPartyIdentifiers } from '../../accounts/index.ts';
 import { mailAppId, type PusherSettings } from '../pusher.ts';
 import type { Pushers } from '../pushers.ts';
 
-/** The pusher by which the server itself subscribes a user. */
+/** Returns the pusher that the server itself adds for a new user with this mail address. */
 const subscription = (address: string): PusherSettings => ({
   kind: 'email',
   appId: mailAppId,

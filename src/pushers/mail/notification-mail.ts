@@ -112,7 +112,7 @@ export class NotificationMails {
     };
   }
 
-  /** The newest events that notify the user, each with the message before it. */
+  /** Returns the newest events that notify the user, each with the message before it. */
   async #messages(
     userId: string,
     { isEncrypted }: ShownRoom,
@@ -124,7 +124,7 @@ export class NotificationMails {
     for (const { push, stored } of events.slice(-maxEvents)) {
       const before = await this.#before(stored, userId);
       if (before && !shown.has(before.nid)) shown.set(before.nid, { stored: before, isOld: true });
-      // Set again at its own place: as the message before the next one it would look old.
+      // Replaces the entry of an event that was first added as the message before another one.
       shown.set(push.nid, { stored, isOld: false });
     }
     const messages: JsonObject[] = [];
@@ -146,7 +146,7 @@ export class NotificationMails {
     return messages;
   }
 
-  /** The event before another one, if it is a message that the user may see. */
+  /** Returns the event before another one in the timeline, if the user may see it and it is not redacted. */
   async #before({ roomNid, event, stream }: StoredEvent, userId: string): Promise<StoredEvent | undefined> {
     const { engine } = this.#deps;
     const head = await engine.heads.get(event.roomId);
@@ -159,7 +159,7 @@ export class NotificationMails {
   }
 }
 
-/** For example `23 Nov, 14:05 UTC`. */
+/** Formats a time of milliseconds since the epoch, for example as `23 Nov, 14:05 UTC`. */
 function timeText(ts: number): string {
   const isDate = Number.isFinite(ts) && Math.abs(ts) <= 8.64e15;
   const [, day, month, , time = ''] = new Date(isDate ? ts : 0).toUTCString().split(' ');

@@ -2,23 +2,23 @@ import type { MailImage } from '../../mail/index.ts';
 
 /** Reads small versions of pictures of this server; declared here, supplied at composition. */
 export interface Avatars {
-  /** @returns `undefined` for pictures that are not stored here or cannot be read */
+  /** Returns a small version of a picture; `undefined` for pictures that are not stored here or cannot be read */
   thumbnail(mxcUri: string, size: number): Promise<{ contentType: string; bytes: Buffer } | undefined>;
 }
 
 /** How a mail shows a room or a user. */
 export interface Picture extends Readonly<Record<string, string | null>> {
-  /** Names the image in the mail; null when there is none. */
+  /** Content-ID of the image in the mail; null when there is none. */
   readonly image: string | null;
-  /** Shown instead of a missing image, in a color that depends on the id. */
+  /** The letter that is shown instead of a missing image, on a color that depends on the id. */
   readonly initial: string;
   readonly color: string;
 }
 
-/** Bounds the images of a mail, and their pixels in width and height and bytes. */
+/** Bounds the number of images in a mail, and the width and height in pixels and the bytes of each. */
 const [maxImages, size, maxBytes] = [20, 96, 32_768];
 
-/** Dark enough for white letters. */
+/** Background colors of letters; dark enough for white ones. */
 const colors = ['#b45309', '#0f766e', '#4338ca', '#be123c', '#15803d', '#7e22ce'] as const;
 
 /**
@@ -34,7 +34,7 @@ export class Pictures {
     this.#avatars = avatars;
   }
 
-  /** @param id of the room or the user */
+  /** Returns the picture of a room or a user. @param id of the room or the user */
   async of(id: string, name: string, avatarUrl: string | undefined): Promise<Picture> {
     const letters = name.replace(/^[@#!+]/u, '');
     const initial = (Array.from(letters)[0] ?? '?').toUpperCase();

@@ -20,6 +20,7 @@ export class UnsubscribeLinks {
     this.#key = key;
   }
 
+  /** Returns the link that ends a subscription. */
   of(subscription: Subscription): string {
     const { userId: user_id, appId: app_id, pushkey } = subscription;
     const query = new URLSearchParams({ user_id, app_id, pushkey, token: this.#sign(subscription) });

@@ -1,7 +1,7 @@
 import { type JsonObject, type Membership, roomFactsOf, selectHeroes } from '../../protocol/index.ts';
 import type { RoomHead, RoomReader } from '../../room-engine/index.ts';
 
-/** The types that name a room or show its picture. */
+/** The types of state events that determine how a room is shown. */
 const descriptiveTypes = [
   'm.room.name',
   'm.room.canonical_alias',
@@ -27,7 +27,7 @@ export interface ShownRoom {
   readonly inviter: string | undefined;
 }
 
-/** A user as a room shows them. */
+/** How a room shows a user. */
 export interface ShownMember {
   /** The display name in the room, or else the user id. */
   readonly name: string;
@@ -42,7 +42,7 @@ export class RoomContent {
     this.#engine = engine;
   }
 
-  /** @returns `undefined` when the server does not know the room */
+  /** Returns how a room is shown to a user; `undefined` when the server does not know the room. */
   async room(roomId: string, userId: string): Promise<ShownRoom | undefined> {
     const { heads, userRooms } = this.#engine;
     const [head, rooms] = await Promise.all([heads.get(roomId), userRooms.of(userId)]);
@@ -73,7 +73,10 @@ export class RoomContent {
     };
   }
 
-  /** @param viewer whose invite may show the member where the server is not in the room */
+  /**
+   * Returns how a room shows a member.
+   * @param viewer the user whose invite shows the member when the server is not in the room
+   */
   async member(roomId: string, userId: string, viewer: string): Promise<ShownMember> {
     const head = await this.#engine.heads.get(roomId);
     const content =

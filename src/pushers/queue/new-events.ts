@@ -8,24 +8,24 @@ export interface NewEvent {
   readonly position: number;
 }
 
-/** Maximum number of buffered facts; beyond it events are read from the database. */
+/** Maximum number of buffered facts; when there are more, events are read from the database. */
 const maxFacts = 10_000;
 
 /** Number of events that are read at a time. */
 const pageSize = 200;
 
 /**
- * The events that were added to timelines, and invites by remote servers: from the facts that this process has seen, or
- * after a restart from the database.
+ * Reads the events that were added to timelines, and invites by remote servers: from the buffered facts of this process,
+ * or else, for instance after a restart, from the database.
  */
 export class NewEvents {
   readonly #engine: RoomReader;
   readonly #users: ReadonlySet<string>;
-  /** Complete after `#since`. */
+  /** The facts after the position `#since` that were not returned yet. */
   #facts: NewEvent[] = [];
   #since: number;
 
-  /** @param users whose invites are returned as well */
+  /** @param users local users whose invites by remote servers are included */
   constructor(engine: RoomReader, streams: Pick<StreamReader, 'current'>, users: ReadonlySet<string>) {
     this.#engine = engine;
     this.#users = users;
@@ -69,7 +69,7 @@ export class NewEvents {
     }
   }
 
-  /** Invites that remote servers sent and that have not been answered yet. */
+  /** Returns invites by remote servers that the invited users have neither accepted nor rejected. */
   async #invites(after: number, upTo: number): Promise<NewEvent[]> {
     const found: NewEvent[] = [];
     for (const userId of this.#users) {
@@ -83,7 +83,7 @@ export class NewEvents {
   }
 }
 
-/** The user whom an event invites. */
+/** Returns the user whom an event invites; `undefined` for events that are not invites. */
 export function invitedUser({ event }: StoredEvent): string | undefined {
   const isInvite = event.type === 'm.room.member' && membershipOf(event.content) === 'invite';
   return isInvite ? event.stateKey : undefined;

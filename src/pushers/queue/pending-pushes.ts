@@ -26,7 +26,7 @@ function toPending(row: PusherTables['pending_pushes']): PendingPush {
   };
 }
 
-/** The oldest pending events of a pusher, in their order. */
+/** Returns the oldest pending events of a pusher, in the order of the stream. */
 export async function readPending(
   reader: Reader<PusherTables>,
   pusherId: number,
@@ -42,7 +42,7 @@ export async function readPending(
   return rows.map(toPending);
 }
 
-/** The oldest pending events of a pusher in one room, in their order. */
+/** Returns the oldest pending events of a pusher in one room, in the order of the stream. */
 export async function readPendingOfRoom(
   reader: Reader<PusherTables>,
   { pusherId, roomId }: Pick<PendingPush, 'pusherId' | 'roomId'>,
@@ -59,7 +59,7 @@ export async function readPendingOfRoom(
   return rows.map(toPending);
 }
 
-/** The pushers of push gateways that have pending events. */
+/** Returns the ids of the pushers with pending events that send to push gateways. */
 export async function readHttpPushersWithPending(reader: Reader<PusherTables>): Promise<number[]> {
   const rows = await reader
     .selectFrom('pushers')
@@ -121,7 +121,7 @@ export async function deletePendingOfRoom(
 }
 
 /**
- * Deletes the oldest pending events of a pusher beyond a number, and those that became pending before a time.
+ * Deletes the pending events of a pusher that became pending before a time, and of the others all but the newest `max`.
  * @returns how many
  */
 export async function trimPending(

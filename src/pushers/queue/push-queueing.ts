@@ -38,12 +38,12 @@ export const queueName = 'pushers';
 /** The key of the only row of `pusher_progress`. */
 const progressId = 1;
 
-/** Pending pushes are added in statements of this many. */
+/** Number of pending pushes that one statement adds. */
 const rowsAtOnce = 500;
 
 /**
- * Adds the events that notify users to what is pending for their pushers: each exactly once, although the follower
- * repeats work after a crash, because the position is stored in the same transaction.
+ * Makes events pending for the pushers of the users whom they notify: each exactly once, although the follower repeats
+ * work after a crash, because the position is stored in the same transaction.
  */
 export class PushQueueing {
   readonly #deps: PushQueueingDeps;
@@ -79,8 +79,8 @@ export class PushQueueing {
 
   async #follow(after: number, upTo: number): Promise<void> {
     for await (const events of this.#events.between(after, upTo)) {
-      const isNew = events.filter(({ position }) => position > this.#queued);
-      if (isNew.length > 0 && this.#deps.pushers.users.size > 0) await this.#add(isNew);
+      const unqueued = events.filter(({ position }) => position > this.#queued);
+      if (unqueued.length > 0 && this.#deps.pushers.users.size > 0) await this.#add(unqueued);
     }
   }
 
@@ -143,7 +143,7 @@ export class PushQueueing {
     for (const pusher of concerned.values()) if (pusher.kind === 'http') pushAdded(pusher);
   }
 
-  /** The users with pushers whom an event may notify: the joined ones, and the invited one. */
+  /** Returns the users with pushers whom an event may notify: joined members, and the user whom it invites. */
   async #candidates({ stored }: NewEvent): Promise<string[]> {
     const { engine, pushers } = this.#deps;
     const invited = invitedUser(stored);
@@ -159,7 +159,7 @@ export class PushQueueing {
     return candidates;
   }
 
-  /** A random time, so that the time of a notification does not reveal which users are in a room. */
+  /** Returns a random time within the jitter, so that simultaneous notifications do not reveal which users share a room. */
   #dueAt(addedAt: number): number {
     const { jitter, randomness } = this.#deps;
     return jitter === 0 ? addedAt : addedAt + Math.floor(randomFraction(randomness) * jitter);

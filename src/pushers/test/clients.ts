@@ -3,7 +3,7 @@ import type { ApiAnswer, TestServer, TestUser } from '../../../test/support/serv
 
 export const clientPath = (path: string) => `/_matrix/client/v3${path}`;
 
-/** Requests of clients that notifications are about. */
+/** Sends the requests of clients that tests of notifications need. */
 export class Clients {
   readonly server: TestServer;
   #transactions = 0;
@@ -25,7 +25,7 @@ export class Clients {
     return (body['pushers'] as { pushkey: string }[]).map(({ pushkey }) => pushkey).sort();
   }
 
-  /** Makes a room that users have joined. */
+  /** Creates a room and lets users join it. @returns the room id */
   async room(owner: TestUser, members: readonly TestUser[], more: object = {}): Promise<string> {
     const { body, raw } = await this.post('/createRoom', owner, { preset: 'public_chat', ...more });
     assert.ok(body['room_id'], raw);

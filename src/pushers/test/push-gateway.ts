@@ -29,9 +29,9 @@ export class PushGateway {
   /** Push keys that are answered as rejected. */
   readonly rejected = new Set<string>();
   behaviour: GatewayBehaviour = 'accept';
-  /** Requests whose bodies have arrived, whatever the answer. */
+  /** Number of requests whose bodies have arrived, however they were answered. */
   attempts = 0;
-  /** Requests that are being processed, and their maximum. */
+  /** Number of requests that are being processed, and its maximum so far. */
   open = 0;
   maxOpen = 0;
   readonly #served: LoopbackServer;

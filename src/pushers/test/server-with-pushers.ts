@@ -48,13 +48,13 @@ export class ServerWithPushers extends Clients {
     await this.gateway.stop();
   }
 
-  /** Sets a pusher of the gateway. */
+  /** Sets a pusher of a user that sends to the gateway. */
   async addPusher(user: TestUser, pushkey: string, more: object = {}): Promise<void> {
     const { status, raw } = await this.post('/pushers/set', user, this.pusher(pushkey, more));
     assert.equal(status, 200, raw);
   }
 
-  /** The body of a request that sets a pusher of the gateway. */
+  /** Returns the body of a request that sets a pusher that sends to the gateway. */
   pusher(pushkey: string, more: object = {}) {
     return {
       kind: 'http',
