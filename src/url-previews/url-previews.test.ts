@@ -422,9 +422,10 @@ for (const database of serverDatabases(import.meta.url)) {
       for (const response of held) response.writeHead(404).end();
       await Promise.all(running);
       assert.deepEqual([answered[0], new Set(answered.slice(1))], [429, new Set([502])]);
-      for (let index = 20; index < 100; index++)
-        assert.equal(await askAsUser(web.url(`/none/${index}`)), 502);
-      assert.equal(await askAsUser(web.url('/none/100')), 429);
+      // The limit allows 100 at once; each second of the test allows one more.
+      let [count, status] = [20, 502];
+      while (status === 502 && count < 400) status = await askAsUser(web.url(`/none/${count++}`));
+      assert.ok(status === 429 && count > 100, `${status} after ${count}`);
     });
 
     it('reads pages only while few bytes wait for the process that reads them', async () => {
