@@ -26,7 +26,10 @@ const maxEntries = 100;
 /** Milliseconds for which a service may process a transaction. */
 const timeout = 60_000;
 
-/** First and longest backoff in milliseconds before a transaction is sent again. A request of the service ends all but the first. */
+/**
+ * First and longest backoff in milliseconds before a transaction is sent again. A request of the service ends a backoff, but
+ * none is shorter than the first.
+ */
 const [minBackoff, maxBackoff] = [1_000, 5 * 60_000];
 
 /** A transaction that the service has not accepted. */
