@@ -34,7 +34,7 @@ export interface OAuthBeforeUsers {
   readonly authMetadata?: AuthMetadata;
   /** Refuses to refresh sessions of OAuth 2.0 by `POST /refresh`. */
   readonly checkRefresh?: RefreshCheck;
-  /** The service that authenticates users in place of this server. */
+  /** The separate service that authenticates users in place of this server. */
   readonly service?: AuthenticationService;
 }
 
@@ -61,7 +61,7 @@ export function openOAuthBeforeUsers(kernel: Kernel, opened: OpenedSlices): OAut
   };
 }
 
-/** Returns what accounts use of an authentication service that others run. */
+/** Returns the parts that accounts use while a separate service authenticates users. */
 function withService(
   kernel: Kernel,
   resets: CrossSigningResets,
@@ -99,7 +99,10 @@ export interface AuthorizationServerParts {
   readonly sso: SsoSlice | undefined;
 }
 
-/** Opens the authorization server, or what one that others run needs, if one is enabled; to be called before jobs are started. */
+/**
+ * Opens the authorization server, or delegated authentication when a separate service authenticates users;
+ * nothing when both are off. Must be called before jobs are started.
+ */
 export function startAuthorizationServer(
   kernel: Kernel,
   { accounts, profiles, resets, service, addresses, sso }: AuthorizationServerParts,

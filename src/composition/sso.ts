@@ -1,7 +1,7 @@
 import { beginRate, openSso, type SsoDeps, type SsoSlice } from '../sso/index.ts';
 import type { Kernel } from './kernel.ts';
 
-/** Opens logins with accounts of other systems, before accounts, which offer them. */
+/** Opens single sign-on. It is opened before accounts, which offer its login types and stages. */
 export function startSso(
   kernel: Kernel,
   deps: Pick<

@@ -59,7 +59,7 @@ export interface Users {
   readonly sso: SsoSlice | undefined;
 }
 
-/** What users have besides their rows; a process that only reads has none of it. */
+/** Services that users need in a process that writes; a process that only reads has none of them. */
 export interface UserSources {
   readonly remoteProfiles?: RemoteProfiles;
   readonly avatarFiles?: AvatarFiles | undefined;
@@ -67,7 +67,7 @@ export interface UserSources {
   readonly addresses?: OpenedThirdPartyIds;
   /** Subscribes new users to mailed notifications. */
   readonly pushers?: Pushers;
-  /** Application services reserve names, log in as their users, and create users that are asked for. */
+  /** Application services reserve names, log in as their users, and create users on demand. */
   readonly appservices?: { readonly registry: AppserviceRegistry; readonly requests: ServiceRequests };
   readonly oauth?: OAuthBeforeUsers;
   /** Passwords and login types of modules, and their checks of logins and registrations. */

@@ -27,7 +27,7 @@ forEachDatabase((open) => {
     return Number(count);
   };
 
-  /** Stores sessions that other addresses have begun, as if each had sent a request: requests take long. */
+  /** Inserts sessions that other addresses have begun, because so many requests would take long. */
   const insertSessions = (count: number) => {
     const begun = server.clock.now() + 1;
     server.clock.advance(count);
@@ -47,8 +47,8 @@ forEachDatabase((open) => {
     });
   };
 
-  describe('sessions of interactive authentication', () => {
-    it('are bounded when 10,500 addresses begin registrations and end none, and give back what they reserved', async () => {
+  describe('stored sessions of interactive authentication', () => {
+    it('bounds the stored sessions when 10,500 addresses begin registrations and complete none, and releases the registration tokens that deleted sessions have reserved', async () => {
       await start({
         options: { registration_requires_token: true, enable_registration_without_verification: false },
       });
@@ -75,7 +75,7 @@ forEachDatabase((open) => {
       assert.equal(await rows(), 1);
     });
 
-    it('cannot be continued by another user, for another operation, or with other parameters', async () => {
+    it('rejects with 403 M_FORBIDDEN a session that another user continues, or that is used for another operation or with other parameters', async () => {
       await start();
       const alice = await server.register('alice');
       const bob = await server.register('bob');
@@ -114,7 +114,7 @@ forEachDatabase((open) => {
       assert.equal((await server.login('alice')).userId, alice.userId);
     });
 
-    it('stay when the operation was carried out and its result cannot be stored', async (test) => {
+    it('keeps a session whose operation was carried out when the result cannot be stored', async (test) => {
       await start();
       let count = 0;
       const run = (auth?: object) =>
@@ -140,7 +140,7 @@ forEachDatabase((open) => {
       assert.equal(await run({ session }), 2, 'the stored result');
     });
 
-    it('end with the account and are refused while it is locked', async () => {
+    it('deletes interactive authentication sessions with the account, and rejects them while the account is locked', async () => {
       await start();
       const alice = await server.register('alice');
       const second = await server.login('alice');
@@ -162,7 +162,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('do not tell whether a user name is taken with inhibit_user_in_use_error', async () => {
+    it('does not reveal in registration sessions whether a user name is taken, with inhibit_user_in_use_error', async () => {
       await start({
         options: {
           inhibit_user_in_use_error: true,

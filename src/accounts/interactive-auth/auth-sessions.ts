@@ -40,7 +40,7 @@ export interface AuthSession {
   readonly createdAt: number;
   /** The parameters of the operation, without `auth`. */
   readonly body: JsonObject;
-  /** Completed stages to the results of `Stage.verify`. */
+  /** Maps the completed stages to the results of `Stage.verify`. */
   readonly completed: ReadonlyMap<string, JsonValue>;
 }
 
@@ -52,10 +52,12 @@ export interface SessionOwner {
   readonly ip: string;
 }
 
-/** Sessions that are begun, and milliseconds, between two deletions of sessions that are too old or too many. */
+/**
+ * Number of new sessions, and milliseconds, after which sessions that are too old or too many are deleted.
+ */
 const [sessionsPerCleanup, cleanupInterval] = [100, 3_600_000];
 
-/** Maximum bytes of the parameters of a user's request, and of a registration: they are stored. */
+/** Maximum bytes of the stored parameters of a user's request, and of a registration. */
 const [maxBodyBytes, maxRegistrationBytes] = [65_536, 4_096];
 
 /** Maximum number of stored sessions of registrations; older ones are deleted. */
@@ -124,7 +126,7 @@ export class AuthSessions {
   ): Promise<void> {
     const { store } = stage;
     if (store === undefined) return this.#save(session, owner);
-    // Stages that count something change the same rows, so sessions take turns.
+    // Stages with `store` change rows that sessions share, so their transactions run one after the other.
     await this.#storing.run(stage.type, () =>
       this.#save(session, owner, (writer) => store(writer, session.idHash, result)),
     );
@@ -162,7 +164,7 @@ export class AuthSessions {
     return deleteInteractiveSessionsOf(writerFor<AccountTables>(writer), userId);
   }
 
-  /** @param more runs in the same transaction */
+  /** @param more runs in the transaction that stores the session */
   async #save(
     session: AuthSession,
     { userId, ip, operation }: SessionOwner,
@@ -213,5 +215,8 @@ export class AuthSessions {
 
 const unknownSession = () => forbidden('Unknown authentication session');
 
-/** Sessions outlive the devices that an operation names. */
+/**
+ * Returns what is stored of an operation: a digest, because sessions outlive the devices whose ids operations
+ * name.
+ */
 export const digestOperation = (operation: string) => hash('sha256', operation, 'base64url');

@@ -45,7 +45,8 @@ export class BrowserStages {
   }
 
   /**
-   * Marks a stage as completed that the user went through elsewhere, for instance at another server.
+   * Marks a stage as completed after the user has completed it elsewhere, for instance at an identity
+   * provider.
    * @throws MatrixError M_UNRECOGNIZED for an unknown stage, M_FORBIDDEN for an unknown session
    */
   complete(session: string, type: string, result: JsonValue): Promise<void> {

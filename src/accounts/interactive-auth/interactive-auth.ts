@@ -33,7 +33,7 @@ export interface InteractiveAuthRequest {
 export interface InteractiveAuthResult {
   /** The parameters of the operation, without `auth`. */
   readonly body: JsonObject;
-  /** Completed stages to the results of `Stage.verify`. */
+  /** Maps the completed stages to the results of `Stage.verify`. */
   readonly completed: ReadonlyMap<string, JsonValue>;
   /** Hash of the id of the session, under which stages store what they have reserved. */
   readonly idHash: string;
@@ -168,7 +168,10 @@ export class InteractiveAuth {
     }
   }
 
-  /** Returns the session with one more completed stage, stored if it was before or the stage stores something. */
+  /**
+   * Adds a completed stage to the session, and stores the session if it was stored before or if the stage
+   * stores something.
+   */
   async #withCompleted(
     request: InteractiveAuthRequest,
     progress: AuthSession,
@@ -228,7 +231,7 @@ function checkOperation(row: SessionRow, { operation, requester }: InteractiveAu
 const provesNothing = (auth: JsonObject) =>
   Object.keys(auth).every((member) => member === 'type' || member === 'session');
 
-/** A request may leave out the parameters of its session. */
+/** Whether a request repeats the parameters of its session, or leaves them out. */
 const isSameBody = (row: SessionRow, parameters: JsonObject, session: string) =>
   Object.keys(parameters).length === 0 || digestBody(parameters, session) === row.body_digest;
 

@@ -5,7 +5,7 @@ import type { Sessions } from '../sessions/sessions.ts';
 import type { InteractiveAuth } from './interactive-auth.ts';
 import type { Flows } from './stage.ts';
 
-/** A confirmation, and whether an earlier one suffices. */
+/** An action to confirm, and whether an earlier confirmation suffices. */
 export interface AccountConfirmation extends Confirmation {
   /** Asks the user even within `ui_auth.session_timeout`. */
   readonly always?: boolean;
@@ -17,10 +17,10 @@ export interface AccountConfirmation extends Confirmation {
  */
 export interface ConfirmationElsewhere {
   /**
-   * Carries out an action that has been confirmed there.
+   * Carries out an action that the user has confirmed on that page.
    * @returns `undefined` when the session uses interactive authentication
-   * @throws Challenge (401) with the page on which the user confirms the action; MatrixError M_UNRECOGNIZED for an
-   * action that such sessions cannot carry out
+   * @throws Challenge (401) with the page on which the user confirms the action; MatrixError M_UNRECOGNIZED
+   * for an action that such sessions cannot carry out
    */
   confirm<T>(
     confirmation: AccountConfirmation,
@@ -36,7 +36,10 @@ export class Reauthenticator implements Reauthentication {
   readonly #flows: (userId: string) => Promise<Flows>;
   readonly #elsewhere: ConfirmationElsewhere | undefined;
 
-  /** @param deps with the flows by which a user can authenticate */
+  /**
+   * @param deps `flows` returns the flows by which a user can authenticate; `elsewhere` is absent when all
+   * sessions use interactive authentication
+   */
   constructor(
     deps: {
       auth: InteractiveAuth;

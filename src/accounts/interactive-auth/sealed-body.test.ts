@@ -7,7 +7,7 @@ import { canonicalJson, type JsonObject } from '../../protocol/index.ts';
 import { digestBody, openBody, sealBody } from './sealed-body.ts';
 
 describe('sealed request bodies', () => {
-  it('are opened only with their session id, and not when they have been changed', () => {
+  it('opens a sealed body only with its session id, and only when it is unchanged', () => {
     const body = { password: 'secret', nested: { list: [1, 'a\0b', null] } };
     const sealed = sealBody(body, 'session', systemRandomness);
     assert.ok(!Buffer.from(sealed).includes('secret'));
@@ -18,14 +18,14 @@ describe('sealed request bodies', () => {
     assert.throws(() => openBody(changed, 'session'));
   });
 
-  it('have digests that cannot be computed without the session id, so that a password in the body cannot be guessed', () => {
+  it('keys the digest of a body by the session id, so that a password in the body cannot be guessed', () => {
     const body = { password: 'secret' };
     assert.notEqual(digestBody(body, 'session'), digestBody(body, 'another'));
     const unkeyed = hash('sha256', canonicalJson(body, 'as written'), 'base64url');
     assert.notEqual(digestBody(body, 'session'), unkeyed);
   });
 
-  it('have digests that depend on values but not on the order of members', () => {
+  it('computes digests of bodies that depend on values but not on the order of members', () => {
     fc.assert(
       fc.property(fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue({ maxDepth: 2 })), (object) => {
         const body = JSON.parse(JSON.stringify(object)) as JsonObject;

@@ -7,7 +7,7 @@ export const sessionLifetime = 24 * 3_600_000;
 /** Maximum number of stored sessions of one user or address. */
 const maxPerOwner = 100;
 
-/** Users and addresses whose sessions are remembered. */
+/** Maximum number of users and addresses whose sessions are counted. */
 const ownersInMemory = 10_000;
 
 /** Bounds the sessions of interactive authentication, since they can be begun without an account. */
@@ -17,7 +17,7 @@ export class SessionBounds {
   readonly #sessions: Cache<string, readonly string[]>;
 
   constructor(limiter: Limiter, caches: CacheRegistry) {
-    // Fixed: an owner whose sessions are forgotten could begin more of them.
+    // The size is fixed, because an owner whose sessions were evicted could begin more than the maximum.
     this.#sessions = caches.create('interactive_auth_sessions', {
       size: ownersInMemory,
       maxBytes: 4 * MiB,

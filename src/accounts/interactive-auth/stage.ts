@@ -37,7 +37,7 @@ export interface StageForm {
   readonly template: string;
   /** Directives of the Content-Security-Policy that the page needs. */
   readonly policy?: ContentSecurityPolicy;
-  /** Returns the values of the page when it is shown first. */
+  /** Returns the values for the first display of the page. */
   values?(context: StageContext): FormValues | Promise<FormValues>;
   /**
    * Turns submitted fields into the `auth` object of the stage, or into the values of a next page, for instance after a

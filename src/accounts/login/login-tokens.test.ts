@@ -62,7 +62,7 @@ forEachDatabase((open) => {
       assert.equal((await redeem('hlt_x')).body['errcode'], 'M_UNKNOWN');
     });
 
-    it('asks for the password, even shortly after the last time, unless that is off [option: login_via_existing_session.require_ui_auth]', async () => {
+    it('requires the password for each login token, even soon after another confirmation, unless require_ui_auth is off [option: login_via_existing_session.require_ui_auth]', async () => {
       await start({}, { options: { ui_auth: { session_timeout: 10 * minute } } });
       await issue();
       await issue();
@@ -73,7 +73,7 @@ forEachDatabase((open) => {
       assert.equal((await redeem(body['login_token'])).status, 200);
     });
 
-    it('issues tokens that expire [option: login_via_existing_session.token_timeout]', async () => {
+    it('issues login tokens that expire [option: login_via_existing_session.token_timeout]', async () => {
       await start({ token_timeout: minute });
       const { login_token } = await issue();
       server.clock.advance(minute);
@@ -83,14 +83,14 @@ forEachDatabase((open) => {
       assert.equal((await redeem(second)).status, 200);
     });
 
-    it('lets one of several parallel logins use a token', async () => {
+    it('redeems a login token in only one of several parallel logins', async () => {
       await start();
       const { login_token } = await issue();
       const answers = await Promise.all([1, 2, 3, 4].map(() => redeem(login_token)));
       assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 403, 403, 403]);
     });
 
-    it('issues tokens that are refused once the account is locked or deactivated', async () => {
+    it('rejects login tokens of a locked or deactivated account', async () => {
       await start();
       const [first, second] = [(await issue())['login_token'], (await issue())['login_token']];
       await server.slice.accounts.setLocked(alice.userId, true);
@@ -102,7 +102,7 @@ forEachDatabase((open) => {
       assert.deepEqual([gone.status, gone.body['errcode']], [403, 'M_USER_DEACTIVATED']);
     });
 
-    it('refuses malformed and guessed tokens, and too many requests of one user', async () => {
+    it('rejects malformed and guessed login tokens, and too many requests for login tokens by one user', async () => {
       await start({ require_ui_auth: false }, { burst: 3 });
       for (const [token, errcode] of [
         [undefined, 'M_MISSING_PARAM'],

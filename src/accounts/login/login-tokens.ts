@@ -16,10 +16,10 @@ export interface LoginTokensDeps {
 /** About 238 bits of entropy. */
 const tokenLength = 40;
 
-/** What a login token stands for. */
+/** The user for whom a login token was issued. */
 export interface RedeemedToken {
   readonly userId: string;
-  /** The details that `issue` has received. */
+  /** The details that were given to `issue`. */
   readonly details: JsonObject | undefined;
 }
 
@@ -37,7 +37,12 @@ export class LoginTokens {
     this.#deps = deps;
   }
 
-  /** @param lifetime milliseconds @param details are stored, and returned by `redeem` @returns the token */
+  /**
+   * Issues a token.
+   * @param lifetime milliseconds
+   * @param details are stored, and returned by `redeem`
+   * @returns the token
+   */
   async issue(userId: string, lifetime: number, details?: JsonObject): Promise<string> {
     const { clock, database, randomness } = this.#deps;
     const token = `hlt_${randomString(randomness, tokenLength)}`;
@@ -56,7 +61,7 @@ export class LoginTokens {
   }
 
   /**
-   * Returns the user of a token, which is not valid any more afterwards.
+   * Returns the user of a token, and invalidates the token.
    * @throws MatrixError M_FORBIDDEN when the token is unknown, used or expired
    */
   async redeem(token: string): Promise<RedeemedToken> {

@@ -24,12 +24,12 @@ forEachDatabase((open) => {
   };
 
   describe('login', () => {
-    it('GET /login lists the offered flows', async () => {
+    it('lists the offered flows at GET /login', async () => {
       await start();
       assert.deepEqual((await server.call('GET', '/login')).body, { flows: [{ type: 'm.login.password' }] });
     });
 
-    it('accepts a user id or a localpart in any case, as an identifier or in the deprecated member user', async () => {
+    it('accepts a user id or a localpart in any case, in the identifier or in the deprecated member `user`', async () => {
       await start();
       await server.register('alice');
       for (const user of ['@alice:test', 'alice', 'Alice', '@ALICE:test']) {
@@ -39,7 +39,7 @@ forEachDatabase((open) => {
       assert.equal(body['user_id'], '@alice:test');
     });
 
-    it('prefers the exact case when two accounts differ only in case', async () => {
+    it('prefers the account in the exact case when two accounts differ only in case', async () => {
       await start();
       await server.register('alice');
       await server.database.transaction<AccountTables, void>(async (writer) => {
@@ -54,7 +54,7 @@ forEachDatabase((open) => {
       await fails(403, 'M_FORBIDDEN', passwordLogin('ALICE'));
     });
 
-    it('replaces an imported hash, and one of fewer rounds, by one of today when the user logs in', async () => {
+    it('replaces an imported password hash, and one in an older form, when the user logs in', async () => {
       await start({ options: { bcrypt_rounds: 5 } });
       await server.register('alice');
       const stored = () =>
@@ -81,7 +81,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('responds in the same way to an unknown user and to a wrong password', async () => {
+    it('rejects an unknown user and a wrong password with the same response', async () => {
       await start();
       await server.register('alice');
       const wrong = await fails(403, 'M_FORBIDDEN', passwordLogin('alice', 'guess'));
@@ -93,7 +93,7 @@ forEachDatabase((open) => {
       await fails(403, 'M_FORBIDDEN', { ...passwordLogin('alice'), identifier });
     });
 
-    it('responds with the specified errcode to unknown types and malformed bodies', async () => {
+    it('rejects unknown login types and malformed bodies with the specified errcodes', async () => {
       await start();
       await fails(400, 'M_UNKNOWN', { type: 'm.login.magic' });
       await fails(400, 'M_BAD_JSON', {});
@@ -122,7 +122,7 @@ forEachDatabase((open) => {
       assert.equal((await login(passwordLogin('alice', 'cafe\u0301'))).status, 200);
     });
 
-    it('ends the previous session of the device and keeps its display name', async () => {
+    it('closes the previous session of the device at login, and keeps the display name of the device', async () => {
       await start();
       const first = await server.register('alice', { device_id: 'PHONE' });
       await server.call('GET', '/account/whoami', { token: first.token });
@@ -137,7 +137,7 @@ forEachDatabase((open) => {
       assert.deepEqual(body, { devices: [{ device_id: 'PHONE', display_name: null, ...lastSeen }] });
     });
 
-    it('limits the rate of attempts per account, also for the right password', async () => {
+    it('limits the rate of login attempts per account, also with the right password', async () => {
       await start({ burst: 3 });
       await server.register('alice');
       await fails(403, 'M_FORBIDDEN', passwordLogin('alice', '1'));
@@ -150,7 +150,7 @@ forEachDatabase((open) => {
       await server.login('alice');
     });
 
-    it('passes the address and the requester to a login type that asks for them', async () => {
+    it('passes the address of the client and the requester to a login type', async () => {
       const seen: unknown[] = [];
       const type: LoginType = {
         type: 'test.requester',
@@ -171,7 +171,7 @@ forEachDatabase((open) => {
       assert.deepEqual([stale.status, stale.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
     });
 
-    it('accepts a password together with a stale access token, as clients send it after a soft logout', async () => {
+    it('accepts a password login with a stale access token, which clients send after a soft logout', async () => {
       await start({ options: { nonrefreshable_access_token_lifetime: 1000 } });
       const { token } = await server.register('alice');
       server.clock.advance(2000);
@@ -184,7 +184,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('returns well_known', async () => {
+    it('returns well_known with a login', async () => {
       const wellKnown = { 'm.homeserver': { base_url: 'https://test/' } };
       await start({ extensions: () => ({ wellKnown }) });
       await server.register('alice');

@@ -25,7 +25,7 @@ export interface LoginRequest {
 export interface LoginType {
   /** For instance `m.login.password`. */
   readonly type: string;
-  /** Whether `GET /login` offers it. */
+  /** Whether `GET /login` offers it and `POST /login` accepts it. */
   readonly opensSessions: boolean;
   /** Whether its logins are not limited by the address of the client. */
   readonly isUnlimited?: boolean;
@@ -65,7 +65,7 @@ export class Login {
     this.#deps = deps;
   }
 
-  /** The flows of `GET /login`. */
+  /** Returns the flows of `GET /login`. */
   flows(): JsonObject[] {
     return this.#offered().map((type) => ({ type: type.type, ...type.flow?.() }));
   }

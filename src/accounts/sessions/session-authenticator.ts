@@ -81,7 +81,8 @@ export class SessionAuthenticator implements Authenticator {
   }
 
   /**
-   * Finds the session of a token of the authentication service; concurrent requests share a question.
+   * Finds the session of a token of the authentication service; concurrent requests with one token share an
+   * introspection.
    * @throws MatrixError M_UNKNOWN_TOKEN; 503 when the service does not answer
    */
   async #introspect(introspection: TokenIntrospection, token: string): Promise<Session> {

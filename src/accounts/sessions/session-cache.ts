@@ -9,7 +9,10 @@ export interface Session {
   readonly administrator?: string | undefined;
   /** Milliseconds since the epoch; `undefined` when it does not expire. */
   readonly expiresAt: number | undefined;
-  /** Milliseconds since the epoch at which it is read again; `undefined`: when the user's sessions change. */
+  /**
+   * Milliseconds since the epoch after which the session is read again; `undefined` when it is cached until
+   * the user's sessions change.
+   */
   readonly usableUntil?: number | undefined;
 }
 

@@ -20,7 +20,7 @@ forEachDatabase((open) => {
   const statements = () => server.database.statistics;
 
   describe('access tokens', () => {
-    it('are authenticated without a query once they are cached', async () => {
+    it('authenticates a cached access token without a query', async () => {
       await start();
       const { token } = await server.register('alice');
       await whoami(token);
@@ -29,7 +29,7 @@ forEachDatabase((open) => {
       assert.deepEqual({ ...statements() }, before);
     });
 
-    it('are stored as hashes only', async () => {
+    it('stores only hashes of access tokens and refresh tokens', async () => {
       await start();
       const alice = await server.register('alice', { refresh_token: true });
       const reader = server.database.reader<AccountTables>();
@@ -40,7 +40,7 @@ forEachDatabase((open) => {
       assert.ok(!rows.includes(alice.token) && !rows.includes(alice.refreshToken!));
     });
 
-    it('are refused with M_UNKNOWN_TOKEN when unknown or too long, and M_MISSING_TOKEN when missing', async () => {
+    it('rejects unknown and overlong access tokens with M_UNKNOWN_TOKEN, and requests without one with M_MISSING_TOKEN', async () => {
       await start();
       const unknown = await whoami('hat_unknown');
       assert.deepEqual([unknown.status, unknown.body['errcode']], [401, 'M_UNKNOWN_TOKEN']);
@@ -49,7 +49,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(undefined)).body['errcode'], 'M_MISSING_TOKEN');
     });
 
-    it('expire with soft_logout: true, whether cached or not', async () => {
+    it('rejects expired access tokens with soft_logout: true, whether they are cached or not', async () => {
       await start({ options: { nonrefreshable_access_token_lifetime: 10 * minute } });
       const { token } = await server.register('alice');
       const { token: unused } = await server.login('alice');
@@ -61,7 +61,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('expire with the session, however often they are refreshed', async () => {
+    it('ends access tokens with the session, however often they are refreshed', async () => {
       await start({ options: { session_lifetime: 60 * minute } });
       const { body } = await server.call('POST', '/register', {
         body: { username: 'a', password: 'password', refresh_token: true, auth: { type: 'm.login.dummy' } },
@@ -77,7 +77,7 @@ forEachDatabase((open) => {
   });
 
   describe('refresh tokens', () => {
-    it('are returned on request, and are exchanged for new tokens', async () => {
+    it('issues refresh tokens on request, and exchanges them for new tokens', async () => {
       await start();
       const { refreshToken: none } = await server.register('alice');
       assert.equal(none, undefined);
@@ -90,7 +90,7 @@ forEachDatabase((open) => {
       assert.notEqual(body['refresh_token'], session.refreshToken);
     });
 
-    it('can be exchanged again until one of the new tokens is used', async () => {
+    it('exchanges a refresh token again until one of the new tokens is used', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       await whoami(session.token);
@@ -105,7 +105,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(session.token)).status, 401);
     });
 
-    it('are revoked, with their access tokens, when another pair that was issued for the same token is used', async () => {
+    it('revokes the other pairs of tokens that were issued for the same refresh token when a token of one pair is used', async () => {
       for (const use of ['access token', 'refresh token'] as const) {
         await start();
         const session = await server.register('alice', { refresh_token: true });
@@ -125,7 +125,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are revoked in one of two pairs that are first used at the same time', async () => {
+    it('revokes one of two pairs of tokens that are first used at the same time', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       const pairs = [await refresh(session.refreshToken), await refresh(session.refreshToken)];
@@ -138,7 +138,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('leave at most five unused pairs in the database', async () => {
+    it('stores at most five unused pairs of tokens for a refresh token', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       let latest = await refresh(session.refreshToken);
@@ -156,7 +156,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('are refused with 429 M_LIMIT_EXCEEDED when one device or one address tries too many', async () => {
+    it('rejects too many exchanges of refresh tokens by one device or one address with 429 M_LIMIT_EXCEEDED', async () => {
       await start();
       const [alice, bob] = [
         await server.register('alice', { refresh_token: true }),
@@ -175,7 +175,7 @@ forEachDatabase((open) => {
       assert.equal((await refresh(alice.refreshToken)).status, 200);
     });
 
-    it('are revoked when the next refresh token is exchanged', async () => {
+    it('revokes a refresh token when the next one is exchanged', async () => {
       await start();
       const session = await server.register('alice', { refresh_token: true });
       const second = await refresh(session.refreshToken);
@@ -184,7 +184,7 @@ forEachDatabase((open) => {
       assert.equal((await refresh(session.refreshToken)).status, 401);
     });
 
-    it('expire with soft_logout: true, and are refused when unknown or after logout', async () => {
+    it('rejects expired refresh tokens with soft_logout: true, and refresh tokens that are unknown or of an ended session', async () => {
       await start({ options: { refresh_token_lifetime: 60 * minute } });
       const session = await server.register('alice', { refresh_token: true });
       assert.equal((await refresh('hrt_unknown')).body['soft_logout'], false);
@@ -198,7 +198,7 @@ forEachDatabase((open) => {
   });
 
   describe('logout', () => {
-    it('POST /logout ends the session and deletes its device', async () => {
+    it('ends the session and deletes its device at POST /logout', async () => {
       await start();
       const phone = await server.register('alice');
       const laptop = await server.login('alice');
@@ -212,7 +212,7 @@ forEachDatabase((open) => {
       });
     });
 
-    it('POST /logout/all ends all sessions of the user only', async () => {
+    it('ends all sessions of the user, and of no other user, at POST /logout/all', async () => {
       await start();
       const sessions = [await server.register('alice'), await server.login('alice')];
       const bob = await server.register('bob');
@@ -222,7 +222,7 @@ forEachDatabase((open) => {
       assert.equal((await whoami(bob.token)).status, 200);
     });
 
-    it('is the only request of a locked user that is not refused with M_USER_LOCKED', async () => {
+    it('allows a locked user to log out, and rejects other requests with M_USER_LOCKED', async () => {
       await start();
       const { token, userId } = await server.register('alice', { refresh_token: true });
       await whoami(token);
@@ -238,7 +238,7 @@ forEachDatabase((open) => {
   });
 
   describe('sessions', () => {
-    it('reflect a suspension of the user in the next request', async () => {
+    it('applies a suspension of the user to the next request of a cached session', async () => {
       await start();
       const { token, userId } = await server.register('alice');
       const authenticate = () =>
@@ -253,7 +253,7 @@ forEachDatabase((open) => {
       assert.equal((await authenticate()).isSuspended, true);
     });
 
-    it('are deleted from the database a month after they expire', async () => {
+    it('deletes tokens from the database a month after they expire', async () => {
       await start({ options: { nonrefreshable_access_token_lifetime: minute } });
       await server.register('alice');
       server.clock.advance(31 * 24 * 60 * minute);

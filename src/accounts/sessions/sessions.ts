@@ -92,10 +92,13 @@ interface TokenRequest {
   readonly confirmedAt: number;
 }
 
-/** Exchanges of refresh tokens by one device; a client needs one in each lifetime of an access token. */
+/**
+ * Rate limit of exchanges of refresh tokens by one device; a client needs one exchange in each lifetime of an
+ * access token.
+ */
 const exchangeLimit = { per_second: 0.1, burst_count: 20 };
 
-/** Refused refresh tokens from one client address. */
+/** Rate limit of refused refresh tokens from one client address. */
 const refusalLimit = { per_second: 0.2, burst_count: 20 };
 
 /** Maximum number of unused pairs of tokens that are valid at the same time in exchange for one token. */
@@ -224,8 +227,9 @@ export class Sessions implements DeviceCleanup {
   }
 
   /**
-   * Opens a session without a device, by which an administrator acts as a user, and which the user does not see.
-   * @param expiresAt milliseconds since the epoch; `undefined`: it does not expire
+   * Opens a session without a device, by which an administrator acts as a user. The user's list of devices
+   * does not show it.
+   * @param expiresAt milliseconds since the epoch; `undefined` when it does not expire
    * @returns the access token
    */
   async openAs(userId: string, administrator: string, expiresAt: number | undefined): Promise<string> {
@@ -269,7 +273,10 @@ export class Sessions implements DeviceCleanup {
     });
   }
 
-  /** The guest to whom the access token belongs; `undefined` when it is invalid or belongs to a full user. */
+  /**
+   * Returns the guest to whom the access token belongs; `undefined` when it is invalid or belongs to a full
+   * user.
+   */
   async guestOf(token: string): Promise<string | undefined> {
     const row = await findAccessToken(
       this.#deps.database.reader<AccountTables>(),
@@ -287,7 +294,7 @@ export class Sessions implements DeviceCleanup {
     );
   }
 
-  /** Milliseconds since the user last authenticated in this session. */
+  /** Returns the milliseconds since the user last authenticated in this session. */
   async sinceConfirmed(tokenId: number): Promise<number> {
     const at = await readConfirmedAt(this.#deps.database.reader<AccountTables>(), tokenId);
     return this.#deps.clock.now() - (at ?? 0);

@@ -1,18 +1,21 @@
 import { MatrixError } from '../../protocol/index.ts';
 import type { RefreshTokenRow } from './token-store.ts';
 
-/** For a token that is unknown or revoked: the client must log in again. */
+/** Returns the error for a token that is unknown or revoked: the client must log in again. */
 export const unknownToken = (message: string) =>
   new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: false });
 
-/** For a token that has expired: the client may keep its keys (client-server API, "Soft logout"). */
+/**
+ * Returns the error for a token that has expired: the client may keep its keys. Source: client-server API,
+ * "Soft logout".
+ */
 export const expiredToken = (message: string) =>
   new MatrixError(401, 'M_UNKNOWN_TOKEN', message, { soft_logout: true });
 
 export const deactivatedAccount = () =>
   new MatrixError(403, 'M_USER_DEACTIVATED', 'This account has been deactivated');
 
-/** Client-server API, "Account locking". */
+/** Returns the error for a locked account. Source: client-server API, "Account locking". */
 export const lockedAccount = () =>
   new MatrixError(401, 'M_USER_LOCKED', 'This account has been locked', { soft_logout: true });
 

@@ -1,4 +1,4 @@
-/** What an authentication service says about a valid access token. */
+/** The answer of an authentication service about a valid access token. */
 export interface IntrospectedToken {
   readonly userId: string;
   readonly deviceId: string | undefined;

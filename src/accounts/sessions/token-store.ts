@@ -87,7 +87,7 @@ interface TokenPair {
 
 /**
  * Revokes the tokens that a refresh replaced, and all other pairs that were issued in exchange for them,
- * because a token of `used` has been used.
+ * because a token of the pair `used` was used.
  */
 export async function revokeReplaced(
   writer: Writer<AccountTables>,
@@ -147,7 +147,10 @@ export async function deleteOlderPairs(
   await writer.deleteFrom('refresh_tokens').where('id', 'in', older).execute();
 }
 
-/** Returns the ids by which an access token was issued; `undefined` when it has been revoked. */
+/**
+ * Returns the id of the refresh token that was issued with an access token, and of the one that was exchanged
+ * for it; `undefined` when the access token has been revoked.
+ */
 export async function readTokenPair(
   reader: Reader<AccountTables>,
   id: number,

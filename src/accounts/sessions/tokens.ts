@@ -4,7 +4,7 @@ import { type Randomness, randomString } from '../../kernel/randomness.ts';
 /** About 238 bits of entropy. */
 const tokenLength = 40;
 
-/** A token as the client gets it, and what the server stores of it. */
+/** A token as the client receives it, and what the server stores of it. */
 export interface Token {
   readonly id: number;
   /** Sent to the client and not stored. */
@@ -23,23 +23,25 @@ export function newToken(randomness: Randomness, kind: 'hat' | 'hgt' | 'hrt', gu
 }
 
 /**
- * Returns what is stored of an access token: of a guest's a MAC, so that all guests are logged out when an operator
- * replaces `macaroon_secret_key`; of others the digest.
+ * Returns what is stored of an access token: a MAC for a token of a guest, so that all guests are logged out
+ * when an operator replaces `macaroon_secret_key`; a digest for other tokens.
  */
 export function hashAccessToken(secret: string, guestKey: Uint8Array): string {
   if (!secret.startsWith('hgt_')) return hashToken(secret);
   return createHmac('sha256', guestKey).update(secret).digest('base64url');
 }
 
-/** SHA-256, base64url. A slow hash is not needed because tokens are long and random. */
+/**
+ * Returns the SHA-256 of a token in base64url. A slow hash is not needed because tokens are long and random.
+ */
 export const hashToken = (secret: string) => hash('sha256', secret, 'base64url');
 
-/** A positive number of 48 bits. */
+/** Returns a positive number of 48 bits. */
 function randomId(randomness: Randomness): number {
   const bytes = randomness.bytes(6);
   return Buffer.from(bytes.buffer, bytes.byteOffset, 6).readUIntBE(0, 6) + 1;
 }
 
-/** Identifies a token that an authentication service has issued, by a positive number of 48 bits. */
+/** Returns a positive number of 48 bits that identifies a token of an authentication service. */
 export const idOfForeignToken = (secret: string): number =>
   Number.parseInt(hash('sha256', secret, 'hex').slice(0, 12), 16) + 1;
