@@ -14,15 +14,16 @@ export interface ConfirmationOnPageDeps {
   readonly accountUrl: () => Promise<string>;
 }
 
-/** The only operation that sessions of OAuth 2.0 can have confirmed. */
+/** The only operation with interactive authentication that sessions of OAuth 2.0 can carry out. */
 const crossSigningUpload = 'POST /keys/device_signing/upload';
 
 /** The stage of the specification, and its name in MSC4312. */
 const stages = ['m.oauth', 'org.matrix.cross_signing_reset'] as const;
 
 /**
- * Lets sessions of OAuth 2.0 replace cross-signing keys after the user has confirmed it on the account page. Other
- * operations with interactive authentication are for the account page itself.
+ * Lets sessions of OAuth 2.0 replace cross-signing keys after the user has confirmed it on the account page.
+ * Their other operations with interactive authentication are rejected, because users carry them out on the
+ * account page itself.
  * Source: client-server API, "OAuth authentication".
  */
 export class ConfirmationOnPage implements ConfirmationElsewhere {

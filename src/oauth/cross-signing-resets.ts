@@ -10,7 +10,7 @@ export interface CrossSigningResetsDeps {
 /** Milliseconds for which a user's confirmation is valid. */
 const lifetime = 600_000;
 
-/** Users who have confirmed on a page that an app may replace their cross-signing keys, once. */
+/** Stores which users have confirmed on a page that an app may replace their cross-signing keys once. */
 export class CrossSigningResets {
   readonly #deps: CrossSigningResetsDeps;
 

@@ -1,7 +1,8 @@
 import { type Route, redirect, route } from '../kernel/http/index.ts';
 
 /**
- * Leads clients that do not know the stage `m.oauth` to the account page. Source: client-server API, "Fallback".
+ * Redirects clients that do not know the stage `m.oauth` to the account page. Source: client-server API,
+ * "Fallback".
  * @param accountUrl returns the URL of the account page
  */
 export function resetFallbackRoute(accountUrl: () => Promise<string>): Route {
@@ -19,7 +20,7 @@ export function resetFallbackRoute(accountUrl: () => Promise<string>): Route {
   );
 }
 
-/** Names the issuer for clients of an earlier version of MSC2965. */
+/** Returns the issuer to clients of an earlier version of MSC2965. */
 export function issuerRoute(issuer: () => Promise<string>): Route {
   return route(
     { method: 'GET', path: '/_proto/client/unstable/org.matrix.msc2965/auth_issuer', auth: 'none' },

@@ -20,12 +20,14 @@ export class Endpoints {
   /** The issuer identifier (RFC 8414), which ends with a slash. */
   readonly issuer: string;
 
-  /** @param publicBaseUrl URL at which clients reach this server; null: `https://` and its name */
+  /**
+   * @param publicBaseUrl URL at which clients reach this server; null means `https://` and the server name
+   */
   constructor(publicBaseUrl: string | null, serverName: string) {
     this.issuer = (publicBaseUrl ?? `https://${serverName}`).replace(/\/*$/, '/');
   }
 
-  /** Returns the public URL of a path, in the spelling of the wider ecosystem. */
+  /** Returns the public URL of a path, in the ecosystem's spelling. */
   url(path: string): string {
     return this.issuer + path.replace(/^\/_server\//, '_synapse/').replace(/^\//, '');
   }

@@ -1,4 +1,6 @@
-/** The authorization server of the OAuth 2.0 API, and the connection to one that others run. */
+/**
+ * The authorization server of the OAuth 2.0 API, and authentication that is delegated to a separate service.
+ */
 import { fileURLToPath } from 'node:url';
 
 export type { OAuthConfig } from './config.ts';

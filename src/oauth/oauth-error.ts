@@ -25,7 +25,10 @@ export class OAuthError extends Error {
   }
 }
 
-/** Responses with tokens, and errors about them, are not stored by caches (RFC 6749, section 5.1). */
+/**
+ * Headers that forbid caches to store responses with tokens and errors about them. Source: RFC 6749, section
+ * 5.1.
+ */
 export const notCached = { 'Cache-Control': 'no-store', Pragma: 'no-cache' };
 
 /** Runs the handler of an endpoint for clients, and answers its `OAuthError` with status 400, or 401 for an unknown client. */

@@ -47,7 +47,7 @@ forServerDatabases(import.meta.url, (open) => {
     });
     after(() => server.stop());
 
-    it('logs Element X in with its requests, in their order [option: oauth2.enabled]', async () => {
+    it('logs in by the requests of Element X in their order [option: oauth2.enabled]', async () => {
       const versions = await server.api('GET', '/_matrix/client/versions');
       assert.ok((versions.body['versions'] as string[]).includes('v1.15'));
       const browser = new TestBrowser(server);
@@ -86,7 +86,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(alice.token), ['@alice:test', alice.deviceId]);
     });
 
-    it('serves its metadata by the paths of the specification and of MSC2965', async () => {
+    it('serves the metadata of the authorization server at the paths of the specification and of MSC2965', async () => {
       const unstable = await server.api('GET', '/_matrix/client/unstable/org.matrix.msc2965/auth_metadata');
       assert.deepEqual(unstable.body, client.metadata);
       assert.equal(client.metadata['account_management_uri'], 'https://test/_synapse/client/account');
@@ -106,7 +106,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await client.whoami(json['access_token']), ['@alice:test', 'OLD']);
     });
 
-    it('takes errors of a request to the client, and access_denied when the user cancels', async () => {
+    it('redirects to the client with errors of the request, and with access_denied when the user cancels', async () => {
       const browser = new TestBrowser(server);
       const refused = async (more: Record<string, string>) => {
         const answer = await browser.get(client.authorizationUrl('D', more));
@@ -127,7 +127,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(answerIn(locationOf(denied), 'io.element.android:/').get('error'), 'access_denied');
     });
 
-    it('refuses requests without PKCE by S256, and codes without their verifier', async () => {
+    it('refuses authorization requests without PKCE by S256, and codes without their verifier', async () => {
       const browser = new TestBrowser(server);
       for (const more of [
         { code_challenge: '' },
@@ -144,7 +144,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await client.exchange(code)).status, 200);
     });
 
-    it('shows unknown clients and redirect URIs to the user, and never redirects to them', async () => {
+    it('shows errors about unknown clients and redirect URIs to the user, and never redirects to them', async () => {
       const browser = new TestBrowser(server);
       for (const more of [
         { client_id: 'unknown' },
@@ -231,7 +231,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(refused.text, /deactivated/);
     });
 
-    it('refuses forms to sign in and to allow a login that were made by another site or for another browser', async () => {
+    it('refuses forms to sign in or to allow a login that another site has made or that are for another browser', async () => {
       const [attacker, victim] = [new TestBrowser(server), new TestBrowser(server)];
       const form = fieldsOf((await attacker.open(client.authorizationUrl('D'))).text);
       const login = { ...form, username: 'bob', password: 'correct horse' };
@@ -252,7 +252,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('forbids frames, caches and scripts on its pages, and gives cookies to this site only', async () => {
+    it('forbids frames, caches and scripts on pages of the authorization server, and restricts cookies to this site', async () => {
       const browser = new TestBrowser(server);
       const page = await browser.get(locationOf(await browser.get(client.authorizationUrl('D'))));
       assert.match(
@@ -285,7 +285,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(elsewhere.cookies.size, 0);
     });
 
-    it('signs a browser out, and all browsers of a user with all sessions', async () => {
+    it('signs out one browser, and all browsers of a user at POST /logout/all', async () => {
       const [browser, other] = [new TestBrowser(server), new TestBrowser(server)];
       const url = client.authorizationUrl('D');
       const signIn = async (one: TestBrowser) =>
@@ -321,7 +321,7 @@ forServerDatabases(import.meta.url, (open) => {
       }
     });
 
-    it('keeps logins by password beside OAuth 2.0, with interactive authentication', async () => {
+    it('accepts password logins beside OAuth 2.0, whose sessions use interactive authentication', async () => {
       const { token, deviceId } = await logInWithPassword('alice');
       const answer = await server.api('DELETE', `/_matrix/client/v3/devices/${deviceId}`, {
         token,
@@ -349,7 +349,7 @@ forServerDatabases(import.meta.url, (open) => {
     const register = (more: Record<string, unknown>) =>
       postJson(server, '/_synapse/client/oauth2/registration', { ...elementX, ...more });
 
-    it('return what is registered, and one id for the same metadata', async () => {
+    it('returns the registered metadata, and the same client id for the same metadata', async () => {
       const first = await register({
         'client_name#fr': 'Élément',
         grant_types: [...elementX.grant_types, 'x'],
@@ -361,7 +361,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.notEqual((await register({ client_name: 'Other' })).json['client_id'], id);
     });
 
-    it('refuse redirect URIs and links that do not belong to the client', async () => {
+    it('refuses redirect URIs and links that do not belong to the client', async () => {
       const refused = async (more: Record<string, unknown>) => (await register(more)).json['error'];
       for (const uri of [
         'example:/callback',
@@ -412,7 +412,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await refused({ redirect_uris: [] }), 'invalid_redirect_uri');
     });
 
-    it('stay for a year after the last login or refresh', async () => {
+    it('keeps the registration of a client for a year after the last login or refresh', async () => {
       const database = await open(oauthMigrations);
       const clock = manualClock();
       const clients = new Clients({ database, clock });
@@ -457,12 +457,12 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(await clients.find(clientId), undefined);
     });
 
-    it('take invisible characters out of the name that users see', async () => {
+    it('removes invisible characters from the name of a client', async () => {
       const { json } = await register({ client_name: '\u202eElement\u0000\u200b X' });
       assert.equal(json['client_name'], 'Element X');
     });
 
-    it('let a program on the same machine choose its port when it logs in', async () => {
+    it('accepts any port in a registered redirect URI to the same machine', async () => {
       const client = await OAuthClient.register(server, {
         ...elementX,
         redirect_uris: ['http://127.0.0.1/back'],
@@ -476,7 +476,7 @@ forServerDatabases(import.meta.url, (open) => {
   });
 
   describe('OAuth 2.0 on a server that has not enabled it', () => {
-    it('is not found [option: oauth2.enabled]', async () => {
+    it('answers 404 M_UNRECOGNIZED to requests of OAuth 2.0 [option: oauth2.enabled]', async () => {
       const server = await startTestServer({ database: open.kind });
       const found = await server.api('GET', '/_matrix/client/v1/auth_metadata');
       assert.deepEqual([found.status, found.body['errcode']], [404, 'M_UNRECOGNIZED']);

@@ -41,7 +41,7 @@ export interface AuthorizationServerDeps {
   readonly mails: AccountMails | undefined;
   /** Whether users can change their passwords. */
   readonly canChangePassword: boolean;
-  /** `enable_3pid_changes`. */
+  /** The option `enable_3pid_changes`. */
   readonly canChangeAddresses: boolean;
   /** Whether this server sends mail. */
   readonly sendsMail: boolean;
@@ -49,15 +49,20 @@ export interface AuthorizationServerDeps {
   readonly sso: Pick<SsoSlice, 'logins' | 'oauthAware' | 'providerSessions'> | undefined;
 }
 
-/** Registrations of clients, logins that a device begins, and rendezvous sessions, from one address. */
+/**
+ * Rate limit of client registrations, of begun device logins and of new rendezvous sessions from one client
+ * address.
+ */
 const addressRate: RateLimit = { per_second: 0.5, burst_count: 50 };
 
-/** Codes of devices that one user enters: with 35 bits, none is guessed in the years that this takes. */
+/** Rate limit of the codes of devices that one user enters: guessing a code of 35 bits would take years. */
 const codeRate: RateLimit = { per_second: 0.1, burst_count: 10 };
 
-/** Milliseconds between two deletions of what has expired, and lifetimes of rendezvous sessions: MSC4108, MSC4388. */
+/** Milliseconds between two deletions of rows that have expired. */
 const cleanupInterval = 3_600_000;
-const [earlierLifetime, laterLifetime] = [60_000, 120_000];
+
+/** Lifetimes of the rendezvous sessions of MSC4108 and of MSC4388, in milliseconds. */
+const [msc4108Lifetime, msc4388Lifetime] = [60_000, 120_000];
 
 /** Opens the authorization server, before jobs are started. */
 export function openAuthorizationServer(deps: AuthorizationServerDeps) {
@@ -93,7 +98,8 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
   };
   deps.sso?.logins.addContinuation(signInContinuation(browsers));
   deps.sso?.providerSessions.onLogout((logout) => browsers.endOf(logout));
-  // Clients that prefer OAuth 2.0 then offer no password, so this is for servers without.
+  // Clients that prefer OAuth 2.0 offer no password login, so it is preferred only on servers without
+  // passwords.
   if (deps.sso)
     deps.sso.oauthAware.isPreferred = !login.flows().some(({ type }) => type === 'm.login.password');
   const accountUrl = endpoints.url(pagePaths.account);
@@ -121,8 +127,8 @@ export function openAuthorizationServer(deps: AuthorizationServerDeps) {
       canRemoveAddresses: deps.canChangeAddresses,
     }),
     ...rendezvousRoutes({
-      earlier: new Rendezvous(deps, earlierLifetime),
-      later: new Rendezvous(deps, laterLifetime),
+      msc4108: new Rendezvous(deps, msc4108Lifetime),
+      msc4388: new Rendezvous(deps, msc4388Lifetime),
       endpoints,
       clock,
       limiter: limiter(addressRate),

@@ -44,7 +44,7 @@ export function grantScope(requested: string): GrantedScope {
   return { deviceId, text: granted.join(' ') };
 }
 
-/** The device ids that a scope contains, each once. */
+/** Returns the device ids that a scope contains, each once. */
 export function deviceIdsIn(tokens: readonly string[]): string[] {
   const devices = new Set<string>();
   for (const token of tokens) {

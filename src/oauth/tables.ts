@@ -15,7 +15,10 @@ export interface OAuthTables {
     client_id: string;
     scope: string;
   };
-  /** Refresh tokens that were exchanged: one that is sent again shows that it was stolen. */
+  /**
+   * Refresh tokens that were exchanged. One that is sent again, after its successor was used, is a sign of
+   * theft.
+   */
   oauth_exchanged_tokens: {
     /** SHA-256 of the token, base64url. */
     hash: string;

@@ -7,7 +7,7 @@ import { saml2Option } from './options/saml2.ts';
 import { ssoOption } from './options/sso.ts';
 import { ssoRules } from './options/sso-rules.ts';
 
-/** Logging in with accounts of other systems. */
+/** Options of single sign-on and of logins with JSON web tokens. */
 export const ssoSection = section({
   title: 'Single sign-on and token login',
   options: {

@@ -1,4 +1,6 @@
-/** Logging in with accounts of other systems: OpenID Connect, SAML, CAS and JSON web tokens. */
+/**
+ * Single sign-on: logins with accounts of other systems, by OpenID Connect, SAML, CAS and JSON web tokens.
+ */
 export type { BeginLogin, BrowserLogins } from './browser-logins/browser-logins.ts';
 export type { BrowserRequest, FinishedLogin, LoginContinuation } from './browser-logins/continuation.ts';
 export type { ProviderFace } from './browser-logins/identity-provider.ts';

@@ -2,7 +2,10 @@ import type { SliceManifest } from '../kernel/slices/index.ts';
 import { ssoSection } from './config.ts';
 import { ssoMigrations } from './migrations.ts';
 
-/** External ids stay after a deactivation, so that a login finds the deactivated account and creates no other one. */
+/**
+ * External ids stay after a deactivation, so that a later login finds the deactivated account instead of
+ * creating another.
+ */
 export const ssoManifest = {
   name: 'sso',
   options: { sso: ssoSection },

@@ -17,15 +17,18 @@ import { ssoFlows, ssoStage } from './reauthentication/sso-stage.ts';
 import { confirmationRoutes, stageContinuation } from './reauthentication/stage-continuation.ts';
 import type { SsoDeps, SsoOptions } from './sso-deps.ts';
 
-/** Folder of the templates of these pages. */
+/** Folder of the templates of the pages of single sign-on. */
 export const ssoTemplates = fileURLToPath(new URL('./templates', import.meta.url));
 
 export type SsoSlice = ReturnType<typeof openSso>;
 
-/** Rate of logins that one client address begins. */
+/** Rate limit of the logins that one client address begins. */
 export const beginRate = { per_second: 0.5, burst_count: 30 };
 
-/** Opens logins with accounts of other systems. */
+/**
+ * Opens single sign-on: the configured providers, their routes, and the login types and stages that accounts
+ * offer.
+ */
 export function openSso(deps: SsoDeps, options: SsoOptions) {
   const { accounts, pages, profiles } = deps;
   const serverName = options.server_name;
@@ -78,7 +81,10 @@ export function openSso(deps: SsoDeps, options: SsoOptions) {
     logins,
     externalIds,
     providerSessions,
-    /** Whether clients that can use OAuth 2.0 should prefer it to `m.login.sso`; set by the slice that serves it. */
+    /**
+     * Whether clients that can use OAuth 2.0 should prefer it to `m.login.sso`; the authorization server sets
+     * it.
+     */
     oauthAware,
     extensions,
     routes,
@@ -90,7 +96,7 @@ const termsOf = (version: string, baseUrl: string) => ({
   url: `${baseUrl}_matrix/consent?v=${encodeURIComponent(version)}`,
 });
 
-/** Records with each session that a login token opens which provider has authenticated the user. */
+/** Stores, for each session that a login token opens, the provider that has authenticated the user. */
 const tokenIssuer = (issuesTokens: boolean, sessions: ProviderSessions): TokenIssuer => ({
   issuesTokens,
   async opened(writer, { userId, deviceId, details }) {

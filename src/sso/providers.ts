@@ -27,7 +27,7 @@ export interface OpenedProviders {
   readonly providers: readonly IdentityProvider[];
   /** Login types that need no browser. */
   readonly loginTypes: readonly LoginType[];
-  /** Routes to which providers send browsers and requests. */
+  /** Returns the routes to which providers send browsers and requests. */
   routes(logins: BrowserLogins): Route[];
 }
 
@@ -50,7 +50,7 @@ export function openProviders(deps: ProviderDeps, options: SsoOptions): OpenedPr
   return {
     providers: [...oidc, ...saml, ...cas],
     loginTypes: [
-      // Older clients know this type only.
+      // Older clients know only the type `m.login.cas`.
       ...(cas.length > 0 ? [new SsoLoginType(cas, () => false, 'm.login.cas')] : []),
       ...(jwt.enabled ? jwtLoginTypes.map((type) => new JwtLogin(deps, jwt, type)) : []),
     ],

@@ -25,12 +25,12 @@ export interface SsoDeps {
   readonly thirdPartyIds: Pick<ThirdPartyIdentifiers, 'bind' | 'findUser' | 'isAllowed'>;
   /** Absent where another process runs the media repository. */
   readonly pictures: PictureStore | undefined;
-  /** The accounts, which are opened later, since they need the login types. */
+  /** Returns the accounts, which are opened later because they take the login types. */
   readonly accounts: () => AccountsSlice;
   readonly limits: {
-    /** Accounts that are created, by address of the client. */
+    /** Limits created accounts by the address of the client. */
     readonly registration: Limiter;
-    /** Logins through a browser that are begun, by address of the client. */
+    /** Limits begun browser logins by the address of the client. */
     readonly begin: Limiter;
   };
 }

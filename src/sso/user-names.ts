@@ -1,9 +1,11 @@
-/** Characters that user ids may contain, except `=`, which begins the code of another character. */
+/**
+ * Characters that are not encoded: those that user ids may contain, except `=`, which begins an encoded byte.
+ */
 const plain = /^[a-z0-9._\-/+]$/;
 
 /**
- * Returns a local part for any name: small letters, and other characters as `=` with the two hexadecimal digits of each
- * byte.
+ * Returns a local part for any name: the name in lowercase, with each byte of other characters as `=` and two
+ * hexadecimal digits.
  */
 export function hexEncodedName(name: string): string {
   const bytes = [...Buffer.from(name.toLowerCase())];
@@ -14,7 +16,10 @@ export function hexEncodedName(name: string): string {
   return encoded.join('').replace(/^_/, '=5f');
 }
 
-/** Returns a local part for any name: small letters, and dots in place of characters that user ids cannot contain. */
+/**
+ * Returns a local part for any name: the name in lowercase, with a dot in place of each character that user
+ * ids cannot contain.
+ */
 export const dotReplacedName = (name: string): string =>
   name
     .toLowerCase()

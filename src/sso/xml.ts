@@ -27,7 +27,7 @@ const options = {
 };
 
 /**
- * Parses an XML document without a document type, so that it has no entities of its own.
+ * Parses an XML document. A document with a document type is refused, so that it cannot define entities.
  * @returns the root element
  * @throws Error
  */
@@ -41,7 +41,7 @@ export function parseXml(text: string): XmlElement {
   return root;
 }
 
-/** The child elements of a name. */
+/** Returns the child elements with a name. */
 export const childrenOf = (element: XmlElement, name: string): XmlElement[] =>
   element.children.filter((child) => child.name === name);
 

@@ -6,7 +6,7 @@ import { describe, it } from 'node:test';
 import { loadConfigurationSources } from '../../src/configuration/load.ts';
 
 describe('the secret of the authentication service', () => {
-  it('is read from a file [option: proto_authentication_service.secret_path]', () => {
+  it('reads the secret of the authentication service from a file [option: proto_authentication_service.secret_path]', () => {
     const folder = mkdtempSync(join(tmpdir(), 'hearth-secret-'));
     writeFileSync(join(folder, 'secret'), 'the-shared-secret\n');
     const path = JSON.stringify(join(folder, 'secret'));

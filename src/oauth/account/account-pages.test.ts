@@ -49,7 +49,7 @@ forServerDatabases(import.meta.url, (open) => {
       return (await server.api('POST', '/_matrix/client/v3/login', { body })).status;
     };
 
-    it('asks the user to sign in, and returns to the requested action', async () => {
+    it('asks the user of the account page to sign in, and returns to the requested action', async () => {
       const browser = new TestBrowser(server);
       const url = `${account}?action=org.matrix.devices_list`;
       const { name } = await signedIn();
@@ -63,7 +63,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(locationOf(sent), /sign_in/);
     });
 
-    it('lists sessions by the action names of the specification and of MSC4191, and ends them', async () => {
+    it('lists and ends sessions by the action names of the specification and of MSC4191', async () => {
       const { user, name, browser } = await signedIn();
       const tokens = await client.logIn(browser, { user: name, deviceId: 'PHONE' });
       for (const action of ['org.matrix.devices_list', 'org.matrix.sessions_list']) {
@@ -206,7 +206,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await upload({ session })).status, 401);
     });
 
-    it('is where sessions of OAuth 2.0 delete devices and change passwords: the API answers 404 M_UNRECOGNIZED', async () => {
+    it('answers 404 M_UNRECOGNIZED when a session of OAuth 2.0 deletes devices or changes the password by the API', async () => {
       const { user, name, browser } = await signedIn();
       const { access_token: token } = await client.logIn(browser, { user: name, deviceId: 'PHONE' });
       for (const [method, path, body] of [

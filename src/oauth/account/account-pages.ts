@@ -28,13 +28,16 @@ export interface AccountPagesDeps {
   readonly clock: Clock;
   /** Whether users can change their passwords. */
   readonly canChangePassword: boolean;
-  /** `enable_3pid_changes`, on a server that sends mail. */
+  /** The option `enable_3pid_changes`, on a server that sends mail. */
   readonly canAddAddresses: boolean;
-  /** `enable_3pid_changes`. */
+  /** The option `enable_3pid_changes`. */
   readonly canRemoveAddresses: boolean;
 }
 
-/** Milliseconds after which a user signs in again before what a stolen browser session must not suffice for. */
+/**
+ * Milliseconds after signing in during which a user can make dangerous changes; after that the user must sign
+ * in again, so that a stolen browser session does not suffice.
+ */
 const freshness = 600_000;
 
 /** The pages on which users manage their account. Source: client-server API, "Account management". */
@@ -65,7 +68,7 @@ export class AccountPages {
     });
   }
 
-  /** Shows the sessions of a user: those of all apps. */
+  /** Shows the sessions of a user in all apps. */
   async devices(session: BrowserSession, message: AccountMessage = {}): Promise<Reply> {
     const clients = await this.#deps.sessions.clientsOf(session.userId);
     const devices = await this.#deps.slice.devices.list(session.userId);
@@ -102,12 +105,12 @@ export class AccountPages {
     return this.#page(template, session, message, {});
   }
 
-  /** Shows that a mail was sent, whose link the user opens. */
+  /** Asks the user to open the link in a mail that was sent. */
   mailSent(session: BrowserSession, values: Readonly<Record<string, string>>): Promise<Reply> {
     return this.#page('oauth_account_mail.html', session, {}, values);
   }
 
-  /** The user of a browser, as the one who makes a change. @throws MatrixError M_NOT_FOUND */
+  /** Returns the user of a browser as the requester of a change. @throws MatrixError M_NOT_FOUND */
   async requester({ userId }: BrowserSession): Promise<Requester> {
     const user = await this.#deps.slice.accounts.getUser(userId);
     if (user === undefined) throw notFound('No such user');
@@ -138,7 +141,7 @@ export class AccountPages {
   }
 }
 
-/** What a page says above its content. */
+/** A message that a page shows above its content. */
 export interface AccountMessage {
   readonly done?: string;
   readonly error?: string;

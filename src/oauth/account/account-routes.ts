@@ -23,7 +23,7 @@ const actions: Readonly<Record<string, 'devices' | 'device' | 'reset' | 'deactiv
   'org.matrix.account_deactivate': 'deactivate',
 };
 
-/** Pages whose users must have signed in a short time ago. */
+/** Pages that require that the user has signed in recently. */
 const needsFresh: ReadonlySet<string> = new Set(['reset', 'deactivate']);
 
 type PageRequest = Pick<RouteRequest, 'cookies' | 'isSecure' | 'ip' | 'url'>;
@@ -118,7 +118,7 @@ export function accountPageRoutes(deps: AccountPagesDeps & { readonly randomness
         if (!deps.canChangePassword) throw forbidden('Passwords cannot be changed on this server');
         const requester = await pages.requester(session);
         await passwordChange.change(requester, body.new_password, body.logout_devices !== '');
-        // The end of all sessions includes that of this browser.
+        // Ending all sessions also ends that of this browser, so it is signed in again.
         const cookie = await deps.browsers.open(request, session.userId, session.providerSession);
         const headers = { 'Set-Cookie': cookie };
         return redirect(home, 303, headers);

@@ -16,7 +16,7 @@ export interface AuthorizationCodesDeps {
   readonly devices: Pick<Devices, 'remove'>;
 }
 
-/** What a code stands for. */
+/** The login that a user has allowed and for which a code is issued. */
 export interface CodeGrant {
   readonly clientId: string;
   readonly userId: string;
@@ -26,7 +26,7 @@ export interface CodeGrant {
   readonly providerSession: ProviderSession | undefined;
 }
 
-/** What a client sends to exchange a code. */
+/** The parameters with which a client exchanges a code. */
 export interface CodeExchange {
   readonly code: string;
   readonly clientId: string;
@@ -53,7 +53,7 @@ const lifetime = 300_000;
 /** Maximum number of codes of one user; older ones are deleted. */
 const maxPerUser = 10;
 
-/** Entropy of about 238 bits. */
+/** Characters of a code after its prefix: about 238 bits of entropy. */
 const codeLength = 40;
 
 const hashOf = (code: string) => hash('sha256', code, 'base64url');
@@ -68,7 +68,7 @@ export class AuthorizationCodes {
     this.#deps = deps;
   }
 
-  /** @returns the code */
+  /** Issues a code. @returns the code */
   async issue(grant: CodeGrant): Promise<string> {
     const { clientId, userId, scope, redirectUri, codeChallenge, providerSession } = grant;
     const { clock, database, randomness } = this.#deps;
@@ -100,8 +100,8 @@ export class AuthorizationCodes {
   }
 
   /**
-   * Checks a code. One that was exchanged before has been stolen: the session that it opened ends (RFC 6749,
-   * section 4.1.2).
+   * Checks a code. A code that is sent again after its exchange may have been stolen, so the session that it
+   * opened ends (RFC 6749, section 4.1.2).
    * @throws OAuthError invalid_grant
    */
   async check({ code, clientId, redirectUri, codeVerifier }: CodeExchange): Promise<RedeemableCode> {

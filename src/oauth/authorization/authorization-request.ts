@@ -23,7 +23,7 @@ export const authorizationParameters = {
 
 export type AuthorizationParameters = Readonly<Record<keyof typeof authorizationParameters, string>>;
 
-/** Where the answer to an authorization request goes. */
+/** The client and the redirect URI to which the answer to an authorization request is sent. */
 export interface AnswerTarget {
   readonly client: Client;
   readonly redirectUri: string;
@@ -38,8 +38,8 @@ export interface AuthorizationRequest extends AnswerTarget {
 }
 
 /**
- * Returns where the answer goes. Its errors are shown to the user, because a client that cannot be trusted must not get
- * them (RFC 6749, section 4.1.2.1).
+ * Returns the client and the redirect URI of a request. Errors about them are shown to the user, because a
+ * client that cannot be trusted must not receive them (RFC 6749, section 4.1.2.1).
  * @throws MatrixError M_INVALID_PARAM
  */
 export async function answerTarget(
@@ -60,9 +60,9 @@ export async function answerTarget(
 }
 
 /**
- * Checks the rest of an authorization request.
+ * Checks the other parameters of an authorization request.
  * Source: client-server API, "Authorisation code flow"; RFC 7636, of which only `S256` is accepted.
- * @throws OAuthError for the client
+ * @throws OAuthError, which is sent to the client
  */
 export function checkAuthorization(
   parameters: AuthorizationParameters,

@@ -30,7 +30,7 @@ export interface AuthorizationDeps {
   readonly canRegister: boolean;
 }
 
-/** The page on which a user lets a client use the account. Source: RFC 6749, section 4.1. */
+/** The page on which a user allows a client to use the account. Source: RFC 6749, section 4.1. */
 export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
   const contract = { path: pagePaths.authorization, auth: 'none', errors: 'page' } as const;
   return [
@@ -76,7 +76,7 @@ export function authorizationRoutes(deps: AuthorizationDeps): Route[] {
   ];
 }
 
-/** Runs `work` with the checked request, and takes its errors to the client. */
+/** Runs `work` with the checked request, and redirects the browser to the client with its errors. */
 async function answering(
   { clients, endpoints }: AuthorizationDeps,
   parameters: AuthorizationParameters,
@@ -107,7 +107,8 @@ function showConsent(
       client: metadata,
       client_host: new URL(metadata.client_uri).host,
       device_id: scope.deviceId,
-      // Where a native app is called says nothing to a user; the host of a web site does.
+      // Only the host of a web client is shown, because the redirect URI of a native app means nothing to
+      // users.
       redirect_host: new URL(redirectUri).protocol === 'https:' ? new URL(redirectUri).host : '',
       parameters: Object.entries(parameters).map(([name, value]) => ({ name, value })),
       continue: urlOf(parameters),
@@ -117,7 +118,7 @@ function showConsent(
   );
 }
 
-/** The URL of an authorization request on this server. */
+/** Returns the URL of an authorization request on this server. */
 function urlOf(parameters: AuthorizationParameters): string {
   const known = Object.keys(authorizationParameters) as (keyof typeof authorizationParameters)[];
   const query = new URLSearchParams();
@@ -127,10 +128,12 @@ function urlOf(parameters: AuthorizationParameters): string {
   return `/_synapse/client/oauth2/authorize?${query}`;
 }
 
-/** The name of a user in a `login_hint`, which is `mxid:` and a user id (MSC4198). */
+/**
+ * Returns the user id in a `login_hint`, which is `mxid:` and a user id (MSC4198); empty for another hint.
+ */
 const nameIn = (hint: string) => /^mxid:(@[^\s]{1,255})$/.exec(hint)?.[1] ?? '';
 
-/** Sends a user to the page to create an account, which leads back here. */
+/** Redirects a user to the page to create an account, which leads back to the authorization request. */
 function askToRegister(url: string): Reply {
   const back = url.replace(/([?&])prompt=create(&|$)/, '$1');
   return redirect(`/_synapse/client/register?continue=${encodeURIComponent(back)}`, 303);

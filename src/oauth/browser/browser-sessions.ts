@@ -38,15 +38,18 @@ const lifetime = 24 * 3_600_000;
 /** Maximum number of browsers of one user; the oldest session ends first. */
 const maxPerUser = 20;
 
-/** Entropy of about 238 bits. */
+/** Characters of the value of a cookie: about 238 bits of entropy. */
 const secretLength = 40;
 
 const hashOf = (secret: string) => hash('sha256', secret, 'base64url');
 
-/** Returns the value that the forms of a browser contain. It tells nothing about the cookie. */
+/** Returns the value that the forms of a browser contain. It does not reveal the value of the cookie. */
 export const formTokenOf = (secret: string) => hash('sha256', `form ${secret}`, 'base64url');
 
-/** Browsers refuse to set a cookie with this prefix for other hosts or without TLS. */
+/**
+ * Returns the name of a cookie. Browsers set a cookie with the prefix `__Host-` only for the host itself and
+ * over TLS.
+ */
 const cookieName = ({ isSecure }: BrowserRequest, name: string) => (isSecure ? `__Host-${name}` : name);
 
 /** Keeps users signed in to the pages of this server, by a cookie that scripts and other sites cannot use. */

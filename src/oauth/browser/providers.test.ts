@@ -104,7 +104,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match((await other.get(account)).body, /<h1>Your account<\/h1>/);
     });
 
-    it('lead to the provider and back to the page on which the user allows the login', async () => {
+    it('leads to the provider and back to the page on which the user allows the login', async () => {
       cas.user = { name: 'alice' };
       const { server } = hearth;
       const registered = await postJson(server, '/_synapse/client/oauth2/registration', elementX);
@@ -144,14 +144,14 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([body['user_id'], body['device_id']], ['@alice:test', 'PHONE']);
     });
 
-    it('cannot be begun by another site', async () => {
+    it('refuses a login at a provider that another site begins', async () => {
       const victim = hearth.browser();
       const page = await victim.get(`${publicUrl}/_synapse/client/oauth2/sign_in/cas?mark=guess`);
       assert.equal(page.status, 403);
       assert.ok(!victim.visited.some((url) => url.startsWith(cas.url)));
     });
 
-    it('are preferred to m.login.sso by clients that know both, where no password is possible', async () => {
+    it('marks OAuth 2.0 as preferred to m.login.sso on a server without password logins', async () => {
       const { body } = await hearth.server.api('GET', '/_matrix/client/v3/login');
       const flow = (body['flows'] as Record<string, unknown>[]).find(({ type }) => type === 'm.login.sso');
       assert.equal(flow?.['oauth_aware_preferred'], true);

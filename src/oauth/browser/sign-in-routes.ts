@@ -62,7 +62,7 @@ export function signInRoutes(deps: SignInDeps): Route[] {
   ];
 }
 
-/** Sends a browser to an identity provider. It comes back to what `signInContinuation` does. */
+/** Redirects a browser to an identity provider; `signInContinuation` handles its return. */
 function providerRoute({ marks }: SignInDeps, logins: Pick<BrowserLogins, 'begin'>): Route {
   return route(
     {
@@ -129,7 +129,7 @@ async function signIn(
   return redirect(returnPage(back), 303, { 'Set-Cookie': await browsers.open(request, userId, undefined) });
 }
 
-/** The request of `POST /login` for a user name or mail address. */
+/** Returns the body of `POST /login` for a user name or mail address. */
 function passwordLogin(name: string, password: string): JsonObject {
   const isAddress = !name.startsWith('@') && name.includes('@');
   const identifier = isAddress

@@ -46,12 +46,12 @@ function isOwnScheme(scheme: string, clientHost: string): boolean {
   return reversed.includes('.') && (scheme === reversed || scheme.startsWith(`${reversed}.`));
 }
 
-/** Replaces an IPv6 address, whose colons are none of a port. */
+/** Replaces the IPv6 loopback address, whose colons do not begin a port. */
 const withoutAddress = (text: string) => text.replace('[::1]', 'localhost');
 
 /**
- * Whether a requested redirect URI is a registered one. Those to the same machine may have any port, which the program
- * chooses when it starts.
+ * Whether a requested redirect URI is a registered one. Redirect URIs to the same machine may have any port,
+ * which the program chooses when it starts.
  */
 export function isRegisteredRedirectUri(registered: readonly string[], requested: string): boolean {
   if (registered.includes(requested)) return true;

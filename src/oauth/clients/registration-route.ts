@@ -9,7 +9,10 @@ import type { Clients } from './clients.ts';
 /** Maximum bytes of a registration, which needs no authentication. */
 const bodyLimit = 32_768;
 
-/** Registers clients. Source: RFC 7591. @param limiter registrations, by the address of the client */
+/**
+ * Registers clients. Source: RFC 7591.
+ * @param limiter limits registrations by the address of the client
+ */
 export function clientRegistrationRoute(clients: Clients, limiter: Limiter): Route {
   return route(
     {

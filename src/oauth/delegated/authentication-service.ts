@@ -19,14 +19,14 @@ export interface AuthenticationServiceDeps {
 export interface AuthenticationServiceOptions {
   /** URL of the service. */
   readonly endpoint: string;
-  /** What this server and the service present to each other. */
+  /** The secret that this server and the service present to each other. */
   readonly secret: string;
 }
 
-/** Milliseconds for which an answer about a token is used, and for which the metadata are. */
+/** Milliseconds for which an answer about a token is cached, and for which the metadata is cached. */
 const [tokenAge, metadataAge] = [120_000, 600_000];
 
-/** Milliseconds and bytes for one request. */
+/** Timeout of a request in milliseconds, and maximum bytes of its response. */
 const [timeout, maxBody] = [10_000, 1_048_576];
 
 /** Maximum number of cached refusals. */
@@ -34,11 +34,14 @@ const maxRefused = 800;
 
 const hashOf = (token: string) => hash('sha256', token, 'base64url');
 
-/** Asks an authentication service that others run about tokens and about itself. Source: RFC 7662, RFC 8414. */
+/**
+ * Introspects tokens at a separate authentication service, and reads its metadata. Source: RFC 7662, RFC
+ * 8414.
+ */
 export class AuthenticationService implements TokenIntrospection {
   readonly #deps: AuthenticationServiceDeps;
   readonly #options: AuthenticationServiceOptions;
-  /** Tokens that are not valid, by digest, with the time until which they are not asked about again. */
+  /** Digests of invalid tokens, with the time until which they are not introspected again. */
   readonly #refused: Cache<string, number>;
   readonly #reading = new LoadOnce<'metadata', JsonObject>();
   #metadata: { readonly value: JsonObject; readonly until: number } | undefined;
@@ -54,7 +57,7 @@ export class AuthenticationService implements TokenIntrospection {
   }
 
   /**
-   * Returns what the service says about an access token; `undefined` when it is not valid.
+   * Returns the answer of the service about an access token; `undefined` when the token is not valid.
    * @throws MatrixError 503 when the service does not answer
    */
   async introspect(token: string): Promise<IntrospectedToken | undefined> {
@@ -67,7 +70,7 @@ export class AuthenticationService implements TokenIntrospection {
   }
 
   /**
-   * Returns the metadata of the service, up to ten minutes old; older ones while the service does not answer.
+   * Returns the metadata of the service, up to ten minutes old, or older while the service does not answer.
    * @throws MatrixError 503 when the service has never answered
    */
   async metadata(): Promise<JsonObject> {
@@ -83,7 +86,7 @@ export class AuthenticationService implements TokenIntrospection {
     }
   }
 
-  /** URL of the page on which users manage their account. @throws MatrixError 503 */
+  /** Returns the URL of the page on which users manage their account. @throws MatrixError 503 */
   async accountUrl(): Promise<string> {
     const { account_management_uri: uri } = await this.metadata();
     return typeof uri === 'string' ? uri : this.#url('account/');
@@ -103,7 +106,8 @@ export class AuthenticationService implements TokenIntrospection {
         'content-type': 'application/x-www-form-urlencoded',
         accept: 'application/json',
         authorization: `Bearer ${this.#options.secret}`,
-        // The service then names the device of sessions that were opened by the older API.
+        // With this header the service also names the device of a session that was opened by the older login
+        // API.
         'x-mas-supports-device-id': '1',
       },
     });
@@ -113,7 +117,7 @@ export class AuthenticationService implements TokenIntrospection {
 
   async #readMetadata(): Promise<JsonObject> {
     const metadata = await this.#request('.well-known/openid-configuration', { method: 'GET' });
-    if (typeof metadata['issuer'] !== 'string') throw this.#failed('its metadata have no issuer');
+    if (typeof metadata['issuer'] !== 'string') throw this.#failed('its metadata has no issuer');
     return metadata;
   }
 
@@ -139,7 +143,7 @@ export class AuthenticationService implements TokenIntrospection {
 
   /** Logs a failure, without the token. */
   #failed(reason: string): MatrixError {
-    this.#deps.log.error({ reason }, 'the authentication service does not answer');
+    this.#deps.log.error({ reason }, 'The authentication service does not answer');
     return new MatrixError(503, 'M_UNKNOWN', 'The authentication service does not answer');
   }
 }

@@ -69,7 +69,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await whoami('unknown'), [401, 'M_UNKNOWN_TOKEN']);
     });
 
-    it('asks about a token once in two minutes, once for concurrent requests, and again when it has expired', async () => {
+    it('introspects a token once in two minutes, once for concurrent requests, and again when it has expired', async () => {
       const { token, userId } = await newUser();
       await Promise.all([1, 2, 3].map(() => whoami(token)));
       await whoami(token);
@@ -90,7 +90,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(service.asked.length, 4);
     });
 
-    it('refuses a token at once when its device, or its user, is deleted or locked', async () => {
+    it('refuses a token at once when its device is deleted, or its user is deactivated or locked', async () => {
       const [one, other] = [await newUser(), await newUser()];
       await whoami(one.token);
       const gone = await provision('POST', 'delete_device', { localpart: one.localpart, device_id: 'PHONE' });
@@ -105,7 +105,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await whoami(other.token), [401, 'M_UNKNOWN_TOKEN']);
     });
 
-    it('refuses answers without access to the API, without a user or with several devices', async () => {
+    it('refuses tokens when the answer of the service has no API scope, no user or several devices', async () => {
       const { localpart } = await newUser();
       const answer = async (more: Record<string, unknown>) => {
         const token = `mat_${count++}`;
@@ -123,7 +123,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await answer({ device_id: 'PHONE' }), [`@${localpart}:test`, 'PHONE']);
     });
 
-    it('answers 503 while the service does not, and does not cache that', async () => {
+    it('answers 503 while the authentication service fails, and does not cache the failure', async () => {
       const { token, userId } = await newUser();
       service.status = 500;
       assert.deepEqual(await whoami(token), [503, 'M_UNKNOWN']);
@@ -131,13 +131,13 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual(await whoami(token), [userId, 'PHONE']);
     });
 
-    it('gives tokens with the scope of administrators the rights of one', async () => {
+    it('grants the rights of an administrator to tokens with the scope of administrators', async () => {
       const [admin, user] = [await newUser('urn:synapse:admin:*'), await newUser()];
       const list = ({ token }: { token: string }) => server.api('GET', '/_synapse/admin/v2/users', { token });
       assert.deepEqual([(await list(admin)).status, (await list(user)).status], [200, 403]);
     });
 
-    it('serves the metadata of the service, also while it does not answer', async () => {
+    it('serves the metadata of the authentication service, also while the service does not answer', async () => {
       const metadata = () => server.api('GET', '/_matrix/client/v1/auth_metadata');
       assert.equal((await metadata()).body['issuer'], 'https://auth.example/');
       const reads = service.metadataReads;
@@ -156,7 +156,7 @@ forServerDatabases(import.meta.url, (open) => {
       });
     });
 
-    it('serves no local logins, registrations and changes of passwords', async () => {
+    it('answers 404 M_UNRECOGNIZED to local logins, registrations and changes of passwords', async () => {
       const { token } = await newUser('urn:synapse:admin:*');
       for (const [method, path] of [
         ['GET', '/_matrix/client/v3/login'],
@@ -207,8 +207,8 @@ forServerDatabases(import.meta.url, (open) => {
       assert.deepEqual([(await upload()).status, (await upload()).status], [200, 401]);
     });
 
-    describe('its endpoints for the service', () => {
-      it('are for requests with the secret only', async () => {
+    describe('the endpoints for an authentication service', () => {
+      it('refuses requests of the service without the shared secret with 403 M_FORBIDDEN', async () => {
         const { token, localpart } = await newUser('urn:synapse:admin:*');
         for (const wrong of [token, '', 'the-shared-secre']) {
           const answer = await provision('GET', `query_user?localpart=${localpart}`, undefined, wrong);
@@ -217,7 +217,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual(await whoami(secret), [401, 'M_UNKNOWN_TOKEN']);
       });
 
-      it('create, change and describe users', async () => {
+      it('creates, changes and describes users for the service', async () => {
         const localpart = 'provisioned';
         const free = () => provision('GET', `is_localpart_available?localpart=${localpart}`);
         assert.equal((await free()).status, 200);
@@ -259,7 +259,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual([unknown.status, unknown.body['errcode']], [404, 'M_NOT_FOUND']);
       });
 
-      it('replace the mail addresses of a user', async () => {
+      it('replaces the mail addresses of a user for the service', async () => {
         const { localpart, token } = await newUser();
         const addresses = async () => {
           const { body } = await server.api('GET', '/_matrix/client/v3/account/3pid', { token });
@@ -276,7 +276,7 @@ forServerDatabases(import.meta.url, (open) => {
         assert.deepEqual(await addresses(), []);
       });
 
-      it('create, rename, delete and synchronize devices', async () => {
+      it('creates, renames, deletes and synchronizes devices for the service', async () => {
         const { localpart, token } = await newUser();
         const devices = async () => {
           const { body } = await server.api('GET', '/_matrix/client/v3/devices', { token });
@@ -302,7 +302,7 @@ forServerDatabases(import.meta.url, (open) => {
   });
 
   describe('an authentication service with force_http2', () => {
-    it('gets requests by HTTP/2 [option: proto_authentication_service.force_http2]', async () => {
+    it('receives requests by HTTP/2 [option: proto_authentication_service.force_http2]', async () => {
       const service = await ScriptedAuthenticationService.start('http2');
       const server = await startTestServer({
         database: open.kind,

@@ -1,8 +1,8 @@
 import type { Route } from '../../kernel/http/index.ts';
 
 /**
- * Routes by which users log in, register and change how they authenticate, and by which administrators do it for them.
- * An authentication service does all of this instead, so this server does not serve them beside it.
+ * Routes by which users log in, register and change how they authenticate, and by which administrators do
+ * this for users. They are not served beside an authentication service, which does all of this instead.
  */
 const localLogins: readonly RegExp[] = [
   /^\/_proto\/client\/\w+\/(login|refresh|logout|register)(\/|$)/,
@@ -16,7 +16,7 @@ const localLogins: readonly RegExp[] = [
   /^\/_server\/admin\/v1\/users\/:userId\/login$/,
 ];
 
-/** Leaves out the routes that an authentication service takes the place of. */
+/** Returns the routes without those that an authentication service replaces. */
 export function withoutLocalLogins(routes: readonly Route[]): Route[] {
   return routes.filter(({ contract: { path } }) => {
     const paths = typeof path === 'string' ? [path] : path;

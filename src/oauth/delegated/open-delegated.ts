@@ -14,7 +14,7 @@ export interface DelegatedDeps {
   readonly resets: CrossSigningResets;
 }
 
-/** Opens what an authentication service that others run needs of this server. */
+/** Opens the routes that a separate authentication service, and clients that use it, need on this server. */
 export function openDelegatedAuthentication(deps: DelegatedDeps) {
   const { service } = deps;
   return {

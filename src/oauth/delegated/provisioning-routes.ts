@@ -21,8 +21,8 @@ const name = Type.String({ maxLength: 1_000 });
 const path = <P extends string>(end: P) => `/_server/mas/${end}` as const;
 
 /**
- * The endpoints by which an authentication service creates and changes the users and devices that it manages, as the
- * Matrix Authentication Service calls them. Only a request with the shared secret may.
+ * The endpoints by which an authentication service creates and changes the users and devices that it manages,
+ * with the paths and bodies of the Matrix Authentication Service. Requests must present the shared secret.
  */
 export function provisioningRoutes(deps: ProvisioningDeps): Route[] {
   return [...userRoutes(deps), ...profileRoutes(deps), ...deviceRoutes(deps)];
@@ -124,7 +124,7 @@ const provisionBody = Type.Object({
   locked: Type.Optional(Type.Boolean()),
 });
 
-/** Creates a user, or changes what the service says about it. */
+/** Creates a user, or changes the fields that the service sends. */
 function provisionRoute(deps: ProvisioningDeps): Route {
   const { accounts, registration } = deps.slice;
   return route(
@@ -196,7 +196,10 @@ function setField(deps: ProvisioningDeps, userId: string, field: string, value: 
   return deps.profiles.set(serviceRequester(userId), userId, field, value);
 }
 
-/** The service makes changes that users themselves may not be allowed to make. */
+/**
+ * Returns a requester with the rights of an administrator, because the service makes changes that users may
+ * not make themselves.
+ */
 const serviceRequester = (userId: string): Requester => ({
   userId,
   deviceId: undefined,

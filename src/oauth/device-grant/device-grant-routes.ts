@@ -19,9 +19,9 @@ export interface DeviceGrantDeps {
   readonly pages: Pages;
   readonly endpoints: Endpoints;
   readonly serverName: string;
-  /** Logins that are begun, by the address of the client. */
+  /** Limits begun logins by the address of the client. */
   readonly beginLimiter: Limiter;
-  /** Codes that users enter, by user id: so few that none is guessed. */
+  /** Limits the codes that a user enters, by user id, so that codes cannot be guessed. */
   readonly codeLimiter: Limiter;
 }
 
@@ -68,7 +68,10 @@ export function deviceAuthorizationRoute({
   );
 }
 
-/** The page on which a user enters the code that a device shows, and lets it log in. Source: RFC 8628, section 3.3. */
+/**
+ * The page on which a user enters the code that a device shows, and allows the device to log in. Source: RFC
+ * 8628, section 3.3.
+ */
 export function linkRoutes(deps: DeviceGrantDeps): Route[] {
   const contract = { path: pagePaths.link, auth: 'none', errors: 'page' } as const;
   const code = Type.String({ default: '', maxLength: 20 });

@@ -57,7 +57,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await poll(code)).json['error'], 'invalid_grant');
     });
 
-    it('answers access_denied, expired_token and slow_down', async () => {
+    it('answers polls with access_denied, expired_token and slow_down', async () => {
       const denied = await begin('DENIED');
       const { browser, page } = await signIn(denied['verification_uri_complete']!);
       await browser.post(link, { ...fieldsOf(page.text), decision: 'deny' });
@@ -73,7 +73,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal((await poll(slow['device_code'])).json['error'], 'expired_token', 'after another login');
     });
 
-    it('gives tokens to the client that began the login only', async () => {
+    it('issues tokens only to the client that began the login', async () => {
       const begun = await begin('OWN');
       const { browser, page } = await signIn(begun['verification_uri_complete']!);
       await browser.post(link, { ...fieldsOf(page.text), decision: 'allow' });
@@ -84,7 +84,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.equal(refused.json['error'], 'invalid_client');
     });
 
-    it('limits how many codes a user can enter, so that none is guessed', async () => {
+    it('limits the codes that a user can enter, so that codes cannot be guessed', async () => {
       const { browser } = await signIn(link);
       await clock.advance(600_000);
       for (let attempt = 0; attempt < 12; attempt++) {
@@ -114,7 +114,7 @@ forServerDatabases(import.meta.url, (open) => {
         ...(body !== undefined && { body }),
       });
 
-    it('carry text between two devices, as MSC4108 defines it', async () => {
+    it('carries text between two devices, as MSC4108 defines it', async () => {
       const features = (await server.api('GET', '/_matrix/client/versions')).body['unstable_features'];
       assert.equal((features as Record<string, boolean>)['org.matrix.msc4108'], true);
       const create = '/_matrix/client/unstable/org.matrix.msc4108/rendezvous';
@@ -150,7 +150,7 @@ forServerDatabases(import.meta.url, (open) => {
       assert.match(preflight.headers.get('access-control-allow-headers')!, /If-Match, If-None-Match/);
     });
 
-    it('carry JSON between two devices, as MSC4388 defines it', async () => {
+    it('carries JSON between two devices, as MSC4388 defines it', async () => {
       const create = '/_matrix/client/unstable/io.element.msc4388/rendezvous';
       assert.deepEqual((await server.api('GET', create)).body, { create_available: true });
       const created = (await postJson(server, create, { data: 'first' })).json;

@@ -14,7 +14,7 @@ export interface DeviceGrantsDeps {
   readonly randomness: Randomness;
 }
 
-/** What a client without a browser gets. Source: RFC 8628, section 3.2. */
+/** The codes that a client without a browser receives. Source: RFC 8628, section 3.2. */
 export interface DeviceCodes {
   readonly deviceCode: string;
   /** With a hyphen in its middle. */
@@ -35,13 +35,16 @@ export const codeLifetime = 900_000;
 /** Milliseconds for which a login is stored after its codes have expired, so that clients learn the reason. */
 const expiredStorage = 3_600_000;
 
-/** Minimum seconds between two questions of a client for its tokens. */
+/** Minimum seconds between two polls of a client for its tokens. */
 export const pollInterval = 5;
 
-/** Consonants that are hard to confuse, and of which no words are made (RFC 8628, section 6.1): about 35 bits. */
+/**
+ * Consonants that are hard to confuse and that form no words (RFC 8628, section 6.1), and the number of them
+ * in a code: about 35 bits.
+ */
 const [userAlphabet, userCodeLength] = ['BCDFGHJKLMNPQRSTVWXZ', 8];
 
-/** Entropy of about 238 bits. */
+/** Characters of a device code after its prefix: about 238 bits of entropy. */
 const deviceCodeLength = 40;
 
 /** Maximum number of stored logins; the ones that expire first are deleted. */
@@ -85,7 +88,10 @@ export class DeviceGrants {
     return { deviceCode, userCode: `${userCode.slice(0, 4)}-${userCode.slice(4)}` };
   }
 
-  /** Returns the login that waits for the decision of a user. @param userCode as a user enters it */
+  /**
+   * Returns the login that waits for the decision of a user.
+   * @param userCode as a user enters it
+   */
   async findPending(userCode: string): Promise<PendingGrant | undefined> {
     const code = userCode.toUpperCase().replace(/[\s-]/g, '');
     if (code.length !== userCodeLength) return undefined;
@@ -100,7 +106,7 @@ export class DeviceGrants {
     return row && { clientId: row.client_id, deviceId: row.device_id, userCode: code };
   }
 
-  /** Stores the decision of a user. @returns whether the login still waited for one */
+  /** Stores the decision of a user. @returns whether the login was still pending */
   async decide(
     userCode: string,
     { userId, providerSession }: Pick<BrowserSession, 'userId' | 'providerSession'>,
@@ -156,7 +162,7 @@ export class DeviceGrants {
     await this.#deps.database.transaction<OAuthTables, void>((writer) => deleteExpiredAt(writer, now));
   }
 
-  /** @throws OAuthError slow_down when the client asks too often */
+  /** Records a poll of a client. @throws OAuthError slow_down when the client polls too often */
   async #poll(hash: string, polledAt: number, now: number): Promise<void> {
     // One second of tolerance for clocks and the network.
     const isTooOften = now - polledAt < (pollInterval - 1) * 1_000;

@@ -15,12 +15,12 @@ import { maxDataBytes, type Rendezvous, type RendezvousData } from './rendezvous
 
 export interface RendezvousDeps {
   /** Sessions of MSC4108. */
-  readonly earlier: Rendezvous;
+  readonly msc4108: Rendezvous;
   /** Sessions of MSC4388. */
-  readonly later: Rendezvous;
+  readonly msc4388: Rendezvous;
   readonly endpoints: Endpoints;
   readonly clock: Clock;
-  /** New sessions, by the address of the client. */
+  /** Limits new sessions by the address of the client. */
   readonly limiter: Limiter;
 }
 
@@ -28,11 +28,11 @@ const sessionPath = '/_server/client/rendezvous';
 
 /** The exchange of data between two devices, one of which logs in by a QR code. Source: MSC4108 of 2024, and MSC4388. */
 export function rendezvousRoutes(deps: RendezvousDeps): Route[] {
-  return [...earlierRoutes(deps), ...laterRoutes(deps)];
+  return [...msc4108Routes(deps), ...msc4388Routes(deps)];
 }
 
 /** The routes of MSC4108: text with an `ETag`. */
-function earlierRoutes({ earlier, endpoints, limiter }: RendezvousDeps): Route[] {
+function msc4108Routes({ msc4108, endpoints, limiter }: RendezvousDeps): Route[] {
   const contract = { auth: 'none', bodyLimit: maxDataBytes, bodyMode: 'stream' } as const;
   const path = `${sessionPath}/:id` as const;
   return [
@@ -45,12 +45,12 @@ function earlierRoutes({ earlier, endpoints, limiter }: RendezvousDeps): Route[]
       async (request) => {
         const text = await textOf(request);
         limiter.take(request.ip);
-        const { id, ...session } = earlier.create(text);
+        const { id, ...session } = msc4108.create(text);
         return new Reply(201, { url: endpoints.url(`${sessionPath}/${id}`) }, headersOf(session));
       },
     ),
     route({ method: 'GET', auth: 'none', path }, ({ params, headers }) => {
-      const session = existing(earlier.read(params.id));
+      const session = existing(msc4108.read(params.id));
       if (headers['if-none-match'] === `"${session.token}"`)
         return new Reply(304, undefined, headersOf(session));
       return new Reply(200, session.data, { ...headersOf(session), ...textHeaders });
@@ -60,8 +60,8 @@ function earlierRoutes({ earlier, endpoints, limiter }: RendezvousDeps): Route[]
       const { id } = request.params;
       const token = request.headers['if-match'];
       if (typeof token !== 'string') throw missingParam('The header If-Match is missing');
-      const written = earlier.write(id, token.replaceAll('"', ''), text);
-      const session = existing(earlier.read(id));
+      const written = msc4108.write(id, token.replaceAll('"', ''), text);
+      const session = existing(msc4108.read(id));
       if (written === 'conflict') {
         const error = { errcode: 'M_UNKNOWN', error: 'Another device has written in the meantime' };
         const body = { ...error, 'org.matrix.msc4108.errcode': 'M_CONCURRENT_WRITE' };
@@ -70,14 +70,14 @@ function earlierRoutes({ earlier, endpoints, limiter }: RendezvousDeps): Route[]
       return new Reply(202, '', { ...headersOf(session), ...textHeaders });
     }),
     route({ method: 'DELETE', auth: 'none', path }, ({ params }) => {
-      if (!earlier.delete(params.id)) throw unknownSession();
+      if (!msc4108.delete(params.id)) throw unknownSession();
       return new Reply(204);
     }),
   ];
 }
 
 /** The routes of MSC4388: JSON with a sequence token. */
-function laterRoutes({ later, limiter, clock }: RendezvousDeps): Route[] {
+function msc4388Routes({ msc4388, limiter, clock }: RendezvousDeps): Route[] {
   const create = '/_proto/client/unstable/io.element.msc4388/rendezvous';
   const path = `${create}/:id` as const;
   const data = Type.String({ maxLength: maxDataBytes });
@@ -89,13 +89,13 @@ function laterRoutes({ later, limiter, clock }: RendezvousDeps): Route[] {
       ({ body, ip }) => {
         checkBytes(body.data);
         limiter.take(ip);
-        const { id, token, expiresAt, changedAt } = later.create(body.data);
+        const { id, token, expiresAt, changedAt } = msc4388.create(body.data);
         return { id, sequence_token: token, expires_in_ms: expiresAt - changedAt };
       },
     ),
     route({ method: 'GET', auth: 'none', path }, ({ params, headers }) => {
       requireScript(headers);
-      const { data, token, expiresAt } = existing(later.read(params.id));
+      const { data, token, expiresAt } = existing(msc4388.read(params.id));
       return new Reply(
         200,
         { data, sequence_token: token, expires_in_ms: expiresAt - clock.now() },
@@ -112,16 +112,16 @@ function laterRoutes({ later, limiter, clock }: RendezvousDeps): Route[] {
       },
       ({ params, body }) => {
         checkBytes(body.data);
-        const written = later.write(params.id, body.sequence_token, body.data);
+        const written = msc4388.write(params.id, body.sequence_token, body.data);
         if (written === 'conflict') {
           const message = 'Another device has written in the meantime';
           throw new MatrixError(409, 'IO_ELEMENT_MSC4388_CONCURRENT_WRITE', message);
         }
-        return { sequence_token: existing(later.read(params.id)).token };
+        return { sequence_token: existing(msc4388.read(params.id)).token };
       },
     ),
     route({ method: 'DELETE', auth: 'none', path }, ({ params }) => {
-      if (!later.delete(params.id)) throw unknownSession();
+      if (!msc4388.delete(params.id)) throw unknownSession();
       return {};
     }),
   ];
@@ -155,7 +155,8 @@ function checkBytes(data: string): void {
 }
 
 /**
- * Refuses requests that a browser makes to show the response to a user, who could be made to read out the data.
+ * Rejects requests by which a browser shows the response to a user, whom an attacker could ask to read it
+ * out.
  * Source: MSC4388, "Security considerations".
  * @throws MatrixError M_FORBIDDEN
  */
@@ -168,14 +169,17 @@ function requireScript(headers: RouteRequest['headers']): void {
   if (isShown) throw forbidden('A browser cannot show the data of a rendezvous session');
 }
 
-/** Headers of data that anyone may have written: browsers show it as text and run nothing in it (MSC4108). */
+/** Headers of data that an unauthenticated client has written: browsers show it as text and run nothing in it (MSC4108). */
 const textHeaders = {
   'Content-Type': 'text/plain',
   'X-Content-Type-Options': 'nosniff',
   'Content-Security-Policy': "sandbox; default-src 'none'; frame-ancestors 'none'",
 };
 
-/** Scripts of web clients read these headers, for which CORS needs a permission. */
+/**
+ * Returns the headers of a session. Scripts of web clients can read those that
+ * `Access-Control-Expose-Headers` names.
+ */
 const headersOf = ({ token, expiresAt, changedAt }: RendezvousData) => ({
   ETag: `"${token}"`,
   Expires: new Date(expiresAt).toUTCString(),

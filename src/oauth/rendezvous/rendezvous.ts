@@ -37,14 +37,17 @@ export class Rendezvous {
   readonly #sessions = new Map<string, Session>();
   #writes = 0;
 
-  /** @param lifetime milliseconds @param limit maximum number of sessions; the oldest is deleted for a new one */
+  /**
+   * @param lifetime milliseconds
+   * @param limit maximum number of sessions; the oldest is deleted for a new one
+   */
   constructor(deps: RendezvousDeps, lifetime: number, limit = maxSessions) {
     this.#deps = deps;
     this.#lifetime = lifetime;
     this.#maxSessions = limit;
   }
 
-  /** @returns the id of a new session and its data */
+  /** Creates a session. @returns its id and its data */
   create(data: string): { readonly id: string } & RendezvousData {
     const now = this.#deps.clock.now();
     for (const [id, { expiresAt }] of this.#sessions) {

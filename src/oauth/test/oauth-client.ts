@@ -13,7 +13,7 @@ export interface WebAnswer {
 /** The public URL of the server under test, which tests replace by its address. */
 const publicUrl = 'https://test/';
 
-/** A browser without scripts: it keeps cookies, fills in forms and shows redirects. */
+/** A browser without scripts: it stores cookies, fills in forms and shows redirects. */
 export class TestBrowser {
   readonly #server: TestServer;
   readonly #cookies = new Map<string, string>();
@@ -98,7 +98,7 @@ const unescaped = (text: string) =>
     .replaceAll('&gt;', '>')
     .replaceAll('&amp;', '&');
 
-/** Metadata that Element X on Android registers. */
+/** The metadata that Element X on Android registers. */
 export const elementX = {
   client_name: 'Element X',
   client_uri: 'https://element.io/',
@@ -143,7 +143,7 @@ export class OAuthClient {
     return new OAuthClient(server, metadata, String(registered.json['client_id']), client.redirect_uris[0]!);
   }
 
-  /** The URL that the client opens in a browser. */
+  /** Returns the URL that the client opens in a browser. */
   authorizationUrl(deviceId: string, more: Record<string, string> = {}): string {
     const url = new URL(this.metadata['authorization_endpoint']!);
     const parameters = {

@@ -34,7 +34,7 @@ export interface GrantedTokens extends Omit<OpenedSession, 'deviceId'> {
   readonly scope: string;
 }
 
-/** Maximum number of exchanged refresh tokens that are remembered for one session. */
+/** Maximum number of exchanged refresh tokens whose digests are stored for one session. */
 const maxExchanged = 20;
 
 /** Maximum characters of a token; longer ones are refused without hashing. */
@@ -45,8 +45,8 @@ const hashOf = (token: string) => hash('sha256', token, 'base64url');
 const invalidToken = () => new OAuthError('invalid_grant', 'The refresh token is invalid, used or expired');
 
 /**
- * Opens, refreshes and ends the sessions of clients that log in by OAuth 2.0. Their tokens are those of all sessions
- * (decision 0133), and each session is a device.
+ * Opens, refreshes and ends the sessions of clients that log in by OAuth 2.0. Each session is a device, and
+ * its tokens are ordinary access and refresh tokens (decisions 0133 and 0190).
  */
 export class OAuthSessions {
   readonly #deps: OAuthSessionsDeps;
@@ -55,7 +55,10 @@ export class OAuthSessions {
     this.#deps = deps;
   }
 
-  /** @param redeem marks the grant as used in the same transaction, and throws when it was used before */
+  /**
+   * Opens a session for a client.
+   * @param redeem marks the grant as used in the same transaction, and throws when it was used before
+   */
   async open(
     client: Client,
     { userId, deviceId, scope, providerSession }: GrantedSession,
@@ -84,8 +87,8 @@ export class OAuthSessions {
   }
 
   /**
-   * Exchanges a refresh token. One that was exchanged before, and whose successor was used, has been stolen from the
-   * client or by it: the session ends.
+   * Exchanges a refresh token. When a token is sent again after its successor was used, the client or a thief
+   * has an outdated token, so the session ends.
    * @param ip address of the client
    * @throws OAuthError invalid_grant; MatrixError M_LIMIT_EXCEEDED
    */
@@ -125,7 +128,7 @@ export class OAuthSessions {
     else if (owner.tokenId !== undefined) await sessions.close(owner.userId, owner.tokenId);
   }
 
-  /** Client ids of the sessions of a user that were opened by OAuth 2.0, by device id. */
+  /** Returns the client ids of the sessions of a user that were opened by OAuth 2.0, by device id. */
   async clientsOf(userId: string): Promise<ReadonlyMap<string, string>> {
     const rows = await this.#deps.database
       .reader<OAuthTables>()

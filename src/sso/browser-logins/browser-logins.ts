@@ -17,10 +17,10 @@ export interface BrowserLoginsDeps {
   readonly accounts: ProviderAccounts;
   readonly pages: Pages;
   readonly randomness: Randomness;
-  /** Logins that are begun, by address of the client. */
+  /** Limits begun logins by the address of the client. */
   readonly limiter: Limiter;
   readonly log: Logger;
-  /** Where a new user chooses a name and accepts terms. */
+  /** The pages on which a new user chooses a name and accepts terms. */
   readonly newUserPages: NewUserPages;
   readonly updatesProfiles: boolean;
 }
@@ -62,7 +62,10 @@ export class BrowserLogins {
     return this.#deps.providers;
   }
 
-  /** Registers what follows logins of one kind, while the server opens. @throws Error for a kind that is taken */
+  /**
+   * Registers the continuation of one kind of logins, while the server opens.
+   * @throws Error for a kind that is registered already
+   */
   addContinuation(continuation: LoginContinuation): void {
     if (this.#continuations.has(continuation.kind)) throw new Error(`${continuation.kind} is taken`);
     this.#continuations.set(continuation.kind, continuation);
@@ -98,8 +101,8 @@ export class BrowserLogins {
   }
 
   /**
-   * Continues a login when the provider has sent the browser back. The login is over afterwards, whatever comes out.
-   * @param authenticate returns the user; gets what `begin` of the provider has returned
+   * Continues a login when the provider has sent the browser back. The login ends, also when it fails.
+   * @param authenticate returns the user; receives the `secrets` that `begin` of the provider has returned
    */
   async respond(
     request: BrowserRequest,
@@ -126,7 +129,7 @@ export class BrowserLogins {
     return this.begin(request, { ...session, parameters });
   }
 
-  /** Logs in a user whom a provider has authenticated although no login has begun here. */
+  /** Logs in a user whom a provider has authenticated, although no login was begun on this server. */
   respondUnsolicited(
     request: BrowserRequest,
     login: Pick<BeginLogin, 'provider' | 'kind' | 'data'>,
@@ -138,7 +141,7 @@ export class BrowserLogins {
     );
   }
 
-  /** Shows the page of a failure; passes other errors on. */
+  /** Returns the page of a `LoginFailure`, and throws other errors. */
   failed(error: unknown): Promise<Reply> {
     if (!(error instanceof LoginFailure)) throw error;
     return this.#errorPage(error);

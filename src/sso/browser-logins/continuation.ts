@@ -25,7 +25,7 @@ export interface LoginContinuation {
 
 export interface FinishedLogin {
   readonly userId: string;
-  /** What `begin` was given. */
+  /** The data that `BrowserLogins.begin` received. */
   readonly data: JsonObject;
   readonly isNewAccount: boolean;
   /** The provider and the session there, by which the provider may request a logout. */

@@ -13,7 +13,7 @@ export interface ProviderFace {
 export interface IdentityProvider extends ProviderFace {
   /** Whether a login creates an account for a user who has none. */
   readonly allowsRegistration: boolean;
-  /** Whether the provider sends the browser back with a form, and so from another site. */
+  /** Whether the provider sends the browser back with a form (POST), which is a request from another site. */
   readonly respondsByPost?: boolean;
   /** Milliseconds that the user may take; by default 15 minutes. */
   readonly lifetime?: number;
@@ -32,7 +32,7 @@ export interface RemoteUser {
   readonly externalId: string;
   /** Id of the session at the provider. */
   readonly sessionId?: string | undefined;
-  /** For the account of a new user; already free of characters that user ids cannot contain. */
+  /** Local part for the account of a new user, without characters that user ids cannot contain. */
   readonly localpart?: string | undefined;
   /** Whether the user may choose another local part. */
   readonly confirmsLocalpart?: boolean;

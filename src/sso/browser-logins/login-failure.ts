@@ -2,9 +2,9 @@ import { MatrixError } from '../../protocol/index.ts';
 
 /** A login through a browser that failed: the reason is shown on a page. */
 export class LoginFailure extends MatrixError {
-  /** For instance `access_denied`: shown beside the message, for people who search for it. */
+  /** For instance `access_denied`. The page shows it beside the message, so that users can search for it. */
   readonly code: string;
-  /** A page of its own, in place of `sso_error.html`. */
+  /** Name of the template of the page. */
   readonly template: string;
   readonly values: Readonly<Record<string, unknown>>;
 
@@ -31,7 +31,7 @@ export class LoginFailure extends MatrixError {
   }
 }
 
-/** The browser returns with a login that it has not begun, or that took too long. */
+/** Returns the failure of a login that the browser has not begun, or that took too long. */
 export const unknownLogin = () =>
   new LoginFailure(
     'session_not_found',

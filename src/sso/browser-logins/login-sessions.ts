@@ -39,15 +39,15 @@ interface Stored {
   readonly expiresAt: number;
 }
 
-/** Logins in memory, and those of one client address; the oldest ones are forgotten. */
+/** Maximum number of logins in memory, and of logins of one client address; the oldest are deleted. */
 const [maxSessions, maxPerAddress] = [10_000, 50];
 
-/** Milliseconds. */
+/** Default lifetime of a login in milliseconds. */
 const usualLifetime = 15 * 60_000;
 
 /**
- * Logins through browsers that have begun, in memory: each is valid for a short time, in the browser that began it, once.
- * After a restart, users begin again.
+ * Stores begun browser logins in memory. Each is valid for a short time, once, and only in the browser that
+ * began it. After a restart of the server, users begin again.
  */
 export class LoginSessions {
   readonly #clock: Clock;
@@ -67,7 +67,7 @@ export class LoginSessions {
   }) {
     this.#clock = clock;
     this.#randomness = randomness;
-    // Fixed: a smaller cache would forget logins of users who are typing their password.
+    // The size is fixed, because a smaller cache would delete logins of users who are typing their password.
     this.#sessions = caches.create('sso_logins', {
       size: maxSessions,
       maxBytes: 16 * MiB,
@@ -109,7 +109,10 @@ export class LoginSessions {
     return isSame ? stored.session : undefined;
   }
 
-  /** Returns a login of a browser, which is not valid any more afterwards. */
+  /**
+   * Returns a login of a browser, and deletes it; `undefined` when it is unknown, expired or of another
+   * browser.
+   */
   take(id: string, browser: string | undefined): LoginSession | undefined {
     const session = this.find(id, browser);
     if (session !== undefined) this.#sessions.delete(id);

@@ -39,7 +39,7 @@ forEachDatabase((open) => {
     });
     const staff = { member: ['student', 'staff'], active: ['1'], fullName: ['Alice &amp; Co'] };
 
-    it('[option: cas_config.enabled] [option: cas_config.idp_name] [option: cas_config.idp_icon] [option: cas_config.idp_brand] is offered in GET /login', async () => {
+    it('[option: cas_config.enabled] [option: cas_config.idp_name] [option: cas_config.idp_icon] [option: cas_config.idp_brand] lists CAS in GET /login', async () => {
       const { body } = await hearth.server.api('GET', '/_matrix/client/v3/login');
       const flows = body['flows'] as { type: string; identity_providers?: object[] }[];
       assert.ok(flows.some(({ type }) => type === 'm.login.cas'));
@@ -58,14 +58,14 @@ forEachDatabase((open) => {
       assert.equal((await hearth.session(await hearth.browser().get(legacy)))['user_id'], session['user_id']);
     });
 
-    it('refuses users who do not have the required attributes', async () => {
+    it('refuses CAS users who do not have the required attributes', async () => {
       for (const attributes of [{}, { member: ['staff'] }, { member: ['student'], active: ['1'] }]) {
         cas.user = { name: 'bob', attributes };
         assert.equal((await hearth.login('cas')).status, 403);
       }
     });
 
-    it('[option: cas_config.allow_numeric_ids] [option: cas_config.numeric_ids_prefix] puts a prefix before names that are numbers', async () => {
+    it('[option: cas_config.allow_numeric_ids] [option: cas_config.numeric_ids_prefix] puts a prefix before CAS user names that are numbers', async () => {
       cas.user = { name: '1234', attributes: staff };
       assert.equal((await hearth.session(await hearth.login('cas')))['user_id'], '@n1234:test');
     });
@@ -78,7 +78,7 @@ forEachDatabase((open) => {
       assert.equal((await hearth.login('cas')).status, 403);
     });
 
-    it('refuses tickets in another browser, a second time, of another login, and invalid responses', async () => {
+    it('refuses tickets that are sent by another browser, used twice or issued for another login, and invalid responses', async () => {
       cas.user = { name: 'dora', attributes: staff };
       const browser = hearth.browser();
       const begun = await browser.once(hearth.redirectUrl('cas'));
@@ -137,7 +137,7 @@ describe('CasProvider', () => {
     assert.deepEqual(paths, ['/x/validate', '/x/validate', '/x/proxyValidate', '/x/proxyValidate']);
   });
 
-  it('creates no accounts with enable_registration: false, and keeps numbers without allow_numeric_ids', async () => {
+  it('creates no accounts with enable_registration: false, and leaves numeric names unchanged without allow_numeric_ids', async () => {
     assert.equal(open({ enable_registration: false }, '').allowsRegistration, false);
     assert.equal((await open({ protocol_version: 1 }, 'yes\n12\n').authenticate('t', 's')).localpart, '12');
   });

@@ -18,7 +18,7 @@ export interface CasDeps {
 /** Milliseconds until a CAS server must have answered, and maximum bytes of its answer. */
 const [timeout, maxBody] = [10_000, 256 * 1024];
 
-/** The paths at which each protocol version validates tickets. Without a version it is that of version 2. */
+/** Paths at which tickets are validated, by protocol version; version 2 is the default. */
 const validationPaths: Readonly<Record<number, string>> = {
   1: 'validate',
   2: 'proxyValidate',
@@ -71,11 +71,15 @@ export class CasProvider implements IdentityProvider {
     const displayName =
       displayname_attribute === null ? undefined : user.attributes[displayname_attribute]?.[0];
     const localpart = this.#localpart(user.name);
-    // The names of CAS are the user names of this server, so that an existing account is that of the user.
+    // Names at the CAS server are user names of this server, so an existing account of the same name belongs
+    // to the user.
     return { externalId: user.name, localpart, existingLocalpart: localpart, displayName };
   }
 
-  /** The URL to which the CAS server sends the browser: it contains the state, so that a ticket fits to one login only. */
+  /**
+   * Returns the URL to which the CAS server sends the browser. It contains the state, so that a ticket is
+   * valid for one login only.
+   */
   #serviceFor(state: string): string {
     return `${this.#serviceUrl}?${new URLSearchParams({ session: state })}`;
   }

@@ -4,7 +4,10 @@ import type { XmlElement } from '../xml.ts';
 /** A user whom a CAS server has authenticated. */
 export interface CasUser {
   readonly name: string;
-  /** Attributes with their values; servers send them with protocol version 3, some earlier. */
+  /**
+   * Values of each attribute. Servers send attributes with protocol version 3, some servers also with earlier
+   * versions.
+   */
   readonly attributes: Readonly<Record<string, readonly string[]>>;
 }
 

@@ -18,7 +18,9 @@ export interface ClientContinuationDeps {
 /** Kind of the logins that return to a client with a login token. */
 export const clientLogin = 'client';
 
-/** Milliseconds that a login token is valid: the client uses it at once, after a confirmation of the user. */
+/**
+ * Lifetime of a login token in milliseconds: the client uses it at once, after a confirmation by the user.
+ */
 const tokenLifetime = 2 * 60_000;
 
 /**

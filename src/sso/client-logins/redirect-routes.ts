@@ -18,7 +18,7 @@ export interface RedirectRoutesDeps {
 const contract = { method: 'GET', auth: 'none', errors: 'page' } as const;
 const target = { redirectUrl: Type.String() };
 
-/** The query parameter of a request that this server has redirected to its public host. */
+/** Query parameter that marks a request which this server has redirected to its public host. */
 const movedParameter = 'hearth_moved';
 
 /**

@@ -13,12 +13,12 @@ const refusedSchemes = new Set([
   'view-source:',
 ]);
 
-/** Maximum characters. */
+/** Maximum characters of the URL of a client. */
 const maxLength = 2000;
 
 /**
  * Returns the URL of a client to which the browser returns after a login.
- * @throws LoginFailure for a URL that cannot be one
+ * @throws LoginFailure invalid_redirect_url when it is too long, not a URL, or of a refused scheme
  */
 export function readRedirectUrl(given: string): URL {
   const url = given.length <= maxLength ? URL.parse(given) : null;
@@ -28,7 +28,7 @@ export function readRedirectUrl(given: string): URL {
   return url;
 }
 
-/** Returns the URL with a login token, and without others that it contains. */
+/** Returns the URL with a login token, in place of login tokens that it contains. */
 export function withLoginToken(url: URL, token: string): string {
   const target = new URL(url);
   const others = target.search
@@ -47,16 +47,16 @@ function decoded(text: string): string {
   }
 }
 
-/** The part of a URL by which users recognise a client: its host, or the scheme of an app. */
+/** Returns the part of a URL by which users recognise a client: its host, or the scheme of an app. */
 export const shownUrl = ({ protocol, host }: URL): string =>
   protocol === 'http:' || protocol === 'https:' ? `${protocol}//${host}` : protocol;
 
-/** The source of a URL for Content-Security-Policy. */
+/** Returns the source expression of a URL for Content-Security-Policy. */
 export const sourceOf = (url: URL): string => (url.origin === 'null' ? url.protocol : url.origin);
 
 /**
- * Whether users are redirected to a client without a confirmation: the URL begins with an allowed prefix, both as it is
- * written and as browsers read it.
+ * Whether users are redirected to a client without a confirmation: the URL begins with a trusted prefix, both
+ * as it was given and as browsers normalize it.
  */
 export const isTrustedClient = (given: string, prefixes: readonly string[]): boolean =>
   prefixes.some((prefix) => given.startsWith(prefix) && (URL.parse(given)?.href.startsWith(prefix) ?? false));

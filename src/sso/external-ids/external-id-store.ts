@@ -20,7 +20,7 @@ export async function findUserOf(
   return row?.user_id;
 }
 
-/** In the order of providers and ids. */
+/** Returns the external ids of a user, ordered by provider and id. */
 export async function externalIdsOf(reader: Reader<SsoTables>, userId: string): Promise<ExternalId[]> {
   const rows = await reader
     .selectFrom('external_ids')
@@ -32,7 +32,7 @@ export async function externalIdsOf(reader: Reader<SsoTables>, userId: string): 
   return rows.map((row) => ({ provider: row.auth_provider, externalId: row.external_id }));
 }
 
-/** @returns whether the id was free */
+/** Inserts an external id unless it belongs to a user. @returns whether it was inserted */
 export async function insertExternalId(
   writer: Writer<SsoTables>,
   userId: string,

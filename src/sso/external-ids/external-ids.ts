@@ -9,7 +9,7 @@ import {
   insertExternalId,
 } from './external-id-store.ts';
 
-/** Maximum characters of an external id: it is a key of an index. */
+/** Maximum characters of an external id, which is part of a primary key. */
 export const maxExternalId = 500;
 
 /** The users of identity providers, and their accounts on this server. */

@@ -44,7 +44,7 @@ forEachDatabase((open) => {
       return { ...answer, code: [answer.status, answer.body['errcode']] };
     };
 
-    it('[option: jwt_config.enabled] is offered in GET /login in both spellings', async () => {
+    it('[option: jwt_config.enabled] lists the login type of JSON web tokens in GET /login in both spellings', async () => {
       const { body } = await server.api('GET', '/_matrix/client/v3/login');
       const types = (body['flows'] as { type: string }[]).map(({ type }) => type);
       assert.ok(
@@ -74,7 +74,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('refuses expired tokens, those that are not valid yet, and those from the future, within two minutes', async () => {
+    it('refuses tokens that are expired, not valid yet or issued in the future, with a tolerance of two minutes', async () => {
       for (const claims of [{ exp: now() - 130 }, { nbf: now() + 130 }, { iat: now() + 130 }]) {
         assert.deepEqual(
           (await login(await sign(claims))).code,
@@ -88,7 +88,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('refuses tokens without a signature, with another key, with another algorithm, and without a user', async () => {
+    it('refuses tokens without a signature, with another key, with another algorithm, and without a usable user name', async () => {
       const claims = { iss: 'issuer', aud: 'hearth', login: 'alice' };
       const forged = [
         new UnsecuredJWT(claims).encode(),
@@ -108,7 +108,7 @@ forEachDatabase((open) => {
       assert.deepEqual((await login(undefined)).code, [400, 'M_MISSING_PARAM']);
     });
 
-    it('refuses deactivated and locked users', async () => {
+    it('refuses tokens of deactivated and locked users', async () => {
       const admin = await registerAdmin(server);
       for (const [name, change, code] of [
         ['gone', { deactivated: true }, [403, 'M_USER_DEACTIVATED']],
@@ -165,7 +165,7 @@ describe('JwtLogin', () => {
     }
   });
 
-  it('refuses a token that takes the public key for the secret of HMAC (key confusion)', async () => {
+  it('refuses a token that was signed by HMAC with the public key as its secret (key confusion)', async () => {
     const secretOfAll = pem(rsa.publicKey);
     const token = await new SignJWT({ sub: 'alice' })
       .setProtectedHeader({ alg: 'HS256' })
@@ -183,7 +183,7 @@ describe('JwtLogin', () => {
     await assert.rejects(open({ secret, algorithm: 'HS256' }).login({ token }), { errcode: 'M_FORBIDDEN' });
   });
 
-  it('refuses unknown algorithms and unusable keys at the start', () => {
+  it('throws at the start for unknown algorithms and unusable keys', () => {
     for (const more of [
       { algorithm: 'none', secret },
       { algorithm: 'HS1', secret },

@@ -37,7 +37,7 @@ export class JwtLogin implements LoginType {
   readonly #config: JwtConfig;
   readonly #key: KeyObject;
 
-  /** @throws StartFailure when the key does not fit to the algorithm */
+  /** @throws StartFailure when the key does not fit the algorithm */
   constructor(deps: JwtLoginDeps, config: JwtConfig, type: (typeof jwtLoginTypes)[number]) {
     this.type = type;
     this.#deps = deps;
@@ -63,7 +63,8 @@ export class JwtLogin implements LoginType {
     const now = this.#deps.clock.now();
     try {
       const { payload } = await jwtVerify(token, this.#key, {
-        // Exactly this algorithm: a token cannot choose another one for the same key.
+        // Only the configured algorithm is accepted, so that a token cannot choose another one for the same
+        // key.
         algorithms: [algorithm ?? ''],
         ...(issuer !== null && { issuer }),
         ...(audiences !== null && { audience: audiences }),
@@ -72,7 +73,7 @@ export class JwtLogin implements LoginType {
       });
       if (audiences === null && payload.aud !== undefined) throw invalid('it is for another audience');
       if (payload.iat !== undefined && payload.iat > now / 1000 + tolerance)
-        throw invalid('it is from the future');
+        throw invalid('its iat is in the future');
       return payload;
     } catch (error) {
       if (error instanceof errors.JOSEError) throw invalid(error.message);
@@ -87,7 +88,7 @@ export class JwtLogin implements LoginType {
     return this.#active(existing.userId);
   }
 
-  /** Creates an account, unless the name in small letters has one. */
+  /** Creates an account, unless an account with the name in lowercase exists. */
   async #create(userId: UserId, displayName: string | undefined): Promise<string> {
     const { accounts, registration } = this.#deps.accounts();
     if (await accounts.isTaken(userId)) return this.#active(userId);
@@ -123,7 +124,7 @@ function keyOf(algorithm: string, secret: string): KeyObject {
   }
   if (isSymmetric && isPem) {
     throw new StartFailure(
-      `jwt_config.secret: a public key cannot be the secret of ${algorithm}, since everyone may know it`,
+      `jwt_config.secret: a public key cannot be the secret of ${algorithm}, since public keys are not secret`,
     );
   }
   if (isSymmetric) return createSecretKey(Buffer.from(secret));

@@ -131,7 +131,7 @@ async function submitDetails(
   return logins.continueWith(request, session, { ...newUser, remote, localpart: fields.username });
 }
 
-/** Leaves out what the user does not want in the new account. */
+/** Returns the user without the display name, picture and addresses that the user has not selected. */
 function chosen(remote: RemoteUser, fields: Details): RemoteUser {
   const { displayName, emails = [], picture, ...rest } = remote;
   return {

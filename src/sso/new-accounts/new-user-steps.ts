@@ -1,7 +1,7 @@
 import type { NewUserPages } from '../browser-logins/browser-logins.ts';
 import type { RemoteUser } from '../browser-logins/identity-provider.ts';
 
-/** Paths of the pages, as browsers see them. */
+/** Paths of the pages in the spelling that browsers use. */
 export const accountDetailsPath = '/_synapse/client/pick_username/account_details';
 export const consentPath = '/_synapse/client/new_user_consent';
 

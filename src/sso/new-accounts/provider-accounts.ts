@@ -21,12 +21,15 @@ export interface ProviderAccountsDeps {
   readonly externalIds: ExternalIds;
   readonly profiles: ProviderProfiles;
   readonly clock: Clock;
-  /** Accounts that are created, by address of the client. */
+  /** Limits created accounts by the address of the client. */
   readonly limiter: Limiter;
   readonly serverName: string;
 }
 
-/** Numbers that are tried behind a local part that is taken. */
+/**
+ * Maximum number of local parts that are tried for a new user: the mapped one, and then the same with a
+ * number appended.
+ */
 const maxAttempts = 1000;
 
 /** Finds and creates the accounts of users whom a provider has authenticated. */
@@ -85,7 +88,8 @@ export class ProviderAccounts {
   }
 
   /**
-   * Returns the user id for a new user who chooses none: with a number behind the local part when it is taken.
+   * Returns a free user id for a new user who chooses none: the local part, with a number appended when it is
+   * taken.
    * @throws LoginFailure
    */
   async freeUserId(localpart: string): Promise<UserId> {
@@ -107,7 +111,7 @@ export class ProviderAccounts {
 
   /**
    * Creates the account of a new user.
-   * @returns the user id, of the account that another login has created meanwhile as well
+   * @returns the user id; that of the existing account when a concurrent login has created it
    * @throws LoginFailure; MatrixError M_USER_IN_USE, M_LIMIT_EXCEEDED
    */
   async create(provider: IdentityProvider, newUser: NewUser, ip: string): Promise<string> {
@@ -158,7 +162,10 @@ export class ProviderAccounts {
     }
   }
 
-  /** Leaves out the addresses of other accounts, so that no user takes an address over by naming it at a provider. */
+  /**
+   * Returns the addresses that no account has, so that no user takes an address over by naming it at a
+   * provider.
+   */
   async #freeAddresses(emails: readonly string[]): Promise<string[]> {
     const { thirdPartyIds } = this.#deps;
     const free: string[] = [];

@@ -36,7 +36,10 @@ export class ProviderProfiles {
     this.#deps = deps;
   }
 
-  /** Sets the display name and the avatar that the provider reports now. A failure is logged, and the login continues. */
+  /**
+   * Sets the display name and the avatar that the provider reports. A failure is logged, and the login
+   * continues.
+   */
   async update(userId: string, remote: RemoteUser): Promise<void> {
     const { profiles, log } = this.#deps;
     const { displayName } = remote;
@@ -46,7 +49,7 @@ export class ProviderProfiles {
         await profiles.setForUser(userId, 'displayname', displayName);
       }
     } catch (err) {
-      log.warn({ err, user: userId }, 'The display name of the provider could not be set');
+      log.warn({ err, user: userId }, 'The display name from the identity provider could not be set');
     }
     await this.setPicture(userId, remote);
   }
@@ -75,7 +78,7 @@ export class ProviderProfiles {
       const uri = await pictures.store(userId, { contentType, bytes: body });
       await profiles.setForUser(userId, 'avatar_url', uri);
     } catch (err) {
-      log.warn({ err, user: userId }, 'The picture of the provider could not be used as avatar');
+      log.warn({ err, user: userId }, 'The picture from the identity provider could not be set as avatar');
     }
   }
 }

@@ -51,7 +51,8 @@ export class BackchannelLogout {
     if (!isJsonObject(events) || !isJsonObject(events[logoutEvent])) throw new Error('not a logout token');
     if (nonce !== undefined) throw new Error('a logout token must not have a nonce');
     if (typeof sid !== 'string' && typeof sub !== 'string') throw new Error('neither sid nor sub');
-    // The subject of the login may be made by a template, to which other claims are missing here.
+    // A logout token may lack claims that the template of the subject needs: backchannel_logout_ignore_sub
+    // skips the comparison.
     const subject =
       typeof sub === 'string' && !provider.config.backchannel_logout_ignore_sub
         ? await provider.mapping.subject(claims)

@@ -9,8 +9,8 @@ import type { OidcProviderConfig } from '../options/oidc.ts';
 const validity = 3600;
 
 /**
- * Returns how this server authenticates at the token endpoint: by the secret, or by a token that is signed for each request
- * (as Apple wants it).
+ * Returns how this server authenticates at the token endpoint: by the secret, or by a token that is signed
+ * for each request, which Apple requires.
  * @throws Error when the key cannot be used
  */
 export async function clientAuthentication(config: OidcProviderConfig, clock: Clock): Promise<ClientAuth> {

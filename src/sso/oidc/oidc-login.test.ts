@@ -208,7 +208,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('[option: sso.update_profile_information] takes over the display name at a later login', async () => {
+    it('[option: sso.update_profile_information] updates the display name at a later login', async () => {
       idp.user = { sub: 'u2', preferred_username: 'bob', name: 'Bob' };
       await hearth.login('oidc-main');
       assert.equal(await hearth.displayName('@bob:test'), 'Bob');
@@ -302,7 +302,7 @@ forEachDatabase((open) => {
       assert.equal(second['user_id'], '@henry1:test', 'a name that is taken gets a number');
     });
 
-    it('[option: oidc_providers[].allow_existing_users] links an existing account once, and no second user of the provider to it', async () => {
+    it('[option: oidc_providers[].allow_existing_users] links an existing account to one user of the provider, and refuses a second user', async () => {
       const password = await hearth.server.register('ines');
       idp.user = { sub: 'u10', preferred_username: 'ines' };
       assert.equal((await hearth.session(await hearth.login('oidc-existing')))['user_id'], password.userId);
@@ -321,7 +321,7 @@ forEachDatabase((open) => {
       assert.equal((await api('GET', '/_matrix/client/v3/profile/@judy:test')).status, 404);
     });
 
-    it('gives no mail address that another account has, or that the provider has not verified', async () => {
+    it('binds no mail address that another account has, or that the provider has not verified', async () => {
       idp.user = {
         sub: 'm1',
         preferred_username: 'owner',
@@ -420,7 +420,7 @@ forEachDatabase((open) => {
       }
     });
 
-    it('lets new users choose a name when no template makes one', async () => {
+    it('asks new users for a name when no template makes one', async () => {
       idp.user = { sub: 'c2', name: 'Lena', email: 'lena@mail.example' };
       const browser = hearth.browser();
       const form = await hearth.login('oidc-choose', browser);
@@ -449,21 +449,21 @@ forEachDatabase((open) => {
       );
     });
 
-    it('continues to work after the provider has changed its keys', async () => {
+    it('accepts logins after the provider has changed its keys', async () => {
       idp.user = { sub: 'k1', preferred_username: 'nina' };
       assert.equal((await hearth.login('oidc-main')).status, 303);
       await idp.rotateKeys();
       assert.equal((await hearth.login('oidc-main')).status, 303);
     });
 
-    it('shows the escaped reason when the user or the provider refuses', async () => {
+    it('shows the escaped reason when the user or the provider refuses the login', async () => {
       const page = await hearth.login('oidc-main');
       assert.equal(page.status, 400);
       assert.match(page.body, /The user &lt;b&gt;refused&lt;\/b&gt;/);
       assert.match(page.body, /access_denied/);
     });
 
-    it('refuses deactivated and locked users', async () => {
+    it('refuses logins of deactivated and locked users', async () => {
       const admin = await registerAdmin(hearth.server);
       for (const [name, change, text] of [
         ['olga', { deactivated: true }, /Account deactivated/],
@@ -509,7 +509,7 @@ forEachDatabase((open) => {
         assert.match(page.body, /begun in another browser/);
       });
 
-      it('refuses a response twice, and with a state of its own', async () => {
+      it('refuses a response that is sent twice, or with an unknown state', async () => {
         idp.user = { sub: 'r1', preferred_username: 'quentin' };
         const browser = hearth.browser();
         const url = await responseUrl(browser);
@@ -580,7 +580,7 @@ forEachDatabase((open) => {
         assert.equal(await forge((claims) => idp.sign({ ...claims, exp: 1000 })), 400, 'expired');
       });
 
-      it('refuses addresses to return to that would run scripts, and asks before it sends tokens to unknown clients', async () => {
+      it('refuses redirect URLs that would run scripts, and asks the user before it sends a login token to an unknown client', async () => {
         idp.user = { sub: 'r5', preferred_username: 'ute' };
         for (const url of [
           'javascript:alert(1)',

@@ -93,7 +93,7 @@ describe('options of OpenID Connect', () => {
   });
   const userOf = async (provider: string) => (await hearth.session(await hearth.login(provider)))['user_id'];
 
-  it('[option: oidc_providers[].client_secret_jwt_key.key] [option: oidc_providers[].client_secret_jwt_key.key_file] [option: oidc_providers[].client_secret_jwt_key.jwt_header.alg] [option: oidc_providers[].client_secret_jwt_key.jwt_payload] signs a token in place of the secret', async () => {
+  it('[option: oidc_providers[].client_secret_jwt_key.key] [option: oidc_providers[].client_secret_jwt_key.key_file] [option: oidc_providers[].client_secret_jwt_key.jwt_header.alg] [option: oidc_providers[].client_secret_jwt_key.jwt_payload] signs a token in place of the client secret', async () => {
     for (const provider of ['oidc-key', 'oidc-file']) {
       idp.user = { sub: provider };
       // The provider of this test knows the secret `a secret` only.
@@ -117,7 +117,7 @@ describe('options of OpenID Connect', () => {
     assert.equal(await userOf('oidc-keys'), '@keys:test');
   });
 
-  it('[option: oidc_providers[].redirect_uri] lets another page take the response, which calls the callback', async () => {
+  it('[option: oidc_providers[].redirect_uri] accepts a response that another page received and passed to the callback', async () => {
     idp.user = { sub: 'relayed' };
     const browser = hearth.browser();
     const page = await browser.get(hearth.redirectUrl('oidc-relay'));
@@ -126,14 +126,14 @@ describe('options of OpenID Connect', () => {
     assert.equal((await hearth.session(done))['user_id'], '@relayed:test');
   });
 
-  it('[option: oidc_providers[].user_mapping_provider.config.subject_template] recognises users by another value', async () => {
+  it('[option: oidc_providers[].user_mapping_provider.config.subject_template] recognises users by the value of the subject template', async () => {
     idp.user = { sub: 'first', email: 'same@mail.example' };
     assert.equal(await userOf('oidc-subject'), '@first:test');
     idp.user = { sub: 'second', email: 'same@mail.example' };
     assert.equal(await userOf('oidc-subject'), '@first:test');
   });
 
-  it('[option: oidc_providers[].user_mapping_provider.config.picture_template] [option: oidc_providers[].user_mapping_provider.config.picture_claim] uses the picture as avatar', async () => {
+  it('[option: oidc_providers[].user_mapping_provider.config.picture_template] [option: oidc_providers[].user_mapping_provider.config.picture_claim] uses the picture of a new user as avatar', async () => {
     for (const provider of ['picture', 'claim']) {
       idp.user = { sub: provider, picture: `http://127.0.0.1:${images.port}/me.png` };
       assert.equal(await userOf(`oidc-${provider}`), `@${provider}:test`);
@@ -156,7 +156,7 @@ describe('options of OpenID Connect', () => {
     assert.notEqual(await avatarAfterLogin(), first);
   });
 
-  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session of a provider, whatever the subject is; the id oidc stays as it is', async () => {
+  it('[option: oidc_providers[].backchannel_logout_ignore_sub] logs out the session that a logout token names, whatever its subject is; the provider id oidc gets no prefix', async () => {
     idp.user = { sub: 'leaver' };
     const session = await hearth.session(await hearth.login('oidc'));
     const sid = idp.sessionIds.at(-1);

@@ -68,7 +68,7 @@ export class OidcProvider implements IdentityProvider {
     const url = client.buildAuthorizationUrl(await this.#configuration(metadata), {
       ...config.additional_authorization_parameters,
       ...Object.fromEntries(passedOn),
-      // Last, so that no other parameter replaces them.
+      // These come last, so that configured and passed-on parameters cannot replace them.
       redirect_uri: this.#redirectUri,
       scope: (config.scopes ?? ['openid']).join(' '),
       state,
@@ -136,7 +136,10 @@ export class OidcProvider implements IdentityProvider {
     return configuration;
   }
 
-  /** Exchanges the code. The response must name this provider if it names one, so that no other provider gets the code. */
+  /**
+   * Exchanges the code for tokens. A response that names another issuer is refused, so that the code is sent
+   * to its own provider only (RFC 9207).
+   */
   async #exchange(metadata: ProviderMetadata, response: URLSearchParams, { nonce, verifier }: JsonObject) {
     const client = await import('openid-client');
     const url = new URL(this.#redirectUri);
@@ -211,7 +214,10 @@ export class OidcProvider implements IdentityProvider {
     return claims;
   }
 
-  /** Turns failures of requests to the provider into the page that says so. */
+  /**
+   * Runs requests to the provider, and turns their failures into a LoginFailure whose page says that the
+   * provider cannot be used.
+   */
   async #reach<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();

@@ -22,7 +22,7 @@ export function oidcRoutes(logins: BrowserLogins, logout: BackchannelLogout): Ro
     route({ ...contract, method: 'GET' }, (request) =>
       respond(request, new URLSearchParams(request.url.split('?').slice(1).join('?'))),
     ),
-    // With response_mode=form_post the provider lets the browser send a form.
+    // With response_mode=form_post, the browser sends the response of the provider as a form.
     route(
       {
         ...contract,

@@ -4,13 +4,13 @@ import { RateLimiter } from '../../kernel/rate-limits/index.ts';
 import { clockTolerance } from './clock-tolerance.ts';
 import type { ProviderRequests } from './provider-requests.ts';
 
-/** How often the keys are fetched again because a token does not fit to them. */
+/** Rate limit of fetching the keys again because a token does not match them. */
 const refetchRate = { per_second: 0.1, burst_count: 5 };
 
 /** Failures after which the keys of the provider may have changed. */
 const rotationCodes = new Set(['ERR_JWKS_NO_MATCHING_KEY', 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED']);
 
-/** Verifies tokens with the keys of a provider, which are cached until a token does not fit to them. */
+/** Verifies tokens with the keys of a provider, which are cached until a token does not match them. */
 export class ProviderKeys {
   readonly #requests: ProviderRequests;
   readonly #clock: Clock;

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../protocol/index.ts';
 import type { OidcProviderConfig } from '../options/oidc.ts';
 import type { ProviderRequests } from './provider-requests.ts';
 
-/** The endpoints and abilities of a provider. */
+/** The endpoints and capabilities of a provider. */
 export interface ProviderMetadata {
   readonly issuer: string;
   readonly authorization_endpoint: string;
@@ -13,7 +13,7 @@ export interface ProviderMetadata {
   /** Algorithms with which id tokens may be signed. */
   readonly id_token_signing_alg_values_supported: readonly string[];
   readonly code_challenge_methods_supported: readonly string[];
-  /** RFC 9207: whether redirects to this server name the provider. */
+  /** Whether authorization responses name the issuer. Source: RFC 9207. */
   readonly authorization_response_iss_parameter_supported?: boolean;
 }
 
@@ -22,7 +22,10 @@ const maxAge = 3_600_000;
 
 const endpoints = ['authorization_endpoint', 'token_endpoint', 'userinfo_endpoint', 'jwks_uri'] as const;
 
-/** Reads and caches the metadata of a provider: its discovery document, and the endpoints of the configuration above it. */
+/**
+ * Reads and caches the metadata of a provider: its discovery document, over which endpoints of the
+ * configuration take precedence.
+ */
 export class MetadataSource {
   readonly #config: OidcProviderConfig;
   readonly #requests: ProviderRequests;

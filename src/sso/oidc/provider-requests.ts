@@ -12,7 +12,7 @@ export class ProviderRequests {
     this.#http = http;
   }
 
-  /** In the form of `fetch`, for openid-client. Redirects are not followed. */
+  /** Sends a request for openid-client, with the signature of `fetch`. Redirects are not followed. */
   readonly fetch = async (
     url: string,
     { method, headers, body }: { method: string; headers: Record<string, string>; body?: unknown },

@@ -9,7 +9,7 @@ import { hexEncodedName } from '../user-names.ts';
 type Mapping = OidcProviderConfig['user_mapping_provider']['config'];
 
 const filters = {
-  /** The part of a mail address before the `@`. */
+  /** Returns the part of a mail address before the `@`. */
   localpart_from_email: (address: unknown) => String(address).replace(/@[^@]*$/, ''),
 };
 
@@ -25,7 +25,7 @@ export class UserMapping {
     this.#config = config;
   }
 
-  /** Whether account requirements are met. @throws LoginFailure access_denied */
+  /** Checks the claims against the attribute requirements. @throws LoginFailure unauthorised */
   check(claims: JsonObject): void {
     if (!meetsRequirements(claims, this.#config.attribute_requirements)) {
       throw new LoginFailure('unauthorised', 'You are not allowed to log in here', { status: 403 });
@@ -39,7 +39,7 @@ export class UserMapping {
     return subject;
   }
 
-  /** @throws LoginFailure */
+  /** Returns the user that the claims describe. @throws LoginFailure mapping_error */
   async user(claims: JsonObject): Promise<Omit<RemoteUser, 'sessionId'>> {
     const { config } = this.#config.user_mapping_provider;
     const name = await this.#render('localpart', claims);
@@ -58,7 +58,7 @@ export class UserMapping {
       confirmsLocalpart: config.confirm_localpart,
       existingLocalpart: this.#config.allow_existing_users ? localpart : undefined,
       displayName: (await this.#render('display name', claims))?.slice(0, maxLength),
-      // An address that the provider has not verified may be of another person.
+      // An address that the provider has not verified may belong to another person.
       emails: email === undefined || email.length > maxLength || isUnverified(claims) ? [] : [email],
       picture: await this.#render('picture', claims),
       members: Object.fromEntries(members),

@@ -36,7 +36,7 @@ forEachDatabase((open) => {
       `${publicUrl}${/class="button" href="([^"]+)"/.exec(body)![1]!.replaceAll('&amp;', '&')}`;
     const sameOrigin = { 'sec-fetch-site': 'same-origin' };
 
-    it('is completed by a login at the provider of the account, once', async () => {
+    it('completes the stage m.login.sso by a login at the provider of the account', async () => {
       const alice = await logIn('alice');
       const { status, body } = await deleteDevice(alice);
       assert.equal(status, 401);
@@ -56,7 +56,7 @@ forEachDatabase((open) => {
       );
     });
 
-    it('refuses another user, a link that another site opens, and another browser', async () => {
+    it('refuses to complete m.login.sso by another user, by a user without an account, and by a link on another site', async () => {
       const bob = await logIn('bob');
       const { body } = await deleteDevice(bob);
       const browser = hearth.browser();
@@ -73,7 +73,7 @@ forEachDatabase((open) => {
       assert.equal((await deleteDevice(bob, { session: body['session'] })).status, 401);
     });
 
-    it('is not offered to users without a linked provider', async () => {
+    it('does not offer m.login.sso to users without a linked provider', async () => {
       const carol = await hearth.server.register('carol');
       const { body } = await deleteDevice({ device_id: carol.deviceId, access_token: carol.token });
       const flows = body['flows'] as { stages: string[] }[];
@@ -82,7 +82,7 @@ forEachDatabase((open) => {
   });
 
   describe('terms for new users of single sign-on', () => {
-    it('must be accepted before the account is created', async () => {
+    it('creates the account of a new user only after the terms are accepted', async () => {
       const cas = await CasServer.start();
       const hearth = await SsoServer.start(open.kind, {
         accounts: { user_consent: { version: '1.0', require_at_registration: true } },

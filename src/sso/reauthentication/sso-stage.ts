@@ -37,7 +37,7 @@ export function ssoStage(deps: SsoStageDeps): Stage {
           providers,
           idp: providers[0],
           redirect_url: providers[0]?.url,
-          description: 'confirm an action of your account',
+          description: 'carry out an action on your account',
         };
       },
       submit() {
@@ -47,7 +47,7 @@ export function ssoStage(deps: SsoStageDeps): Stage {
   };
 }
 
-/** The flows by which a user can confirm an action: none for users without a linked provider. */
+/** Returns the flows by which a user can confirm an action: none for users without a linked provider. */
 export async function ssoFlows(deps: SsoStageDeps, userId: string): Promise<Flows> {
   if (deps.providers().length === 0) return [];
   return (await linkedProviders(deps, userId)).length > 0 ? [[ssoStageType]] : [];

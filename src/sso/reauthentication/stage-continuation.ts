@@ -17,7 +17,9 @@ export interface StageContinuationDeps {
 
 const kind = 'interactive-auth';
 
-/** Ends a login by completing the stage `m.login.sso` of a session, if the user is the one of the session. */
+/**
+ * Completes the stage `m.login.sso` of a session when the user of the session has logged in at a provider.
+ */
 export function stageContinuation({ accounts, pages, randomness }: StageContinuationDeps): LoginContinuation {
   return {
     kind,
@@ -58,7 +60,7 @@ export function confirmationRoutes(
       },
       async (request) => {
         const site = request.headers['sec-fetch-site'];
-        // Only the page that says what is confirmed leads here.
+        // Only the page that describes the action may lead here.
         if (site !== undefined && site !== 'same-origin') throw forbidden('Open this page from your app');
         const { session } = request.query;
         try {

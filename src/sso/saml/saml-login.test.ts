@@ -81,7 +81,7 @@ forEachDatabase((open) => {
       };
     };
 
-    it('[option: saml2_config.idp_name] [option: saml2_config.idp_icon] [option: saml2_config.idp_brand] is offered in GET /login', async () => {
+    it('[option: saml2_config.idp_name] [option: saml2_config.idp_icon] [option: saml2_config.idp_brand] lists SAML in GET /login', async () => {
       const { body } = await hearth.server.api('GET', '/_matrix/client/v3/login');
       const flows = body['flows'] as { type: string; identity_providers?: object[] }[];
       assert.deepEqual(flows.find(({ type }) => type === 'm.login.sso')!.identity_providers, [
@@ -89,7 +89,7 @@ forEachDatabase((open) => {
       ]);
     });
 
-    it('serves metadata with the location of responses and the certificate', async () => {
+    it('serves SAML metadata with the URL for responses and the certificate', async () => {
       const page = await hearth.browser().get(serviceEntityId);
       assert.equal(page.headers['content-type'], 'application/samlmetadata+xml');
       assert.ok(
@@ -107,13 +107,13 @@ forEachDatabase((open) => {
       assert.equal((await hearth.session((await login({ attributes })).page))['user_id'], first['user_id']);
     });
 
-    it('accepts signed responses and encrypted assertions', async () => {
+    it('accepts encrypted assertions, and refuses responses without a signature', async () => {
       const encrypted = await login({ attributes: good('eve'), encryptFor: service });
       assert.equal((await hearth.session(encrypted.page))['user_id'], '@eve:test');
       assert.equal((await login({ signs: 'nothing' })).page.status, 400);
     });
 
-    it('[option: saml2_config.attribute_requirements[].attribute] [option: saml2_config.attribute_requirements[].value] [option: saml2_config.attribute_requirements[].one_of] refuses users who do not meet the requirements', async () => {
+    it('[option: saml2_config.attribute_requirements[].attribute] [option: saml2_config.attribute_requirements[].value] [option: saml2_config.attribute_requirements[].one_of] refuses users who do not meet the attribute requirements', async () => {
       for (const attributes of [
         { uid: ['bob'] },
         good('bob', { active: ['no'] }),
@@ -136,7 +136,7 @@ forEachDatabase((open) => {
       assert.equal((await login({ validFor: -4_000 })).page.status, 400);
     });
 
-    it('refuses responses twice, in another browser, and to another request', async () => {
+    it('refuses responses that are sent twice, by another browser or to another request', async () => {
       const { browser, fields } = await login({});
       assert.equal((await browser.post(responseUrl, fields)).status, 400, 'the login is over');
       const next = await begin(hearth, browser);
@@ -162,7 +162,7 @@ forEachDatabase((open) => {
       assert.equal((await login({ signedBy: stranger!.certificate })).page.status, 400, 'key');
     });
 
-    it('refuses changed assertions, wrapped signatures, comments in names, and XML entities', async () => {
+    it('refuses changed assertions, wrapped signatures and XML entities, and ignores comments in names', async () => {
       const forged = '<saml:AttributeValue>root</saml:AttributeValue>';
       const original = '<saml:AttributeValue>alice</saml:AttributeValue>';
       const assertionIn = (xml: string) => /<saml:Assertion.*<\/saml:Assertion>/s.exec(xml)![0];
@@ -208,7 +208,7 @@ describe('options of SAML', () => {
   const start = (more: object) =>
     SsoServer.start('sqlite', { sso: ssoOptions({ sso: whitelist, saml2_config: more }) });
 
-  it('[option: saml2_config.sp_config.metadata.remote] [option: saml2_config.user_mapping_provider.config.mxid_source_attribute] [option: saml2_config.user_mapping_provider.config.mxid_mapping] offers a choice of several identity providers, and maps names with dots', async () => {
+  it('[option: saml2_config.sp_config.metadata.remote] [option: saml2_config.user_mapping_provider.config.mxid_source_attribute] [option: saml2_config.user_mapping_provider.config.mxid_mapping] asks the user to choose one of several identity providers, and maps names with dots', async () => {
     const metadata = { local: [localMetadata], remote: [{ url: `http://127.0.0.1:${source.port}/` }] };
     const config = { mxid_source_attribute: 'eppn', mxid_mapping: 'dotreplace' };
     const hearth = await start({ sp_config: { metadata }, user_mapping_provider: { config } });
@@ -236,7 +236,7 @@ describe('options of SAML', () => {
     }
   });
 
-  it('[option: saml2_config.config_path] [option: saml2_config.idp_entityid] [option: saml2_config.sp_config.service.sp.allow_unsolicited] reads a file, uses the named identity provider, and accepts logins that begin there', async () => {
+  it('[option: saml2_config.config_path] [option: saml2_config.idp_entityid] [option: saml2_config.sp_config.service.sp.allow_unsolicited] reads the configuration from a file, uses the named identity provider, and accepts logins that begin at a provider', async () => {
     const both = `<md:EntitiesDescriptor xmlns:md="urn:oasis:names:tc:SAML:2.0:metadata">${idp!.metadata}${second!.metadata}</md:EntitiesDescriptor>`;
     const config_path = file(
       'sp.yaml',
@@ -266,7 +266,7 @@ describe('options of SAML', () => {
     }
   });
 
-  it('[option: saml2_config.saml_session_lifetime] forgets a login that takes too long', async () => {
+  it('[option: saml2_config.saml_session_lifetime] refuses the response of a login that took too long', async () => {
     const { manualClock } = await import('../../../test/support/clocks/manual-clock.ts');
     const clock = manualClock();
     const hearth = await SsoServer.start(

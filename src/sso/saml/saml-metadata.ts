@@ -13,7 +13,8 @@ export interface SamlIdentityProvider {
 const redirectBinding = 'urn:oasis:names:tc:SAML:2.0:bindings:HTTP-Redirect';
 
 /**
- * Returns the identity providers of a metadata document: an entity, or a list of entities. Others are left out.
+ * Returns the identity providers of a metadata document, which contains one entity or several. Entities that
+ * are no usable identity providers are left out.
  * @throws Error when the document is not valid
  */
 export function readMetadata(text: string): SamlIdentityProvider[] {

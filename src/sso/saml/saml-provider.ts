@@ -56,7 +56,10 @@ export class SamlProvider implements IdentityProvider {
     return this.#sp.allowUnsolicited;
   }
 
-  /** The parameter `saml_idp` names the entity id of an identity provider, when the metadata contains several. */
+  /**
+   * Begins a login. The parameter `saml_idp` is the entity id of an identity provider, when the metadata
+   * contains several.
+   */
   async begin(state: string, parameters: URLSearchParams): Promise<{ url: string; secrets: JsonObject }> {
     const providers = await this.#reach(() => this.#providers());
     const wanted = parameters.get('saml_idp') ?? this.#options.idp_entityid;
@@ -103,7 +106,7 @@ export class SamlProvider implements IdentityProvider {
     throw failure instanceof LoginFailure ? failure : invalid(failure);
   }
 
-  /** The metadata of this server, for identity providers. */
+  /** Returns the metadata of this server, for identity providers. */
   async metadata(): Promise<string> {
     const { generateServiceProviderMetadata } = await import('@node-saml/node-saml');
     const { privateKey, certificate } = this.#sp;
@@ -128,7 +131,7 @@ export class SamlProvider implements IdentityProvider {
     return `${this.#deps.baseUrl}_synapse/client/saml2/authn_response`;
   }
 
-  /** The identity providers among which users choose. */
+  /** Returns the identity providers among which users choose. */
   async choices(): Promise<readonly { readonly entityId: string; readonly name: string }[]> {
     return this.#reach(() => this.#providers());
   }
@@ -144,12 +147,14 @@ export class SamlProvider implements IdentityProvider {
       idpIssuer: provider.entityId,
       idpCert: [...provider.certificates],
       wantAssertionsSigned: true,
-      // A signature of the assertion suffices: identity providers sign one of both.
+      // The signature of the assertion suffices, because many identity providers do not sign the response as
+      // well.
       wantAuthnResponseSigned: false,
       acceptedClockSkewMs: acceptedTimeDiff * 1000,
       identifierFormat: null,
       disableRequestedAuthnContext: true,
-      // The login session is compared instead, after the signature was verified.
+      // `authenticate` compares InResponseTo with the login session instead, after the signature was
+      // verified.
       validateInResponseTo: ValidateInResponseTo.never,
       ...(requestId !== undefined && { generateUniqueId: () => requestId }),
       ...(privateKey !== undefined && {
@@ -235,10 +240,10 @@ export class SamlProvider implements IdentityProvider {
 const invalid = (cause: unknown) =>
   new LoginFailure('invalid_response', 'The identity provider sent an invalid response', { cause });
 
-/** The id of the request that a verified assertion responds to. */
+/** Returns the id of the request that a verified assertion responds to. */
 const inResponseTo = (profile: Profile): string | undefined => confirmationOf(profile)?.['InResponseTo'];
 
-/** The attributes of the confirmation of the subject, which the signature covers. */
+/** Returns the attributes of the confirmation of the subject, which the signature covers. */
 function confirmationOf(profile: Profile): Readonly<Record<string, string>> | undefined {
   return assertionOf(profile)?.Subject?.[0]?.SubjectConfirmation?.[0]?.SubjectConfirmationData?.[0]?.$;
 }
@@ -248,7 +253,7 @@ interface Assertion {
   readonly Subject?: readonly Confirmations[];
 }
 
-/** The assertion whose signature was verified. */
+/** Returns the assertion whose signature was verified. */
 const assertionOf = (profile: Profile): Assertion | undefined =>
   (profile.getAssertion?.() as { readonly Assertion?: Assertion } | undefined)?.Assertion;
 
@@ -266,7 +271,7 @@ function checkRecipient(profile: Profile, url: string, now: number, tolerance: n
     throw new Error('the assertion is too old');
 }
 
-/** The attributes of an assertion, by their names and without what providers put before them (`urn:oid:` names stay). */
+/** Returns the attributes of an assertion by name, with usual names in place of known object identifiers. */
 function attributesOf(profile: Profile): Record<string, string[]> {
   const given = profile['attributes'] as Readonly<Record<string, unknown>> | undefined;
   const entries = Object.entries(given ?? {}).map(([name, value]) => {
@@ -276,7 +281,7 @@ function attributesOf(profile: Profile): Record<string, string[]> {
   return Object.fromEntries(entries);
 }
 
-/** Names of usual attributes by their object identifiers (RFC 4519 and eduPerson). */
+/** Names of usual attributes by their object identifiers. Source: RFC 4519 and eduPerson. */
 const friendlyNames: Readonly<Record<string, string>> = {
   'urn:oid:0.9.2342.19200300.100.1.1': 'uid',
   'urn:oid:0.9.2342.19200300.100.1.3': 'email',

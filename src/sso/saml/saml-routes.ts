@@ -7,7 +7,7 @@ import { clientLogin } from '../client-logins/client-continuation.ts';
 import { readRedirectUrl } from '../client-logins/redirect-url.ts';
 import { SamlProvider } from './saml-provider.ts';
 
-/** Maximum bytes of the form with a response: those with many groups are long. */
+/** Maximum bytes of the form with a response, which is long for users in many groups. */
 const maxResponse = 512 * 1024;
 
 /** Routes of logins with SAML: metadata, the location to which responses are sent, and the choice of a provider. */

@@ -5,7 +5,7 @@ import { StartFailure } from '../../kernel/start-failure.ts';
 import { isJsonObject, type JsonObject, type JsonValue } from '../../protocol/index.ts';
 import type { SsoConfig } from '../config.ts';
 
-/** The used members of `sp_config`, in the format of pysaml2. */
+/** The members of `sp_config` that this server uses, in the format of pysaml2. */
 export interface ServiceProviderConfig {
   /** Files with the metadata of identity providers. */
   readonly local: readonly string[];
@@ -41,7 +41,7 @@ export function serviceProviderOf({
   }
 }
 
-/** @throws Error when a file cannot be read */
+/** Reads `sp_config` and the key files that it names. @throws Error when a file cannot be read */
 export function readServiceProvider(given: JsonObject): ServiceProviderConfig {
   const metadata = memberOf(given, 'metadata');
   const sp = memberOf(memberOf(given, 'service'), 'sp');

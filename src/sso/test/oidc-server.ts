@@ -10,7 +10,7 @@ export type Claims = Readonly<Record<string, unknown>> & { readonly sub: string 
 /** The package oidc-provider, with users who need no password. */
 export class OidcServer {
   readonly issuer: string;
-  /** The user who logs in next; `undefined`: the user refuses. */
+  /** The user who logs in next; `undefined` when the user refuses. */
   user: Claims | undefined;
   /** Query strings of the authorization requests, and the headers and bodies of token requests. */
   readonly authorizations: URLSearchParams[] = [];
@@ -46,7 +46,7 @@ export class OidcServer {
     return self;
   }
 
-  /** Starts to sign with a new key; the old one is forgotten. */
+  /** Replaces the signing key by a new one. */
   async rotateKeys(): Promise<void> {
     const { privateKey } = await generateKeyPair('RS256', { extractable: true });
     this.#key = { ...(await exportJWK(privateKey)), use: 'sig', alg: 'RS256', kid: crypto.randomUUID() };

@@ -9,7 +9,7 @@ import { type BrowserPage, TestBrowser } from './test-browser.ts';
 /** The public URL of the servers of these tests; a test browser sends requests for it to the server. */
 export const publicUrl = 'https://sso.example';
 
-/** Where clients want to return to. */
+/** The URL to which the client of these tests returns after a login. */
 export const clientUrl = 'https://app.client.example/?room=1#/home';
 
 /** A homeserver behind a reverse proxy with TLS, whose users log in through browsers. */
@@ -92,5 +92,5 @@ export function tokenIn({ headers, body, status }: BrowserPage): string {
   return token;
 }
 
-/** The options of single sign-on with all defaults. */
+/** Returns the options of single sign-on with all defaults. */
 export const ssoOptions = (given: object) => sectionDefaults(ssoSection, given as never);
