@@ -88,7 +88,7 @@ export class OAuthSessions {
 
   /**
    * Exchanges a refresh token. When a token is sent again after its successor was used, the client or a thief
-   * has an outdated token, so the session ends.
+   * has an outdated copy, so the session ends.
    * @param ip address of the client
    * @throws OAuthError invalid_grant; MatrixError M_LIMIT_EXCEEDED
    */

@@ -21,7 +21,7 @@ window.begin = async (server) => {
   location.href = await login.generateAuthorizationCodeGrantUrl('the state', redirectUri);
 };
 
-/** Completes the login with which the browser has come back. @returns what the server says about its tokens */
+/** Completes the login with which the browser has returned. @returns the `whoami` responses for its tokens */
 window.complete = async () => {
   const { server, context } = JSON.parse(sessionStorage.getItem('login'));
   const answer = new URLSearchParams(location.hash.slice(1));

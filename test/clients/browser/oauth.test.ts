@@ -8,7 +8,7 @@ import { after, before, test } from '../bounded-test.ts';
 import { freePort } from '../hearth-process.ts';
 import { launchChromium } from './web-page.ts';
 
-/** A folder for pictures of the pages, for people to look at. */
+/** Folder for screenshots of the pages, for review by developers; none are taken when it is not set. */
 const pictures = process.env['HEARTH_TEST_PICTURES'];
 
 let server: TestServer;

@@ -3,7 +3,7 @@ import { createServer as createServerOfHttp2, type Http2Server, type Http2Server
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
-/** A question about a token, as the service receives it. */
+/** An introspection request, as the service receives it. */
 export interface Introspection {
   readonly token: string;
   readonly authorization: string | undefined;
@@ -11,15 +11,15 @@ export interface Introspection {
   readonly httpVersion: string;
 }
 
-/** A scripted authentication service: it answers questions about tokens and about itself as a test says. */
+/** A scripted authentication service, whose introspection responses and status a test sets. */
 export class ScriptedAuthenticationService {
-  /** Answers by token; other tokens are not active. */
+  /** Introspection responses by token; other tokens are not active. */
   readonly tokens = new Map<string, Record<string, unknown>>();
-  /** Questions about tokens, in order. */
+  /** Received introspection requests, in order. */
   readonly asked: Introspection[] = [];
-  /** Number of times that the metadata were read. */
+  /** Number of requests for the metadata. */
   metadataReads = 0;
-  /** Status of all responses; with 200 it answers. */
+  /** Status of all responses. */
   status = 200;
   readonly #server: Http1Server | Http2Server;
 
