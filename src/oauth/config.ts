@@ -4,13 +4,13 @@ import { boolean, object, option, type SectionType, section } from '../kernel/co
 export const oauthSection = section({
   title: 'OAuth 2.0',
   description:
-    'Lets clients log in by the OAuth 2.0 API of the specification, on pages of this server, with no second service beside it. Older ways to log in keep working.',
+    'Lets clients log in by the OAuth 2.0 API of the specification, on pages of this server, without a separate service. Older ways to log in keep working.',
   options: {
     oauth2: option(
       object({
         enabled: option(boolean(), {
           description:
-            'Serves the OAuth 2.0 API: clients find it and prefer it. Needs `public_baseurl`, unless clients reach the server at https:// and its name.',
+            'Serves the OAuth 2.0 API, which clients discover and prefer. Needs `public_baseurl`, unless clients reach the server at `https://` and the server name.',
           default: false,
         }),
       }),

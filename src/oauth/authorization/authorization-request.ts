@@ -82,7 +82,7 @@ export function checkAuthorization(
   return { ...target, scope: grantScope(parameters.scope), codeChallenge: challenge };
 }
 
-/** Returns the URL with which the browser takes the answer to the client. */
+/** Returns the URL to which the browser is redirected with the answer for the client. */
 export function answerUrl(
   { redirectUri, state, mode }: AnswerTarget,
   issuer: string,

@@ -103,7 +103,7 @@ export class OAuthSessions {
           const session = await this.#find(writerFor<OAuthTables>(writer), userId, deviceId);
           if (session?.client_id !== client.clientId) throw invalidToken();
           scope = session.scope;
-          await this.#remember(writer, token, userId, deviceId);
+          await this.#recordExchange(writer, token, userId, deviceId);
           await this.#deps.clients.markUsedIn(writer, client);
         },
       );
@@ -152,7 +152,7 @@ export class OAuthSessions {
       .executeTakeFirst();
   }
 
-  async #remember(anyWriter: AnyWriter, token: string, userId: string, deviceId: string): Promise<void> {
+  async #recordExchange(anyWriter: AnyWriter, token: string, userId: string, deviceId: string): Promise<void> {
     const writer = writerFor<OAuthTables>(anyWriter);
     const row = { user_id: userId, device_id: deviceId, exchanged_at: this.#deps.clock.now() };
     await writer
