@@ -152,7 +152,12 @@ export class OAuthSessions {
       .executeTakeFirst();
   }
 
-  async #recordExchange(anyWriter: AnyWriter, token: string, userId: string, deviceId: string): Promise<void> {
+  async #recordExchange(
+    anyWriter: AnyWriter,
+    token: string,
+    userId: string,
+    deviceId: string,
+  ): Promise<void> {
     const writer = writerFor<OAuthTables>(anyWriter);
     const row = { user_id: userId, device_id: deviceId, exchanged_at: this.#deps.clock.now() };
     await writer
